@@ -1,0 +1,110 @@
+/**
+ * The seam between Quayside and blockchains: what a chain family must offer. One folder per family implements it; the
+ * conformance suite in `test/chains/` runs over all of them.
+ *
+ * Rules that every implementation keeps:
+ * - An answer that is malformed, contradicts the block it was asked for, or could be a lie by omission is a transient `Fault`
+ *   with a code of its own (`node_*`), never an empty block.
+ * - Hashes, transaction ids and address keys are lower-case canonical text, so equality is `===`.
+ * - Nothing here touches the store.
+ * @module
+ */
+import type { BlockRef } from '../core/block.ts';
+import type { ChainTransfer, Token } from '../core/transfer.ts';
+
+/** The families there are; `src/chains/index.ts` holds one row for each. */
+export type Family = 'evm';
+
+/** Turns addresses between what people see and the key that is stored and matched. */
+export interface AddressCodec {
+  /** Width of an address key in bytes; the key itself is written as lower-case hex without prefix. */
+  readonly keyBytes: number;
+  /** @returns the key of a well-formed address (checksum verified where the text carries one), or null. */
+  parse(text: string): string | null;
+  /** The canonical text of a key: the form to show a payer. */
+  format(key: string): string;
+  /**
+   * The public key path from an account's extended public key: `xpub/index` (BIP-44 external chain).
+   * @param xpub base58 extended public key at the family's documented path; never a private one
+   * @throws Fault permanent `xpub_invalid`
+   */
+  derive(xpub: string, index: number): string;
+  /**
+   * Wallet link that opens a transfer of `units` base units of `token` to `key`.
+   * @param chainId the network's numeric chain id as decimal text
+   */
+  deepLink(token: Token, chainId: string, key: string, units: bigint): string;
+}
+
+/**
+ * The raw answer that holds one block's transfers, as bytes to be decoded elsewhere (a worker thread). `kind` and `context` are
+ * the family's own business: plain data that `decode` needs beside the bytes.
+ */
+export type RawContent = Readonly<{
+  block: BlockRef;
+  kind: string;
+  bytes: Uint8Array;
+  context: Readonly<Record<string, string | number>>;
+}>;
+
+/** Says whether an address key (lower-case hex) is watched. Must be cheap: it is asked once per transfer in a block. */
+export type Watched = (key: string) => boolean;
+
+/** The family's decoder: pure, no IO, runs in the matcher's workers. */
+export interface Wire {
+  /**
+   * Transfers of `tokens` to watched addresses, in block order; zero-value transfers and other contracts' look-alikes left out.
+   * @throws Fault transient `node_content_doubtful` when the bytes may hide transfers (ask again with `thorough`), or another
+   * `node_*` code when they contradict the block
+   */
+  decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[];
+}
+
+/** How to reach a node and what to expect of it. */
+export type NodeOptions = Readonly<{
+  url: string;
+  tokens: readonly Token[];
+  requestTimeoutMs: number;
+  responseBytesMax: number;
+  /** With no sign of life for this long, the connection is dropped and made again. */
+  idleMsMax: number;
+  /** Requests under way at once. */
+  concurrencyMax: number;
+}>;
+
+/** What the node says it is; compared with the configuration at start. */
+export type NodeIdentity = Readonly<{ chainId: string; decimals: ReadonlyMap<string, number> }>;
+
+/** `gone`: the node's chain holds another block there, or the transaction is no longer a success in it. `unsure`: ask later. */
+export type Attestation = 'stands' | 'gone' | 'unsure';
+
+/** A connection to one node. Every call may fail with a transient `Fault`; none retries by itself. */
+export interface Node {
+  /** Chain id, and `decimals()` of each configured token by token address. */
+  identity(): Promise<NodeIdentity>;
+  /** The best block that the node admits to. */
+  head(): Promise<BlockRef>;
+  /** The newest block that the chain itself calls final, or null where the node has no such notion (yet). */
+  finalized(): Promise<BlockRef | null>;
+  /** The node's own chain from `fromNumber` to `toNumber` (inclusive), oldest first and linked; at least one block, or a fault. */
+  range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]>;
+  /** One header by hash; null when the node does not know it now. */
+  header(hash: string): Promise<BlockRef | null>;
+  /** The raw answer with the block's transfers, asked for by hash. `thorough` takes the slower road that leaves no doubt. */
+  content(block: BlockRef, thorough: boolean): Promise<RawContent>;
+  /** Whether the block is the node's own at its height and every transaction in `txs` stands in it as a success. */
+  attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation>;
+  /** Calls `ring` whenever something may have changed: a new head, or a connection made again. Carries no truth. */
+  onBell(ring: () => void): void;
+  /** Whether the push connection is up, and when the node was last heard (Unix ms; 0 = never). */
+  health(): Readonly<{ connected: boolean; heardAtMs: number }>;
+  close(): Promise<void>;
+}
+
+/** A whole family. `wire` and `node` are loaded only by the processes that need them. */
+export interface Chain {
+  readonly family: Family;
+  readonly address: AddressCodec;
+  wire(): Promise<Wire>;
+  node(): Promise<{ openNode(options: NodeOptions): Node }>;
+}

@@ -1,0 +1,16 @@
+/**
+ * The one table of chain families. Address codecs are light and loaded at once; decoders and node clients on demand, so that
+ * no process carries sockets or SDKs it does not use.
+ * @module
+ */
+import type { Chain, Family } from './chain.ts';
+import { evmAddress } from './evm/address.ts';
+
+export const chains: Readonly<Record<Family, Chain>> = {
+  evm: {
+    family: 'evm',
+    address: evmAddress,
+    wire: async () => (await import('./evm/wire.ts')).evmWire,
+    node: () => import('./evm/node.ts'),
+  },
+};

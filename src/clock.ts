@@ -1,0 +1,26 @@
+/**
+ * The only place that reads the system's clock or waits. Everything else is handed a `Clock`.
+ * @module
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+
+export type Clock = Readonly<{
+  /** Unix time in milliseconds. */
+  nowMs(): number;
+  /** Waits; returns early, without an error, when the signal aborts. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}>;
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  async sleep(ms, signal) {
+    try {
+      await wait(ms, undefined, signal ? { signal } : {});
+    } catch (error) {
+      if (!signal?.aborted) throw error;
+    }
+  },
+};
+
+/** Milliseconds to whole Unix seconds, rounded down. */
+export const toSeconds = (ms: number): number => Math.floor(ms / 1000);

@@ -1,0 +1,65 @@
+/**
+ * The public vocabulary of events, and the bodies that merchants receive.
+ * @module
+ */
+import type { SessionStatus } from './session.ts';
+import type { Currency } from './transfer.ts';
+
+/** Sent to every endpoint: the documented payment events. */
+export const documentedPaymentEvents = [
+  'payment.completed',
+  'payment.failed',
+  'payment.expired',
+  'payment.cancelled',
+] as const;
+
+/** Sent only to endpoints that opted in. */
+export const extendedPaymentEvents = [
+  'payment.detected',
+  'payment.partially_paid',
+  'payment.late',
+  'payment.reversed',
+] as const;
+
+export type ExtendedPaymentEventType = (typeof extendedPaymentEvents)[number];
+export type PaymentEventType = (typeof documentedPaymentEvents)[number] | ExtendedPaymentEventType;
+
+/** True for events that an endpoint receives only when it asked for them. */
+export const isExtended = (type: PaymentEventType): type is ExtendedPaymentEventType =>
+  (extendedPaymentEvents as readonly string[]).includes(type);
+
+/** `completed` is the webhook's word for the session status `paid`. */
+export type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
+
+/** What a payment event tells; `amountMinor` and `currency` only when something was received, `exchangeRate` only off par. */
+export type PaymentEvent = Readonly<{
+  id: string;
+  type: PaymentEventType;
+  createdAtS: number;
+  sessionId: string;
+  orderId: string;
+  status: SessionStatus;
+  received: Readonly<{ amountMinor: bigint; currency: Currency }> | null;
+  exchangeRate: string | null;
+}>;
+
+/** The exact JSON text that is stored once and sent on every try. */
+export function paymentEventBody(event: PaymentEvent): string {
+  const status: PaymentEventStatus = event.status === 'paid' ? 'completed' : event.status;
+  return JSON.stringify({
+    id: event.id,
+    type: event.type,
+    created_at: event.createdAtS,
+    data: {
+      object: {
+        ...(event.received && { amount: Number(event.received.amountMinor) }),
+        status,
+        ...(event.received && { currency: event.received.currency }),
+        ...(event.exchangeRate !== null && { exchange_rate: event.exchangeRate }),
+        order_id: event.orderId,
+        session_id: event.sessionId,
+        source: 'api',
+      },
+    },
+  });
+}

@@ -1,0 +1,62 @@
+/**
+ * The one reorg decision there is. The shell asks a node and acts; this says what the answers mean.
+ * @module
+ */
+import { type BlockRef, type Branch, isLinked, type Tail } from './block.ts';
+import { invariant } from './fault.ts';
+
+/**
+ * - `rest`: nothing to do. `level`: the node's branch ends where the tail ends. `behind`: the node shows an older or shorter
+ *   chain than was already committed; that is a slow node, not a reorg.
+ * - `ask`: the branch does not reach the tail yet; fetch the header `hash` and put it in front.
+ * - `move`: drop these blocks of the tail (newest last) and connect those (oldest first). Either may be long, never both empty.
+ * - `halt`: the branch leaves the tail at or below the floor. Money below the floor counts as final; a person must look.
+ */
+export type Plan =
+  | Readonly<{ kind: 'rest'; why: 'level' | 'behind' }>
+  | Readonly<{ kind: 'ask'; hash: string }>
+  | Readonly<{ kind: 'move'; drop: readonly BlockRef[]; connect: readonly BlockRef[] }>
+  | Readonly<{ kind: 'halt'; why: string }>;
+
+/**
+ * Compares what we hold with what a node shows.
+ * @param tail canonical blocks we hold, oldest first, linked, not empty
+ * @param branch blocks of the node's chain, oldest first, linked, not empty; its end is the highest block to move to
+ * @param floor blocks numbered at or below this are final for us and never dropped
+ */
+export function plan(tail: Tail, branch: Branch, floor: number): Plan {
+  const tip = tail.at(-1);
+  const top = branch.at(-1);
+  const bottom = branch[0];
+  const oldest = tail[0];
+  invariant(tip && top && bottom && oldest, 'tail and branch are not empty');
+  invariant(isLinked(branch), 'a branch is linked by parent hashes');
+  if (top.hash === tip.hash) return { kind: 'rest', why: 'level' };
+  const isHeld = (hash: string) => tail.some((block) => block.hash === hash);
+  if (isHeld(top.hash)) return { kind: 'rest', why: 'behind' };
+  // A shorter chain is not followed: the node is syncing, or its next blocks will decide.
+  if (top.number < tip.number) return { kind: 'rest', why: 'behind' };
+
+  // The branch may overlap the tail: everything above its newest held block is new.
+  const overlap = branch.findLastIndex((block) => isHeld(block.hash));
+  const ancestorHash = overlap >= 0 ? branch[overlap]?.hash : bottom.parent;
+  const ancestorAt = tail.findIndex((block) => block.hash === ancestorHash);
+  if (ancestorAt < 0) {
+    if (bottom.number <= floor || bottom.number <= oldest.number) {
+      return {
+        kind: 'halt',
+        why: `the node's block ${bottom.number} ${bottom.hash} leaves our chain at or below final height ${Math.max(floor, oldest.number)}`,
+      };
+    }
+    return { kind: 'ask', hash: bottom.parent };
+  }
+  const drop = tail.slice(ancestorAt + 1);
+  const lowest = drop[0];
+  if (lowest && lowest.number <= floor) {
+    return {
+      kind: 'halt',
+      why: `the node replaced block ${lowest.number} ${lowest.hash}, at or below final height ${floor}`,
+    };
+  }
+  return { kind: 'move', drop, connect: branch.slice(overlap + 1) };
+}

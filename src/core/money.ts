@@ -1,0 +1,69 @@
+/**
+ * Money is bigint base units, and decimals belong to (network, token). Nothing here rounds without saying so in its name.
+ * @module
+ */
+import { invariant } from './fault.ts';
+
+/** API amounts of USDT and USDC are integers of 0.01, as a dollar's are. */
+export const MINOR_DECIMALS = 2;
+
+/**
+ * Every stablecoin amount, whatever its token's decimals, is compared as a value with this many decimals,
+ * so that 6-decimal and 18-decimal tokens add up exactly. Tokens with more decimals are refused by the configuration.
+ */
+export const PAR_DECIMALS = 18;
+
+const PLAIN_DECIMAL = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
+
+/** 10 to the power of `exponent` (0–77). */
+export function pow10(exponent: number): bigint {
+  invariant(Number.isInteger(exponent) && exponent >= 0 && exponent <= 77, `exponent ${exponent} is within 0–77`);
+  return 10n ** BigInt(exponent);
+}
+
+/**
+ * Reads a plain decimal string ("10", "10.50") as base units.
+ * @returns the units, or null when the text is not a plain unsigned decimal or has more than `decimals` fraction digits:
+ * money is refused, never rounded in.
+ */
+export function parseUnits(text: string, decimals: number): bigint | null {
+  const match = PLAIN_DECIMAL.exec(text);
+  if (!match || text.length > 100) return null;
+  const fraction = match[2] ?? '';
+  if (fraction.length > decimals) return null;
+  return BigInt(`${match[1]}${fraction.padEnd(decimals, '0')}`);
+}
+
+/**
+ * Writes base units as a plain decimal string, exact, with at least `placesMin` fraction digits and no further trailing zeros.
+ * @example formatUnits(10_500_000n, 6, 2) // "10.50"
+ */
+export function formatUnits(units: bigint, decimals: number, placesMin = 0): string {
+  invariant(units >= 0n, 'an amount of money is not negative');
+  const digits = units.toString().padStart(decimals + 1, '0');
+  const whole = digits.slice(0, digits.length - decimals);
+  let fraction = decimals === 0 ? '' : digits.slice(-decimals);
+  while (fraction.length > placesMin && fraction.endsWith('0')) fraction = fraction.slice(0, -1);
+  fraction = fraction.padEnd(placesMin, '0');
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}
+
+/** Base units of a token with `decimals` as par value (18 decimals). Exact. */
+export const toPar = (units: bigint, decimals: number): bigint => units * pow10(PAR_DECIMALS - decimals);
+
+/** Stablecoin minor units (0.01) as par value. Exact. */
+export const minorToPar = (minor: bigint): bigint => minor * pow10(PAR_DECIMALS - MINOR_DECIMALS);
+
+/** Par value as stablecoin minor units, rounded down: what is told to a merchant is never more than what came. */
+export const parToMinorFloor = (par: bigint): bigint => par / pow10(PAR_DECIMALS - MINOR_DECIMALS);
+
+/** Par value as base units of a token with `decimals`, rounded up: what a payer is asked for always covers the due value. */
+export function parToUnitsCeil(par: bigint, decimals: number): bigint {
+  return divideCeil(par, pow10(PAR_DECIMALS - decimals));
+}
+
+/** a / b rounded towards +∞, for a ≥ 0 and b > 0. */
+export function divideCeil(a: bigint, b: bigint): bigint {
+  invariant(a >= 0n && b > 0n, 'divideCeil takes a dividend ≥ 0 and a divisor > 0');
+  return (a + b - 1n) / b;
+}

@@ -1,0 +1,245 @@
+/**
+ * What the chain's facts mean for a payment session.
+ *
+ * `standing` folds receipts into orthogonal facts (how much is funded, how firm it is, what came too late). `advance` moves the
+ * documented status from that standing and the clock. `changes` names the events that a move emits. All three are pure, so a
+ * reorg needs no undo: the receipts change and the same functions run again.
+ * @module
+ */
+import type { PaymentEventType } from './event.ts';
+import { invariant } from './fault.ts';
+import type { Currency } from './transfer.ts';
+
+/** The five documented statuses. */
+export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
+
+/** What was promised when the session was created; never changes. Times are Unix seconds, values are par (18 decimals). */
+export type Terms = Readonly<{
+  duePar: bigint;
+  /** How far below `duePar` a payment may stay and still be full. */
+  tolerancePar: bigint;
+  /** Currencies that count towards the due value; any other token is seen and shown, and counts nothing. */
+  accepts: readonly Currency[];
+  expiresAtS: number;
+  /** After expiry with too little paid, how long a top-up still counts. */
+  topUpGraceS: number;
+  /** After the end, how long a late payment may still be accepted. */
+  monitoringS: number;
+  latePolicy: 'accept' | 'hold';
+}>;
+
+/** `final`: confirmed and at or below the height the chain itself calls final. `orphaned`: its block left the chain. */
+export type ReceiptState = 'seen' | 'confirmed' | 'final' | 'orphaned';
+
+/** One transfer to the session's address, valued at par. `blockTimeS` is the time of the block it stands in. */
+export type Receipt = Readonly<{
+  network: string;
+  tx: string;
+  currency: Currency;
+  valuePar: bigint;
+  blockTimeS: number;
+  state: ReceiptState;
+}>;
+
+/** The session's own history: what was decided, and when (Unix seconds). */
+export type Life = Readonly<{
+  status: SessionStatus;
+  endedAtS: number | null;
+  paidAtS: number | null;
+  canceledAtS: number | null;
+  /** True when the session was paid only by counting money that came too late. */
+  paidLate: boolean;
+}>;
+
+export const newLife: Life = { status: 'pending', endedAtS: null, paidAtS: null, canceledAtS: null, paidLate: false };
+
+/** The orthogonal facts behind a status. `seenPar` and `confirmedPar` are disjoint and count only money that counts. */
+export type Standing = Readonly<{
+  funded: 'none' | 'part' | 'full' | 'over';
+  firm: 'none' | 'seen' | 'confirmed' | 'final';
+  /** Money in time stands on the chain, in whatever token: the session may no longer be canceled or expire at once. */
+  touched: boolean;
+  late: boolean;
+  seenPar: bigint;
+  confirmedPar: bigint;
+  /** Money that arrived after the deadline and is not counted. */
+  latePar: bigint;
+}>;
+
+export const newStanding: Standing = {
+  funded: 'none',
+  firm: 'none',
+  touched: false,
+  late: false,
+  seenPar: 0n,
+  confirmedPar: 0n,
+  latePar: 0n,
+};
+
+/** The clock of a decision. */
+export type Moment = Readonly<{
+  nowS: number;
+  /** Every network the session offers has been read up to this chain time. */
+  readThroughS: number;
+  /** How long after a deadline an unread network may hold a session open. */
+  outageWaitS: number;
+}>;
+
+/**
+ * Folds the receipts of a session.
+ * A transaction that a reorg moved to a later block keeps the time of its first block: the payer was not late.
+ */
+export function standing(terms: Terms, life: Life, receipts: readonly Receipt[]): Standing {
+  const timely = timelyReceipts(terms, life, receipts);
+  let seenPar = 0n;
+  let confirmedPar = 0n;
+  let finalPar = 0n;
+  let latePar = 0n;
+  for (const receipt of receipts) {
+    if (receipt.state === 'orphaned') continue;
+    if (!counts(terms, life, receipt, timely.has(receipt))) {
+      if (!timely.has(receipt)) latePar += receipt.valuePar;
+      continue;
+    }
+    if (!terms.accepts.includes(receipt.currency)) continue;
+    if (receipt.state === 'seen') seenPar += receipt.valuePar;
+    else confirmedPar += receipt.valuePar;
+    if (receipt.state === 'final') finalPar += receipt.valuePar;
+  }
+  const total = seenPar + confirmedPar;
+  const enough = terms.duePar - terms.tolerancePar;
+  return {
+    funded: total === 0n ? 'none' : total < enough ? 'part' : total > terms.duePar ? 'over' : 'full',
+    firm: total === 0n ? 'none' : finalPar >= enough ? 'final' : confirmedPar >= enough ? 'confirmed' : 'seen',
+    touched: timely.size > 0,
+    late: latePar > 0n,
+    seenPar,
+    confirmedPar,
+    latePar,
+  };
+}
+
+/** Receipts that stand on the chain and came before the deadline, or within the top-up grace of a session touched in time. */
+function timelyReceipts(terms: Terms, life: Life, receipts: readonly Receipt[]): ReadonlySet<Receipt> {
+  if (life.canceledAtS !== null) return new Set();
+  const firstTimes = new Map<string, number>();
+  for (const { network, tx, blockTimeS } of receipts) {
+    const key = `${network}/${tx}`;
+    firstTimes.set(key, Math.min(blockTimeS, firstTimes.get(key) ?? blockTimeS));
+  }
+  const standingBy = (deadlineS: number): Receipt[] =>
+    receipts.filter(
+      (receipt) =>
+        receipt.state !== 'orphaned' &&
+        (firstTimes.get(`${receipt.network}/${receipt.tx}`) ?? receipt.blockTimeS) <= deadlineS,
+    );
+  const inTime = standingBy(terms.expiresAtS);
+  return new Set(inTime.length === 0 ? [] : standingBy(terms.expiresAtS + terms.topUpGraceS));
+}
+
+/** Whether a receipt on the chain counts towards the due value, given how the session ended. */
+function counts(terms: Terms, life: Life, receipt: Receipt, timely: boolean): boolean {
+  if (timely || life.status === 'paid') return true;
+  if (life.endedAtS === null || terms.latePolicy === 'hold') return false;
+  return receipt.blockTimeS <= life.endedAtS + terms.monitoringS;
+}
+
+/**
+ * Moves a session as far as its receipts and the clock carry it.
+ * Paid is final here: money that a deep reorg takes away afterwards shows in the standing and as `payment.reversed`.
+ */
+export function advance(
+  terms: Terms,
+  life: Life,
+  receipts: readonly Receipt[],
+  moment: Moment,
+): { life: Life; standing: Standing } {
+  let moved = life;
+  for (let round = 0; ; round++) {
+    invariant(round < 4, 'a session settles within three moves');
+    const now = standing(terms, moved, receipts);
+    const next = step(terms, moved, receipts, now, moment);
+    if (next === moved) return { life: moved, standing: now };
+    moved = next;
+  }
+}
+
+function step(terms: Terms, life: Life, receipts: readonly Receipt[], now: Standing, moment: Moment): Life {
+  if (life.status === 'paid') return life;
+  const enough = terms.duePar - terms.tolerancePar;
+  if (now.confirmedPar >= enough) {
+    // What would have counted had the session never ended: if that is not enough, late money made the difference.
+    const inTime = standing(terms, { ...life, status: 'pending', endedAtS: null }, receipts);
+    const paidLate = inTime.confirmedPar < enough;
+    return { ...life, status: 'paid', paidAtS: moment.nowS, endedAtS: life.endedAtS ?? moment.nowS, paidLate };
+  }
+  if (life.status !== 'pending' || !isOver(terms.expiresAtS, moment)) return life;
+  if (!now.touched) return { ...life, status: 'expired', endedAtS: moment.nowS };
+  // Enough is on its way: it holds the session open until it confirms or is orphaned.
+  if (now.seenPar + now.confirmedPar >= enough) return life;
+  if (!isOver(terms.expiresAtS + terms.topUpGraceS, moment)) return life;
+  return { ...life, status: 'failed', endedAtS: moment.nowS };
+}
+
+/** A deadline is over when the clock has passed it and every network has been read past it, or reading has been out for too long. */
+function isOver(deadlineS: number, moment: Moment): boolean {
+  if (moment.nowS <= deadlineS) return false;
+  return moment.readThroughS > deadlineS || moment.nowS > deadlineS + moment.outageWaitS;
+}
+
+/** Why a session cannot be canceled: the documented 400 codes of the cancel call. */
+export type CancelRefusal = 'payment_in_progress' | 'session_expired' | 'session_not_cancelable';
+
+/**
+ * The merchant's cancel, after the clock and the receipts have had their say. Canceling twice is the same as once.
+ * @returns the life and standing to save, and the refusal when the session stays as it is.
+ */
+export function cancel(
+  terms: Terms,
+  life: Life,
+  receipts: readonly Receipt[],
+  moment: Moment,
+): { life: Life; standing: Standing; refusal: CancelRefusal | null } {
+  const settled = advance(terms, life, receipts, moment);
+  const refuse = (refusal: CancelRefusal) => ({ ...settled, refusal });
+  switch (settled.life.status) {
+    case 'canceled':
+      return { ...settled, refusal: null };
+    case 'expired':
+      return refuse('session_expired');
+    case 'paid':
+    case 'failed':
+      return refuse('session_not_cancelable');
+    case 'pending': {
+      if (settled.standing.touched) return refuse('payment_in_progress');
+      if (moment.nowS > terms.expiresAtS) return refuse('session_expired');
+      const canceled: Life = { ...settled.life, status: 'canceled', endedAtS: moment.nowS, canceledAtS: moment.nowS };
+      return { life: canceled, standing: standing(terms, canceled, receipts), refusal: null };
+    }
+  }
+}
+
+type Snapshot = Readonly<{ life: Life; standing: Standing }>;
+
+const ended: Partial<Record<SessionStatus, PaymentEventType>> = {
+  paid: 'payment.completed',
+  failed: 'payment.failed',
+  expired: 'payment.expired',
+  canceled: 'payment.cancelled',
+};
+
+/** The events that lead from one snapshot of a session to a later one, in the order in which they are to be sent. */
+export function changes(before: Snapshot, after: Snapshot): PaymentEventType[] {
+  const events: PaymentEventType[] = [];
+  const was = before.standing;
+  const is = after.standing;
+  if (is.touched && !was.touched) events.push('payment.detected');
+  if (after.life.status === 'pending' && is.funded === 'part' && is.confirmedPar > was.confirmedPar) {
+    events.push('payment.partially_paid');
+  }
+  const statusEvent = after.life.status === before.life.status ? undefined : ended[after.life.status];
+  if (statusEvent) events.push(statusEvent);
+  if (is.latePar > was.latePar && after.life.status !== 'pending') events.push('payment.late');
+  if (before.life.status === 'paid' && is.confirmedPar < was.confirmedPar) events.push('payment.reversed');
+  return events;
+}

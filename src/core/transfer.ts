@@ -1,0 +1,31 @@
+/**
+ * A token transfer as the chain showed it. Facts only: what it means for a session is decided in `session.ts`.
+ * @module
+ */
+
+/** The stablecoins that Quayside takes. */
+export type Currency = 'USDT' | 'USDC';
+export const currencies: readonly Currency[] = ['USDT', 'USDC'];
+
+/** `live` networks are seen by `sk_live_` keys, `test` networks by `sk_test_` keys. */
+export type Mode = 'live' | 'test';
+
+/** A network as the store and the processes name it: a mode has one network of each name. */
+export type NetworkKey = `${Mode}:${string}`;
+
+/** A token that is credited on one network. `address` is the family's canonical text; `decimals` belong to (network, token). */
+export type Token = Readonly<{ symbol: Currency; address: string; decimals: number }>;
+
+/**
+ * One movement to a watched address, decoded from one block.
+ * `tx` and `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are
+ * address keys (lower-case hex, see `AddressCodec`); `units` are the token's base units and above zero.
+ */
+export type ChainTransfer = Readonly<{
+  tx: string;
+  index: number;
+  currency: Currency;
+  from: string;
+  to: string;
+  units: bigint;
+}>;

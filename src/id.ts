@@ -1,0 +1,28 @@
+/**
+ * Random identifiers and secrets. Time-sortable ids are 26 characters of Crockford base32: 48 bits of milliseconds, then 80 random bits.
+ * @module
+ */
+import { randomBytes, randomInt } from 'node:crypto';
+
+const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+/** 26 characters that sort by creation time; guessing one takes 80 bits. The layout is that of a ULID (github.com/ulid/spec), lower case. */
+export function sortableId(nowMs: number): string {
+  const random = BigInt(`0x${randomBytes(10).toString('hex')}`);
+  let value = (BigInt(nowMs) << 80n) | random;
+  let text = '';
+  for (let at = 0; at < 26; at++) {
+    text = CROCKFORD.charAt(Number(value & 31n)) + text;
+    value >>= 5n;
+  }
+  return text;
+}
+
+/** `length` characters of base62, each uniformly random. */
+export function randomBase62(length: number): string {
+  return Array.from({ length }, () => BASE62.charAt(randomInt(62))).join('');
+}
+
+/** A signing secret for webhooks in the form of the Standard Webhooks spec: `whsec_` and base64 of 32 random bytes. */
+export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
