@@ -162,6 +162,8 @@ export type CancelSessionOutcome =
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{
   network: NetworkKey;
+  /** The network's chain family: with the network's mode it names the pool whose addresses the matcher watched. */
+  family: string;
   /** Hash of the tip that the step starts from; null only for a network's first step. Guards against a second writer. */
   expectTip: string | null;
   /** The highest address id that the matcher held when it read the blocks to connect. */
