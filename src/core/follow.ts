@@ -32,16 +32,16 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
   invariant(tip && top && bottom && oldest, 'tail and branch are not empty');
   invariant(isLinked(branch), 'a branch is linked by parent hashes');
   if (top.hash === tip.hash) return { kind: 'rest', why: 'level' };
-  const isHeld = (hash: string) => tail.some((block) => block.hash === hash);
-  if (isHeld(top.hash)) return { kind: 'rest', why: 'behind' };
-  // A shorter chain is not followed: the node is syncing, or its next blocks will decide.
+  // The common case by far, without a look at the rest of the tail.
+  if (bottom.parent === tip.hash) return { kind: 'move', drop: [], connect: branch };
+  // A shorter chain, be it a piece of ours or a fork, is not followed: the node is syncing, or its next blocks will decide.
   if (top.number < tip.number) return { kind: 'rest', why: 'behind' };
+  const heldAt = new Map(tail.map((block, at) => [block.hash, at]));
 
   // The branch may overlap the tail: everything above its newest held block is new.
-  const overlap = branch.findLastIndex((block) => isHeld(block.hash));
-  const ancestorHash = overlap >= 0 ? branch[overlap]?.hash : bottom.parent;
-  const ancestorAt = tail.findIndex((block) => block.hash === ancestorHash);
-  if (ancestorAt < 0) {
+  const overlap = branch.findLastIndex((block) => heldAt.has(block.hash));
+  const ancestorAt = heldAt.get(branch[overlap]?.hash ?? bottom.parent);
+  if (ancestorAt === undefined) {
     if (bottom.number <= floor || bottom.number <= oldest.number) {
       return {
         kind: 'halt',
