@@ -85,33 +85,26 @@ export type Moment = Readonly<{
   outageWaitS: number;
 }>;
 
+/** What must be confirmed before the session is paid. A tolerance as large as the due value is none: nothing is sold for nothing. */
+const enoughPar = (terms: Terms): bigint =>
+  terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
+
 /**
  * Folds the receipts of a session.
  * A transaction that a reorg moved to a later block keeps the time of its first block: the payer was not late.
  */
 export function standing(terms: Terms, life: Life, receipts: readonly Receipt[]): Standing {
-  const timely = timelyReceipts(terms, life, receipts);
-  let seenPar = 0n;
-  let confirmedPar = 0n;
-  let finalPar = 0n;
-  let latePar = 0n;
-  for (const receipt of receipts) {
-    if (receipt.state === 'orphaned') continue;
-    if (!counts(terms, life, receipt, timely.has(receipt))) {
-      if (!timely.has(receipt)) latePar += receipt.valuePar;
-      continue;
-    }
-    if (!terms.accepts.includes(receipt.currency)) continue;
-    if (receipt.state === 'seen') seenPar += receipt.valuePar;
-    else confirmedPar += receipt.valuePar;
-    if (receipt.state === 'final') finalPar += receipt.valuePar;
-  }
+  const { counted, late, touched } = sortOut(terms, life, receipts);
+  const seenPar = sumPar(counted.filter(({ state }) => state === 'seen'));
+  const confirmedPar = sumPar(counted.filter(({ state }) => state !== 'seen'));
+  const finalPar = sumPar(counted.filter(({ state }) => state === 'final'));
+  const latePar = sumPar(late);
   const total = seenPar + confirmedPar;
-  const enough = terms.duePar - terms.tolerancePar;
+  const enough = enoughPar(terms);
   return {
     funded: total === 0n ? 'none' : total < enough ? 'part' : total > terms.duePar ? 'over' : 'full',
     firm: total === 0n ? 'none' : finalPar >= enough ? 'final' : confirmedPar >= enough ? 'confirmed' : 'seen',
-    touched: timely.size > 0,
+    touched,
     late: latePar > 0n,
     seenPar,
     confirmedPar,
@@ -119,29 +112,66 @@ export function standing(terms: Terms, life: Life, receipts: readonly Receipt[])
   };
 }
 
-/** Receipts that stand on the chain and came before the deadline, or within the top-up grace of a session touched in time. */
-function timelyReceipts(terms: Terms, life: Life, receipts: readonly Receipt[]): ReadonlySet<Receipt> {
-  if (life.canceledAtS !== null) return new Set();
-  const firstTimes = new Map<string, number>();
-  for (const { network, tx, blockTimeS } of receipts) {
-    const key = `${network}/${tx}`;
-    firstTimes.set(key, Math.min(blockTimeS, firstTimes.get(key) ?? blockTimeS));
-  }
-  const standingBy = (deadlineS: number): Receipt[] =>
-    receipts.filter(
-      (receipt) =>
-        receipt.state !== 'orphaned' &&
-        (firstTimes.get(`${receipt.network}/${receipt.tx}`) ?? receipt.blockTimeS) <= deadlineS,
-    );
-  const inTime = standingBy(terms.expiresAtS);
-  return new Set(inTime.length === 0 ? [] : standingBy(terms.expiresAtS + terms.topUpGraceS));
+/**
+ * The money that an event tells of: what came too late for `payment.late`, what is confirmed for `payment.completed`, all that
+ * counts for the others. The currency is that of the larger part.
+ * @returns null when there is none
+ */
+export function received(
+  terms: Terms,
+  life: Life,
+  receipts: readonly Receipt[],
+  type: PaymentEventType,
+): Readonly<{ valuePar: bigint; currency: Currency }> | null {
+  const { counted, late } = sortOut(terms, life, receipts);
+  const told =
+    type === 'payment.late'
+      ? late
+      : type === 'payment.completed'
+        ? counted.filter(({ state }) => state !== 'seen')
+        : counted;
+  const parts = new Map<Currency, bigint>();
+  for (const { currency, valuePar } of told) parts.set(currency, (parts.get(currency) ?? 0n) + valuePar);
+  const largest = [...parts].reduce<[Currency, bigint] | null>(
+    (best, part) => (best && best[1] >= part[1] ? best : part),
+    null,
+  );
+  return largest && { valuePar: sumPar(told), currency: largest[0] };
 }
 
-/** Whether a receipt on the chain counts towards the due value, given how the session ended. */
-function counts(terms: Terms, life: Life, receipt: Receipt, timely: boolean): boolean {
-  if (timely || life.status === 'paid') return true;
-  if (life.endedAtS === null || terms.latePolicy === 'hold') return false;
-  return receipt.blockTimeS <= life.endedAtS + terms.monitoringS;
+const sumPar = (receipts: readonly Receipt[]): bigint => receipts.reduce((sum, { valuePar }) => sum + valuePar, 0n);
+
+/**
+ * Sorts what stands on the chain: `counted` counts towards the due value, `late` came after the deadline and does not. Money in time
+ * in a currency that is not accepted is in neither, but it touches the session as well.
+ */
+function sortOut(
+  terms: Terms,
+  life: Life,
+  receipts: readonly Receipt[],
+): { counted: Receipt[]; late: Receipt[]; touched: boolean } {
+  const firstTimes = new Map<string, number>();
+  const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
+  for (const receipt of receipts) {
+    firstTimes.set(place(receipt), Math.min(receipt.blockTimeS, firstTimes.get(place(receipt)) ?? Infinity));
+  }
+  const cameS = (receipt: Receipt): number => firstTimes.get(place(receipt)) ?? receipt.blockTimeS;
+  const valid = receipts.filter(({ state }) => state !== 'orphaned');
+  const touched = life.canceledAtS === null && valid.some((receipt) => cameS(receipt) <= terms.expiresAtS);
+  const isTimely = (receipt: Receipt): boolean => touched && cameS(receipt) <= terms.expiresAtS + terms.topUpGraceS;
+  // Once paid, everything is part of the payment. After another end, late money counts only where the store accepts it.
+  const lateUntilS =
+    life.status === 'paid'
+      ? Infinity
+      : life.endedAtS !== null && terms.latePolicy === 'accept'
+        ? life.endedAtS + terms.monitoringS
+        : -Infinity;
+  const counts = (receipt: Receipt): boolean => isTimely(receipt) || cameS(receipt) <= lateUntilS;
+  return {
+    counted: valid.filter((receipt) => counts(receipt) && terms.accepts.includes(receipt.currency)),
+    late: valid.filter((receipt) => !counts(receipt)),
+    touched,
+  };
 }
 
 /**
@@ -166,19 +196,25 @@ export function advance(
 
 function step(terms: Terms, life: Life, receipts: readonly Receipt[], now: Standing, moment: Moment): Life {
   if (life.status === 'paid') return life;
-  const enough = terms.duePar - terms.tolerancePar;
+  const enough = enoughPar(terms);
   if (now.confirmedPar >= enough) {
     // What would have counted had the session never ended: if that is not enough, late money made the difference.
     const inTime = standing(terms, { ...life, status: 'pending', endedAtS: null }, receipts);
     const paidLate = inTime.confirmedPar < enough;
     return { ...life, status: 'paid', paidAtS: moment.nowS, endedAtS: life.endedAtS ?? moment.nowS, paidLate };
   }
-  if (life.status !== 'pending' || !isOver(terms.expiresAtS, moment)) return life;
-  if (!now.touched) return { ...life, status: 'expired', endedAtS: moment.nowS };
-  // Enough is on its way: it holds the session open until it confirms or is orphaned.
-  if (now.seenPar + now.confirmedPar >= enough) return life;
-  if (!isOver(terms.expiresAtS + terms.topUpGraceS, moment)) return life;
-  return { ...life, status: 'failed', endedAtS: moment.nowS };
+  const dueS = deadline(terms, life, now);
+  if (dueS === null || !isOver(dueS, moment)) return life;
+  return { ...life, status: now.touched ? 'failed' : 'expired', endedAtS: moment.nowS };
+}
+
+/**
+ * When the clock alone ends the session, as things stand: at expiry, or at the end of the top-up grace once it is touched.
+ * @returns null when it has ended, or when enough is on its way: that holds it open until it confirms or is orphaned.
+ */
+export function deadline(terms: Terms, life: Life, now: Standing): number | null {
+  if (life.status !== 'pending' || now.seenPar + now.confirmedPar >= enoughPar(terms)) return null;
+  return now.touched ? terms.expiresAtS + terms.topUpGraceS : terms.expiresAtS;
 }
 
 /** A deadline is over when the clock has passed it and every network has been read past it, or reading has been out for too long. */
@@ -239,7 +275,9 @@ export function changes(before: Snapshot, after: Snapshot): PaymentEventType[] {
   }
   const statusEvent = after.life.status === before.life.status ? undefined : ended[after.life.status];
   if (statusEvent) events.push(statusEvent);
-  if (is.latePar > was.latePar && after.life.status !== 'pending') events.push('payment.late');
+  // While a session is pending its late money is not told of: the end decides whether it counts.
+  const toldLatePar = before.life.status === 'pending' ? 0n : was.latePar;
+  if (is.latePar > toldLatePar && after.life.status !== 'pending') events.push('payment.late');
   if (before.life.status === 'paid' && is.confirmedPar < was.confirmedPar) events.push('payment.reversed');
   return events;
 }
