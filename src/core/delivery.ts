@@ -1,0 +1,128 @@
+/**
+ * How a message is signed, and what follows from an attempt to deliver a webhook.
+ * @module
+ */
+import { hmac } from '@noble/hashes/hmac.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { invariant } from './fault.ts';
+
+// ── Signatures ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * The house signature of API requests and webhooks: HMAC-SHA256 over `timestamp.nonce.body`.
+ * @param secret the whole shared text (`ss_…`, `whsec_…`); its UTF-8 bytes are the key
+ * @param timestamp Unix seconds, exactly as they stand in the header
+ * @param body the raw body, empty when there is none; never a re-serialized one
+ * @returns 64 lower-case hex digits
+ */
+export function sign(secret: string, timestamp: string | number, nonce: string, body: string | Uint8Array): string {
+  return bytesToHex(hmacOf(utf8ToBytes(secret), `${timestamp}.${nonce}.`, body));
+}
+
+/**
+ * The symmetric signature of the Standard Webhooks specification 1.0.0 (github.com/standard-webhooks/standard-webhooks):
+ * HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes that the secret encodes.
+ * @param secret `whsec_` and base64
+ * @returns `v1,` and base64
+ */
+export function signStandard(secret: string, id: string, timestampS: number, body: string): string {
+  invariant(secret.startsWith('whsec_'), 'a webhook secret starts with whsec_');
+  const key = Uint8Array.from(atob(secret.slice('whsec_'.length)), (character) => character.charCodeAt(0));
+  return `v1,${btoa(String.fromCharCode(...hmacOf(key, `${id}.${timestampS}.`, body)))}`;
+}
+
+/** HMAC-SHA256 over a text and the body that follows it, without joining the two. */
+function hmacOf(key: Uint8Array, before: string, body: string | Uint8Array): Uint8Array {
+  const mac = hmac.create(sha256, key).update(utf8ToBytes(before));
+  return mac.update(typeof body === 'string' ? utf8ToBytes(body) : body).digest();
+}
+
+/** Compares two hex texts of either case in a time that does not depend on where they differ. */
+export function sameHex(left: string, right: string): boolean {
+  const a = left.toLowerCase();
+  const b = right.toLowerCase();
+  if (a.length !== b.length) return false;
+  let difference = 0;
+  for (let at = 0; at < a.length; at++) difference |= a.charCodeAt(at) ^ b.charCodeAt(at);
+  return difference === 0;
+}
+
+/** What one try to deliver is signed for. `timestampS` and `nonce` are fresh on each try; the rest never changes. */
+export type WebhookMessage = Readonly<{
+  secret: string;
+  eventId: string;
+  eventType: string;
+  body: string;
+  timestampS: number;
+  nonce: string;
+}>;
+
+/** All headers of one try: the documented ones, then those by which Standard Webhooks libraries verify it. */
+export function webhookHeaders(message: WebhookMessage): Record<string, string> {
+  const { secret, eventId, eventType, body, timestampS, nonce } = message;
+  return {
+    'Content-Type': 'application/json',
+    'User-Agent': 'Service-Webhook/1.0',
+    'X-Service-Signature': sign(secret, timestampS, nonce, body),
+    'X-Service-Timestamp': String(timestampS),
+    'X-Service-Nonce': nonce,
+    'X-Service-Event-Type': eventType,
+    'X-Service-Event-ID': eventId,
+    'webhook-id': eventId,
+    'webhook-timestamp': String(timestampS),
+    'webhook-signature': signStandard(secret, eventId, timestampS, body),
+  };
+}
+
+// ── Attempts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Why no usable answer came. `blocked_address`: the target is not one that may be called; `too_large`: the answer's headers
+ * have no end; `http`: what came back is not HTTP.
+ */
+export type SendError = 'dns' | 'tls' | 'connect' | 'timeout' | 'blocked_address' | 'too_large' | 'http';
+
+/** How a try went. `retryAfterMs` is the wait that the receiver asked for, when it named one. */
+export type Outcome =
+  | Readonly<{ kind: 'answered'; status: number; retryAfterMs: number | null }>
+  | Readonly<{ kind: 'unanswered'; error: SendError }>;
+
+/** What is to be done. `disableEndpoint` is the reason why nothing more is to be sent there, if so. */
+export type Verdict =
+  | Readonly<{ kind: 'delivered' }>
+  | Readonly<{ kind: 'retry'; atMs: number }>
+  | Readonly<{ kind: 'failed'; disableEndpoint: string | null }>;
+
+/** How far a delay strays from the schedule, so that deliveries which failed together do not come back together. */
+const JITTER = 0.1;
+
+/**
+ * What follows from an attempt: 2xx is delivered; 429, 5xx, redirects and no answer are tried again; any other 4xx is final,
+ * and 410 says that the endpoint is gone for good.
+ * @param attempt 1 for the first
+ * @param retryDelaysS the wait after each attempt; when it is used up, the delivery has failed
+ * @param dice a random number in [0, 1)
+ */
+export function verdict(
+  attempt: number,
+  outcome: Outcome,
+  retryDelaysS: readonly number[],
+  dice: number,
+  nowMs: number,
+): Verdict {
+  invariant(attempt >= 1, 'attempts are counted from one');
+  if (outcome.kind === 'answered') {
+    const { status } = outcome;
+    if (status >= 200 && status < 300) return { kind: 'delivered' };
+    if (status === 410) return { kind: 'failed', disableEndpoint: 'the endpoint answered 410 Gone' };
+    if (status >= 400 && status < 500 && status !== 429) return { kind: 'failed', disableEndpoint: null };
+  }
+  const delayS = retryDelaysS[attempt - 1];
+  if (delayS === undefined) return { kind: 'failed', disableEndpoint: null };
+  const delayMs = delayS * 1000;
+  const jitteredMs = delayMs * (1 - JITTER + 2 * JITTER * dice);
+  const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
+  // A receiver may slow us down, within reason; it may not speed us up.
+  return { kind: 'retry', atMs: nowMs + Math.round(Math.max(jitteredMs, Math.min(askedMs, 2 * delayMs))) };
+}
