@@ -8,6 +8,7 @@
  * @module
  */
 import type { BlockRef, Tail } from '../core/block.ts';
+import type { Verdict } from '../core/delivery.ts';
 import type { ExtendedPaymentEventType, PaymentEventType } from '../core/event.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
@@ -282,11 +283,8 @@ export type Attempt = Readonly<{
   responseExcerpt: string | null;
 }>;
 
-/** What follows from an attempt; decided by `core/delivery`. */
-export type DeliveryVerdict =
-  | Readonly<{ kind: 'delivered' }>
-  | Readonly<{ kind: 'retry'; atMs: number }>
-  | Readonly<{ kind: 'failed'; disableEndpoint: string | null }>;
+/** What follows from an attempt. */
+export type DeliveryVerdict = Verdict;
 
 /** Something that an operator must look at. */
 export type Alarm = Readonly<{
