@@ -1,0 +1,48 @@
+/**
+ * The key that encrypts API and webhook secrets in the database. Whoever has it and the database can sign as every merchant.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { permanent } from './core/fault.ts';
+import { createSecretFile } from './secret-file.ts';
+
+const KEY_BYTES = 32;
+
+/** The database of an installation. */
+export const databaseFile = (dataDir: string): string => join(dataDir, 'quayside.db');
+
+/**
+ * Reads the key: 64 hex digits in `<dataDir>/secret.key`, which is made beside a new database, or in the file that
+ * `QUAYSIDE_SECRET_KEY_FILE` names, which must exist (a mounted secret, for example).
+ * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
+ */
+export function readSecretKey(dataDir: string, env: NodeJS.ProcessEnv): Uint8Array {
+  const named = env.QUAYSIDE_SECRET_KEY_FILE;
+  const text = named ? readKeyFile(resolve(named)) : readOwnKey(dataDir);
+  if (!/^[0-9a-f]{64}$/i.test(text)) {
+    throw permanent('secret_key_invalid', 'the secret key must be 64 hex digits; put back the key of this database');
+  }
+  return new Uint8Array(Buffer.from(text, 'hex'));
+}
+
+function readOwnKey(dataDir: string): string {
+  const file = join(dataDir, 'secret.key');
+  // A new key beside an old database would make every stored secret unreadable.
+  if (!existsSync(databaseFile(dataDir))) createSecretFile(file, `${randomBytes(KEY_BYTES).toString('hex')}\n`);
+  const text = readKeyFile(file);
+  if ((statSync(file).mode & 0o077) !== 0) {
+    throw permanent('secret_key_invalid', `${file} is open to other users of this machine; run: chmod 600 ${file}`);
+  }
+  return text;
+}
+
+/** @throws Fault permanent `secret_key_invalid` */
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw permanent('secret_key_invalid', `the secret key of this database cannot be read; put ${file} back`, error);
+  }
+}
