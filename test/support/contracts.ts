@@ -1,0 +1,183 @@
+/**
+ * The contracts of `test/contracts/`, compiled by solc once per process and deployed to an anvil.
+ *
+ * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on, as with USDT.
+ * - `deployBatchSender`: many transfers in one transaction, from inside a contract; also undone ones.
+ * - `deployLookAlike`: a stranger that logs Transfers nobody made.
+ *
+ * Every call that changes the chain returns the transaction's hash and leaves mining to the caller; only deploying mines a block.
+ * A transfer of more than the balance is mined as a reverted transaction (status 0x0).
+ * @module
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import solc from 'solc';
+import { type AbiValue, encodeArguments, encodeCall } from './abi.ts';
+import type { Anvil } from './anvil.ts';
+
+const GAS_BATCH = '0x4c4b40';
+const GAS_DEPLOY = '0x2dc6c0';
+
+type ContractName = 'StandardToken' | 'FeeToken' | 'BatchSender' | 'LookAlike';
+
+let compiled: Record<string, string> | null = null;
+
+/** Creation code by contract name: hex without prefix. */
+function creationCode(name: ContractName): string {
+  compiled ??= compile();
+  const code = compiled[name];
+  if (!code) throw new Error(`no contract ${name} in test/contracts`);
+  return code;
+}
+
+function compile(): Record<string, string> {
+  const folder = join(dirname(fileURLToPath(import.meta.url)), '../contracts');
+  const files = readdirSync(folder).filter((file) => file.endsWith('.sol'));
+  const input = {
+    language: 'Solidity',
+    sources: Object.fromEntries(files.map((file) => [file, { content: readFileSync(join(folder, file), 'utf8') }])),
+    settings: { outputSelection: { '*': { '*': ['evm.bytecode.object'] } } },
+  };
+  type Output = {
+    errors?: { severity: string; formattedMessage: string }[];
+    contracts?: Record<string, Record<string, { evm: { bytecode: { object: string } } }>>;
+  };
+  const output = JSON.parse(solc.compile(JSON.stringify(input))) as Output;
+  const errors = output.errors?.filter((error) => error.severity === 'error') ?? [];
+  if (errors.length > 0) throw new Error(errors.map((error) => error.formattedMessage).join('\n'));
+  const codes: Record<string, string> = {};
+  for (const file of Object.values(output.contracts ?? {})) {
+    for (const [name, contract] of Object.entries(file)) codes[name] = contract.evm.bytecode.object;
+  }
+  return codes;
+}
+
+async function deploy(anvil: Anvil, name: ContractName, values: readonly AbiValue[]): Promise<string> {
+  const data = `0x${creationCode(name)}${encodeArguments(values)}`;
+  const tx = await anvil.send({ data, gas: GAS_DEPLOY });
+  const isMined = (await anvil.receipt(tx)) !== null;
+  if (!isMined) await anvil.mine();
+  const receipt = await anvil.receipt(tx);
+  if (receipt?.status !== '0x1' || !receipt.contractAddress) throw new Error(`${name} was not deployed`);
+  return receipt.contractAddress;
+}
+
+/** `fee` (`maxPriorityFeePerGas` in wei) moves a transaction up within its block: dearest first. */
+export type CallOptions = Readonly<{ from?: string; feeWei?: bigint; gas?: string }>;
+
+function call(anvil: Anvil, to: string, signature: string, values: readonly AbiValue[], options: CallOptions = {}) {
+  const fee = options.feeWei === undefined ? null : `0x${options.feeWei.toString(16)}`;
+  return anvil.send({
+    to,
+    data: encodeCall(signature, values),
+    ...(options.from ? { from: options.from } : {}),
+    ...(options.gas ? { gas: options.gas } : {}),
+    // The fee cap must hold the tip and the base fee.
+    ...(fee
+      ? { maxPriorityFeePerGas: fee, maxFeePerGas: `0x${((options.feeWei ?? 0n) + 10n ** 12n).toString(16)}` }
+      : {}),
+  });
+}
+
+/** Addresses are `0x` hex; `units` are the token's base units. */
+export type TokenContract = Readonly<{
+  address: string;
+  decimals: number;
+  transfer(to: string, units: bigint, options?: CallOptions): Promise<string>;
+  transferFrom(from: string, to: string, units: bigint, options?: CallOptions): Promise<string>;
+  approve(spender: string, units: bigint, options?: CallOptions): Promise<string>;
+  balanceOf(holder: string): Promise<bigint>;
+}>;
+
+function tokenAt(anvil: Anvil, address: string, decimals: number): TokenContract {
+  return {
+    address,
+    decimals,
+    transfer: (to, units, options) => call(anvil, address, 'transfer(address,uint256)', [to, units], options),
+    transferFrom: (from, to, units, options) =>
+      call(anvil, address, 'transferFrom(address,address,uint256)', [from, to, units], options),
+    approve: (spender, units, options) => call(anvil, address, 'approve(address,uint256)', [spender, units], options),
+    async balanceOf(holder) {
+      const data = encodeCall('balanceOf(address)', [holder]);
+      return BigInt(await anvil.rpc<string>('eth_call', [{ to: address, data }, 'latest']));
+    },
+  };
+}
+
+export type TokenOptions = Readonly<{
+  symbol: string;
+  decimals: number;
+  /** Base units that the first account holds; a thousand million tokens when nothing is said. */
+  supply?: bigint;
+}>;
+
+const supplyOf = (options: TokenOptions): bigint => options.supply ?? 10n ** BigInt(9 + options.decimals);
+
+/** A plain ERC-20; its whole supply belongs to `anvil.accounts[0]`. */
+export async function deployToken(anvil: Anvil, options: TokenOptions): Promise<TokenContract> {
+  const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
+  return tokenAt(anvil, await deploy(anvil, 'StandardToken', values), options.decimals);
+}
+
+/** A token whose moves return nothing, with a fee of 0 until `setFee`; owner and holder is `anvil.accounts[0]`. */
+export async function deployFeeToken(
+  anvil: Anvil,
+  options: TokenOptions,
+): Promise<TokenContract & Readonly<{ setFee(basisPoints: bigint, unitsMax: bigint): Promise<string> }>> {
+  const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
+  const address = await deploy(anvil, 'FeeToken', values);
+  return {
+    ...tokenAt(anvil, address, options.decimals),
+    setFee: (basisPoints, unitsMax) => call(anvil, address, 'setFee(uint256,uint256)', [basisPoints, unitsMax]),
+  };
+}
+
+/** One `[address, units]` for each transfer of a batch. */
+export type Batch = readonly (readonly [to: string, units: bigint])[];
+
+export type BatchSender = Readonly<{
+  address: string;
+  /** `transferFrom` out of the caller's allowance: `token.approve(batch.address, …)` first. */
+  sendFromCaller(token: string, batch: Batch): Promise<string>;
+  /** `transfer` out of the sender contract's own balance: `token.transfer(batch.address, …)` first. */
+  sendOwn(token: string, batch: Batch): Promise<string>;
+  /** The same, then the whole transaction reverts. */
+  sendOwnThenRevert(token: string, batch: Batch): Promise<string>;
+  /** The same, undone inside while the transaction succeeds. */
+  sendOwnUndoneInside(token: string, batch: Batch): Promise<string>;
+}>;
+
+export async function deployBatchSender(anvil: Anvil): Promise<BatchSender> {
+  const address = await deploy(anvil, 'BatchSender', []);
+  const send = (name: string) => (token: string, batch: Batch) => {
+    const values = [token, batch.map(([to]) => to), batch.map(([, units]) => units)];
+    return call(anvil, address, `${name}(address,address[],uint256[])`, values, { gas: GAS_BATCH });
+  };
+  return {
+    address,
+    sendFromCaller: send('sendFromCaller'),
+    sendOwn: send('sendOwn'),
+    sendOwnThenRevert: send('sendOwnThenRevert'),
+    sendOwnUndoneInside: send('sendOwnUndoneInside'),
+  };
+}
+
+export type LookAlike = Readonly<{
+  address: string;
+  /** Logs an ERC-20 Transfer that moved nothing. */
+  claimTransfer(from: string, to: string, units: bigint): Promise<string>;
+  /** Logs an ERC-721 Transfer: same topic, the id as fourth topic, no data. */
+  claimNftTransfer(from: string, to: string, id: bigint): Promise<string>;
+}>;
+
+export async function deployLookAlike(anvil: Anvil): Promise<LookAlike> {
+  const address = await deploy(anvil, 'LookAlike', []);
+  return {
+    address,
+    claimTransfer: (from, to, units) =>
+      call(anvil, address, 'claimTransfer(address,address,uint256)', [from, to, units]),
+    claimNftTransfer: (from, to, id) =>
+      call(anvil, address, 'claimNftTransfer(address,address,uint256)', [from, to, id]),
+  };
+}
