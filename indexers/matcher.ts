@@ -4,14 +4,13 @@
  * @module
  */
 import type { Chain, RawContent } from '../src/chains/chain.ts';
-import { Fault } from '../src/core/fault.ts';
 import type { ChainTransfer, Token } from '../src/core/transfer.ts';
 import { openThreadPool } from '../src/thread-pool.ts';
 import type { AddressTable } from './address-table.ts';
-import type { MatchAnswer, MatchTask } from './matcher-worker.ts';
+import type { MatchTask } from './matcher-worker.ts';
 
 /** Threads that have had no block for this long end; a quiet network keeps none. */
-const IDLE_MS_MAX = 30_000;
+const THREAD_IDLE_MS_MAX = 30_000;
 
 export type MatcherOptions = Readonly<{
   chain: Chain;
@@ -34,27 +33,21 @@ export interface Matcher {
 export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
   const { chain, tokens, table } = options;
   const wire = await chain.wire();
-  const threads = openThreadPool<MatchTask, MatchAnswer>({
+  const threads = openThreadPool<MatchTask, ChainTransfer[]>({
     module: new URL('./matcher-worker.ts', import.meta.url),
     task: 'matchBlock',
     threadsMax: options.threadsMax,
-    idleMsMax: IDLE_MS_MAX,
+    idleMsMax: THREAD_IDLE_MS_MAX,
   });
-
-  async function matchInWorker(content: RawContent): Promise<ChainTransfer[]> {
-    const bytes = ownBytes(content.bytes);
-    const task: MatchTask = { family: chain.family, content: { ...content, bytes }, tokens, table: table.buffer() };
-    const answer = await threads.run(task, { transferList: [bytes.buffer] });
-    if (answer.kind === 'matched') return answer.transfers;
-    throw new Fault(answer.fault.kind, answer.fault.code, answer.fault.message);
-  }
 
   return {
     async match(content) {
-      if (content.bytes.byteLength > options.inlineBytesMax) return matchInWorker(content);
-      return wire.decode(content, tokens, table.has);
+      if (content.bytes.byteLength <= options.inlineBytesMax) return wire.decode(content, tokens, table.has);
+      const bytes = ownBytes(content.bytes);
+      const task: MatchTask = { family: chain.family, content: { ...content, bytes }, tokens, table: table.buffer() };
+      return threads.run(task, [bytes.buffer]);
     },
-    close: () => threads.destroy(),
+    close: () => threads.close(),
   };
 }
 

@@ -1,0 +1,16 @@
+/**
+ * The address pool's thread: derives collection addresses from an extended public key. Each takes a good part of a millisecond, so a
+ * slice of them would hold up the API.
+ * @module
+ */
+import type { Family } from './chains/chain.ts';
+import { chains } from './chains/index.ts';
+import { answer, type ThreadAnswer } from './thread-pool.ts';
+
+export type DeriveTask = Readonly<{ family: Family; xpub: string; firstIndex: number; count: number }>;
+
+/** The task that the pool's thread runs, by name. @returns the address keys of `firstIndex…`, in order */
+export const deriveAddresses = (task: DeriveTask): Promise<ThreadAnswer<string[]>> =>
+  answer(() =>
+    Array.from({ length: task.count }, (_, n) => chains[task.family].address.derive(task.xpub, task.firstIndex + n)),
+  );

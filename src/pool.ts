@@ -1,0 +1,120 @@
+/**
+ * Keeps every address pool filled ahead of the sessions that will take from it. There is one pool for each chain family and mode;
+ * a request only ever takes an address that is already there.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import type { Family } from './chains/chain.ts';
+import type { Clock } from './clock.ts';
+import type { Config } from './config.ts';
+import { Fault } from './core/fault.ts';
+import type { Mode } from './core/transfer.ts';
+import type { Log } from './log.ts';
+import type { DeriveTask } from './pool-worker.ts';
+import type { Store } from './store/store.ts';
+import { openThreadPool } from './thread-pool.ts';
+
+/** A fresh install can take its first session as soon as this many addresses are there. */
+const FIRST_SLICE = 25;
+/** Addresses in one commit afterwards: a fraction of a second of derivation, a few milliseconds of writing. */
+const SLICE = 250;
+/** Filling starts when the pool has sunk below this share of its target. */
+const REFILL_BELOW = 0.75;
+const POLL_MS = 500;
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 10_000;
+/** The thread ends some time after a refill; it costs tens of megabytes and a busy shop needs it every few minutes. */
+const THREAD_IDLE_MS_MAX = 10_000;
+
+/** One pool to keep: every network of the family and mode shares the extended public key (the configuration sees to it). */
+type Source = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
+
+export type PoolOptions = Readonly<{
+  store: Pick<Store, 'poolLevel' | 'addAddresses'>;
+  config: Pick<Config, 'networks'> & { readonly limits: Pick<Config['limits'], 'poolTarget'> };
+  clock: Clock;
+  log: Log;
+}>;
+
+export interface PoolKeeper {
+  /** Ends in order after `stop`; rejects when a pool can no longer be filled and a person must act. */
+  readonly ended: Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Names an extended public key without showing it: the first 16 hex digits of its SHA-256. Whoever has the key itself could
+ * list every address of the shop, so logs and tables carry only this.
+ */
+export const xpubFingerprint = (xpub: string): string => createHash('sha256').update(xpub).digest('hex').slice(0, 16);
+
+/** Starts keeping the pools of every configured network. */
+export function startPool({ store, config, clock, log }: PoolOptions): PoolKeeper {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const thread = openThreadPool<DeriveTask, string[]>({
+    module: new URL('./pool-worker.ts', import.meta.url),
+    task: 'deriveAddresses',
+    threadsMax: 1,
+    idleMsMax: THREAD_IDLE_MS_MAX,
+  });
+
+  /** Adds one slice when the pool wants one. @returns whether it did */
+  async function topUp(source: Source, isFilling: boolean): Promise<boolean> {
+    const { family, mode, xpub, fingerprint } = source;
+    const { free, nextIndex } = await store.poolLevel({ family, mode }, fingerprint);
+    const target = config.limits.poolTarget;
+    if (free >= (isFilling ? target : target * REFILL_BELOW)) return false;
+    const count = Math.min(free === 0 ? FIRST_SLICE : SLICE, target - free);
+    const keys = await thread.run({ family, xpub, firstIndex: nextIndex, count });
+    await store.addAddresses({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });
+    log.debug({ family, mode, source: fingerprint, firstIndex: nextIndex, count }, 'addresses added to the pool');
+    return true;
+  }
+
+  async function keep(source: Source): Promise<void> {
+    const { family, mode, fingerprint } = source;
+    let isFilling = true;
+    let retryMs = RETRY_MS_MIN;
+    while (!signal.aborted) {
+      try {
+        const wasFilling = isFilling;
+        isFilling = await topUp(source, isFilling);
+        retryMs = RETRY_MS_MIN;
+        if (wasFilling && !isFilling) log.info({ family, mode, source: fingerprint }, 'the address pool is full');
+        if (!isFilling) await clock.sleep(POLL_MS, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+        log.warn({ family, mode, code: error.code, error: error.message, retryMs }, 'the address pool waits');
+        await clock.sleep(retryMs, signal);
+        retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+      }
+    }
+  }
+
+  const work = Promise.all(sourcesOf(config.networks).map(keep));
+  const ended = work.then(
+    () => thread.close(),
+    async (error) => {
+      stopping.abort();
+      await thread.close();
+      throw error;
+    },
+  );
+  return {
+    ended,
+    stop() {
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+function sourcesOf(networks: Config['networks']): Source[] {
+  const sources = new Map<string, Source>();
+  for (const { family, mode, xpub } of networks) {
+    sources.set(`${family}/${mode}`, { family, mode, xpub, fingerprint: xpubFingerprint(xpub) });
+  }
+  return [...sources.values()];
+}
