@@ -1,0 +1,48 @@
+/**
+ * Binance's spot prices, from the host that serves market data only. One request for every market: a request that names a
+ * delisted market is refused as a whole. Markets that are halted or delisted keep a frozen price and are filtered out by status.
+ *
+ * Format: binance-spot-api-docs, rest-api.md "Symbol price ticker" and faqs/market_data_only.md.
+ * @module
+ */
+import { z } from 'zod';
+import { invertRate, type Rate } from '../core/rate.ts';
+import { currencies as stablecoins } from '../core/transfer.ts';
+import { type Door, getJson } from './http.ts';
+import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
+
+const NAME = 'binance';
+const door: Door = { origin: 'https://data-api.binance.vision', timeoutMs: 10_000, bytesMax: 2 << 20 };
+
+/** Fiat that is traded for stablecoins, in markets named `EURUSDT`. A list, because some coins have the code of a currency. */
+const asBase = ['AUD', 'EUR', 'GBP'];
+/** Fiat in which stablecoins are traded, in markets named `USDTBRL`. */
+const asQuote = ['ARS', 'BRL', 'COP', 'CZK', 'JPY', 'MXN', 'PLN', 'RON', 'TRY', 'UAH', 'ZAR'];
+
+type Market = Readonly<{ pair: Pair; inverted: boolean }>;
+const markets: ReadonlyMap<string, Market> = new Map(
+  stablecoins.flatMap((target) => [
+    ...asBase.map((code): [string, Market] => [code + target, { pair: pairOf(code, target), inverted: false }]),
+    ...asQuote.map((code): [string, Market] => [target + code, { pair: pairOf(code, target), inverted: true }]),
+  ]),
+);
+
+const answerShape = z.array(z.object({ symbol: z.string(), price: z.unknown() }));
+
+/** @param at another address, for tests and proxies */
+export function binance(at: Partial<Door> = {}): RateSource {
+  return {
+    name: NAME,
+    currencies: new Set([...asBase, ...asQuote]),
+    async fetch(signal) {
+      const path = '/api/v3/ticker/price?symbolStatus=TRADING';
+      const quotes = new Map<Pair, Rate>();
+      for (const { symbol, price } of await getJson(NAME, { ...door, ...at }, path, answerShape, signal)) {
+        const market = markets.get(symbol);
+        const rate = market && readPrice(NAME, `${symbol}.price`, price);
+        if (rate) quotes.set(market.pair, market.inverted ? invertRate(rate) : rate);
+      }
+      return { quotes, asOfMs: null };
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/**
+ * How many decimals a currency's minor unit has: 2 for EUR (1 = 0.01), 0 for JPY, 3 for KWD.
+ *
+ * `config/currencies.json` holds every code of ISO 4217's list one (published 2026-01-01) that has a minor unit. `Intl` is no
+ * substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
+ * @module
+ */
+import table from '../../config/currencies.json' with { type: 'json' };
+import { MINOR_DECIMALS } from '../core/money.ts';
+import { currencies as stablecoins } from '../core/transfer.ts';
+
+/** ISO 4217 codes, upper case. */
+export const isoCodes: readonly string[] = Object.keys(table);
+
+const exponents: ReadonlyMap<string, number> = new Map([
+  ...Object.entries(table),
+  ...stablecoins.map((code) => [code, MINOR_DECIMALS] as const),
+]);
+
+/**
+ * Decimals of a currency's minor unit, for ISO 4217 codes, USDT and USDC.
+ * @returns null for any other text, also for a code in lower case
+ */
+export const exponentOf = (code: string): number | null => exponents.get(code) ?? null;

@@ -1,0 +1,68 @@
+/**
+ * The European Central Bank's daily reference rates: how much of every currency one euro buys, fixed on working days.
+ * USDT and USDC are taken at par with the dollar. The ECB publishes for information, so let other sources stand beside it.
+ *
+ * Format: www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml.
+ * @module
+ */
+import { divideRates, type Rate } from '../core/rate.ts';
+import { currencies as stablecoins } from '../core/transfer.ts';
+import { type Door, getText } from './http.ts';
+import { malformed, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
+
+const NAME = 'ecb';
+const door: Door = { origin: 'https://www.ecb.europa.eu', timeoutMs: 10_000, bytesMax: 256 << 10 };
+
+const fiat = (
+  'AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB ' +
+  'TRY ZAR'
+).split(' ');
+
+const cubes = /<Cube\b([^<>]*)>/g;
+const attributes = /([a-z]+)=(?:'([^'<>]*)'|"([^"<>]*)")/g;
+
+/** @param at another address, for tests and proxies */
+export function ecb(at: Partial<Door> = {}): RateSource {
+  return {
+    name: NAME,
+    currencies: new Set(fiat),
+    async fetch(signal) {
+      const text = await getText(NAME, { ...door, ...at }, '/stats/eurofxref/eurofxref-daily.xml', signal);
+      const { asOfMs, perEuro } = readReferenceRates(text);
+      const dollar = perEuro.get('USD');
+      if (!dollar) throw malformed(NAME, 'the USD rate', 'is missing');
+      const quotes = new Map<Pair, Rate>();
+      for (const currency of fiat) {
+        const other = perEuro.get(currency);
+        if (!other && currency !== 'EUR') continue;
+        const rate = other ? divideRates(dollar, other) : dollar;
+        for (const target of stablecoins) quotes.set(pairOf(currency, target), rate);
+      }
+      return { quotes, asOfMs };
+    },
+  };
+}
+
+/** Reads the document: `<Cube time='2026-11-20'>` around one `<Cube currency='USD' rate='1.0865'/>` for each currency. */
+function readReferenceRates(text: string): { asOfMs: number; perEuro: ReadonlyMap<string, Rate> } {
+  if (!/<\/gesmes:Envelope>\s*$/.test(text))
+    throw malformed(NAME, 'the document', 'does not end with </gesmes:Envelope>');
+  const days: string[] = [];
+  const perEuro = new Map<string, Rate>();
+  for (const [, inside = ''] of text.matchAll(cubes)) {
+    const cube = new Map([...inside.matchAll(attributes)].map(([, name, single, double]) => [name, single ?? double]));
+    const day = cube.get('time');
+    if (day !== undefined) days.push(day);
+    const currency = cube.get('currency');
+    if (currency === undefined) continue;
+    if (perEuro.has(currency)) throw malformed(NAME, `the ${currency} rate`, 'is given twice');
+    const rate = readPrice(NAME, `the ${currency} rate`, cube.get('rate'));
+    if (rate) perEuro.set(currency, rate);
+  }
+  const [day = ''] = days;
+  // Published at about 16:00 in Frankfurt, which is 14:00 UTC at the earliest.
+  const asOfMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T14:00:00Z`) : Number.NaN;
+  if (days.length !== 1 || Number.isNaN(asOfMs))
+    throw malformed(NAME, 'the time', `is not one day: ${days.slice(0, 3)}`);
+  return { asOfMs, perEuro };
+}

@@ -1,0 +1,98 @@
+/**
+ * One bounded GET.
+ * @module
+ */
+import { fetch, type Response } from 'undici';
+import type { z } from 'zod';
+import { transient } from '../core/fault.ts';
+import { check, malformed } from './source.ts';
+
+/** Where a source is asked and how much of an answer is accepted. `timeoutMs` covers everything from connecting to the last byte. */
+export type Door = Readonly<{ origin: string; timeoutMs: number; bytesMax: number }>;
+
+const ERROR_BYTES_MAX = 2048;
+
+/** Gets a JSON document and checks its shape. @throws Fault transient, see `RateSource.fetch` */
+export async function getJson<Shape>(
+  source: string,
+  door: Door,
+  path: string,
+  schema: z.ZodType<Shape>,
+  signal: AbortSignal,
+): Promise<Shape> {
+  const text = await getText(source, door, path, signal);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw malformed(source, 'the body', `is not JSON: ${excerpt(text)}`);
+  }
+  return check(source, schema, value, []);
+}
+
+/** Gets a text document. Redirects are refused. @throws Fault transient, see `RateSource.fetch` */
+export async function getText(source: string, door: Door, path: string, signal: AbortSignal): Promise<string> {
+  const { ok, status, text, whole } = await getOnce(source, door, path, signal);
+  if (!ok) throw refused(source, door, status, text);
+  if (!whole) throw malformed(source, 'the body', `is longer than ${door.bytesMax} bytes`);
+  return text;
+}
+
+/** `whole` is false when the body was longer than allowed and the rest was not read. */
+type Got = Readonly<{ ok: boolean; status: number; text: string; whole: boolean }>;
+
+async function getOnce(source: string, door: Door, path: string, signal: AbortSignal): Promise<Got> {
+  const timeout = AbortSignal.timeout(door.timeoutMs);
+  try {
+    const response = await fetch(door.origin + path, {
+      redirect: 'error',
+      headers: { 'user-agent': 'Quayside' },
+      signal: AbortSignal.any([signal, timeout]),
+    });
+    const body = await readBody(response, response.ok ? door.bytesMax : ERROR_BYTES_MAX);
+    return { ok: response.ok, status: response.status, ...body };
+  } catch (error) {
+    const why = timeout.aborted ? `no whole answer within ${door.timeoutMs} ms` : deepestReason(error);
+    throw transient(
+      'rate_source_unreachable',
+      `${source} could not be reached at ${door.origin}: ${why}; asked again at the next refresh`,
+      error,
+    );
+  }
+}
+
+/** `fetch failed` says nothing; the error underneath it does. */
+function deepestReason(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.cause !== undefined) return deepestReason(error.cause);
+  const code = 'code' in error ? String(error.code) : error.name;
+  return error.message || code;
+}
+
+/** Reads at most `bytesMax` bytes, after decompression; `whole` tells whether that was all. */
+async function readBody(response: Response, bytesMax: number): Promise<{ text: string; whole: boolean }> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) break;
+    chunks.push(chunk);
+  }
+  return { text: Buffer.concat(chunks).toString('utf8'), whole: bytes <= bytesMax };
+}
+
+function refused(source: string, door: Door, status: number, body: string) {
+  const advice =
+    status === 429 || status === 418
+      ? 'it wants fewer requests: make rates.refresh rarer'
+      : status === 403 || status === 451
+        ? `it does not serve this address: take ${source} out of rates.sources`
+        : 'asked again at the next refresh';
+  return transient(
+    'rate_source_refused',
+    `${source} at ${door.origin} answered HTTP ${status}${body && ` ${excerpt(body)}`}; ${advice}`,
+  );
+}
+
+/** The beginning of a foreign text as one printable line. */
+const excerpt = (text: string): string => JSON.stringify(text.slice(0, 160));

@@ -1,0 +1,47 @@
+/**
+ * Kraken's spot tickers. One request for every market: a request that names a delisted market is refused as a whole.
+ *
+ * Format: docs.kraken.com/api-reference/market-data/get-ticker-information. Errors come with HTTP 200 in `error`.
+ * @module
+ */
+import { z } from 'zod';
+import { invertRate, meanRate, type Rate } from '../core/rate.ts';
+import { currencies as stablecoins } from '../core/transfer.ts';
+import { type Door, getJson } from './http.ts';
+import { check, malformed, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
+
+const NAME = 'kraken';
+const door: Door = { origin: 'https://api.kraken.com', timeoutMs: 10_000, bytesMax: 4 << 20 };
+
+/** Fiat in which Kraken trades stablecoins, in markets named `USDTEUR`. */
+const fiat = ['AUD', 'CAD', 'CHF', 'EUR', 'GBP', 'JPY'];
+
+const answerShape = z.object({ error: z.array(z.string()), result: z.record(z.string(), z.unknown()).optional() });
+const side = z.array(z.unknown()).nonempty();
+/** Best ask and best bid; the price is the first element. */
+const tickerShape = z.object({ a: side, b: side });
+
+/** @param at another address, for tests and proxies */
+export function kraken(at: Partial<Door> = {}): RateSource {
+  return {
+    name: NAME,
+    currencies: new Set(fiat),
+    async fetch(signal) {
+      const { error, result } = await getJson(NAME, { ...door, ...at }, '/0/public/Ticker', answerShape, signal);
+      if (error.length > 0 || !result) throw malformed(NAME, 'error', `says ${JSON.stringify(error).slice(0, 160)}`);
+      const quotes = new Map<Pair, Rate>();
+      for (const target of stablecoins) {
+        for (const currency of fiat) {
+          const market = `${target}${currency}`;
+          if (result[market] === undefined) continue;
+          const { a, b } = check(NAME, tickerShape, result[market], ['result', market]);
+          const ask = readPrice(NAME, `result.${market}.a[0]`, a[0]);
+          const bid = readPrice(NAME, `result.${market}.b[0]`, b[0]);
+          // The last trade of a quiet market may be hours old; the middle of what is offered now is not.
+          if (ask && bid) quotes.set(pairOf(currency, target), invertRate(meanRate(ask, bid)));
+        }
+      }
+      return { quotes, asOfMs: null };
+    },
+  };
+}

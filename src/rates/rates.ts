@@ -1,0 +1,192 @@
+/**
+ * Live exchange rates: every source asked on a schedule and by itself, its last good answer kept until it is too old, and the
+ * median of what is fresh.
+ * @module
+ */
+import { createTask, validate } from 'node-cron';
+import type { Clock } from '../clock.ts';
+import { Fault, permanent, transient } from '../core/fault.ts';
+import { compareRates, formatRate, medianRate, middleRates, type Rate } from '../core/rate.ts';
+import type { Currency } from '../core/transfer.ts';
+import type { Log } from '../log.ts';
+import { type Pair, pairOf, type RateSource } from './source.ts';
+
+/**
+ * - `rate`: decimal text, `target` per one unit of the currency, ready to be shown and locked; `sources` agreed on it.
+ * - `unsupported`: no configured source quotes this currency.
+ * - `unavailable`: a source does or may quote it, but none has a fresh rate now; `why` is for the operator.
+ */
+export type Quote =
+  | Readonly<{ kind: 'rate'; rate: string; sources: readonly string[] }>
+  | Readonly<{ kind: 'unsupported' }>
+  | Readonly<{ kind: 'unavailable'; why: string }>;
+
+/** `ageS`: of the newest rate, null before the first. `fresh`: it may still be used. `fault`: the last refresh failed, and how. */
+export type SourceStatus = Readonly<{
+  source: string;
+  answeredAtMs: number | null;
+  ageS: number | null;
+  fresh: boolean;
+  pairs: number;
+  fault: string | null;
+}>;
+
+export type Rates = Readonly<{
+  /** Starts the schedule and asks every source at once. Resolves when each has answered or failed; nobody needs to wait for it. */
+  start(): Promise<void>;
+  /** Stops the schedule and ends requests under way. */
+  stop(): Promise<void>;
+  /** The rate now. Not for USD, USDT and USDC, which are at par. */
+  quote(currency: string, target: Currency): Quote;
+  status(): readonly SourceStatus[];
+}>;
+
+export type RatesSetup = Readonly<{
+  sources: readonly RateSource[];
+  /** node-cron expression, with or without seconds, in UTC. */
+  refresh: string;
+  /** By source name: how old a rate may be and still be used, in seconds. */
+  ageSMax: Readonly<Record<string, number>>;
+  clock: Clock;
+  log: Log;
+}>;
+
+/** How far the two middle rates may lie apart, in percent of the lower: the mean of rates that disagree more is nobody's price. */
+const SPREAD_PERCENT_MAX = 10n;
+
+/** What one source has said so far. */
+type Desk = {
+  readonly source: RateSource;
+  readonly ageMsMax: number;
+  /** The last good rate of each pair. A pair that later answers leave out grows old here. */
+  readonly held: Map<Pair, Readonly<{ rate: Rate; asOfMs: number }>>;
+  answeredAtMs: number | null;
+  fault: string | null;
+  /** The request under way, if any. */
+  asking: Promise<void> | null;
+};
+
+/** @throws Fault permanent `config_invalid` when the schedule or an age is missing or wrong */
+export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetup): Rates {
+  if (!validate(refresh)) throw permanent('config_invalid', `rates.refresh: "${refresh}" is not a cron expression`);
+  const desks = sources.map((source): Desk => {
+    const ageS = ageSMax[source.name];
+    if (ageS === undefined) throw permanent('config_invalid', `rates.age_s_max.${source.name}: is missing`);
+    return { source, ageMsMax: ageS * 1000, held: new Map(), answeredAtMs: null, fault: null, asking: null };
+  });
+  const stopping = new AbortController();
+
+  async function ask(desk: Desk): Promise<void> {
+    const askedAtMs = clock.nowMs();
+    let fault: string | null = null;
+    try {
+      const { quotes, asOfMs } = await desk.source.fetch(stopping.signal);
+      if (quotes.size === 0) throw transient('rate_source_malformed', `${desk.source.name} answered without any rate`);
+      const at = Math.min(asOfMs ?? askedAtMs, askedAtMs);
+      for (const [pair, rate] of quotes) desk.held.set(pair, { rate, asOfMs: at });
+      desk.answeredAtMs = clock.nowMs();
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      if (stopping.signal.aborted) return;
+      fault = error.message;
+    }
+    // A source that stays dead is told once; its state stands in `status`.
+    if (fault !== desk.fault) {
+      if (fault) log.warn({ source: desk.source.name, fault }, 'rate source failed');
+      else log.info({ source: desk.source.name }, 'rate source answers again');
+    }
+    desk.fault = fault;
+  }
+
+  /** Asks every source that is not still being asked. */
+  async function refreshAll(): Promise<void> {
+    await Promise.all(
+      desks.map((desk) => {
+        desk.asking ??= ask(desk).finally(() => {
+          desk.asking = null;
+        });
+        return desk.asking;
+      }),
+    );
+  }
+
+  // UTC has no repeated hour, so the schedule never pauses. Ticks missed by a busy process are made up by the next one.
+  const schedule = createTask(refresh, () => void refreshAll(), { timezone: 'UTC', suppressMissedWarning: true });
+  const [first, second] = schedule.getNextRuns(2);
+  const pauseMs = first && second ? second.getTime() - first.getTime() : 0;
+  const hasty = desks.find(({ ageMsMax }) => pauseMs > ageMsMax);
+  if (hasty) {
+    throw permanent(
+      'config_invalid',
+      `rates.refresh: "${refresh}" asks every ${pauseMs / 1000} s, but a rate of ${hasty.source.name} may be used for ${hasty.ageMsMax / 1000} s only: ask more often or raise rates.age_s_max.${hasty.source.name}`,
+    );
+  }
+
+  return {
+    async start() {
+      await schedule.start();
+      await refreshAll();
+    },
+    async stop() {
+      stopping.abort();
+      await schedule.destroy();
+      await Promise.all(desks.map((desk) => desk.asking));
+    },
+    quote: (currency, target) => quote(desks, currency, target, clock.nowMs()),
+    status: () => desks.map((desk) => statusOf(desk, clock.nowMs())),
+  };
+}
+
+function quote(desks: readonly Desk[], currency: string, target: Currency, nowMs: number): Quote {
+  const pair = pairOf(currency, target);
+  const fresh: { source: string; rate: Rate }[] = [];
+  for (const { source, held, ageMsMax } of desks) {
+    const last = held.get(pair);
+    if (last && nowMs - last.asOfMs <= ageMsMax) fresh.push({ source: source.name, rate: last.rate });
+  }
+  const rates = fresh.map(({ rate }) => rate);
+  if (rates.length > 0) {
+    if (!agree(middleRates(rates))) {
+      const said = fresh.map(({ source, rate }) => `${source} ${formatRate(rate)}`).join(', ');
+      return {
+        kind: 'unavailable',
+        why: `the sources of ${pair} differ by more than ${SPREAD_PERCENT_MAX} %: ${said}`,
+      };
+    }
+    return { kind: 'rate', rate: formatRate(medianRate(rates)), sources: fresh.map(({ source }) => source) };
+  }
+  // A source that has not answered yet may still quote the currency; one that answered without it does not.
+  const hopes = desks.filter(
+    ({ source, held, answeredAtMs }) => held.has(pair) || (answeredAtMs === null && source.currencies.has(currency)),
+  );
+  if (hopes.length === 0) return { kind: 'unsupported' };
+  return { kind: 'unavailable', why: hopes.map((desk) => whyStale(desk, pair, nowMs)).join('; ') };
+}
+
+function agree([low, high]: readonly [Rate, Rate]): boolean {
+  return compareRates(high, { num: low.num * (100n + SPREAD_PERCENT_MAX), den: low.den * 100n }) <= 0;
+}
+
+function whyStale({ source, held, ageMsMax, fault }: Desk, pair: Pair, nowMs: number): string {
+  const last = held.get(pair);
+  const when = last
+    ? `quoted ${pair} ${Math.floor((nowMs - last.asOfMs) / 1000)} s ago, which is more than ${ageMsMax / 1000} s`
+    : 'has not answered since the start';
+  return `${source.name} ${when}${fault ? ` (${fault})` : ''}`;
+}
+
+function statusOf({ source, ageMsMax, held, answeredAtMs, fault }: Desk, nowMs: number): SourceStatus {
+  const newestMs = [...held.values()].reduce(
+    (newest, { asOfMs }) => Math.max(newest, asOfMs),
+    Number.NEGATIVE_INFINITY,
+  );
+  const ageMs = held.size > 0 ? nowMs - newestMs : null;
+  return {
+    source: source.name,
+    answeredAtMs,
+    ageS: ageMs === null ? null : Math.max(0, Math.floor(ageMs / 1000)),
+    fresh: ageMs !== null && ageMs <= ageMsMax,
+    pairs: held.size,
+    fault,
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * One interface for everything that quotes rates, and the checks that all sources share.
+ * @module
+ */
+import type { z } from 'zod';
+import { transient } from '../core/fault.ts';
+import { compareRates, parseRate, type Rate } from '../core/rate.ts';
+import type { Currency } from '../core/transfer.ts';
+
+/** A session currency and the stablecoin it is paid in, as `EUR/USDT`. */
+export type Pair = `${string}/${Currency}`;
+
+export const pairOf = (currency: string, target: Currency): Pair => `${currency}/${target}`;
+
+/** Stablecoin per one unit of the session currency. `asOfMs`: when the source says it fixed them; null for "just now". */
+export type Answer = Readonly<{ quotes: ReadonlyMap<Pair, Rate>; asOfMs: number | null }>;
+
+export type RateSource = Readonly<{
+  name: string;
+  /** What the source may quote. It may quote less; anything else in its answers is ignored. */
+  currencies: ReadonlySet<string>;
+  /**
+   * Asks once. Bounded in time and size by itself; ends early when the signal aborts.
+   * @throws Fault transient: `rate_source_unreachable`, `rate_source_refused` or `rate_source_malformed`, naming source and field
+   */
+  fetch(signal: AbortSignal): Promise<Answer>;
+}>;
+
+/** An answer that cannot be trusted. Nothing of it is used: the last good one stays until it is too old. */
+export const malformed = (source: string, field: string, what: string) =>
+  transient('rate_source_malformed', `${source} answered wrongly: ${field} ${what}; asked again at the next refresh`);
+
+/**
+ * Checks a value from outside against its schema.
+ * @param at where the value stands in the answer
+ * @throws Fault naming the source and the first field that is wrong
+ */
+export function check<Shape>(source: string, schema: z.ZodType<Shape>, value: unknown, at: readonly string[]): Shape {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  const issue = checked.error.issues[0];
+  const path = [...at, ...(issue?.path ?? []).map(String)].join('.');
+  throw malformed(source, path || 'the body', `is wrong (${issue?.message})`);
+}
+
+// No currency is worth more than a trillion of another; beyond that an answer is a mistake.
+const priceMin: Rate = { num: 1n, den: 10n ** 12n };
+const priceMax: Rate = { num: 10n ** 12n, den: 1n };
+
+/** Reads a plain decimal between 10^-12 and 10^12. @returns null for anything else */
+export function plausiblePrice(text: string): Rate | null {
+  const price = parseRate(text);
+  return price && compareRates(price, priceMin) >= 0 && compareRates(price, priceMax) <= 0 ? price : null;
+}
+
+/**
+ * Reads a price out of an answer. Prices are text at every source; a JSON number has already lost digits and is refused.
+ * @returns null for zero, which sources use for "no market now"
+ */
+export function readPrice(source: string, field: string, value: unknown): Rate | null {
+  if (typeof value !== 'string') throw malformed(source, field, `is not text but ${typeof value}`);
+  if (/^0(\.0{1,40})?$/.test(value)) return null;
+  const price = plausiblePrice(value);
+  if (!price) throw malformed(source, field, `is no plausible price: ${JSON.stringify(value.slice(0, 40))}`);
+  return price;
+}

@@ -1,0 +1,35 @@
+/**
+ * The list of rate sources, by the name that the configuration uses.
+ * @module
+ */
+import { permanent } from '../core/fault.ts';
+import { binance } from './binance.ts';
+import { coinbase } from './coinbase.ts';
+import { ecb } from './ecb.ts';
+import { kraken } from './kraken.ts';
+import type { RateSource } from './source.ts';
+import { staticRates } from './static.ts';
+
+type StaticTable = Readonly<Record<string, string>>;
+
+const openers: ReadonlyMap<string, (table: StaticTable) => RateSource> = new Map([
+  ['kraken', () => kraken()],
+  ['binance', () => binance()],
+  ['coinbase', () => coinbase()],
+  ['ecb', () => ecb()],
+  ['static', staticRates],
+]);
+
+export const sourceNames: readonly string[] = [...openers.keys()];
+
+/**
+ * The sources that the configuration names, in its order.
+ * @throws Fault permanent `config_invalid`
+ */
+export function openSources(config: Readonly<{ sources: readonly string[]; static: StaticTable }>): RateSource[] {
+  return config.sources.map((name) => {
+    const open = openers.get(name);
+    if (open) return open(config.static);
+    throw permanent('config_invalid', `rates.sources: there is no "${name}"; known are ${sourceNames.join(', ')}`);
+  });
+}
