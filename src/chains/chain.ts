@@ -96,8 +96,11 @@ export interface Node {
   attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation>;
   /** Calls `ring` whenever something may have changed: a new head, or a connection made again. Carries no truth. */
   onBell(ring: () => void): void;
-  /** Whether the push connection is up, and when the node was last heard (Unix ms; 0 = never). */
-  health(): Readonly<{ connected: boolean; heardAtMs: number }>;
+  /**
+   * Whether the push connection is up, when the node was last heard (Unix ms; 0 = never), and how often a connection was made: a
+   * higher count means that another node may be behind the address now.
+   */
+  health(): Readonly<{ connected: boolean; heardAtMs: number; connections: number }>;
   close(): Promise<void>;
 }
 
