@@ -77,7 +77,8 @@ function setFromVariable(
   let at: Tree | unknown[] = tree;
   for (const [depth, segment] of segments.entries()) {
     const inNetworks = path.length === 1 && path[0] === 'networks';
-    const key = matchingKey(segment, inNetworks ? [...Object.keys(at), ...presets] : Object.keys(at));
+    const known = inNetworks ? [...Object.keys(at), ...presets] : Object.keys(at);
+    const key = matchingKey(segment, known, pathText(path) === 'rates.static');
     path.push(key);
     const holder = at as Tree;
     if (depth === segments.length - 1) {
@@ -90,10 +91,12 @@ function setFromVariable(
   return pathText(path);
 }
 
-/** The key that a variable's segment means: case does not matter, and an underscore stands for a dash. */
-function matchingKey(segment: string, keys: readonly string[]): string {
+/** The key that a variable's segment means: case does not matter, and an underscore stands for a dash. Currency codes are capitals. */
+function matchingKey(segment: string, keys: readonly string[], holdsCodes: boolean): string {
   const plain = (key: string) => key.toLowerCase().replaceAll('-', '_');
-  return keys.find((key) => plain(key) === plain(segment)) ?? segment.toLowerCase();
+  return (
+    keys.find((key) => plain(key) === plain(segment)) ?? (holdsCodes ? segment.toUpperCase() : segment.toLowerCase())
+  );
 }
 
 /** Lists and objects are written as JSON; a plain text may also be a list with commas, which the list settings read. */

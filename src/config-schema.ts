@@ -96,10 +96,11 @@ export const generalSettings = group({
   rates: group({
     sources: listOf(oneOf(rateSources)),
     static: z.record(
-      z.string().regex(/^[A-Z]{3}$/, 'expected a currency code of three capitals'),
+      z.string().regex(/^[A-Z]{3}$/),
       setting('a positive decimal number as text, such as "1.08"', (value) =>
         matching(/^\d{1,12}(\.\d{1,18})?$/)(value) && /[1-9]/.test(String(value)) ? String(value) : undefined,
       ),
+      { error: 'expected currency codes of three capitals' },
     ),
     refresh: setting<string>('a cron expression such as "*/1 * * * *"', (value) =>
       typeof value === 'string' && isCron(value) ? value : undefined,
