@@ -1,0 +1,108 @@
+/**
+ * The HTTP application: the door, then health, reference and the signed endpoints. It holds no state but its rate limits.
+ * @module
+ */
+import express, { type Express } from 'express';
+import { openCall } from './call.ts';
+import { referencePages } from './docs.ts';
+import {
+  answerErrors,
+  echoVersion,
+  limitAddresses,
+  note,
+  openTrace,
+  readBody,
+  refuseMethod,
+  refuseRoute,
+  securityHeaders,
+} from './door.ts';
+import type { ApiDeps, Endpoint } from './endpoint.ts';
+import { readiness } from './health.ts';
+import { createLimiter, type Limiter } from './limiter.ts';
+import { openApiDocument } from './openapi.ts';
+import { sessionEndpoints } from './sessions.ts';
+import { quickStartEndpoints } from './variants.ts';
+
+/** How many callers' rates are remembered at once. */
+const LIMITED_NAMES_MAX = 10_000;
+
+/** Every signed endpoint there is. A more exact path stands before one with a parameter in the same place. */
+export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
+  ...sessionEndpoints(deps),
+  ...quickStartEndpoints(deps),
+];
+
+/** The whole API as an express application; nothing is listened to and no timer runs. */
+export function createApp(deps: ApiDeps): Express {
+  const { config, clock } = deps;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.set('query parser', false);
+  // A reverse proxy on the same machine names the real address; nobody else is believed.
+  app.set('trust proxy', 'loopback');
+
+  const limiter = (perSecond: number) => createLimiter({ perSecond, namesMax: LIMITED_NAMES_MAX, clock });
+  const keyLimiter = limiter(config.limits.requestsPerSecondPerKey);
+  const endpoints = apiEndpoints(deps);
+
+  app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion);
+  serveHealth(app, deps);
+  app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
+  servePages(app, referencePages(openApiDocument(endpoints, config.baseUrl)));
+  serveEndpoints(app, endpoints, deps, keyLimiter);
+  app.use(refuseRoute);
+  app.use(answerErrors(deps));
+  return app;
+}
+
+/** Health stands before the address limit: a load balancer asks often, from one address. */
+function serveHealth(app: Express, deps: ApiDeps): void {
+  app
+    .route('/livez')
+    .get((_request, response) => {
+      response.json({ status: 'ok' });
+    })
+    .all(refuseMethod(['get']));
+  app
+    .route('/readyz')
+    .get(async (_request, response) => {
+      const health = await readiness(deps);
+      response.status(health.status === 'ok' ? 200 : 503).json(health);
+    })
+    .all(refuseMethod(['get']));
+}
+
+/** Pages that never change while the process runs. */
+function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {
+  for (const { path, type, text } of pages) {
+    app
+      .route(path)
+      .get((_request, response) => {
+        note(response, { route: path });
+        response.type(type).send(text);
+      })
+      .all(refuseMethod(['get']));
+  }
+}
+
+/** Endpoints of one path share a route, so that a path without the method is told from a path that is not there. */
+function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
+  for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
+    const route = app.route(path.replace(/\{(\w+)\}/g, ':$1'));
+    const own = endpoints.filter((endpoint) => endpoint.path === path);
+    for (const endpoint of own) {
+      route[endpoint.method](readBody(deps.config.limits.bodyBytesMax), async (request, response) => {
+        note(response, { route: path });
+        const { body, replayed } = await endpoint.run(
+          await openCall(request, response, endpoint, { ...deps, keyLimiter }),
+        );
+        if (replayed) response.set('Idempotent-Replayed', 'true');
+        response.json(body);
+      });
+    }
+    route.all(refuseMethod(own.map(({ method }) => method)));
+  }
+}

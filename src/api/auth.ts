@@ -1,0 +1,103 @@
+/**
+ * Who is calling: the checks of a signed request, in the order in which they are promised.
+ *
+ * headers present → key known → timestamp in the window → signature → rate limit of the key → nonce unused → merchant id.
+ * Only a request whose signature is right uses up its nonce, and a rate-limited one does not.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { type Clock, toSeconds } from '../clock.ts';
+import { sameHex, sign } from '../core/delivery.ts';
+import type { ApiKeyWithSecret, Scope, Store } from '../store/store.ts';
+import type { Caller } from './endpoint.ts';
+import { refuse } from './errors.ts';
+import type { Limiter } from './limiter.ts';
+
+/** A timestamp exactly this far from the server's clock is still inside. */
+export const TIMESTAMP_WINDOW_S = 300;
+
+/** A timestamp from the future stays valid for two windows and the rest of a second; the nonce is kept as long. */
+const NONCE_KEPT_MS = (2 * TIMESTAMP_WINDOW_S + 1) * 1000;
+
+const API_KEY = /^bearer +(sk_(?:live|test)_[0-9A-Za-z]{32})$/i;
+const TIMESTAMP = /^[0-9]{1,15}$/;
+const NONCE = /^[!-~]{8,128}$/;
+
+export type AuthDeps = Readonly<{
+  store: Pick<Store, 'findKey' | 'useNonce'>;
+  clock: Pick<Clock, 'nowMs'>;
+  keyLimiter: Limiter;
+  /** Told as soon as the key is known, so that the log names it also when a later check fails. */
+  onKey(keyId: string): void;
+}>;
+
+/** A caller, and whether its store may trade yet. */
+export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
+
+/**
+ * Authenticates one request.
+ * @param body the raw bytes that were sent; empty for GET and for an empty body
+ * @throws Refusal 401, 403 or 429; Fault `storage_unavailable`
+ */
+export async function authenticate(
+  deps: AuthDeps,
+  headers: IncomingHttpHeaders,
+  body: Uint8Array,
+): Promise<Authenticated> {
+  const authorization = required(headers, 'Authorization');
+  const timestamp = required(headers, 'X-Service-Timestamp');
+  const nonce = required(headers, 'X-Service-Nonce');
+  const signature = required(headers, 'X-Service-Signature');
+
+  const key = await findKey(deps.store, authorization);
+  if (!key) throw refuse('invalid_api_key');
+  deps.onKey(key.id);
+
+  const nowMs = deps.clock.nowMs();
+  const nowS = toSeconds(nowMs);
+  if (!TIMESTAMP.test(timestamp) || Math.abs(Number(timestamp) - nowS) > TIMESTAMP_WINDOW_S) {
+    throw refuse('timestamp_out_of_range', { serverTimeS: nowS });
+  }
+  if (!sameHex(sign(key.secret, timestamp, nonce, body), signature)) throw refuse('invalid_signature');
+
+  const waitS = deps.keyLimiter.take(key.id);
+  if (waitS > 0) throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
+
+  // A dot in the nonce would let one signature fit two requests that are cut at different dots.
+  if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
+  const isFresh = await deps.store.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS });
+  if (!isFresh) throw refuse('nonce_reused');
+
+  const merchantId = headers['x-merchant-id'];
+  if (merchantId !== undefined && merchantId !== key.storeId) throw refuse('FORBIDDEN', { param: 'X-Merchant-Id' });
+  return { keyId: key.id, storeId: key.storeId, mode: key.mode, scopes: key.scopes, storeStatus: key.storeStatus };
+}
+
+/**
+ * Whether an authenticated caller may use an endpoint.
+ * @throws Refusal 403
+ */
+export function authorize(caller: Authenticated, scope: Scope): void {
+  if (caller.storeStatus !== 'approved') throw refuse('store_not_approved');
+  if (!caller.scopes.includes(scope)) {
+    throw refuse('insufficient_scope', {
+      message: `This API key lacks the scope ${scope}. Use a key that has it; the operator issues keys.`,
+    });
+  }
+}
+
+function required(headers: IncomingHttpHeaders, name: string): string {
+  const value = headers[name.toLowerCase()];
+  if (typeof value !== 'string' || value === '') throw refuse('missing_header', { param: name });
+  return value;
+}
+
+/** The key that the header names, unless it is revoked or its prefix speaks of the other mode. */
+async function findKey(store: Pick<Store, 'findKey'>, authorization: string): Promise<ApiKeyWithSecret | null> {
+  const text = API_KEY.exec(authorization)?.[1];
+  if (!text) return null;
+  const key = await store.findKey(createHash('sha256').update(text).digest('hex'));
+  if (!key || key.revokedAtMs !== null || !text.startsWith(`sk_${key.mode}_`)) return null;
+  return key;
+}

@@ -1,0 +1,55 @@
+/**
+ * From an HTTP request to an authenticated call with a parsed body: what happens between the door and an endpoint.
+ * @module
+ */
+import type { Request, Response } from 'express';
+import { type AuthDeps, authenticate, authorize } from './auth.ts';
+import { note } from './door.ts';
+import type { Call, Endpoint } from './endpoint.ts';
+import { refuse } from './errors.ts';
+import { readJsonObject } from './json.ts';
+import { badParam } from './parameter.ts';
+
+const NO_BODY = new Uint8Array();
+const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+
+/**
+ * Authenticates and reads a request whose body was taken in by `readBody`.
+ * @throws Refusal; Fault `storage_unavailable`
+ */
+export async function openCall(
+  request: Request,
+  response: Response,
+  endpoint: Endpoint,
+  deps: Omit<AuthDeps, 'onKey'>,
+): Promise<Call> {
+  // A GET is signed as if it had no body, so whatever it carries is not looked at.
+  const isPost = endpoint.method === 'post';
+  const bytes: Uint8Array = isPost && request.body instanceof Uint8Array ? request.body : NO_BODY;
+  const onKey = (keyId: string) => note(response, { keyId });
+  const caller = await authenticate({ ...deps, onKey }, request.headers, bytes);
+  authorize(caller, endpoint.scope);
+  const body = bytes.length === 0 ? null : readJson(request, bytes);
+  if (endpoint.doc.body && body === null) {
+    throw refuse('invalid_json', { message: 'The body is empty. Send a JSON object.' });
+  }
+  return {
+    caller,
+    params: Object.fromEntries(Object.entries(request.params).map(([name, value]) => [name, String(value)])),
+    body,
+    idempotencyKey: isPost ? readIdempotencyKey(request) : null,
+  };
+}
+
+function readJson(request: Request, bytes: Uint8Array): Readonly<Record<string, unknown>> {
+  const mediaType = request.get('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase();
+  if (mediaType !== 'application/json') throw refuse('invalid_content_type', { param: 'Content-Type' });
+  return readJsonObject(bytes);
+}
+
+function readIdempotencyKey(request: Request): string | null {
+  const key = request.get('Idempotency-Key');
+  if (key === undefined) return null;
+  if (!IDEMPOTENCY_KEY.test(key)) throw badParam('Idempotency-Key', 'must be 1 to 255 visible ASCII characters');
+  return key;
+}

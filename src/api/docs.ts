@@ -1,0 +1,201 @@
+/**
+ * The readable reference, rendered from the OpenAPI document and the error table. Plain HTML and one style sheet, all from here.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { type ErrorCode, errorTable } from './errors.ts';
+import { type Html, html, prose } from './html.ts';
+import type { OpenApiDocument } from './openapi.ts';
+import { type Field, fieldsOf } from './schema-fields.ts';
+
+type Page = Readonly<{ path: string; type: 'html' | 'json' | 'css'; text: string }>;
+
+/** The pages of the reference, ready to be sent. */
+export function referencePages(document: OpenApiDocument): readonly Page[] {
+  return [
+    { path: '/openapi.json', type: 'json', text: JSON.stringify(document) },
+    { path: '/docs', type: 'html', text: referencePage(document) },
+    { path: '/docs/errors', type: 'html', text: errorsPage(document) },
+    { path: '/docs/style.css', type: 'css', text: readFileSync(new URL('./docs.css', import.meta.url), 'utf8') },
+  ];
+}
+
+const layout = (title: string, nav: Html, main: Html): string =>
+  `<!doctype html>${
+    html`<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/style.css">
+</head>
+<body>
+<a class="skip" href="#main">Skip to the content</a>
+<nav aria-label="Contents">${nav}</nav>
+<main id="main">${main}</main>
+</body>
+</html>
+`.html
+  }`;
+
+// ── The reference ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function referencePage(document: OpenApiDocument): string {
+  const operations = operationsOf(document.paths);
+  const webhooks = operationsOf(document.webhooks);
+  const tags = [...new Set(operations.map(({ tag }) => tag))];
+  const { title, version, description } = document.info;
+  const nav = html`<p class="brand"><a href="#main">${title}</a></p>
+<ul>
+<li><a href="#signing">Signing a request</a></li>
+${tags.map(
+  (tag) =>
+    html`<li>${tag}<ul>${operations
+      .filter((operation) => operation.tag === tag)
+      .map(({ anchor, summary }) => html`<li><a href="#${anchor}">${summary}</a></li>`)}</ul></li>`,
+)}
+<li><a href="#webhooks">Webhooks</a></li>
+<li><a href="/docs/errors">Errors</a></li>
+<li><a href="/openapi.json">OpenAPI document</a></li>
+</ul>`;
+  const main = html`<h1>${title}</h1>
+<p>${prose(description ?? '')} Version ${version}; base address <code>${document.servers?.[0]?.url ?? ''}</code>.</p>
+${signingSection(document)}
+${tags.map(
+  (tag) => html`<h2>${tag}</h2>
+${operations.filter((operation) => operation.tag === tag).map((operation) => operationSection(document, operation))}`,
+)}
+${webhooksSection(document, webhooks)}`;
+  return layout(title, nav, main);
+}
+
+const signingExample = `body='{"amount":1050,"currency":"USD","order_id":"order-1001"}'
+timestamp=$(date +%s)
+nonce=$(uuidgen)
+signature=$(printf '%s' "$timestamp.$nonce.$body" |
+  openssl dgst -sha256 -hmac "$API_SECRET" -r | cut -d' ' -f1)
+
+curl "$BASE_URL/api/v1/checkout/sessions/create" \\
+  -H "Authorization: Bearer $API_KEY" \\
+  -H "Content-Type: application/json" \\
+  -H "X-Service-Timestamp: $timestamp" \\
+  -H "X-Service-Nonce: $nonce" \\
+  -H "X-Service-Signature: $signature" \\
+  --data-raw "$body"`;
+
+function signingSection(document: OpenApiDocument): Html {
+  const schemes = Object.values(document.components?.securitySchemes ?? {});
+  return html`<section id="signing"><h2>Signing a request</h2>
+<p>Every request carries these headers. Sign the bytes that you send: do not serialize the body a second time.</p>
+<dl>${schemes.map((scheme) =>
+    '$ref' in scheme
+      ? null
+      : html`<dt><code>${scheme.name ?? 'Authorization'}</code></dt><dd>${prose(scheme.description ?? '')}</dd>`,
+  )}</dl>
+<pre tabindex="0"><code>${signingExample}</code></pre></section>`;
+}
+
+type Operation = Readonly<{
+  anchor: string;
+  tag: string;
+  method: string;
+  path: string;
+  summary: string;
+  raw: RawOperation;
+}>;
+type RawOperation = NonNullable<NonNullable<OpenApiDocument['paths']>[string]['post']>;
+
+function operationsOf(paths: OpenApiDocument['paths'] | OpenApiDocument['webhooks']): Operation[] {
+  return Object.entries(paths ?? {}).flatMap(([path, item]) =>
+    (['get', 'post'] as const).flatMap((method) => {
+      const raw = '$ref' in item ? undefined : item[method];
+      if (!raw) return [];
+      const anchor = raw.operationId ?? path.replace(/\W+/g, '-').replace(/^-/, '');
+      return [{ anchor, tag: raw.tags?.[0] ?? '', method, path, summary: raw.summary ?? path, raw }];
+    }),
+  );
+}
+
+function operationSection(document: OpenApiDocument, { anchor, method, path, summary, raw }: Operation): Html {
+  const body =
+    raw.requestBody && !('$ref' in raw.requestBody) ? raw.requestBody.content['application/json'] : undefined;
+  const responses = Object.entries(raw.responses ?? {});
+  return html`<section id="${anchor}"><h3>${summary}</h3>
+<p class="path"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></p>
+<p>${prose(raw.description ?? '')}</p>
+${body ? html`<h4>Request body</h4>${contentView(document, body)}` : null}
+<h4>Responses</h4>
+${responses.map(([status, response]) => {
+  const content = response.content?.['application/json'];
+  return status.startsWith('2')
+    ? html`<p><strong>${status}</strong> ${prose(response.description)}</p>${content ? contentView(document, content) : null}`
+    : html`<p><strong>${status}</strong> ${codeLinks(response.description)}</p>`;
+})}</section>`;
+}
+
+type Content = Readonly<{ schema?: unknown; examples?: Readonly<Record<string, unknown>> }>;
+
+function contentView(document: OpenApiDocument, { schema, examples }: Content): Html {
+  return html`${fieldsOf(document, schema).map(
+    ({ name, fields }) => html`${name ? html`<p class="shape">${name}</p>` : null}${fieldTable(fields)}`,
+  )}
+${Object.entries(examples ?? {}).map(
+  ([name, example]) =>
+    html`<details><summary>Example: ${name}</summary><pre tabindex="0"><code>${JSON.stringify(
+      (example as { value: unknown }).value,
+      null,
+      2,
+    )}</code></pre></details>`,
+)}`;
+}
+
+const fieldTable = (fields: readonly Field[]): Html =>
+  html`<div class="scroll" tabindex="0"><table><thead><tr><th>Field</th><th>Type</th><th>Notes</th></tr></thead><tbody>
+${fields.map(
+  ({ path, type, isRequired, notes }) =>
+    html`<tr><td><code>${path}</code></td><td>${type}${isRequired ? null : ', optional'}</td><td>${prose(notes)}</td></tr>`,
+)}</tbody></table></div>`;
+
+function webhooksSection(document: OpenApiDocument, webhooks: readonly Operation[]): Html {
+  const first = webhooks[0]?.raw;
+  const body =
+    first?.requestBody && !('$ref' in first.requestBody) ? first.requestBody.content['application/json'] : undefined;
+  const headers = (first?.parameters ?? []).flatMap((parameter) => ('$ref' in parameter ? [] : [parameter]));
+  return html`<section id="webhooks"><h2>Webhooks</h2>
+<p>Sent as a signed POST to the store’s endpoints. Delivery is at least once: recognise repeats by the event id.</p>
+<dl>${webhooks.map(({ path, summary }) => html`<dt><code>${path}</code></dt><dd>${prose(summary)}</dd>`)}</dl>
+<h3>Headers</h3>
+<dl>${headers.map(({ name, description }) => html`<dt><code>${name}</code></dt><dd>${prose(description ?? '')}</dd>`)}</dl>
+<h3>Body</h3>
+${body ? contentView(document, body) : null}
+<h3>Your answer</h3>
+<dl>${Object.entries(first?.responses ?? {}).map(
+    ([status, { description }]) => html`<dt><code>${status}</code></dt><dd>${prose(description)}</dd>`,
+  )}</dl></section>`;
+}
+
+// ── The errors ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Codes in backticks, each linked to its explanation. */
+const codeLinks = (text: string): Html[] =>
+  [...text.matchAll(/`(\w+)`/g)].map(
+    ([, code]) => html`<a href="/docs/errors#${code ?? ''}"><code>${code ?? ''}</code></a> `,
+  );
+
+function errorsPage(document: OpenApiDocument): string {
+  const codes = Object.keys(errorTable) as ErrorCode[];
+  const nav = html`<p class="brand"><a href="/docs">${document.info.title}</a></p>
+<ul>${codes.map((code) => html`<li><a href="#${code}"><code>${code}</code></a></li>`)}</ul>`;
+  const main = html`<h1>Errors</h1>
+<p>Every refusal has the same body; <code>error.code</code> is stable and <code>request_id</code> names the request in the log.</p>
+${codes.map((code) => {
+  const { status, type, meaning, remedy } = errorTable[code];
+  return html`<section id="${code}"><h2><code>${code}</code></h2>
+<p class="path"><span class="method">${status}</span> <code>${type}</code></p>
+<p>${prose(meaning)}</p>
+<p>${prose(remedy)}</p></section>`;
+})}`;
+  return layout(`Errors · ${document.info.title}`, nav, main);
+}

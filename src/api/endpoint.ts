@@ -1,0 +1,63 @@
+/**
+ * What an endpoint is: where it stands, who may call it, what it says of itself, and what it does. `app.ts` serves the list,
+ * `openapi.ts` describes it; neither knows more of an endpoint than this.
+ * @module
+ */
+import type { z } from 'zod';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { Log } from '../log.ts';
+import type { Rates } from '../rates/rates.ts';
+import type { Scope, Store } from '../store/store.ts';
+import type { ErrorCode } from './errors.ts';
+
+/** Everything the API needs from outside. */
+export type ApiDeps = Readonly<{
+  store: Store;
+  config: Config;
+  rates: Pick<Rates, 'quote'>;
+  clock: Clock;
+  log: Log;
+  /** A sentence why this webhook URL is not allowed, or null. */
+  checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
+  /** True once the process has begun to stop; `/readyz` says so. */
+  isDraining?(): boolean;
+}>;
+
+/** Who signed the request. */
+export type Caller = Readonly<{ keyId: string; storeId: string; mode: Mode; scopes: readonly Scope[] }>;
+
+/** An authenticated request. `body` is the JSON object that was sent, or null when the body was empty. */
+export type Call = Readonly<{
+  caller: Caller;
+  params: Readonly<Record<string, string>>;
+  body: Readonly<Record<string, unknown>> | null;
+  idempotencyKey: string | null;
+}>;
+
+/** A 200. `replayed` marks an answer that an earlier identical request was already given. */
+export type Answer = Readonly<{ body: object; replayed?: boolean }>;
+
+/** The endpoint's part of the reference. Schemas are the ones the endpoint itself uses. */
+export type EndpointDoc = Readonly<{
+  operationId: string;
+  tag: string;
+  summary: string;
+  description: string;
+  /** Schema and named examples of the body; absent when the endpoint takes none. */
+  body?: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
+  answer: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
+  /** Codes beyond those that every signed request may meet. */
+  errors: readonly ErrorCode[];
+}>;
+
+export type Endpoint = Readonly<{
+  method: 'get' | 'post';
+  /** OpenAPI template: `/api/v1/…/{session_id}`. */
+  path: string;
+  scope: Scope;
+  doc: EndpointDoc;
+  /** @throws Refusal, or a Fault of the store */
+  run(call: Call): Promise<Answer>;
+}>;

@@ -1,0 +1,113 @@
+/**
+ * The examples of the reference. A test reads each one with the schema that it illustrates.
+ * @module
+ */
+const sessionId = 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p';
+const address = '0x52908400098527886E0F7030069857D2E4169EE7';
+const createdAtS = 1_795_000_000;
+
+export const exampleSessionBody = {
+  amount: 10_50,
+  currency: 'EUR',
+  order_id: 'order-1001',
+  line_items: [
+    {
+      price_data: { currency: 'EUR', unit_amount: 4_50, product_data: { name: 'Coffee, 1 kg' } },
+      quantity: 2,
+    },
+  ],
+  shipping_amount: 1_50,
+  success_url: 'https://shop.example/thanks',
+  cancel_url: 'https://shop.example/cart',
+  metadata: { cart: 'c-77' },
+  expires_in: 1800,
+};
+
+export const exampleSession = {
+  id: sessionId,
+  amount_total: 10_50,
+  currency: 'EUR',
+  payment_status: 'pending',
+  created: createdAtS,
+  expires_at: createdAtS + 1800,
+  url: `https://pay.example/pay/${sessionId}`,
+  line_items: exampleSessionBody.line_items,
+  shipping_amount: 1_50,
+  exchange_rate: '1.08340',
+  target_currency: 'USDT',
+  target_amount_total: 11_38,
+  rate_locked_at: createdAtS,
+  metadata: { order_id: 'order-1001', cart: 'c-77' },
+  payment_options: [
+    {
+      network: 'example',
+      currency: 'USDT',
+      address,
+      amount: '11.38',
+      confirmations_required: 12,
+      qr_code_data: address,
+      deep_link: `wallet:pay?to=${address}&amount=11.38`,
+    },
+  ],
+  payments: [
+    {
+      network: 'example',
+      currency: 'USDT',
+      amount: '11.38',
+      transaction_hash: '0x88df016429689c079f3b2f6ad39fa052532c56795b733da78a91ebe6a713944b',
+      confirmations: 3,
+      status: 'seen',
+    },
+  ],
+  underpaid: false,
+  overpaid: false,
+  paid_late: false,
+};
+
+export const exampleQuickStartBody = {
+  merchant_id: 'mer_01kaj8w0',
+  order_id: 'order-1002',
+  amount: { value: '10.50', currency: 'USD' },
+  description: 'Coffee',
+  success_url: 'https://shop.example/thanks',
+  cancel_url: 'https://shop.example/cart',
+  webhook_url: 'https://shop.example/webhooks',
+};
+
+export const exampleQuickStartAnswer = {
+  base: { code: 0, message: 'success' },
+  session: {
+    session_id: sessionId,
+    merchant_id: 'mer_01kaj8w0',
+    order_id: 'order-1002',
+    amount: { value: '10.50', currency: 'USD' },
+    status: 'PENDING',
+    payment_url: `https://pay.example/pay/${sessionId}`,
+    example_address: address,
+    qr_code_data: address,
+    created_at: createdAtS,
+    expires_at: createdAtS + 1800,
+  },
+};
+
+export const exampleModeBody = {
+  mode: 'payment',
+  amount: '10.50',
+  order_id: 'order-1003',
+  payment_method_types: ['crypto'],
+  payment_method_options: { crypto: { network: 'example', currency: 'USDT' } },
+};
+
+export const exampleModeAnswer = {
+  base: { code: 0, message: 'success' },
+  session: {
+    session_id: sessionId,
+    order_id: 'order-1003',
+    payment_status: 'pending',
+    created: createdAtS,
+    status: 'PENDING',
+    url: `https://pay.example/pay/${sessionId}`,
+    created_at: createdAtS,
+    expires_at: createdAtS + 1800,
+  },
+};

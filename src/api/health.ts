@@ -1,0 +1,41 @@
+/**
+ * `/livez`: the process answers. `/readyz`: it can do its work; a load balancer sends nobody here while it says no.
+ * @module
+ */
+import { z } from 'zod';
+import { Fault } from '../core/fault.ts';
+import type { ApiDeps } from './endpoint.ts';
+
+export const healthSchema = z
+  .object({
+    status: z.enum(['ok', 'unavailable']),
+    reasons: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'What is missing: `draining`, `storage_unavailable`, `no_network_followed:<mode>`.' }),
+  })
+  .meta({ id: 'Health', example: { status: 'ok' } });
+
+export type Health = z.infer<typeof healthSchema>;
+
+/** Ready means: storage can be written, at least one network of every configured mode is followed, and no stop is under way. */
+export async function readiness({
+  store,
+  config,
+  isDraining,
+}: Pick<ApiDeps, 'store' | 'config' | 'isDraining'>): Promise<Health> {
+  const reasons = isDraining?.() ? ['draining'] : [];
+  try {
+    await store.probe();
+    const networks = await store.listNetworks();
+    const followed = new Set(networks.filter(({ state }) => state === 'following').map(({ network }) => network));
+    for (const mode of new Set(config.networks.map((network) => network.mode))) {
+      const isFollowed = config.networks.some((network) => network.mode === mode && followed.has(network.key));
+      if (!isFollowed) reasons.push(`no_network_followed:${mode}`);
+    }
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    reasons.push('storage_unavailable');
+  }
+  return reasons.length === 0 ? { status: 'ok' } : { status: 'unavailable', reasons };
+}

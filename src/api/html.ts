@@ -1,0 +1,33 @@
+/**
+ * HTML that is escaped unless it says otherwise.
+ * @module
+ */
+
+/** Text that is HTML already. */
+export type Html = Readonly<{ html: string }>;
+
+type Part = Html | string | number | null | readonly Part[];
+
+const escapes: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? character);
+
+function render(part: Part): string {
+  if (part === null) return '';
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
+  return 'html' in part ? part.html : part.map(render).join('');
+}
+
+/** Template tag: what is put in is text and escaped, except `Html` and lists of it; null is nothing. */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
+  return { html: strings.map((text, at) => text + (at < parts.length ? render(parts[at] ?? null) : '')).join('') };
+}
+
+/** Plain text in which `backticks` mark code. */
+export const prose = (text: string): Html => ({ html: escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>') });

@@ -1,0 +1,35 @@
+/**
+ * Checking a request body field by field, and naming the field at fault the way the documentation writes it.
+ * @module
+ */
+import type { z } from 'zod';
+import { type ErrorCode, type Refusal, refuse } from './errors.ts';
+
+/**
+ * Checks a body against its schema.
+ * @throws Refusal `missing_parameter` or `invalid_parameter`, naming the first field at fault
+ */
+export function check<T>(schema: z.ZodType<T>, body: unknown): T {
+  const result = schema.safeParse(body, { reportInput: true });
+  if (result.success) return result.data;
+  const issue = result.error.issues[0];
+  const param = paramPath(issue?.path ?? []);
+  const isMissing = issue?.code === 'invalid_type' && (issue.input === undefined || issue.input === null);
+  throw isMissing ? missing(param) : badParam(param, issue?.message ?? 'has a wrong type or value');
+}
+
+/** `line_items[0].price_data.unit_amount`, `metadata.<key>`. */
+function paramPath(path: readonly PropertyKey[]): string {
+  return path.reduce<string>(
+    (text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}${text && '.'}${String(part)}`),
+    '',
+  );
+}
+
+/** The refusal of one field; `fault` continues the sentence that its name begins. */
+export const badParam = (param: string, fault: string, code: ErrorCode = 'invalid_parameter'): Refusal =>
+  refuse(code, { param, message: `${param.slice(0, 200)} ${fault}.` });
+
+/** The refusal of a field that is not there. */
+export const missing = (param: string): Refusal =>
+  refuse('missing_parameter', { param, message: `${param} is required. Add it to the body.` });

@@ -1,0 +1,246 @@
+/**
+ * What a merchant may ask for when creating a session: the schema of the reference shape, the rules between its fields, and the
+ * plain request that comes out.
+ * @module
+ */
+import { z } from 'zod';
+import type { Mode } from '../core/transfer.ts';
+import type { LineItem, SessionRequest } from '../store/store.ts';
+import { badParam, check } from './parameter.ts';
+
+const LINE_ITEMS_MAX = 100;
+const ORDER_ID_CHARACTERS_MAX = 128;
+const URL_CHARACTERS_MAX = 2048;
+const METADATA_KEYS_MAX = 50;
+const METADATA_KEY_CHARACTERS_MAX = 40;
+const METADATA_VALUE_CHARACTERS_MAX = 500;
+const EXPIRES_IN_S_DEFAULT = 1800;
+
+/** Characters are Unicode code points. A text that is longer in UTF-16 units than twice the limit need not be counted. */
+const isAtMost = (text: string, charactersMax: number): boolean =>
+  text.length <= charactersMax || (text.length <= 2 * charactersMax && [...text].length <= charactersMax);
+
+const LONE_SURROGATE = /\p{Cs}/u;
+
+/** Any text that survives storage unchanged: half a surrogate pair would not. */
+export const textSchema = () =>
+  z.string('must be a string').refine((value) => !LONE_SURROGATE.test(value), 'must be well-formed Unicode text');
+
+const INTEGER = 'must be an integer written in digits only, at most 9007199254740991';
+
+/** An int64 of minor units; JSON numbers stay exact up to 2^53 - 1. */
+const minorUnits = () =>
+  z
+    .int({ error: INTEGER })
+    .min(0, 'must not be negative')
+    .meta({ format: 'int64', maximum: Number.MAX_SAFE_INTEGER, example: 1050 });
+
+const isAbsoluteUrl = (value: string): boolean => /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value);
+
+const redirectUrl = () =>
+  textSchema()
+    .refine((value) => isAtMost(value, URL_CHARACTERS_MAX), `must be at most ${URL_CHARACTERS_MAX} characters`)
+    .refine(isAbsoluteUrl, 'must be an absolute https URL (http only in test mode)');
+
+export const orderIdSchema = textSchema()
+  .refine(
+    (value) => value !== '' && isAtMost(value, ORDER_ID_CHARACTERS_MAX),
+    `must have 1 to ${ORDER_ID_CHARACTERS_MAX} characters`,
+  )
+  .refine((value) => !/\p{Cc}/u.test(value), 'must not contain control characters')
+  .meta({
+    description:
+      'The merchant’s own order id, unique per merchant and mode. The same body again returns the first session.',
+    minLength: 1,
+    maxLength: ORDER_ID_CHARACTERS_MAX,
+    example: 'order-1001',
+  });
+
+export const currencySchema = textSchema().meta({
+  description: 'Upper-case currency code: USD, USDT and USDC at par, others converted at a locked rate.',
+  example: 'USD',
+});
+
+export const metadataSchema = z
+  .record(z.string(), textSchema(), 'must be an object of strings')
+  .superRefine((metadata, context) => {
+    const entries = Object.entries(metadata);
+    if (entries.length > METADATA_KEYS_MAX) {
+      context.addIssue({ code: 'custom', message: `must have at most ${METADATA_KEYS_MAX} keys` });
+    }
+    for (const [key, value] of entries) {
+      const fault = metadataFault(key, value);
+      if (fault) return context.addIssue({ code: 'custom', path: [key], message: fault });
+    }
+  })
+  .meta({
+    description: 'Up to 50 keys of at most 40 characters; values are strings of at most 500 characters.',
+    maxProperties: METADATA_KEYS_MAX,
+    example: { cart: 'c-77' },
+  });
+
+function metadataFault(key: string, value: string): string | null {
+  if (LONE_SURROGATE.test(key)) return 'must have a key of well-formed Unicode text';
+  if (!isAtMost(key, METADATA_KEY_CHARACTERS_MAX))
+    return `must have a key of at most ${METADATA_KEY_CHARACTERS_MAX} characters`;
+  if (!isAtMost(value, METADATA_VALUE_CHARACTERS_MAX))
+    return `must be at most ${METADATA_VALUE_CHARACTERS_MAX} characters`;
+  return null;
+}
+
+export const lineItemSchema = z
+  .object(
+    {
+      price_data: z.object(
+        {
+          currency: textSchema().meta({ description: 'Must equal the session currency.', example: 'USD' }),
+          unit_amount: minorUnits(),
+          product_data: z.object(
+            {
+              name: textSchema().min(1, 'must not be empty').meta({ example: 'Coffee, 1 kg' }),
+              description: textSchema().nullish(),
+            },
+            'must be an object',
+          ),
+        },
+        'must be an object',
+      ),
+      quantity: z
+        .int({ error: INTEGER })
+        .min(1, 'must be at least 1')
+        .nullish()
+        .meta({ description: 'Default 1.', maximum: Number.MAX_SAFE_INTEGER, example: 1 }),
+    },
+    'must be an object',
+  )
+  .meta({ id: 'LineItemInput' });
+
+/** Fields that every shape of the create call shares. */
+export const commonFields = {
+  order_id: orderIdSchema,
+  description: textSchema().nullish(),
+  success_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after paying.' }),
+  cancel_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after giving up.' }),
+  metadata: metadataSchema.nullish(),
+  expires_in: z
+    .int({ error: INTEGER })
+    .min(60, 'must be at least 60')
+    .max(3600, 'must be at most 3600')
+    .nullish()
+    .meta({ description: 'Seconds until the session expires; default 1800.' }),
+};
+
+/** The body of the reference create call. Unknown fields are ignored; null in an optional field means absent. */
+export const createSessionSchema = z
+  .object({
+    amount: minorUnits().min(1, 'must be at least 1').meta({
+      description:
+        'Minor units. Equals the sum of the line items, the tax and the shipping; without line items at least tax plus shipping.',
+    }),
+    currency: currencySchema,
+    ...commonFields,
+    line_items: z
+      .array(lineItemSchema, 'must be an array')
+      .max(LINE_ITEMS_MAX, `must have at most ${LINE_ITEMS_MAX} items`)
+      .nullish(),
+    tax_amount: minorUnits().nullish(),
+    shipping_amount: minorUnits().nullish(),
+  })
+  .meta({ id: 'CreateSession' });
+
+/** A session as asked for, whatever the shape it was asked in. */
+export type SessionInput = Readonly<{
+  request: SessionRequest;
+  expiresInS: number;
+  /** Offer only these, by network name and currency; null for no restriction. */
+  only: Readonly<{ network: string | null; currency: string | null }>;
+}>;
+
+/** A shape that leaves the choice of network and stablecoin to the payer. */
+export const anyOption: SessionInput['only'] = { network: null, currency: null };
+
+/**
+ * Reads the reference shape.
+ * @throws Refusal with `param`
+ */
+export function readSessionInput(body: unknown, mode: Mode): SessionInput {
+  const parsed = check(createSessionSchema, body);
+  checkLineCurrencies(parsed);
+  checkSum(parsed);
+  const { line_items, tax_amount, shipping_amount } = parsed;
+  return {
+    request: {
+      ...readCommon(parsed, mode),
+      amountMinor: BigInt(parsed.amount),
+      currency: parsed.currency,
+      lineItems: line_items?.length ? line_items.map(plainItem) : null,
+      taxMinor: toMinor(tax_amount),
+      shippingMinor: toMinor(shipping_amount),
+      webhookUrl: null,
+    },
+    expiresInS: expiresInS(parsed),
+    only: anyOption,
+  };
+}
+
+type CommonFields = z.infer<z.ZodObject<typeof commonFields>>;
+
+/**
+ * The part of a request that every shape writes the same way.
+ * @throws Refusal when a live session names a plain http URL
+ */
+export function readCommon(parsed: CommonFields, mode: Mode) {
+  for (const param of ['success_url', 'cancel_url'] as const) {
+    const url = parsed[param];
+    if (url && mode === 'live' && !/^https:/i.test(url)) throw badParam(param, 'must be an https URL in live mode');
+  }
+  const metadata = parsed.metadata ?? {};
+  return {
+    orderId: parsed.order_id,
+    description: parsed.description ?? null,
+    successUrl: parsed.success_url ?? null,
+    cancelUrl: parsed.cancel_url ?? null,
+    metadata: Object.keys(metadata).length > 0 ? metadata : null,
+  };
+}
+
+export const expiresInS = (parsed: CommonFields): number => parsed.expires_in ?? EXPIRES_IN_S_DEFAULT;
+
+type CreateSession = z.infer<typeof createSessionSchema>;
+type Item = z.infer<typeof lineItemSchema>;
+
+function checkLineCurrencies({ currency, line_items }: CreateSession): void {
+  const at = line_items?.findIndex(({ price_data }) => price_data.currency !== currency) ?? -1;
+  if (at >= 0) throw badParam(`line_items[${at}].price_data.currency`, `must equal the session currency ${currency}`);
+}
+
+/** Sums are bigint: a hundred products of two large integers leave the exact range of numbers. */
+function checkSum({ amount, line_items, tax_amount, shipping_amount }: CreateSession): void {
+  const extras = BigInt(tax_amount ?? 0) + BigInt(shipping_amount ?? 0);
+  if (!line_items?.length) {
+    if (BigInt(amount) < extras) throw badParam('amount', `must be at least tax_amount + shipping_amount (${extras})`);
+    return;
+  }
+  const goods = line_items.reduce(
+    (sum, { price_data, quantity }) => sum + BigInt(price_data.unit_amount) * BigInt(quantity ?? 1),
+    0n,
+  );
+  if (BigInt(amount) !== goods + extras) {
+    throw badParam('amount', `must equal the line items, tax and shipping together (${goods + extras})`);
+  }
+}
+
+const toMinor = (amount: number | null | undefined): bigint | null => (amount == null ? null : BigInt(amount));
+
+/** A line item with its defaults applied and nothing that was not documented. */
+function plainItem({ price_data, quantity }: Item): LineItem {
+  const { name, description } = price_data.product_data;
+  return {
+    price_data: {
+      currency: price_data.currency,
+      unit_amount: price_data.unit_amount,
+      product_data: { name, ...(description != null && { description }) },
+    },
+    quantity: quantity ?? 1,
+  };
+}

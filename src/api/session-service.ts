@@ -1,0 +1,164 @@
+/**
+ * What the API does with sessions, whatever shape a request came in: create (which ways to pay, at which rate), find, cancel.
+ * @module
+ */
+import type { NetworkConfig } from '../config.ts';
+import { invariant } from '../core/fault.ts';
+import { minorToPar, parToUnitsCeil } from '../core/money.ts';
+import { convertMinor } from '../core/rate.ts';
+import { type Currency, currencies } from '../core/transfer.ts';
+import { exponentOf } from '../rates/currencies.ts';
+import type { Conversion, NewSession, PaymentOption, Replay, Session } from '../store/store.ts';
+import type { ApiDeps, Caller } from './endpoint.ts';
+import { Refusal, refuse } from './errors.ts';
+import { meaningHash } from './json.ts';
+import { badParam } from './parameter.ts';
+import { newSessionId, parseSessionId } from './session-id.ts';
+import type { SessionInput } from './session-input.ts';
+
+/** How a request is recognised when it is sent again, beside its body. */
+type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
+
+/** A session, and whether an earlier identical request had already made it so. */
+type Kept = Readonly<{ session: Session; replayed: boolean }>;
+
+type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options'>;
+
+const nothing: Offer = { conversion: null, duePar: 0n, accepts: [], options: [] };
+
+/** Sessions in these are due one stablecoin cent per cent. */
+const parCurrencies: readonly string[] = ['USD', ...currencies];
+
+/**
+ * Creates a session, or finds the one that the same request created before.
+ * @throws Refusal; Fault `storage_unavailable`
+ */
+export async function createSession(
+  deps: ApiDeps,
+  caller: Caller,
+  input: SessionInput,
+  replay: ReplayOf,
+): Promise<Kept> {
+  const nowMs = deps.clock.nowMs();
+  const offer = await makeOffer(deps, caller, input);
+  // What cannot be offered now may have been created before: the store looks for that first, and finds nothing to offer after it.
+  const outcome = await deps.store.createSession({
+    id: newSessionId(nowMs),
+    storeId: caller.storeId,
+    mode: caller.mode,
+    request: input.request,
+    ...(offer instanceof Refusal ? nothing : offer),
+    expiresInS: input.expiresInS,
+    replay: { ...replay, bodyHash: meaningHash(input) },
+    nowMs,
+  });
+  switch (outcome.kind) {
+    case 'created':
+    case 'replayed':
+      return { session: outcome.session, replayed: outcome.kind === 'replayed' };
+    case 'address_pool_empty':
+      throw offer instanceof Refusal ? offer : refuse('address_pool_empty');
+    case 'order_id_conflict':
+      throw refuse('order_id_conflict', { param: 'order_id' });
+    case 'idempotency_key_conflict':
+      throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+  }
+}
+
+/**
+ * The caller's own session.
+ * @throws Refusal `session_not_found`, also for another merchant's or the other mode's session and for a malformed id
+ */
+export async function findSession({ store }: Pick<ApiDeps, 'store'>, caller: Caller, text: string): Promise<Session> {
+  const id = parseSessionId(text);
+  const session = id && (await store.findSession(id));
+  if (!session || session.storeId !== caller.storeId || session.mode !== caller.mode) throw refuse('session_not_found');
+  return session;
+}
+
+/**
+ * Cancels the caller's own session, as long as no money was seen for it.
+ * @throws Refusal
+ */
+export async function cancelSession(
+  { store, clock }: Pick<ApiDeps, 'store' | 'clock'>,
+  { storeId, mode }: Caller,
+  text: string,
+  replayOf: (sessionId: string) => ReplayOf,
+): Promise<Kept> {
+  const id = parseSessionId(text);
+  if (!id) throw refuse('session_not_found');
+  const replay = { ...replayOf(id), bodyHash: meaningHash({}) };
+  const outcome = await store.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  switch (outcome.kind) {
+    case 'done':
+    case 'replayed':
+      return { session: outcome.session, replayed: outcome.kind === 'replayed' };
+    case 'refused':
+      throw refuse(outcome.why);
+    case 'not_found':
+      throw refuse('session_not_found');
+    case 'idempotency_key_conflict':
+      throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+  }
+}
+
+/** The ways to pay for a request and the value they ask, or the reason why there are none. */
+async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: SessionInput): Promise<Offer | Refusal> {
+  const isPar = parCurrencies.includes(request.currency);
+  const conversion = isPar ? null : await convert(deps, caller, request.currency, request.amountMinor);
+  if (conversion instanceof Refusal) return conversion;
+
+  const own = currencies.find((currency) => currency === request.currency);
+  const accepts = own ? [own] : currencies;
+  const duePar = minorToPar(conversion ? conversion.amountMinor : request.amountMinor);
+  const networks = deps.config.networks.filter(({ mode }) => mode === caller.mode);
+  const options = networks
+    .flatMap((network) => optionsOn(network, accepts, duePar))
+    .filter(({ network }) => only.network === null || only.network === network)
+    .filter(({ currency }) => only.currency === null || only.currency === currency);
+  // Without any network of the mode there is no address to take: the store says so.
+  if (options.length === 0 && networks.length > 0) {
+    return badParam('currency', `${request.currency} can be paid on no enabled network`, 'unsupported_currency');
+  }
+  return { conversion, duePar, accepts, options };
+}
+
+/** Locks a rate to the store's settlement currency. Everything follows from the shown text of the rate. */
+async function convert(
+  { rates, store }: ApiDeps,
+  { storeId }: Caller,
+  currency: string,
+  amountMinor: bigint,
+): Promise<Conversion | Refusal> {
+  const merchant = await store.findStore(storeId);
+  invariant(merchant, `key of store ${storeId} has a store`);
+  const target = merchant.settings.settlementCurrency;
+  const exponent = exponentOf(currency);
+  const quote = rates.quote(currency, target);
+  if (exponent === null || quote.kind === 'unsupported') return refuse('unsupported_currency', { param: 'currency' });
+  if (quote.kind === 'unavailable') return refuse('exchange_rate_unavailable');
+  const converted = convertMinor(amountMinor, exponent, quote.rate);
+  if (converted > BigInt(Number.MAX_SAFE_INTEGER)) {
+    return badParam('amount', `is too large: converted to ${target} it leaves the range of exact integers`);
+  }
+  return { rate: quote.rate, currency: target, amountMinor: converted };
+}
+
+/** One option for each accepted token of a network. */
+function optionsOn(network: NetworkConfig, accepts: readonly Currency[], duePar: bigint): PaymentOption[] {
+  const { confirmations } = network;
+  return network.tokens
+    .filter(({ symbol }) => accepts.includes(symbol))
+    .map((token) => ({
+      network: network.name,
+      networkKey: network.key,
+      family: network.family,
+      chainId: network.chainId,
+      currency: token.symbol,
+      token: token.address,
+      decimals: token.decimals,
+      units: parToUnitsCeil(duePar, token.decimals),
+      confirmationsRequired: confirmations.kind === 'depth' ? confirmations.blocks : confirmations.usual,
+    }));
+}

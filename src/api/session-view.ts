@@ -1,0 +1,174 @@
+/**
+ * A session as the API shows it. Fields that have nothing to say are left out, never null.
+ * @module
+ */
+import { z } from 'zod';
+import type { AddressCodec, Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import type { Config } from '../config.ts';
+import { invariant } from '../core/fault.ts';
+import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { currencies } from '../core/transfer.ts';
+import type { Payment, PaymentOption, Session } from '../store/store.ts';
+
+const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
+const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
+const tokenAmount = () => z.string().meta({ description: 'Decimal amount of the token.', example: '10.50' });
+
+export const paymentOptionSchema = z
+  .object({
+    network: z.string().meta({ example: 'ethereum' }),
+    currency: z.enum(currencies),
+    address: z.string().meta({ description: 'Collection address; used for this session only.' }),
+    amount: tokenAmount(),
+    confirmations_required: z.int().meta({ example: 12 }),
+    qr_code_data: z.string().meta({ description: 'The bare address.' }),
+    deep_link: z.string().meta({ description: 'Opens the transfer in a wallet.' }),
+  })
+  .meta({ id: 'PaymentOption', description: 'One way to pay, valid while the session is pending.' });
+
+export const paymentSchema = z
+  .object({
+    network: z.string(),
+    currency: z.enum(currencies),
+    amount: tokenAmount(),
+    transaction_hash: z.string(),
+    confirmations: z.int(),
+    status: z.enum(['seen', 'confirmed', 'orphaned']),
+  })
+  .meta({ id: 'Payment', description: 'A transfer that the chain has shown for the session.' });
+
+const lineItemSchema = z
+  .object({
+    price_data: z.object({
+      currency: z.string(),
+      unit_amount: minorUnits('Minor units.'),
+      product_data: z.object({ name: z.string(), description: z.string().optional() }),
+    }),
+    quantity: z.int(),
+  })
+  .meta({ id: 'LineItem' });
+
+export const paymentStatusSchema = z.enum(['pending', 'paid', 'failed', 'expired', 'canceled']);
+
+export const paymentSessionSchema = z
+  .object({
+    id: z.string().meta({ example: 'cs_01hzy3k9v7q8w6e5r4t3y2m1n0' }),
+    amount_total: minorUnits('Total in minor units of `currency`.'),
+    currency: z.string(),
+    payment_status: paymentStatusSchema,
+    created: unixSeconds('Creation'),
+    expires_at: unixSeconds('Expiry'),
+    url: z.string().optional().meta({ description: 'Hosted payment page.' }),
+    line_items: z.array(lineItemSchema).optional(),
+    tax_amount: minorUnits('Minor units.').optional(),
+    shipping_amount: minorUnits('Minor units.').optional(),
+    exchange_rate: z.string().optional().meta({
+      description: 'Stablecoin per unit of `currency`. This and the next three only when a conversion applies.',
+      example: '1.08340',
+    }),
+    target_currency: z.enum(currencies).optional(),
+    target_amount_total: minorUnits('What the payer must pay, in 0.01 of the stablecoin.').optional(),
+    rate_locked_at: unixSeconds('When the rate was locked').optional(),
+    metadata: z.record(z.string(), z.string()).optional(),
+    payment_options: z.array(paymentOptionSchema).optional(),
+    payments: z.array(paymentSchema).optional(),
+    underpaid: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Money was seen, and seen and confirmed together are below what is due.' }),
+    overpaid: z.boolean().optional().meta({ description: 'Seen and confirmed together are above what is due.' }),
+    paid_late: z.boolean().optional().meta({ description: 'Paid by money that came after the end of the session.' }),
+  })
+  .meta({ id: 'PaymentSession' });
+
+export type PaymentSession = z.infer<typeof paymentSessionSchema>;
+
+/** The reference shape of a session. */
+export function paymentSession(session: Session, config: Pick<Config, 'checkoutUrl'>): PaymentSession {
+  const { request, conversion, life, standing, terms } = session;
+  return {
+    id: session.id,
+    amount_total: Number(request.amountMinor),
+    currency: request.currency,
+    payment_status: life.status,
+    created: session.createdAtS,
+    expires_at: terms.expiresAtS,
+    url: paymentUrl(session, config),
+    ...(request.lineItems && { line_items: request.lineItems.map(lineItem) }),
+    ...(request.taxMinor !== null && { tax_amount: Number(request.taxMinor) }),
+    ...(request.shippingMinor !== null && { shipping_amount: Number(request.shippingMinor) }),
+    ...(conversion && {
+      exchange_rate: conversion.rate,
+      target_currency: conversion.currency,
+      target_amount_total: Number(conversion.amountMinor),
+      rate_locked_at: session.createdAtS,
+    }),
+    metadata: { order_id: request.orderId, ...request.metadata },
+    payment_options: session.options.map((option) => paymentOption(session, option)),
+    payments: session.payments.map(payment),
+    underpaid: standing.touched && (standing.funded === 'none' || standing.funded === 'part'),
+    overpaid: standing.funded === 'over',
+    paid_late: life.paidLate,
+  };
+}
+
+/** The hosted payment page of a session. */
+export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'checkoutUrl'>): string =>
+  `${config.checkoutUrl}/pay/${session.id}`;
+
+/** The collection address of an option, as a payer reads it. */
+export function optionAddress(session: Session, option: PaymentOption): string {
+  return codecOf(option.family).format(addressKey(session, option));
+}
+
+function paymentOption(session: Session, option: PaymentOption): z.infer<typeof paymentOptionSchema> {
+  const address = optionAddress(session, option);
+  const token = { symbol: option.currency, address: option.token, decimals: option.decimals };
+  const key = addressKey(session, option);
+  return {
+    network: option.network,
+    currency: option.currency,
+    address,
+    amount: formatUnits(option.units, option.decimals, MINOR_DECIMALS),
+    confirmations_required: option.confirmationsRequired,
+    qr_code_data: address,
+    deep_link: codecOf(option.family).deepLink(token, option.chainId, key, option.units),
+  };
+}
+
+function payment({
+  network,
+  currency,
+  units,
+  decimals,
+  tx,
+  confirmations,
+  state,
+}: Payment): z.infer<typeof paymentSchema> {
+  return {
+    network,
+    currency,
+    amount: formatUnits(units, decimals, MINOR_DECIMALS),
+    transaction_hash: tx,
+    confirmations,
+    // Final is the chain's own word for what the API calls confirmed.
+    status: state === 'final' ? 'confirmed' : state,
+  };
+}
+
+/** A copy without the port's read-only marks. */
+function lineItem({ price_data, quantity }: NonNullable<Session['request']['lineItems']>[number]) {
+  return { price_data: { ...price_data, product_data: { ...price_data.product_data } }, quantity };
+}
+
+function addressKey(session: Session, option: PaymentOption): string {
+  const key = session.addresses[option.family];
+  invariant(key !== undefined, `session ${session.id} has an address of every family it offers (${option.family})`);
+  return key;
+}
+
+function codecOf(family: string): AddressCodec {
+  invariant(Object.hasOwn(chains, family), `a session offers only known chain families, not ${family}`);
+  return chains[family as Family].address;
+}

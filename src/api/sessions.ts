@@ -1,0 +1,102 @@
+/**
+ * The payment session endpoints of the reference: create, read, cancel.
+ * @module
+ */
+import { z } from 'zod';
+import type { ApiDeps, Endpoint } from './endpoint.ts';
+import { exampleModeAnswer, exampleModeBody, exampleSession, exampleSessionBody } from './examples.ts';
+import { createSessionSchema, readSessionInput } from './session-input.ts';
+import { cancelSession, createSession, findSession } from './session-service.ts';
+import { paymentSession, paymentSessionSchema } from './session-view.ts';
+import { isModeShape, modeAnswer, modeAnswerSchema, modeBodySchema, readModeInput } from './variants.ts';
+
+const PATH = '/api/v1/checkout/sessions';
+const CREATE_PATH = `${PATH}/create`;
+
+export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
+  const { config } = deps;
+  return [
+    {
+      method: 'post',
+      path: CREATE_PATH,
+      scope: 'sessions:write',
+      doc: {
+        operationId: 'createSession',
+        tag: 'Payment sessions',
+        summary: 'Create a session',
+        description:
+          'Creates a session for an order. The same `order_id` with the same body returns the first session as it is now, with `Idempotent-Replayed: true`. ' +
+          'A body with a decimal string as `amount` and `mode` or `payment_method_types` is read as the quick-start shape and answered in its envelope.',
+        body: {
+          schema: z.union([createSessionSchema, modeBodySchema]),
+          examples: { reference: exampleSessionBody, 'quick-start': exampleModeBody },
+        },
+        answer: {
+          schema: z.union([paymentSessionSchema, modeAnswerSchema]),
+          examples: { reference: exampleSession, 'quick-start': exampleModeAnswer },
+        },
+        errors: [
+          'missing_parameter',
+          'invalid_parameter',
+          'unsupported_currency',
+          'order_id_conflict',
+          'idempotency_key_conflict',
+          'exchange_rate_unavailable',
+          'address_pool_empty',
+        ],
+      },
+      async run({ caller, body, idempotencyKey }) {
+        const isQuickStart = isModeShape(body);
+        const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
+        const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
+        return { body: isQuickStart ? modeAnswer(session, config) : paymentSession(session, config), replayed };
+      },
+    },
+    {
+      method: 'get',
+      path: `${PATH}/{session_id}`,
+      scope: 'sessions:read',
+      doc: {
+        operationId: 'getSession',
+        tag: 'Payment sessions',
+        summary: 'Read a session',
+        description: 'The session as it is now. The id may be given as `cs_<id>`, `sess_<id>` or bare.',
+        answer: { schema: paymentSessionSchema, examples: { session: exampleSession } },
+        errors: ['session_not_found'],
+      },
+      async run({ caller, params }) {
+        return { body: paymentSession(await findSession(deps, caller, params.session_id ?? ''), config) };
+      },
+    },
+    {
+      method: 'post',
+      path: `${PATH}/{session_id}/cancel`,
+      scope: 'sessions:write',
+      doc: {
+        operationId: 'cancelSession',
+        tag: 'Payment sessions',
+        summary: 'Cancel a session',
+        description:
+          'Ends a pending session for which no money was seen. Takes no body. Canceling a canceled session changes nothing.',
+        answer: {
+          schema: paymentSessionSchema,
+          examples: { session: { ...exampleSession, payment_status: 'canceled' } },
+        },
+        errors: [
+          'session_not_found',
+          'payment_in_progress',
+          'session_expired',
+          'session_not_cancelable',
+          'idempotency_key_conflict',
+        ],
+      },
+      async run({ caller, params, idempotencyKey }) {
+        const { session, replayed } = await cancelSession(deps, caller, params.session_id ?? '', (id) => ({
+          idempotencyKey,
+          path: `${PATH}/${id}/cancel`,
+        }));
+        return { body: paymentSession(session, config), replayed };
+      },
+    },
+  ];
+}

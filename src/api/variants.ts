@@ -1,0 +1,293 @@
+/**
+ * The two quick-start shapes, as thin adapters over the same session service: `/v1/payment/sessions`, and the `mode` shape of the
+ * create call. Both answer with a `base` + `session` envelope; refusals use the ordinary error body.
+ * @module
+ */
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import { invariant } from '../core/fault.ts';
+import { formatUnits, parseUnits } from '../core/money.ts';
+import type { SessionStatus } from '../core/session.ts';
+import { currencies, type Mode } from '../core/transfer.ts';
+import { exponentOf } from '../rates/currencies.ts';
+import type { Session } from '../store/store.ts';
+import type { ApiDeps, Endpoint } from './endpoint.ts';
+import { refuse } from './errors.ts';
+import { exampleQuickStartAnswer, exampleQuickStartBody } from './examples.ts';
+import { badParam, check, missing } from './parameter.ts';
+import {
+  anyOption,
+  commonFields,
+  currencySchema,
+  expiresInS,
+  readCommon,
+  type SessionInput,
+  textSchema,
+} from './session-input.ts';
+import { createSession, findSession } from './session-service.ts';
+import { optionAddress, paymentStatusSchema, paymentUrl } from './session-view.ts';
+
+const PATH = '/v1/payment/sessions';
+
+const decimalSchema = textSchema().meta({ description: 'Decimal amount in units of the currency.', example: '10.50' });
+const baseSchema = z.object({ code: z.literal(0), message: z.literal('success') });
+const base = { code: 0, message: 'success' } as const;
+
+/** The quick-start's own words for the five statuses. */
+const upperStatuses = ['PENDING', 'COMPLETED', 'FAILED', 'EXPIRED', 'CANCELED'] as const;
+type UpperStatus = (typeof upperStatuses)[number];
+
+const upperStatus: Readonly<Record<SessionStatus, UpperStatus>> = {
+  pending: 'PENDING',
+  paid: 'COMPLETED',
+  failed: 'FAILED',
+  expired: 'EXPIRED',
+  canceled: 'CANCELED',
+};
+
+/** Fields of the reference that no quick-start shape has. */
+const absent = { lineItems: null, taxMinor: null, shippingMinor: null } as const;
+
+/**
+ * Reads a decimal amount as minor units of its currency.
+ * @throws Refusal naming the parameter
+ */
+function readAmount(text: string, currency: string, params: Readonly<{ amount: string; currency: string }>): bigint {
+  const exponent = exponentOf(currency);
+  if (exponent === null) throw refuse('unsupported_currency', { param: params.currency });
+  const minor = parseUnits(text, exponent);
+  if (minor === null || minor < 1n || minor > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw badParam(params.amount, `must be a decimal string above zero with at most ${exponent} decimals`);
+  }
+  return minor;
+}
+
+// ── /v1/payment/sessions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+export const quickStartBodySchema = z
+  .object({
+    merchant_id: textSchema().nullish().meta({ description: 'The merchant of the API key.' }),
+    amount: z.object({ value: decimalSchema, currency: currencySchema }, 'must be an object'),
+    ...commonFields,
+    webhook_url: textSchema().max(2048, 'must be at most 2048 characters').nullish().meta({
+      description: 'Receives the events of this session, beside the endpoints of the store.',
+    }),
+  })
+  .meta({ id: 'QuickStartCreate' });
+
+export const quickStartAnswerSchema = z
+  .object({
+    base: baseSchema,
+    session: z
+      .object({
+        session_id: z.string(),
+        merchant_id: z.string(),
+        order_id: z.string(),
+        amount: z.object({ value: z.string(), currency: z.string() }),
+        status: z.enum(upperStatuses),
+        payment_url: z.string(),
+        qr_code_data: z.string().optional().meta({ description: 'The bare address of the first network.' }),
+        created_at: z.int(),
+        expires_at: z.int(),
+      })
+      .catchall(z.union([z.string(), z.number(), z.object({ value: z.string(), currency: z.string() })]))
+      .meta({ description: 'Holds `<network>_address` for every network on offer.' }),
+  })
+  .meta({ id: 'QuickStartSession' });
+
+/** POST and GET of `/v1/payment/sessions`. */
+export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
+  const answer = {
+    schema: quickStartAnswerSchema,
+    examples: { session: exampleQuickStartAnswer },
+  };
+  return [
+    {
+      method: 'post',
+      path: PATH,
+      scope: 'sessions:write',
+      doc: {
+        operationId: 'createQuickStartSession',
+        tag: 'Quick start',
+        summary: 'Create a session (quick-start shape)',
+        description: 'The same as the reference call, with a decimal amount and an envelope.',
+        body: { schema: quickStartBodySchema, examples: { session: exampleQuickStartBody } },
+        answer,
+        errors: [
+          'FORBIDDEN',
+          'missing_parameter',
+          'invalid_parameter',
+          'unsupported_currency',
+          'order_id_conflict',
+          'idempotency_key_conflict',
+          'exchange_rate_unavailable',
+          'address_pool_empty',
+        ],
+      },
+      async run({ caller, body, idempotencyKey }) {
+        const parsed = check(quickStartBodySchema, body);
+        if (parsed.merchant_id != null && parsed.merchant_id !== caller.storeId) {
+          throw refuse('FORBIDDEN', { param: 'merchant_id' });
+        }
+        const { value, currency } = parsed.amount;
+        const amountMinor = readAmount(value, currency, { amount: 'amount.value', currency: 'amount.currency' });
+        const webhookUrl = parsed.webhook_url ?? null;
+        const common = readCommon(parsed, caller.mode);
+        const objection = webhookUrl === null ? null : await deps.checkWebhookUrl(webhookUrl, caller.mode);
+        if (objection !== null) throw refuse('invalid_parameter', { param: 'webhook_url', message: objection });
+        const input: SessionInput = {
+          request: { ...common, ...absent, amountMinor, currency, webhookUrl },
+          expiresInS: expiresInS(parsed),
+          only: anyOption,
+        };
+        const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: PATH });
+        return { body: quickStartAnswer(session, deps.config), replayed };
+      },
+    },
+    {
+      method: 'get',
+      path: `${PATH}/{session_id}`,
+      scope: 'sessions:read',
+      doc: {
+        operationId: 'getQuickStartSession',
+        tag: 'Quick start',
+        summary: 'Read a session (quick-start shape)',
+        description: 'The session as it is now, in the quick-start envelope.',
+        answer,
+        errors: ['session_not_found'],
+      },
+      async run({ caller, params }) {
+        return { body: quickStartAnswer(await findSession(deps, caller, params.session_id ?? ''), deps.config) };
+      },
+    },
+  ];
+}
+
+function quickStartAnswer(session: Session, config: Config): z.infer<typeof quickStartAnswerSchema> {
+  const { request, options, terms } = session;
+  const first = options[0];
+  return {
+    base,
+    session: {
+      session_id: session.id,
+      merchant_id: session.storeId,
+      order_id: request.orderId,
+      amount: { value: decimalAmount(session), currency: request.currency },
+      status: upperStatus[session.life.status],
+      payment_url: paymentUrl(session, config),
+      ...Object.fromEntries(options.map((option) => [`${option.network}_address`, optionAddress(session, option)])),
+      ...(first && { qr_code_data: optionAddress(session, first) }),
+      created_at: session.createdAtS,
+      expires_at: terms.expiresAtS,
+    },
+  };
+}
+
+function decimalAmount({ request }: Session): string {
+  const exponent = exponentOf(request.currency);
+  invariant(exponent !== null, `session currency ${request.currency} has an exponent`);
+  return formatUnits(request.amountMinor, exponent, exponent);
+}
+
+// ── The `mode` shape of the create call ──────────────────────────────────────────────────────────────────────────────
+
+export const modeBodySchema = z
+  .object({
+    mode: textSchema().nullish().meta({ example: 'payment' }),
+    amount: decimalSchema,
+    currency: currencySchema
+      .nullish()
+      .meta({ description: 'Without it, the currency of payment_method_options.crypto.' }),
+    payment_method_types: z
+      .array(textSchema(), 'must be an array')
+      .nullish()
+      .meta({ example: ['crypto'] }),
+    payment_method_options: z
+      .object(
+        {
+          crypto: z
+            .object(
+              {
+                network: textSchema().nullish().meta({ description: 'Offer only this network.' }),
+                currency: z
+                  .enum(currencies, 'must be USDT or USDC')
+                  .nullish()
+                  .meta({ description: 'Offer only this stablecoin.' }),
+              },
+              'must be an object',
+            )
+            .nullish(),
+        },
+        'must be an object',
+      )
+      .nullish(),
+    ...commonFields,
+  })
+  .meta({ id: 'QuickStartModeCreate' });
+
+export const modeAnswerSchema = z
+  .object({
+    base: baseSchema,
+    session: z.object({
+      session_id: z.string(),
+      order_id: z.string(),
+      payment_status: paymentStatusSchema,
+      created: z.int(),
+      status: z.enum(upperStatuses),
+      url: z.string(),
+      created_at: z.int(),
+      expires_at: z.int(),
+    }),
+  })
+  .meta({ id: 'QuickStartModeSession' });
+
+/**
+ * Tells the quick-start body from the reference one. The reference amount is an integer and ignores unknown fields, so `mode`
+ * beside an integer amount changes nothing.
+ */
+export const isModeShape = (body: Readonly<Record<string, unknown>> | null): boolean =>
+  typeof body?.amount === 'string' && (body.mode !== undefined || body.payment_method_types !== undefined);
+
+/** @throws Refusal with `param` */
+export function readModeInput(body: unknown, mode: Mode, config: Pick<Config, 'networks'>): SessionInput {
+  const parsed = check(modeBodySchema, body);
+  const crypto = parsed.payment_method_options?.crypto;
+  const currency = parsed.currency ?? crypto?.currency;
+  if (currency == null) throw missing('currency');
+  const param = parsed.currency == null ? 'payment_method_options.crypto.currency' : 'currency';
+  return {
+    request: {
+      ...readCommon(parsed, mode),
+      ...absent,
+      amountMinor: readAmount(parsed.amount, currency, { amount: 'amount', currency: param }),
+      currency,
+      webhookUrl: null,
+    },
+    expiresInS: expiresInS(parsed),
+    only: { network: offeredNetwork(crypto?.network, mode, config), currency: crypto?.currency ?? null },
+  };
+}
+
+/** The configured name of the network that was asked for, whatever its case. */
+function offeredNetwork(name: string | null | undefined, mode: Mode, config: Pick<Config, 'networks'>): string | null {
+  if (name == null) return null;
+  const network = config.networks.find((one) => one.mode === mode && one.name === name.toLowerCase());
+  if (!network) throw badParam('payment_method_options.crypto.network', 'is not a network that is taken here');
+  return network.name;
+}
+
+export function modeAnswer(session: Session, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof modeAnswerSchema> {
+  return {
+    base,
+    session: {
+      session_id: session.id,
+      order_id: session.request.orderId,
+      payment_status: session.life.status,
+      created: session.createdAtS,
+      status: upperStatus[session.life.status],
+      url: paymentUrl(session, config),
+      created_at: session.createdAtS,
+      expires_at: session.terms.expiresAtS,
+    },
+  };
+}
