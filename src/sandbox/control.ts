@@ -1,0 +1,176 @@
+/**
+ * The control methods `sandbox_*`, the same on every family's node server: pay, mine, reorg, finalize, pace, faults, truth.
+ * Parameters are one object, by name or as the only positional argument. Amounts are base units as decimal strings.
+ * @module
+ */
+import { timingSafeEqual } from 'node:crypto';
+import { z } from 'zod';
+import type { AddressCodec } from '../chains/chain.ts';
+import { Fault } from '../core/fault.ts';
+import type { Token } from '../core/transfer.ts';
+import type { WorldBlock } from './block-tree.ts';
+import { type Faults, faultKinds } from './faults.ts';
+import { invalidParams, RpcError, serverError } from './json-rpc.ts';
+import type { Miner } from './miner.ts';
+import { digest } from './random.ts';
+import { paymentKinds } from './transaction.ts';
+import { keepChoices, type World } from './world.ts';
+
+export type Controlled = Readonly<{
+  world: World;
+  miner: Miner;
+  faults: Faults;
+  tokens: readonly Readonly<{ symbol: Token['symbol']; key: string }>[];
+  codec: Pick<AddressCodec, 'keyBytes' | 'parse' | 'format'>;
+  /** How the family writes the hashes of blocks and transactions. */
+  formatHash: (digits: string) => string;
+}>;
+
+const MINED_AT_ONCE_MAX = 10_000;
+const NOISE_MAX = 1000;
+const INTERVAL_MS_MAX = 3_600_000;
+const TRUTH_MAX = 10_000;
+
+const amount = z.string().regex(/^\d{1,78}$/);
+const output = z.object({ to: z.string(), token: z.string().optional(), symbol: z.string().optional(), amount });
+const payParams = z.union([
+  output.extend({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') }),
+  z.object({
+    outputs: z.array(output).min(1),
+    from: z.string().optional(),
+    kind: z.enum(paymentKinds).default('direct'),
+  }),
+]);
+const mineParams = z.object({
+  blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1),
+  noise: z.int().min(0).max(NOISE_MAX).default(0),
+});
+const reorgParams = z.object({
+  depth: z.int().min(1),
+  keep: z.enum(keepChoices).default('none'),
+  blocks: z.int().min(1).optional(),
+  break_finality: z.boolean().default(false),
+});
+const finalizeParams = z.object({ number: z.int().min(0).optional() });
+const intervalParams = z.object({ ms: z.int().min(0).max(INTERVAL_MS_MAX) });
+const faultParams = z.object({
+  rates: z.partialRecord(z.enum(faultKinds), z.number().min(0).max(1)).default({}),
+  lag_blocks: z.int().min(1).optional(),
+  heal: z.boolean().default(false),
+});
+const truthParams = z.object({ to: z.string().optional() });
+
+/** The object among the parameters, checked. @throws RpcError −32602 that names every wrong field */
+function read<T>(schema: z.ZodType<T>, params: unknown): T {
+  const given = Array.isArray(params) ? (params[0] ?? {}) : (params ?? {});
+  const { data, error } = schema.safeParse(given);
+  if (error) throw invalidParams(z.prettifyError(error));
+  return data as T;
+}
+
+/**
+ * Whether the asker may control the sandbox: with the token as `Authorization: Bearer …`, or as the parameter `auth`.
+ * @param token null when control is open (tests)
+ */
+export function isAuthorized(token: string | null, bearer: string, params: unknown): boolean {
+  if (token === null) return true;
+  const given = Array.isArray(params) ? params[0] : params;
+  const { auth } = (given ?? {}) as Record<string, unknown>;
+  const same = (text: string) =>
+    timingSafeEqual(Buffer.from(digest('token', text)), Buffer.from(digest('token', token)));
+  return same(bearer) || (typeof auth === 'string' && same(auth));
+}
+
+type Method = (params: unknown) => unknown;
+
+/** @returns the control methods by name; each throws `RpcError` */
+export function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
+  const { world, miner, faults, tokens, codec, formatHash } = controlled;
+
+  const keyOf = (text: string): string => {
+    const key = codec.parse(text);
+    if (key === null) throw invalidParams(`"${text}" is not an address of this network`);
+    return key;
+  };
+
+  const tokenOf = (given: z.infer<typeof output>): string => {
+    if (given.token !== undefined) return keyOf(given.token);
+    const known = tokens.find((token) => token.symbol === (given.symbol ?? 'USDT'));
+    if (!known)
+      throw invalidParams(`no token ${given.symbol}; there are ${tokens.map(({ symbol }) => symbol).join(', ')}`);
+    return known.key;
+  };
+
+  const outputOf = (given: z.infer<typeof output>) => ({
+    token: tokenOf(given),
+    to: keyOf(given.to),
+    units: BigInt(given.amount),
+  });
+
+  const showBlock = (block: WorldBlock) => ({ number: block.number, hash: formatHash(block.hash) });
+
+  const methods: Record<string, Method> = {
+    sandbox_pay(params) {
+      const { from, kind, ...rest } = read(payParams, params);
+      const outputs = ('outputs' in rest ? rest.outputs : [rest]).map(outputOf);
+      // Nobody in particular, but the same payer for the same payment.
+      const payer =
+        from === undefined ? digest('payer', outputs[0]?.to ?? '').slice(0, 2 * codec.keyBytes) : keyOf(from);
+      return { transactionHash: formatHash(world.pay({ kind, from: payer, outputs })) };
+    },
+    sandbox_mine(params) {
+      const { blocks, noise } = read(mineParams, params);
+      for (let left = blocks; left > 0; left--) world.mine(noise);
+      return showBlock(world.tip());
+    },
+    sandbox_reorg(params) {
+      const { break_finality: breakFinality, depth, keep, blocks } = read(reorgParams, params);
+      const { removed, added } = world.reorg({ depth, keep, breakFinality, blocks: blocks ?? depth });
+      return { removed: removed.map(showBlock), added: added.map(showBlock) };
+    },
+    sandbox_finalize: (params) => showBlock(world.finalize(read(finalizeParams, params).number)),
+    sandbox_interval(params) {
+      miner.setInterval(read(intervalParams, params).ms);
+      return { ms: miner.intervalMs() };
+    },
+    sandbox_fault(params) {
+      const { heal, rates, lag_blocks: lagBlocks } = read(faultParams, params);
+      if (heal) faults.heal();
+      faults.set({ rates, ...(lagBlocks !== undefined && { lagBlocks }) });
+      return faults.report();
+    },
+    sandbox_faults: () => faults.report(),
+    sandbox_truth(params) {
+      const { to } = read(truthParams, params);
+      const wanted = to === undefined ? null : keyOf(to);
+      const transfers = world.transfers().filter((transfer) => wanted === null || transfer.to === wanted);
+      return {
+        head: showBlock(world.tip()),
+        finalized: showBlock(world.finalized()),
+        pending: world.pending().length,
+        transfers: transfers.slice(-TRUTH_MAX).map(({ transactionId, index, block, token, from, to, units }) => ({
+          transactionHash: formatHash(transactionId),
+          index,
+          block: showBlock(block),
+          symbol: tokens.find(({ key }) => key === token)?.symbol,
+          from: codec.format(from),
+          to: codec.format(to),
+          amount: units.toString(),
+        })),
+      };
+    },
+  };
+  return new Map(Object.entries(methods).map(([name, method]) => [name, translated(method)]));
+}
+
+/** Operating faults leave as JSON-RPC errors; anything else is a bug and ends the process. */
+function translated(method: Method): Method {
+  return (params) => {
+    try {
+      return method(params);
+    } catch (error) {
+      if (error instanceof RpcError || !(error instanceof Fault)) throw error;
+      throw error.kind === 'permanent' ? invalidParams(error.message) : serverError(error.message);
+    }
+  };
+}

@@ -1,0 +1,175 @@
+/**
+ * The read methods of an Ethereum node, answered from a world.
+ * @module
+ */
+import type { Token } from '../core/transfer.ts';
+import { loggedEntries, type WorldBlock } from './block-tree.ts';
+import {
+  addressOf,
+  blockByAny,
+  blockByNumber,
+  blocksArgument,
+  booleanArgument,
+  filterArgument,
+  hashArgument,
+  type LogFilter,
+  passes,
+  positional,
+} from './evm-arguments.ts';
+import {
+  hex,
+  quantity,
+  type RenderedLog,
+  renderBlock,
+  renderLog,
+  renderReceipts,
+  renderTransaction,
+  selector,
+  word,
+} from './evm-render.ts';
+import type { FaultKind } from './faults.ts';
+import { invalidParams, RpcError, serverError } from './json-rpc.ts';
+import { lookalikeKey, routerKey } from './transaction.ts';
+import type { View } from './view.ts';
+import type { World } from './world.ts';
+
+/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
+export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
+
+export type EvmChain = Readonly<{
+  world: World;
+  chainId: number;
+  tokens: readonly Readonly<{ symbol: Token['symbol']; key: string; decimals: number }>[];
+}>;
+
+/** The faults that make sense for a method besides those of the connection. */
+export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
+  ['eth_chainId', ['wrong_chain']],
+  ['net_version', ['wrong_chain']],
+  ['eth_call', ['wrong_decimals']],
+  ['eth_blockNumber', ['lag', 'backwards']],
+  ['eth_getBlockByNumber', ['lag', 'backwards', 'unknown_block', 'unlinked']],
+  ['eth_getBlockByHash', ['lag', 'unknown_block']],
+  ['eth_getLogs', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
+  ['eth_getBlockReceipts', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
+]);
+
+const KEY_BYTES = 20;
+/** Enough code to tell a contract from an account: it stops at once. */
+const CODE = '0x6080604052600080fd';
+const LOGS_MAX = 20_000;
+
+/** Logs of a block that pass the filter, in order. */
+export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): RenderedLog[] {
+  return loggedEntries(block)
+    .map((logged) => renderLog(logged, block, removed))
+    .filter((log) => passes(filter, log));
+}
+
+type Method = (question: Question) => unknown;
+
+/** @returns the methods by name; each throws `RpcError` */
+export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<string, Method> {
+  const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
+  const tokenAt = (key: string) => tokens.find((token) => token.key === key || lookalikeKey(token.key) === key);
+
+  const answers: Record<string, (call: { data: string; key: string; fault: FaultKind | null }) => string> = {
+    [selector('decimals()')]: ({ key, fault }) =>
+      word(((tokenAt(key)?.decimals ?? 0) + (fault === 'wrong_decimals' ? 1 : 0)).toString(16)),
+    [selector('symbol()')]: ({ key }) => abiString(tokenAt(key)?.symbol ?? ''),
+    [selector('name()')]: ({ key }) => abiString(`Sandbox ${tokenAt(key)?.symbol}`),
+    [selector('balanceOf(address)')]: ({ data, key }) =>
+      word(world.balance(key, data.slice(8).padEnd(64, '0').slice(24, 64)).toString(16)),
+  };
+
+  function ethCall({ params, view, fault }: Question): string {
+    const args = positional(params, 4);
+    const { to, input, data } = (args[0] ?? {}) as Record<string, unknown>;
+    if (!blockByAny(args, 1, view)) throw serverError('header not found');
+    const key = addressOf(to, 0);
+    if (!tokenAt(key)) return '0x';
+    const text = input ?? data ?? '0x';
+    if (typeof text !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(text)) {
+      throw invalidParams('invalid argument 0: invalid hex string');
+    }
+    const digits = text.slice(2).toLowerCase();
+    const answer = answers[digits.slice(0, 8)];
+    // 3 is go-ethereum's code for a reverted call.
+    if (!answer) throw new RpcError(3, 'execution reverted');
+    return hex(answer({ data: digits, key, fault }));
+  }
+
+  /** A transaction of the canonical chain or, with a null place, of those that wait. */
+  function find(id: string) {
+    const place = world.find(id) ?? null;
+    const transaction = place
+      ? place.block.transactions[place.index]
+      : world.pending().find((waiting) => waiting.id === id);
+    return transaction ? { transaction, place } : null;
+  }
+
+  const methods: Record<string, Method> = {
+    eth_chainId: (question) => quantity(shownChainId(question)),
+    net_version: (question) => String(shownChainId(question)),
+    web3_clientVersion: () => 'Geth/v1.16.7-quayside-sandbox/linux-amd64/go1.25.1',
+    eth_syncing: () => false,
+    eth_blockNumber: ({ view }) => quantity(view.tip().number),
+
+    eth_getBlockByNumber({ params, view }) {
+      const args = positional(params, 2);
+      const block = blockByNumber(args, 0, view);
+      const full = booleanArgument(args, 1);
+      return block ? renderBlock(block, chainId, full) : null;
+    },
+
+    eth_getBlockByHash({ params, view }) {
+      const args = positional(params, 2);
+      const block = view.byHash(hashArgument(args, 0));
+      const full = booleanArgument(args, 1);
+      return block ? renderBlock(block, chainId, full) : null;
+    },
+
+    eth_getLogs({ params, view }) {
+      const args = positional(params, 1);
+      const filter = filterArgument(args, 0);
+      const logs: RenderedLog[] = [];
+      for (const block of blocksArgument(args, 0, view)) {
+        logs.push(...logsOf(block, filter));
+        if (logs.length > LOGS_MAX) throw new RpcError(-32005, `query returned more than ${LOGS_MAX} results`);
+      }
+      return logs;
+    },
+
+    eth_getBlockReceipts({ params, view }) {
+      const block = blockByAny(positional(params, 1), 0, view);
+      return block ? renderReceipts(block) : null;
+    },
+
+    eth_getTransactionReceipt({ params }) {
+      const place = find(hashArgument(positional(params, 1), 0))?.place;
+      return place ? (renderReceipts(place.block)[place.index] ?? null) : null;
+    },
+
+    eth_getTransactionByHash({ params }) {
+      const found = find(hashArgument(positional(params, 1), 0));
+      return found && renderTransaction(found.transaction, chainId, found.place);
+    },
+
+    eth_call: ethCall,
+
+    eth_getCode({ params, view }) {
+      const args = positional(params, 2);
+      const key = addressOf(args[0], 0);
+      if (!blockByAny(args, 1, view)) throw serverError('header not found');
+      return tokenAt(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';
+    },
+  };
+  return new Map(Object.entries(methods));
+}
+
+/** A string as a contract returns it: where it starts, its length, its bytes (Solidity ABI). */
+function abiString(text: string): string {
+  const bytes = Buffer.from(text, 'utf8');
+  const digits = bytes.toString('hex');
+  return word('20') + word(bytes.length.toString(16)) + digits.padEnd(64 * Math.ceil(digits.length / 64), '0');
+}

@@ -1,0 +1,215 @@
+/**
+ * How blocks of a world look in an Ethereum node's JSON. Field sets are those of go-ethereum (`internal/ethapi/api.go`, `core/types`) after the
+ * Prague fork. What the world has no notion of (state, signatures, gas) is filled with well-formed values; the logs bloom is real.
+ * @module
+ */
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import { type LoggedEntry, loggedEntries, type WorldBlock } from './block-tree.ts';
+import { digest } from './random.ts';
+import type { WorldTransaction } from './transaction.ts';
+
+export const hex = (digits: string): string => `0x${digits}`;
+/** A number as the JSON-RPC of Ethereum writes it: hex without leading zeros. */
+export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
+export const word = (digits: string): string => digits.padStart(64, '0');
+
+const keccak = (bytes: Uint8Array): string => Buffer.from(keccak_256(bytes)).toString('hex');
+const signatureHash = (signature: string): string => keccak(Buffer.from(signature));
+/** The first four bytes of a call's data. */
+export const selector = (signature: string): string => signatureHash(signature).slice(0, 8);
+
+const topicOf = {
+  transfer: signatureHash('Transfer(address,address,uint256)'),
+  approval: signatureHash('Approval(address,address,uint256)'),
+};
+const transferSelector = selector('transfer(address,uint256)');
+const routeSelector = selector('route(address[],address[],uint256[])');
+
+/** keccak256 of the RLP of an empty list, of an empty trie's node, and SHA-256 of nothing: what an empty part of a block hashes to. */
+const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347';
+const EMPTY_TRIE = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
+const NO_REQUESTS = '0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+const GAS_LIMIT = 45_000_000;
+const GAS_BASE = 21_000;
+const GAS_PER_ENTRY = 30_000;
+const BASE_FEE_WEI = 1_000_000_000;
+const TIP_WEI = 1_000_000;
+
+const gasOf = (transaction: WorldTransaction): number => GAS_BASE + GAS_PER_ENTRY * transaction.entries.length;
+
+/**
+ * The 2048-bit filter over addresses and topics: for each, three 11-bit indexes from the first bytes of its keccak256
+ * (Ethereum yellow paper, section 4.4.3, function M).
+ */
+export function logsBloom(logged: readonly LoggedEntry[]): string {
+  const bloom = Buffer.alloc(256);
+  const items = new Set(logged.flatMap(({ entry }) => [entry.token, ...topicsOf(entry)]));
+  for (const item of items) {
+    const hash = Buffer.from(keccak_256(Buffer.from(item, 'hex')));
+    for (const at of [0, 2, 4]) {
+      const bit = hash.readUInt16BE(at) & 2047;
+      const byte = 255 - (bit >> 3);
+      bloom.writeUInt8(bloom.readUInt8(byte) | (1 << (bit & 7)), byte);
+    }
+  }
+  return hex(bloom.toString('hex'));
+}
+
+const topicsOf = (entry: LoggedEntry['entry']): string[] => [topicOf[entry.kind], word(entry.from), word(entry.to)];
+
+/** Blooms cost a few hashes per log and are asked for again and again. */
+const blooms = new WeakMap<WorldBlock, string>();
+
+function bloomOf(block: WorldBlock): string {
+  const known = blooms.get(block);
+  if (known) return known;
+  const bloom = logsBloom(loggedEntries(block));
+  blooms.set(block, bloom);
+  return bloom;
+}
+
+/** A header as `newHeads` announces it. */
+export function renderHeader(block: WorldBlock) {
+  const isEmpty = block.transactions.length === 0;
+  const made = (what: string) => hex(digest(what, block.hash));
+  const gasUsed = block.transactions.reduce((sum, transaction) => sum + gasOf(transaction), 0);
+  return {
+    number: quantity(block.number),
+    hash: hex(block.hash),
+    parentHash: hex(block.parent),
+    sha3Uncles: NO_UNCLES,
+    miner: hex(digest('miner').slice(0, 40)),
+    stateRoot: made('state'),
+    transactionsRoot: isEmpty ? EMPTY_TRIE : made('transactions'),
+    receiptsRoot: isEmpty ? EMPTY_TRIE : made('receipts'),
+    logsBloom: bloomOf(block),
+    difficulty: '0x0',
+    gasLimit: quantity(GAS_LIMIT),
+    gasUsed: quantity(gasUsed),
+    timestamp: quantity(block.timeS),
+    extraData: '0x',
+    mixHash: made('mix'),
+    nonce: '0x0000000000000000',
+    baseFeePerGas: quantity(BASE_FEE_WEI),
+    withdrawalsRoot: EMPTY_TRIE,
+    blobGasUsed: '0x0',
+    excessBlobGas: '0x0',
+    parentBeaconBlockRoot: made('beacon'),
+    requestsHash: NO_REQUESTS,
+  };
+}
+
+/** @param full whole transactions instead of their hashes */
+export function renderBlock(block: WorldBlock, chainId: number, full: boolean) {
+  return {
+    ...renderHeader(block),
+    size: quantity(640 + 180 * block.transactions.length),
+    uncles: [],
+    transactions: full
+      ? block.transactions.map((transaction, index) => renderTransaction(transaction, chainId, { block, index }))
+      : block.transactions.map((transaction) => hex(transaction.id)),
+    withdrawals: [],
+  };
+}
+
+export type Place = Readonly<{ block: WorldBlock; index: number }>;
+
+/** @param place null while the transaction waits to be mined */
+export function renderTransaction(transaction: WorldTransaction, chainId: number, place: Place | null) {
+  const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
+  const parity = quantity(Number.parseInt(transaction.id.slice(-1), 16) & 1);
+  return {
+    blockHash: place && hex(place.block.hash),
+    blockNumber: place && quantity(place.block.number),
+    blockTimestamp: place && quantity(place.block.timeS),
+    transactionIndex: place && quantity(place.index),
+    hash: hex(transaction.id),
+    from: hex(transaction.sender),
+    to: hex(transaction.target),
+    input: hex(callData(transaction)),
+    value: '0x0',
+    nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
+    gas: quantity(2 * gasOf(transaction)),
+    gasPrice: quantity(BASE_FEE_WEI + TIP_WEI),
+    maxFeePerGas: quantity(2 * BASE_FEE_WEI),
+    maxPriorityFeePerGas: quantity(TIP_WEI),
+    type: '0x2',
+    accessList: [],
+    chainId: quantity(chainId),
+    v: parity,
+    yParity: parity,
+    r: made('r'),
+    s: made('s'),
+  };
+}
+
+/** What the sender asked for, which may differ from what the token reports: a fee is part of it. */
+function callData({ target, entries }: WorldTransaction): string {
+  const transfers = entries.filter((entry) => entry.kind === 'transfer');
+  const [first] = transfers;
+  if (first && target === first.token) {
+    const asked = transfers.reduce((sum, entry) => sum + entry.units, 0n);
+    return transferSelector + word(first.to) + word(asked.toString(16));
+  }
+  const lists = [
+    transfers.map((entry) => entry.token),
+    transfers.map((entry) => entry.to),
+    transfers.map((entry) => entry.units.toString(16)),
+  ];
+  const listBytes = 32 * (1 + transfers.length);
+  const offsets = lists.map((_, at) => word((32 * lists.length + at * listBytes).toString(16)));
+  const contents = lists.map((list) => [word(list.length.toString(16)), ...list.map(word)].join(''));
+  return [routeSelector, ...offsets, ...contents].join('');
+}
+
+/** @param removed true when a reorg takes the log back (only `eth_subscribe` says so) */
+export function renderLog(
+  { transaction, transactionIndex, entry, index }: LoggedEntry,
+  block: WorldBlock,
+  removed = false,
+) {
+  return {
+    address: hex(entry.token),
+    topics: topicsOf(entry).map(hex),
+    data: hex(word(entry.units.toString(16))),
+    blockNumber: quantity(block.number),
+    transactionHash: hex(transaction.id),
+    transactionIndex: quantity(transactionIndex),
+    blockHash: hex(block.hash),
+    blockTimestamp: quantity(block.timeS),
+    logIndex: quantity(index),
+    removed,
+  };
+}
+
+export type RenderedLog = ReturnType<typeof renderLog>;
+
+/** All receipts of a block, in order. */
+export function renderReceipts(block: WorldBlock) {
+  const logged = loggedEntries(block);
+  let from = 0;
+  let cumulativeGasUsed = 0;
+  return block.transactions.map((transaction, index) => {
+    const to = from + (transaction.succeeded ? transaction.entries.length : 0);
+    const own = logged.slice(from, to);
+    from = to;
+    cumulativeGasUsed += gasOf(transaction);
+    return {
+      blockHash: hex(block.hash),
+      blockNumber: quantity(block.number),
+      contractAddress: null,
+      cumulativeGasUsed: quantity(cumulativeGasUsed),
+      effectiveGasPrice: quantity(BASE_FEE_WEI + TIP_WEI),
+      from: hex(transaction.sender),
+      gasUsed: quantity(gasOf(transaction)),
+      logs: own.map((entry) => renderLog(entry, block)),
+      logsBloom: logsBloom(own),
+      status: transaction.succeeded ? '0x1' : '0x0',
+      to: hex(transaction.target),
+      transactionHash: hex(transaction.id),
+      transactionIndex: quantity(index),
+      type: '0x2',
+    };
+  });
+}

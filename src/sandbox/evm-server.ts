@@ -1,0 +1,101 @@
+/**
+ * A simulated EVM node on loopback: JSON-RPC over HTTP and WebSocket as go-ethereum serves it, and the sandbox's control methods.
+ * `newHeads` is only a bell, as with go-ethereum: after a reorg it announces the last header of the new chain and nothing else.
+ * @module
+ */
+import { evmAddress } from '../chains/evm/address.ts';
+import { controlMethods, isAuthorized } from './control.ts';
+import { filterArgument, type LogFilter, positional } from './evm-arguments.ts';
+import { contentFaults, evmMethods, logsOf } from './evm-methods.ts';
+import { hex, renderHeader } from './evm-render.ts';
+import type { FaultKind } from './faults.ts';
+import { methodNotFound, RpcError, serverError } from './json-rpc.ts';
+import { type Peer, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
+import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
+import { digest } from './random.ts';
+import { viewThrough } from './view.ts';
+import type { Change } from './world.ts';
+
+type Subscription = Readonly<{ id: string; peer: Peer; filter: LogFilter | null }>;
+
+const SUBSCRIPTIONS_MAX = 10_000;
+
+/** Starts listening. @throws the listen error when no port is free */
+export async function startEvmServer(options: NodeServerOptions): Promise<NodeServer> {
+  const { world, miner, faults, controlToken } = options;
+  const chainId = Number(options.chainId);
+  const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(evmAddress, token) }));
+  const reads = evmMethods({ world, chainId, tokens });
+  const control = controlMethods({ world, miner, faults, tokens, codec: evmAddress, formatHash: hex });
+  const subscriptions = new Map<string, Subscription>();
+  let subscribed = 0;
+
+  function subscribe(params: unknown, peer: Peer): string {
+    const args = positional(params, 2);
+    // −32001: go-ethereum's code for a connection without a way back.
+    if (!peer.notify) throw new RpcError(-32001, 'notifications not supported');
+    if (args[0] !== 'newHeads' && args[0] !== 'logs') {
+      throw new RpcError(-32601, `no "${args[0]}" subscription in eth namespace`);
+    }
+    if (subscriptions.size >= SUBSCRIPTIONS_MAX) throw serverError('too many subscriptions');
+    const id = hex(digest('subscription', subscribed++).slice(0, 32).replace(/^0+/, ''));
+    const filter = args[0] === 'logs' ? filterArgument([args[1] ?? {}], 0) : null;
+    subscriptions.set(id, { id, peer, filter });
+    return id;
+  }
+
+  function unsubscribe(params: unknown, peer: Peer): boolean {
+    const [id] = positional(params, 1);
+    const subscription = subscriptions.get(String(id));
+    if (subscription?.peer !== peer) throw serverError('subscription not found');
+    return subscriptions.delete(subscription.id);
+  }
+
+  function announce({ removed, added }: Change): void {
+    const head = added.at(-1);
+    if (!head) return;
+    for (const { id, peer, filter } of subscriptions.values()) {
+      const notify = (result: unknown) => peer.notify?.('eth_subscription', { subscription: id, result });
+      if (filter) {
+        for (const block of removed) logsOf(block, filter, true).forEach(notify);
+        for (const block of added) logsOf(block, filter).forEach(notify);
+        continue;
+      }
+      const fault = faults.strike(['bell_lost', 'bell_twice'], 'newHeads', [id, head.hash]);
+      if (fault?.kind === 'bell_lost') continue;
+      notify(renderHeader(head));
+      if (fault?.kind === 'bell_twice') notify(renderHeader(head));
+    }
+  }
+
+  const faultsOf = (method: string): readonly FaultKind[] => [...transportFaults, ...(contentFaults.get(method) ?? [])];
+  const endAnnouncing = world.onChange(announce);
+  const server = await serveJsonRpc(options.port, {
+    strike: (method, params) =>
+      method.startsWith('sandbox_') ? null : faults.strike(faultsOf(method), method, params),
+    call(method, params, peer, fault) {
+      if (method === 'eth_subscribe') return subscribe(params, peer);
+      if (method === 'eth_unsubscribe') return unsubscribe(params, peer);
+      const controlled = control.get(method);
+      if (controlled) {
+        if (isAuthorized(controlToken, peer.bearer, params)) return controlled(params);
+        throw serverError('control of the sandbox needs the token in sandbox.json, as "Authorization: Bearer <token>"');
+      }
+      const read = reads.get(method);
+      if (!read) throw methodNotFound(method);
+      return read({ params, view: viewThrough(world, fault, faults.report().lagBlocks), fault: fault?.kind ?? null });
+    },
+    leave(peer) {
+      for (const { id, peer: owner } of subscriptions.values()) if (owner === peer) subscriptions.delete(id);
+    },
+  });
+
+  return {
+    url: `ws://127.0.0.1:${server.port}`,
+    port: server.port,
+    async close() {
+      endAnnouncing();
+      await server.close();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+/**
+ * Ways in which a node may fail, injected on purpose. Whether a request is hit depends only on the seed, the request and how often it was
+ * asked before, never on the order in which different requests arrive: a failing run can be run again.
+ * @module
+ */
+import { permanent } from '../core/fault.ts';
+import { createRandom, digest } from './random.ts';
+
+export const faultKinds = [
+  /** A JSON-RPC error instead of an answer. */
+  'rpc_error',
+  /** HTTP 429 or 503; over a WebSocket, the JSON-RPC error that stands for it. */
+  'http_error',
+  /** No answer, ever. */
+  'hang',
+  /** The answer breaks off in the middle. */
+  'cut',
+  /** The connection is closed instead of answering. */
+  'drop',
+  /** The WebSocket stays open, but nothing passes any more in either direction. */
+  'half_open',
+  /** The head is shown `lagBlocks` behind. */
+  'lag',
+  /** The head is shown 1 to `lagBlocks` behind, so that it jumps back and forth. */
+  'backwards',
+  /** A known block is denied. */
+  'unknown_block',
+  /** A full block is said to hold nothing. */
+  'empty_content',
+  /** Another block's content is given. */
+  'sibling_content',
+  /** A header that belongs to no known chain. */
+  'unlinked',
+  /** The chain id of another network. */
+  'wrong_chain',
+  /** The token's decimals are off by one. */
+  'wrong_decimals',
+  /** A new head is announced to nobody. */
+  'bell_lost',
+  /** A new head is announced twice. */
+  'bell_twice',
+] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+export type FaultRates = Partial<Record<FaultKind, number>>;
+
+/** A fault that hits one request; `roll` (0 to 2³² − 1) decides its details. */
+export type InjectedFault = Readonly<{ kind: FaultKind; roll: number }>;
+
+export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
+
+export interface Faults {
+  /** The fault that hits this request, out of the kinds that make sense for it. */
+  strike(kinds: readonly FaultKind[], method: string, params: unknown): InjectedFault | null;
+  /** Adds to the rates in force. @throws Fault permanent `sandbox_request_invalid` on an unknown kind or a rate outside 0–1 */
+  set(changes: Partial<FaultSettings>): void;
+  /** Ends all faults. Connections that already went dead stay dead. */
+  heal(): void;
+  report(): FaultSettings & Readonly<{ injected: FaultRates }>;
+}
+
+/** How many different requests are counted apart; beyond that, counting starts again. */
+const COUNTED_REQUESTS_MAX = 20_000;
+const LAG_BLOCKS = 5;
+
+export function createFaults(seed: string, initial: FaultRates = {}): Faults {
+  const timesAsked = new Map<string, number>();
+  const injected: FaultRates = {};
+  let rates: FaultRates = {};
+  let lagBlocks = LAG_BLOCKS;
+
+  function set(changes: Partial<FaultSettings>): void {
+    for (const [kind, rate] of Object.entries(changes.rates ?? {})) {
+      if (!(faultKinds as readonly string[]).includes(kind) || !(rate >= 0 && rate <= 1)) {
+        throw permanent(
+          'sandbox_request_invalid',
+          `no fault "${kind}" at rate ${rate}: rates are 0 to 1 of ${faultKinds.join(', ')}`,
+        );
+      }
+    }
+    rates = { ...rates, ...changes.rates };
+    lagBlocks = changes.lagBlocks ?? lagBlocks;
+  }
+  set({ rates: initial });
+
+  return {
+    strike(kinds, method, params) {
+      const possible = kinds.filter((kind) => (rates[kind] ?? 0) > 0);
+      if (possible.length === 0) return null;
+      const request = digest(method, JSON.stringify(params ?? null));
+      if (timesAsked.size >= COUNTED_REQUESTS_MAX) timesAsked.clear();
+      const asked = timesAsked.get(request) ?? 0;
+      timesAsked.set(request, asked + 1);
+      // A stream per kind, so that one kind's rate does not change when another strikes.
+      for (const kind of possible) {
+        const random = createRandom(seed, kind, request, asked);
+        if (!random.chance(rates[kind] ?? 0)) continue;
+        injected[kind] = (injected[kind] ?? 0) + 1;
+        return { kind, roll: random.int(2 ** 32) };
+      }
+      return null;
+    },
+    set,
+    heal() {
+      rates = {};
+    },
+    report: () => ({ rates: { ...rates }, lagBlocks, injected: { ...injected } }),
+  };
+}

@@ -1,0 +1,145 @@
+/**
+ * What makes a world survive a restart: a file with one JSON line per block, in order of birth. Losing the last lines is no worse than a
+ * small reorg, because every line's parent stands above it and the last line is the tip.
+ * @module
+ */
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { permanent } from '../core/fault.ts';
+import type { WorldBlock } from './block-tree.ts';
+import { createWorld, type World, type WorldOptions } from './world.ts';
+
+/** So many blocks after the last rewrite, the file is rewritten with only what the world still keeps. */
+const COMPACT_AFTER_BLOCKS = 16_384;
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+const key = z.string().regex(/^[0-9a-f]+$/);
+const headLine = z.object({ version: z.literal(1), seed: z.string().min(1) });
+const blockLine: z.ZodType<WorldBlock> = z.object({
+  hash,
+  parent: hash,
+  number: z.int().nonnegative(),
+  timeS: z.int().nonnegative(),
+  serial: z.int().nonnegative(),
+  transactions: z.array(
+    z.object({
+      id: hash,
+      sender: key,
+      target: key,
+      succeeded: z.boolean(),
+      entries: z.array(
+        z.object({
+          kind: z.enum(['transfer', 'approval']),
+          token: key,
+          from: key,
+          to: key,
+          units: z.string().regex(/^\d+$/).transform(BigInt),
+        }),
+      ),
+    }),
+  ),
+});
+
+const toLine = (value: unknown): string =>
+  `${JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part))}\n`;
+
+/** A line as the schema reads it, or null: torn, or not ours. */
+function readLine<T>(schema: z.ZodType<T>, line: string): T | null {
+  try {
+    return schema.safeParse(JSON.parse(line)).data ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Reads a journal as far as it is whole: a torn end, as a power cut leaves it, is dropped.
+ * @throws Fault permanent `sandbox_journal_corrupt` when something unreadable stands before readable lines
+ */
+export function readJournal(file: string): Readonly<{ seed: string; blocks: WorldBlock[] }> {
+  const [first = '', ...lines] = readFileSync(file, 'utf8').split('\n');
+  const head = readLine(headLine, first);
+  if (!head) throw corrupt(file, 1);
+  const blocks: WorldBlock[] = [];
+  let tornAt: number | null = null;
+  for (const [at, line] of lines.entries()) {
+    const block = readLine(blockLine, line);
+    if (block === null) tornAt ??= at + 2;
+    else if (tornAt !== null) throw corrupt(file, tornAt);
+    else blocks.push(block);
+  }
+  return { seed: head.seed, blocks };
+}
+
+const corrupt = (file: string, line: number) =>
+  permanent(
+    'sandbox_journal_corrupt',
+    `line ${line} of the sandbox's chain ${file} cannot be read: delete the file to start a new chain (sessions paid on the old one keep their state)`,
+  );
+
+/** Replaces the file in one step and leaves it open for appending. */
+function rewrite(file: string, seed: string, blocks: Iterable<WorldBlock>): number {
+  const lines = [toLine({ version: 1, seed })];
+  for (const block of blocks) lines.push(toLine(block));
+  const fresh = `${file}.new`;
+  writeFileSync(fresh, lines.join(''), { mode: 0o600 });
+  const descriptor = openSync(fresh, 'a');
+  fsyncSync(descriptor);
+  renameSync(fresh, file);
+  return descriptor;
+}
+
+export type DurableWorldOptions = Omit<WorldOptions, 'kept' | 'record'> &
+  Readonly<{
+    /** Created with its folder when absent; then `seed` is the new world's, otherwise the file's own. */
+    file: string;
+    compactAfterBlocks?: number;
+  }>;
+
+/**
+ * Opens a world whose blocks are in a file before anyone sees them. One process at a time.
+ * @throws Fault permanent `sandbox_journal_corrupt`; a failing disk throws from whatever call mines
+ */
+export function openDurableWorld(options: DurableWorldOptions): Readonly<{ world: World; close(): void }> {
+  const { file, compactAfterBlocks = COMPACT_AFTER_BLOCKS, ...worldOptions } = options;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const { seed, blocks } = existsSync(file) ? readJournal(file) : { seed: options.seed, blocks: [] };
+  let open: { descriptor: number; appended: number; whole: boolean } | null = null;
+
+  function record(block: WorldBlock): void {
+    // What a new world is born with is written by the first compaction.
+    if (!open) return;
+    // After a failed append the file may end in a torn line, which nothing must follow.
+    if (!open.whole || open.appended >= compactAfterBlocks) open = compact(open.descriptor);
+    open.whole = false;
+    appendFileSync(open.descriptor, toLine(block));
+    open.whole = true;
+    open.appended += 1;
+  }
+
+  function compact(outdated: number | null) {
+    const descriptor = rewrite(file, seed, world.kept());
+    if (outdated !== null) closeSync(outdated);
+    return { descriptor, appended: 0, whole: true };
+  }
+
+  const world = createWorld({ ...worldOptions, seed, kept: blocks, record });
+  open = compact(null);
+  return {
+    world,
+    close() {
+      if (open) closeSync(open.descriptor);
+    },
+  };
+}

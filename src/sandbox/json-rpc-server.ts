@@ -1,0 +1,177 @@
+/**
+ * The sockets of a simulated node: JSON-RPC over HTTP POST and over WebSocket on one loopback port, with the faults that happen there.
+ * @module
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { FaultKind, InjectedFault } from './faults.ts';
+import { answerMessage, RpcError, serverError } from './json-rpc.ts';
+
+/** The faults that this file acts out; the others are the service's business. */
+export const transportFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop', 'half_open'];
+
+/** Who is asking: one WebSocket connection, or one HTTP request. */
+export type Peer = Readonly<{
+  /** From `Authorization: Bearer …`; empty when there is none. */
+  bearer: string;
+  /** Sends a notification; null where there is no way back (HTTP). */
+  notify: ((method: string, params: unknown) => void) | null;
+}>;
+
+export type RpcService = Readonly<{
+  /** The fault that hits this request, if any. */
+  strike(method: string, params: unknown): InjectedFault | null;
+  /** Answers a call. `fault` is what `strike` gave, unless it is a transport fault. @throws RpcError */
+  call(method: string, params: unknown, peer: Peer, fault: InjectedFault | null): unknown;
+  /** The connection is gone. */
+  leave(peer: Peer): void;
+}>;
+
+const HOST = '127.0.0.1';
+const MESSAGE_BYTES_MAX = 5 * 1024 * 1024;
+const CONNECTIONS_MAX = 200;
+/** A client that reads so slowly is disconnected. */
+const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
+
+/**
+ * @param port tried first; when it is taken (or 0), any free one
+ * @throws the listen error when not even that works
+ */
+export async function serveJsonRpc(
+  port: number,
+  service: RpcService,
+): Promise<Readonly<{ port: number; close(): Promise<void> }>> {
+  const server = createServer((request, response) => {
+    answerHttp(request, response, service);
+  });
+  server.maxConnections = CONNECTIONS_MAX;
+  const sockets = new WebSocketServer({
+    noServer: true,
+    maxPayload: MESSAGE_BYTES_MAX,
+    // A dead connection must not answer pings, so pongs are sent by hand.
+    autoPong: false,
+  });
+  server.on('upgrade', (request, socket, head) => {
+    sockets.handleUpgrade(request, socket, head, (client) => talk(client, bearerOf(request), service));
+  });
+
+  const listen = (wanted: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(wanted, HOST, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  await listen(port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error;
+    return listen(0);
+  });
+
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const client of sockets.clients) client.terminate();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const bearerOf = (request: IncomingMessage): string =>
+  /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+
+/** Answers one message and says which transport fault hit it. */
+function answer(text: string, peer: Peer, service: RpcService): { text: string; fault: InjectedFault | null } {
+  let struck: InjectedFault | null = null;
+  const answered = answerMessage(text, (method, params) => {
+    const fault = service.strike(method, params);
+    if (!fault || !transportFaults.includes(fault.kind)) return service.call(method, params, peer, fault);
+    if (fault.kind === 'rpc_error') throw serverError('internal error');
+    if (fault.kind === 'http_error' && peer.notify) throw new RpcError(-32005, 'limit exceeded');
+    struck ??= fault;
+    return service.call(method, params, peer, null);
+  });
+  return { text: answered, fault: struck };
+}
+
+const cut = (text: string): string => text.slice(0, Math.floor(text.length / 2));
+
+/** Refusals have the status codes and texts of go-ethereum's `rpc/http.go`. */
+async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
+  const refuse = (status: number, why: string) => response.writeHead(status, { connection: 'close' }).end(`${why}\n`);
+  if (request.method !== 'POST') return void refuse(405, 'method not allowed');
+  if (!/^application\/json(-rpc)?\b/i.test(request.headers['content-type'] ?? '')) {
+    return void refuse(415, 'invalid content type, only application/json is supported');
+  }
+  const body = await readBody(request);
+  if (body === null) return void refuse(413, 'content length too large');
+  const { text, fault } = answer(body, { bearer: bearerOf(request), notify: null }, service);
+  const send = (content: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(content);
+  switch (fault?.kind) {
+    case 'hang':
+    case 'half_open':
+      return;
+    case 'drop':
+      return void request.socket.destroy();
+    case 'http_error':
+      return void (fault.roll % 2 === 0 ? refuse(429, 'Too Many Requests') : refuse(503, 'Service Unavailable'));
+    case 'cut':
+      return void send(cut(text));
+    default:
+      return void send(text);
+  }
+}
+
+/** The body's text; null when it is too long. A client that goes away leaves it unread for ever, and is gone with it. */
+function readBody(request: IncomingMessage): Promise<string | null> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MESSAGE_BYTES_MAX) chunks.push(chunk);
+      else resolve(null);
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+  });
+}
+
+function talk(client: WebSocket, bearer: string, service: RpcService): void {
+  let isDead = false;
+  const send = (text: string) => {
+    if (isDead || text === '') return;
+    if (client.bufferedAmount > UNSENT_BYTES_MAX) client.terminate();
+    else client.send(text);
+  };
+  const peer: Peer = {
+    bearer,
+    notify: (method, params) => send(JSON.stringify({ jsonrpc: '2.0', method, params })),
+  };
+  client.on('message', (data) => {
+    if (isDead) return;
+    const { text, fault } = answer(data.toString(), peer, service);
+    switch (fault?.kind) {
+      case 'hang':
+        return;
+      case 'half_open':
+        isDead = true;
+        // Unread frames also leave pings and the closing handshake unanswered.
+        return client.pause();
+      case 'drop':
+        return client.terminate();
+      case 'cut':
+        return send(cut(text));
+      default:
+        return send(text);
+    }
+  });
+  client.on('ping', (data) => {
+    if (!isDead) client.pong(data);
+  });
+  // A client that breaks the protocol loses its connection; `close` follows.
+  client.on('error', () => client.terminate());
+  client.on('close', () => service.leave(peer));
+}

@@ -1,0 +1,70 @@
+/**
+ * JSON-RPC 2.0 as go-ethereum words it (go-ethereum `rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text out.
+ * @module
+ */
+
+/** An error answer. Codes from https://www.jsonrpc.org/specification#error_object; −32000 is go-ethereum's default. */
+export class RpcError extends Error {
+  readonly code: number;
+
+  constructor(code: number, message: string) {
+    super(message);
+    this.name = 'RpcError';
+    this.code = code;
+  }
+}
+
+export const invalidParams = (message: string) => new RpcError(-32602, message);
+export const serverError = (message: string) => new RpcError(-32000, message);
+export const methodNotFound = (method: string) =>
+  new RpcError(-32601, `the method ${method} does not exist/is not available`);
+
+/** Answers one call, or throws `RpcError`. */
+export type Call = (method: string, params: unknown) => unknown;
+
+const BATCH_ITEMS_MAX = 1000;
+const RESPONSE_CHARS_MAX = 25_000_000;
+
+type Id = string | number;
+
+const failure = (id: Id | null, { code, message }: RpcError) => ({ jsonrpc: '2.0', id, error: { code, message } });
+
+/**
+ * @param text a request body or WebSocket message
+ * @returns the answer's text; empty when nothing was asked for (notifications)
+ */
+export function answerMessage(text: string, call: Call): string {
+  let message: unknown;
+  try {
+    message = JSON.parse(text);
+  } catch {
+    return JSON.stringify(failure(null, new RpcError(-32700, 'parse error')));
+  }
+  if (!Array.isArray(message)) return limited(JSON.stringify(answerItem(message, call)) ?? '');
+  if (message.length === 0) return JSON.stringify(failure(null, new RpcError(-32600, 'empty batch')));
+  if (message.length > BATCH_ITEMS_MAX) {
+    return JSON.stringify(failure(null, new RpcError(-32600, 'batch too large')));
+  }
+  const answers = message.map((item) => answerItem(item, call)).filter((answer) => answer !== undefined);
+  return answers.length === 0 ? '' : limited(JSON.stringify(answers));
+}
+
+const limited = (answer: string): string =>
+  answer.length <= RESPONSE_CHARS_MAX
+    ? answer
+    : JSON.stringify(failure(null, new RpcError(-32003, 'response too large')));
+
+function answerItem(item: unknown, call: Call): unknown {
+  const { jsonrpc, id, method, params } = (item ?? {}) as Record<string, unknown>;
+  const isId = typeof id === 'string' || typeof id === 'number';
+  if (jsonrpc !== '2.0' || typeof method !== 'string' || (id !== undefined && !isId)) {
+    return failure(isId ? id : null, new RpcError(-32600, 'invalid request'));
+  }
+  try {
+    const result = call(method, params);
+    return isId ? { jsonrpc: '2.0', id, result } : undefined;
+  } catch (error) {
+    if (!(error instanceof RpcError)) throw error;
+    return isId ? failure(id, error) : undefined;
+  }
+}

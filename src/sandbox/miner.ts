@@ -1,0 +1,50 @@
+/**
+ * Mines a block of a world every so often, until told otherwise.
+ * @module
+ */
+import type { Clock } from '../clock.ts';
+import type { World } from './world.ts';
+
+export interface Miner {
+  intervalMs(): number;
+  /** Zero stops mining; payments then wait until someone mines. */
+  setInterval(ms: number): void;
+  stop(): Promise<void>;
+}
+
+const FOREVER_MS = 2 ** 31 - 1;
+
+/** @param onFault is told when a block could not be mined (a full disk); mining has then ended. */
+export function startMiner(
+  world: Pick<World, 'mine'>,
+  clock: Clock,
+  firstIntervalMs: number,
+  onFault: (error: unknown) => void,
+): Miner {
+  let intervalMs = firstIntervalMs;
+  let isStopped = false;
+  let wake = new AbortController();
+
+  async function run(): Promise<void> {
+    while (!isStopped) {
+      const { signal } = wake;
+      await clock.sleep(intervalMs || FOREVER_MS, signal);
+      if (signal.aborted) wake = new AbortController();
+      else world.mine();
+    }
+  }
+  const ended = run().catch(onFault);
+
+  return {
+    intervalMs: () => intervalMs,
+    setInterval(ms) {
+      intervalMs = ms;
+      wake.abort();
+    },
+    async stop() {
+      isStopped = true;
+      wake.abort();
+      await ended;
+    },
+  };
+}

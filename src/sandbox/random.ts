@@ -1,0 +1,44 @@
+/**
+ * Choices and identifiers that come from a seed: the same seed makes the same world and the same faults.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+
+/** SHA-256 over the parts, as 64 hex digits. Parts are framed, so that ('ab', 'c') and ('a', 'bc') differ. */
+export const digest = (...parts: readonly (string | number)[]): string =>
+  createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+
+export type Random = Readonly<{
+  /** A whole number from 0 to `below` − 1. */
+  int(below: number): number;
+  /** True with the given probability (0–1). */
+  chance(probability: number): boolean;
+  /** The items in another order. */
+  shuffled<T>(items: readonly T[]): T[];
+}>;
+
+/** Small fast counter generator (sfc32, Chris Doty-Humphrey, PractRand, public domain), seeded by the digest of `parts`. */
+export function createRandom(...parts: readonly (string | number)[]): Random {
+  const seed = Buffer.from(digest(...parts), 'hex');
+  let a = seed.readUInt32LE(0);
+  let b = seed.readUInt32LE(4);
+  let c = seed.readUInt32LE(8);
+  let counter = seed.readUInt32LE(12) | 1;
+  const fraction = (): number => {
+    const out = (a + b + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = ((c << 21) | (c >>> 11)) + out;
+    return (out >>> 0) / 2 ** 32;
+  };
+  const int = (below: number): number => Math.floor(fraction() * below);
+  return {
+    int,
+    chance: (probability) => fraction() < probability,
+    shuffled(items) {
+      const left = [...items];
+      return items.flatMap(() => left.splice(int(left.length), 1));
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/**
+ * `sandbox.json` in the data directory: what the other processes need to know of the sandbox. It holds a secret (the control token), so
+ * only its owner may read it.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { HDKey } from '@scure/bip32';
+import { z } from 'zod';
+import type { Family } from '../chains/chain.ts';
+import { permanent } from '../core/fault.ts';
+import { families } from './families.ts';
+
+const schema = z.object({
+  /** The receiving account's extended public key, per family. Nobody has the private key: sandbox money cannot be moved on. */
+  xpub: z.record(z.string(), z.string()),
+  /** For the control methods `sandbox_*`. */
+  token: z.string().min(32),
+  /** Where each network's node listens. */
+  networks: z.record(z.string(), z.object({ url: z.string() })),
+});
+export type SandboxFile = z.infer<typeof schema>;
+
+/**
+ * @returns the file's content; null when there is none yet
+ * @throws Fault permanent `sandbox_file_invalid`
+ */
+export function readSandboxFile(file: string): SandboxFile | null {
+  if (!existsSync(file)) return null;
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    throw permanent(
+      'sandbox_file_invalid',
+      `${file} cannot be read: delete it, and the sandbox makes a new one with a new receiving account`,
+      error,
+    );
+  }
+}
+
+/** Replaces the file in one step, readable by its owner only. */
+export function writeSandboxFile(file: string, content: SandboxFile): void {
+  const fresh = `${file}.new`;
+  writeFileSync(fresh, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
+  renameSync(fresh, file);
+}
+
+/** What a new sandbox starts from: fresh receiving accounts, whose private keys are thrown away, and a control token. */
+export function newSandboxFile(): SandboxFile {
+  const account = (family: Family) =>
+    HDKey.fromMasterSeed(randomBytes(32)).derive(families[family].xpubPath).publicExtendedKey;
+  const names = Object.keys(families) as Family[];
+  return {
+    xpub: Object.fromEntries(names.map((family) => [family, account(family)])),
+    token: randomBytes(24).toString('base64url'),
+    networks: {},
+  };
+}

@@ -1,0 +1,107 @@
+/**
+ * The whole sandbox: every configured sandbox network with its world, its miner and its node server.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Clock } from '../clock.ts';
+import { permanent } from '../core/fault.ts';
+import { families } from './families.ts';
+import { createFaults } from './faults.ts';
+import { openDurableWorld } from './journal.ts';
+import { startMiner } from './miner.ts';
+import { tokenKey } from './node-server.ts';
+import { newSandboxFile, readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+
+/** Two epochs of Ethereum: about how far below the tip its finality stands. */
+const FINALITY_DISTANCE_BLOCKS = 64;
+
+/** The part of a network's settings file that the sandbox needs. */
+const networkFile = z.object({
+  name: z.string().min(1),
+  family: z.enum(['evm']),
+  chain_id: z.union([z.string(), z.int()]).transform(String),
+  block_time_ms: z.int().min(1),
+  tokens: z.array(z.object({ symbol: z.enum(['USDT', 'USDC']), address: z.string(), decimals: z.int() })).min(1),
+});
+export type SandboxNetwork = z.infer<typeof networkFile>;
+
+/**
+ * Reads `sandbox-*.json` of a folder.
+ * @throws Fault permanent `config_invalid` that names the file and what is wrong in it
+ */
+export function readSandboxNetworks(folder: string): SandboxNetwork[] {
+  const names = readdirSync(folder).filter((name) => /^sandbox-.*\.json$/.test(name));
+  return names.sort().map((name) => {
+    const file = join(folder, name);
+    const { data, error } = networkFile.safeParse(JSON.parse(readFileSync(file, 'utf8')));
+    if (error) throw permanent('config_invalid', `${file}: ${z.prettifyError(error)}`);
+    return data;
+  });
+}
+
+export type SandboxOptions = Readonly<{
+  dataDir: string;
+  networks: readonly SandboxNetwork[];
+  clock: Clock;
+  /** Told when a network can mine no more blocks. */
+  onFault(network: string, error: unknown): void;
+}>;
+
+export type Sandbox = Readonly<{ details: SandboxFile; close(): Promise<void> }>;
+
+/**
+ * Opens every network, continuing where its chain ended, and writes `sandbox.json`.
+ * @throws Fault permanent when a file of an earlier run cannot be read
+ */
+export async function openSandbox({ dataDir, networks, clock, onFault }: SandboxOptions): Promise<Sandbox> {
+  const file = join(dataDir, 'sandbox.json');
+  mkdirSync(dataDir, { recursive: true });
+  const before = readSandboxFile(file) ?? newSandboxFile();
+  const opened = await Promise.all(networks.map(openNetwork));
+
+  async function openNetwork(network: SandboxNetwork) {
+    const { codec, startServer } = families[network.family];
+    const { world, close } = openDurableWorld({
+      file: join(dataDir, 'sandbox', `${network.name}.jsonl`),
+      seed: randomBytes(16).toString('hex'),
+      clock,
+      tokens: network.tokens.map((token) => tokenKey(codec, token)),
+      keyBytes: codec.keyBytes,
+      finalityDistance: FINALITY_DISTANCE_BLOCKS,
+    });
+    const miner = startMiner(world, clock, network.block_time_ms, (error) => onFault(network.name, error));
+    const server = await startServer({
+      world,
+      miner,
+      faults: createFaults(network.name),
+      chainId: network.chain_id,
+      tokens: network.tokens,
+      port: portOf(before.networks[network.name]?.url),
+      controlToken: before.token,
+    });
+    return {
+      name: network.name,
+      url: server.url,
+      async close() {
+        await miner.stop();
+        await server.close();
+        close();
+      },
+    };
+  }
+
+  const details = { ...before, networks: Object.fromEntries(opened.map(({ name, url }) => [name, { url }])) };
+  writeSandboxFile(file, details);
+  return {
+    details,
+    async close() {
+      await Promise.all(opened.map((network) => network.close()));
+    },
+  };
+}
+
+/** The port of an earlier run, so that what remembers the address still finds the node; 0 for any. */
+const portOf = (url: string | undefined): number => (url === undefined ? 0 : Number(new URL(url).port));

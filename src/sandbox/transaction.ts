@@ -1,0 +1,94 @@
+/**
+ * Transactions of a simulated chain, in terms that every chain family can render: who paid whom, in which token, and whether it worked.
+ * Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
+ * @module
+ */
+import { permanent } from '../core/fault.ts';
+import { digest } from './random.ts';
+
+/** Something that a token contract reports. Approvals look much like transfers on the wire and must never be counted. */
+export type Entry = Readonly<{
+  kind: 'transfer' | 'approval';
+  token: string;
+  from: string;
+  to: string;
+  units: bigint;
+}>;
+
+export type WorldTransaction = Readonly<{
+  /** 64 hex digits. */
+  id: string;
+  sender: string;
+  /** The contract that the sender called: a token, or one that calls tokens. */
+  target: string;
+  /** A failed transaction stands in its block, but its entries did not happen. */
+  succeeded: boolean;
+  entries: readonly Entry[];
+}>;
+
+/**
+ * - `direct`: the sender calls the token.
+ * - `contract`: another contract moves the sender's tokens; an approval follows each transfer.
+ * - `failed`: as `direct`, but reverted.
+ * - `lookalike`: a worthless contract that calls itself by the token's name.
+ * - `fee`: the token keeps 0.2 % (USDT's highest possible fee) and reports the net amount, then its own share.
+ */
+export const paymentKinds = ['direct', 'contract', 'failed', 'lookalike', 'fee'] as const;
+export type PaymentKind = (typeof paymentKinds)[number];
+
+/** One recipient of a payment; `units` may be zero, as poisoners send. */
+export type Output = Readonly<{ token: string; to: string; units: bigint }>;
+
+/** What to put into one transaction; with several outputs a contract makes the transfers. */
+export type Payment = Readonly<{ kind: PaymentKind; from: string; outputs: readonly Output[] }>;
+
+const OUTPUTS_MAX = 1000;
+const FEE_PER_10_000 = 20n;
+
+/** The key of a contract that every sandbox network has: always the same for the same name. */
+export const contractKey = (name: string, keyBytes: number): string =>
+  digest('sandbox contract', name).slice(0, keyBytes * 2);
+
+export const routerKey = (keyBytes: number): string => contractKey('router', keyBytes);
+export const lookalikeKey = (token: string): string => contractKey(`lookalike of ${token}`, token.length / 2);
+const feeCollectorKey = (token: string): string => contractKey(`owner of ${token}`, token.length / 2);
+
+/**
+ * @param identify turns the content into the transaction's id
+ * @throws Fault permanent `sandbox_request_invalid` when there are no outputs or too many
+ */
+export function buildTransaction(payment: Payment, identify: (content: string) => string): WorldTransaction {
+  const [first] = payment.outputs;
+  if (!first || payment.outputs.length > OUTPUTS_MAX) {
+    throw permanent('sandbox_request_invalid', `a sandbox payment has 1 to ${OUTPUTS_MAX} outputs`);
+  }
+  const entries = payment.outputs.flatMap((output) => entriesOf(payment, output));
+  const callsToken = payment.outputs.length === 1 && payment.kind !== 'contract';
+  const token = payment.kind === 'lookalike' ? lookalikeKey(first.token) : first.token;
+  const content = {
+    sender: payment.from,
+    target: callsToken ? token : routerKey(payment.from.length / 2),
+    succeeded: payment.kind !== 'failed',
+    entries,
+  };
+  const text = JSON.stringify(content, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+  return { id: identify(text), ...content };
+}
+
+function entriesOf({ kind, from }: Payment, { token, to, units }: Output): Entry[] {
+  const transfer: Entry = { kind: 'transfer', token, from, to, units };
+  switch (kind) {
+    case 'direct':
+    case 'failed':
+      return [transfer];
+    case 'contract':
+      return [transfer, { kind: 'approval', token, from, to: routerKey(from.length / 2), units: 0n }];
+    case 'lookalike':
+      return [{ ...transfer, token: lookalikeKey(token) }];
+    case 'fee': {
+      const fee = (units * FEE_PER_10_000) / 10_000n;
+      const net: Entry = { ...transfer, units: units - fee };
+      return fee === 0n ? [net] : [net, { ...transfer, to: feeCollectorKey(token), units: fee }];
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/**
+ * What a node shows of the world: the truth, or what a fault makes of it.
+ * @module
+ */
+import type { WorldBlock } from './block-tree.ts';
+import type { InjectedFault } from './faults.ts';
+import { digest } from './random.ts';
+import type { World } from './world.ts';
+
+export type View = Pick<World, 'tip' | 'finalized' | 'at' | 'byHash' | 'floor'>;
+
+/** @param lagBlocks how far a lagging node is behind */
+export function viewThrough(world: World, fault: InjectedFault | null, lagBlocks: number): View {
+  switch (fault?.kind) {
+    case 'lag':
+      return lagging(world, lagBlocks);
+    case 'backwards':
+      return lagging(world, 1 + (fault.roll % lagBlocks));
+    case 'unknown_block':
+      return { ...world, at: () => undefined, byHash: () => undefined };
+    case 'empty_content':
+      return distorted(world, (block) => ({ ...block, transactions: [] }));
+    case 'sibling_content':
+      return distorted(world, (block) => world.siblings(block)[0] ?? world.byHash(block.parent) ?? block);
+    case 'unlinked':
+      return distorted(world, (block) => ({
+        ...block,
+        hash: digest('nowhere', block.hash),
+        parent: digest('nowhere', block.parent),
+      }));
+    default:
+      return world;
+  }
+}
+
+function lagging(world: World, blocks: number): View {
+  const lowered = (block: WorldBlock): WorldBlock => world.at(Math.max(0, block.number - blocks)) ?? block;
+  const tip = lowered(world.tip());
+  const isShown = (block: WorldBlock | undefined) => (block && block.number <= tip.number ? block : undefined);
+  return {
+    tip: () => tip,
+    finalized: () => lowered(world.finalized()),
+    at: (number) => isShown(world.at(number)),
+    byHash: (hash) => isShown(world.byHash(hash)),
+    floor: world.floor,
+  };
+}
+
+function distorted(world: World, distort: (block: WorldBlock) => WorldBlock): View {
+  const through = (block: WorldBlock | undefined) => block && distort(block);
+  return { ...world, at: (number) => through(world.at(number)), byHash: (hash) => through(world.byHash(hash)) };
+}

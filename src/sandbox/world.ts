@@ -1,0 +1,272 @@
+/**
+ * A simulated chain: accounts pay each other, blocks are mined, the newest blocks may be replaced, and the world knows the truth about it.
+ * The same seed, clock and calls make the same chain. It knows no chain family; node servers render it in theirs.
+ * @module
+ */
+import { type Clock, toSeconds } from '../clock.ts';
+import { permanent, transient } from '../core/fault.ts';
+import { type BlockTree, createBlockTree, loggedEntries, type WorldBlock } from './block-tree.ts';
+import { createRandom, digest } from './random.ts';
+import { buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
+
+export type WorldOptions = Readonly<{
+  seed: string;
+  clock: Pick<Clock, 'nowMs'>;
+  /** Keys of the token contracts whose transfers are money. */
+  tokens: readonly string[];
+  /** Width of this network's address keys. */
+  keyBytes: number;
+  /** A block this far below the tip is final. */
+  finalityDistance: number;
+  /** Blocks kept below the tip; at least as many as a follower may still ask for. */
+  windowBlocks?: number;
+  /** Blocks with transactions kept below the window. */
+  olderPaidBlocksMax?: number;
+  /** What an earlier run of this world kept, in order of birth. */
+  kept?: readonly WorldBlock[];
+  /** Makes a block durable. Called before anyone can see the block; when it throws, the block was never mined. */
+  record?: (block: WorldBlock) => void;
+}>;
+
+/** What becomes of the transactions of replaced blocks: gone, mined again (never at the same index), or the first half of them. */
+export const keepChoices = ['none', 'all', 'some'] as const;
+export type KeepChoice = (typeof keepChoices)[number];
+
+export type ReorgOptions = Readonly<{
+  /** How many of the newest blocks are replaced. */
+  depth: number;
+  keep: KeepChoice;
+  /** By how many blocks; `depth` when absent. */
+  blocks?: number;
+  /** Allows replacing final blocks, which an honest chain never does. */
+  breakFinality?: boolean;
+}>;
+
+/** One transfer that really happened: in the canonical chain, in a successful transaction, of real money, above zero. */
+export type TrueTransfer = Readonly<{
+  transactionId: string;
+  /** Position among everything that the block reports (EVM: the log index). */
+  index: number;
+  block: WorldBlock;
+  token: string;
+  from: string;
+  to: string;
+  units: bigint;
+}>;
+
+/** Blocks that left and joined the canonical chain, each oldest first. */
+export type Change = Readonly<{ removed: readonly WorldBlock[]; added: readonly WorldBlock[] }>;
+
+export type World = Pick<BlockTree, 'tip' | 'at' | 'byHash' | 'floor' | 'find' | 'siblings' | 'canonical' | 'kept'> &
+  Readonly<{
+    finalized(): WorldBlock;
+    pending(): readonly WorldTransaction[];
+    /**
+     * Sends a payment; it stands in the next block that is mined.
+     * @returns the transaction's id
+     * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` when too many wait
+     */
+    pay(payment: Payment): string;
+    /** Mines one block of what waits, after adding `noise` payments between strangers. */
+    mine(noise?: number): WorldBlock;
+    /** @throws Fault permanent `sandbox_request_invalid` when the blocks cannot be replaced */
+    reorg(options: ReorgOptions): Change;
+    /** Makes everything up to `number` (the tip when absent) final. */
+    finalize(number?: number): WorldBlock;
+    /** The truth to audit against, oldest first, as far back as blocks are kept. */
+    transfers(): TrueTransfer[];
+    /** What an account received less what it sent; never below zero, because strangers' wallets are bottomless. */
+    balance(token: string, account: string): bigint;
+    /** @returns a function that ends the subscription */
+    onChange(listener: (change: Change) => void): () => void;
+  }>;
+
+const PENDING_MAX = 10_000;
+const BLOCK_TRANSACTIONS_MAX = 2000;
+const REORG_BLOCKS_MAX = 4096;
+const WINDOW_BLOCKS = 16_384;
+const OLDER_PAID_BLOCKS_MAX = 10_000;
+
+const refused = (why: string) => permanent('sandbox_request_invalid', why);
+
+export function createWorld(options: WorldOptions): World {
+  const { seed, clock, tokens, keyBytes, finalityDistance } = options;
+  const record = options.record ?? (() => {});
+  const listeners = new Set<(change: Change) => void>();
+  const pending: WorldTransaction[] = [];
+  let kept = options.kept ?? [];
+  let serial = (kept.at(-1)?.serial ?? -1) + 1;
+  if (kept.length === 0) {
+    const genesis = forge({ hash: '0'.repeat(64), number: -1, timeS: 0 }, nowS(), []);
+    record(genesis);
+    kept = [genesis];
+  }
+  const tree = createBlockTree(kept, {
+    windowBlocks: options.windowBlocks ?? WINDOW_BLOCKS,
+    olderPaidBlocksMax: options.olderPaidBlocksMax ?? OLDER_PAID_BLOCKS_MAX,
+  });
+  let finalNumber = 0;
+  advanceFinality();
+
+  function nowS(): number {
+    return toSeconds(clock.nowMs());
+  }
+
+  function forge(
+    parent: Pick<WorldBlock, 'hash' | 'number' | 'timeS'>,
+    wantedTimeS: number,
+    transactions: readonly WorldTransaction[],
+  ): WorldBlock {
+    const number = parent.number + 1;
+    const timeS = Math.max(parent.timeS, wantedTimeS);
+    const born = serial++;
+    const ids = transactions.map((transaction) => transaction.id);
+    const hash = digest('block', seed, born, parent.hash, number, timeS, ...ids);
+    return { hash, parent: parent.hash, number, timeS, serial: born, transactions };
+  }
+
+  function makeTransaction(payment: Payment): WorldTransaction {
+    return buildTransaction(payment, (content) => digest('transaction', seed, serial++, content));
+  }
+
+  /** Strangers paying strangers. */
+  function makeNoise(count: number): WorldTransaction[] {
+    const random = createRandom('noise', seed, serial);
+    const stranger = () => digest('stranger', seed, random.int(2 ** 32)).slice(0, keyBytes * 2);
+    return Array.from({ length: count }, () => {
+      const token = tokens[random.int(tokens.length)] ?? stranger();
+      const output = { token, to: stranger(), units: BigInt(1 + random.int(1_000_000_000)) };
+      return makeTransaction({ kind: 'direct', from: stranger(), outputs: [output] });
+    });
+  }
+
+  function advanceFinality(): void {
+    finalNumber = Math.max(finalNumber, tree.tip().number - finalityDistance);
+  }
+
+  function change(dropCount: number, removed: readonly WorldBlock[], added: readonly WorldBlock[]): Change {
+    for (const block of added) record(block);
+    tree.replaceTop(dropCount, added);
+    advanceFinality();
+    const happened = { removed, added };
+    for (const listener of listeners) listener(happened);
+    return happened;
+  }
+
+  function finalized(): WorldBlock {
+    const number = Math.min(finalNumber, tree.tip().number);
+    return tree.at(number) ?? tree.tip();
+  }
+
+  function survivors(transactions: readonly WorldTransaction[], keep: KeepChoice): WorldTransaction[] {
+    const count = { none: 0, all: transactions.length, some: Math.floor(transactions.length / 2) }[keep];
+    return createRandom('reorg', seed, serial).shuffled(transactions).slice(0, count);
+  }
+
+  /** Noise goes in front until nothing stands at the index that it had before. */
+  function displaced(transactions: readonly WorldTransaction[], indexBefore: ReadonlyMap<WorldTransaction, number>) {
+    let content = transactions;
+    const standsStill = () =>
+      loggedEntries({ transactions: content }).some(
+        ({ transaction, entry, index }) => transaction.entries[0] === entry && indexBefore.get(transaction) === index,
+      );
+    while (standsStill()) content = [...makeNoise(1), ...content];
+    return content;
+  }
+
+  return {
+    tip: tree.tip,
+    at: tree.at,
+    byHash: tree.byHash,
+    floor: tree.floor,
+    find: tree.find,
+    siblings: tree.siblings,
+    canonical: tree.canonical,
+    kept: tree.kept,
+    finalized,
+    pending: () => pending,
+
+    pay(payment) {
+      if (pending.length >= PENDING_MAX) {
+        throw transient('sandbox_full', `${PENDING_MAX} payments wait to be mined: mine a block, then pay again`);
+      }
+      const transaction = makeTransaction(payment);
+      pending.push(transaction);
+      return transaction.id;
+    },
+
+    mine(noise = 0) {
+      const content = [...makeNoise(noise), ...pending.slice(0, BLOCK_TRANSACTIONS_MAX)];
+      const block = forge(tree.tip(), nowS(), content);
+      change(0, [], [block]);
+      pending.splice(0, content.length - noise);
+      return block;
+    },
+
+    reorg({ depth, keep, blocks = depth, breakFinality = false }) {
+      const removed = tree.newest(depth);
+      const [lowest] = removed;
+      const ancestor = lowest && tree.byHash(lowest.parent);
+      if (!lowest || !ancestor || depth > REORG_BLOCKS_MAX || lowest.number <= tree.floor()) {
+        throw refused(`a reorg replaces 1 to ${REORG_BLOCKS_MAX} blocks that are still kept, not ${depth}`);
+      }
+      if (blocks < 1 || blocks > REORG_BLOCKS_MAX) {
+        throw refused(`a reorg makes 1 to ${REORG_BLOCKS_MAX} new blocks, not ${blocks}`);
+      }
+      if (lowest.number <= finalized().number && !breakFinality) {
+        throw refused(`block ${lowest.number} is final; ask to break finality if that is meant`);
+      }
+      const indexBefore = new Map(
+        removed.flatMap((block) =>
+          loggedEntries(block).flatMap(({ transaction, entry, index }) =>
+            transaction.entries[0] === entry ? [[transaction, index] as const] : [],
+          ),
+        ),
+      );
+      const shares: WorldTransaction[][] = Array.from({ length: blocks }, () => []);
+      const dropped = removed.flatMap((block) => block.transactions);
+      for (const [at, transaction] of survivors(dropped, keep).entries()) shares[at % blocks]?.push(transaction);
+      const added: WorldBlock[] = [];
+      for (const [at, share] of shares.entries()) {
+        // A sibling stands in the same slot as the block it replaces.
+        const timeS = removed[at]?.timeS ?? nowS();
+        added.push(forge(added.at(-1) ?? ancestor, timeS, displaced(share, indexBefore)));
+      }
+      return change(depth, removed, added);
+    },
+
+    finalize(number = tree.tip().number) {
+      finalNumber = Math.max(finalNumber, Math.min(number, tree.tip().number));
+      return finalized();
+    },
+
+    transfers() {
+      const found: TrueTransfer[] = [];
+      for (const block of tree.canonical()) {
+        for (const { transaction, entry, index } of loggedEntries(block)) {
+          if (entry.kind !== 'transfer' || entry.units === 0n || !tokens.includes(entry.token)) continue;
+          const { token, from, to, units } = entry;
+          found.push({ transactionId: transaction.id, index, block, token, from, to, units });
+        }
+      }
+      return found;
+    },
+
+    balance(token, account) {
+      let units = 0n;
+      for (const block of tree.canonical()) {
+        for (const { entry } of loggedEntries(block)) {
+          if (entry.kind !== 'transfer' || entry.token !== token) continue;
+          if (entry.to === account) units += entry.units;
+          if (entry.from === account) units -= entry.units;
+        }
+      }
+      return units > 0n ? units : 0n;
+    },
+
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}
