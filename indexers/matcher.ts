@@ -9,6 +9,12 @@ import { openThreadPool } from '../src/thread-pool.ts';
 import type { AddressTable } from './address-table.ts';
 import type { MatchTask } from './matcher-worker.ts';
 
+/**
+ * Up to this size a block's answer is decoded where it arrives, as handing it over would cost more than the decoding.
+ * `npm run bench` measures both roads.
+ */
+export const INLINE_BYTES_MAX = 256 * 1024;
+
 /** Threads that have had no block for this long end; a quiet network keeps none. */
 const THREAD_IDLE_MS_MAX = 30_000;
 

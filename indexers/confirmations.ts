@@ -1,0 +1,41 @@
+/**
+ * Which blocks' transfers may be credited now. A block is due by the network's policy, and then asked about once more.
+ * @module
+ */
+import type { Node } from '../src/chains/chain.ts';
+import type { ConfirmationPolicy } from '../src/config.ts';
+import type { BlockRef, Tail } from '../src/core/block.ts';
+import type { Unconfirmed } from '../src/store/store.ts';
+
+/**
+ * Whether transfers in block `number` are due to be confirmed.
+ * @param tip the newest block we hold; it counts as the first confirmation of its own transfers
+ * @param final the height that the node calls final, or null when it names none
+ */
+export function isDue(policy: ConfirmationPolicy, number: number, tip: number, final: number | null): boolean {
+  if (policy.kind === 'depth') return tip - number + 1 >= policy.blocks;
+  return final !== null && number <= final;
+}
+
+/**
+ * How the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail: nothing to compare), or
+ * `foreign`: at a height we hold, but another block. A foreign one means that we hold a fork; nothing may be made final by it.
+ */
+export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere' | 'foreign' {
+  const oldest = tail[0];
+  const tip = tail.at(-1);
+  if (!oldest || !tip || finalized.number > tip.number || finalized.number < oldest.number) return 'elsewhere';
+  return tail.some((block) => block.hash === finalized.hash) ? 'ours' : 'foreign';
+}
+
+/** Asks the node about each due block. `gone` blocks contradict the chain that we read from the same node. */
+export async function attestAll(
+  node: Pick<Node, 'attest'>,
+  due: readonly Unconfirmed[],
+): Promise<{ stands: string[]; gone: Unconfirmed[] }> {
+  const answers = await Promise.all(due.map((block) => node.attest(block, block.txs)));
+  return {
+    stands: due.filter((_, at) => answers[at] === 'stands').map((block) => block.hash),
+    gone: due.filter((_, at) => answers[at] === 'gone'),
+  };
+}
