@@ -1,0 +1,88 @@
+/**
+ * Opens the file with the settings that everything else relies on.
+ * @module
+ */
+import Database from 'better-sqlite3';
+import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
+import { permanent } from '../../core/fault.ts';
+import { guarded } from './storage-fault.ts';
+
+/** Below this, several processes that write and checkpoint one WAL file can corrupt it (sqlite.org/wal.html, "WAL-reset bug"). */
+const SQLITE_VERSION_MIN = [3, 51, 3] as const;
+
+export type Db = Readonly<{
+  file: string;
+  client: Database.Database;
+  orm: BetterSQLite3Database;
+  /**
+   * Runs `work` in one BEGIN IMMEDIATE and commits, or changes nothing. `work` is synchronous: nothing comes between its steps.
+   * @throws Fault transient `storage_unavailable`
+   */
+  write<T>(work: () => T): T;
+  /** Runs `work` on one unchanging view of the file. */
+  read<T>(work: () => T): T;
+}>;
+
+export type OpenOptions = Readonly<{
+  file: string;
+  /** How long a call may wait for another process's write. The wait blocks the thread. */
+  busyTimeoutMs: number;
+  /** Upper limit of the file's size; null for none. */
+  bytesMax: number | null;
+}>;
+
+/**
+ * Opens an existing file.
+ * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`
+ */
+export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db {
+  const client = guarded(file, () => connect(file, busyTimeoutMs, true));
+  const inTransaction = client.transaction((work: () => unknown) => work());
+  try {
+    guarded(file, () => {
+      if (bytesMax === null) return;
+      const pageBytes = Number(client.pragma('page_size', { simple: true }));
+      client.pragma(`max_page_count = ${Math.max(1, Math.floor(bytesMax / pageBytes))}`);
+    });
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+  return {
+    file,
+    client,
+    orm: drizzle(client, { casing: 'snake_case' }),
+    write: <T>(work: () => T) => guarded(file, () => inTransaction.immediate(work) as T),
+    read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
+  };
+}
+
+/**
+ * A connection with the house's settings. The waiting time stands first, for the switch to WAL already needs it.
+ * @throws SqliteError; Fault permanent `sqlite_too_old`
+ */
+export function connect(file: string, busyTimeoutMs: number, mustExist: boolean): Database.Database {
+  const client = new Database(file, { timeout: busyTimeoutMs, fileMustExist: mustExist });
+  try {
+    client.pragma(`busy_timeout = ${busyTimeoutMs}`);
+    refuseOldSqlite(String(client.prepare('SELECT sqlite_version()').pluck().get()));
+    client.pragma('journal_mode = WAL');
+    client.pragma('synchronous = FULL');
+    client.pragma('foreign_keys = ON');
+    return client;
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+/** @throws Fault permanent `sqlite_too_old` */
+export function refuseOldSqlite(version: string): void {
+  const parts = version.split('.').map(Number);
+  const at = SQLITE_VERSION_MIN.findIndex((part, index) => parts[index] !== part);
+  if (at < 0 || (parts[at] ?? 0) > (SQLITE_VERSION_MIN[at] ?? 0)) return;
+  throw permanent(
+    'sqlite_too_old',
+    `SQLite ${version} can corrupt a file that several processes write; at least ${SQLITE_VERSION_MIN.join('.')} is needed. Run \`npm ci\` again so that better-sqlite3 brings its own.`,
+  );
+}

@@ -1,0 +1,102 @@
+/**
+ * The port on one SQLite file. Each room of the port is a file of this folder; here they are put together.
+ * @module
+ */
+import { permanent } from '../../core/fault.ts';
+import type { Store } from '../store.ts';
+import { alarmCommands, createBell } from './alarms.ts';
+import { blockCommands, createBlocks } from './blocks.ts';
+import { censusCommands } from './census.ts';
+import { claimCommands } from './claims.ts';
+import { deliveryCommands } from './deliveries.ts';
+import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
+import { ingestCommands } from './ingest.ts';
+import { keyCommands } from './keys.ts';
+import { currentVersion, versionOf } from './migrate.ts';
+import { createMoves } from './moves.ts';
+import { createNetworks, networkCommands } from './networks.ts';
+import { type Db, type OpenOptions, openDatabase } from './open.ts';
+import { createOutbox } from './outbox.ts';
+import { createAddresses, poolCommands } from './pool.ts';
+import { createReplays } from './replays.ts';
+import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { createSettingsReader, storeCommands } from './stores.ts';
+import { createTransfers } from './transfers.ts';
+import { checkKey, createVault } from './vault.ts';
+
+/** An unread network may hold a session open for so long after its deadline. */
+const OUTAGE_WAIT_S = 600;
+
+export type SqliteStoreOptions = OpenOptions &
+  Readonly<{
+    /** 32 bytes; seals the secrets in the file. */
+    secretKey: Uint8Array;
+    outageWaitS?: number;
+  }>;
+
+/**
+ * Opens a file that `migrate` has brought to the current schema.
+ * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient `storage_unavailable`
+ */
+export function openSqliteStore({ secretKey, outageWaitS = OUTAGE_WAIT_S, ...options }: SqliteStoreOptions): Store {
+  const vault = createVault(secretKey);
+  const db = openDatabase(options);
+  try {
+    refuseOtherSchema(db);
+    checkKey(db, vault);
+    return assemble(db, vault, outageWaitS);
+  } catch (error) {
+    db.client.close();
+    throw error;
+  }
+}
+
+function assemble(db: Db, vault: ReturnType<typeof createVault>, outageWaitS: number): Store {
+  const ring = createBell(db);
+  const networks = createNetworks(db);
+  const addresses = createAddresses(db);
+  const blocks = createBlocks(db);
+  const transfers = createTransfers(db);
+  const findSession = createSessionFinder(db);
+  const moves = createMoves(db, { networks, transfers, outbox: createOutbox(db), ring }, outageWaitS);
+  const dataVersion = db.client.prepare('PRAGMA data_version').pluck();
+  return {
+    ...storeCommands(db, vault),
+    ...keyCommands(db, vault),
+    ...poolCommands(db),
+    ...sessionCommands(db, findSession, {
+      addresses,
+      networks,
+      transfers,
+      replays: createReplays(db),
+      endpoints: createSessionEndpoints(db),
+      moves,
+      settingsOf: createSettingsReader(db),
+      outageWaitS,
+    }),
+    ...blockCommands(db),
+    ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring }),
+    ...networkCommands(db, networks),
+    ...endpointCommands(db),
+    ...claimCommands(db, vault),
+    ...deliveryCommands(db),
+    ...alarmCommands(db, ring),
+    ...censusCommands(db),
+    changeCount: () => Number(dataVersion.get()),
+    async probe() {
+      db.write(() => {});
+    },
+    close: () => void db.client.close(),
+  };
+}
+
+/** @throws Fault permanent `schema_not_current` */
+function refuseOtherSchema({ client, file }: Db): void {
+  const version = versionOf(client);
+  const current = currentVersion();
+  if (version === current) return;
+  throw permanent(
+    'schema_not_current',
+    `${file} has schema ${version}, this program needs ${current}. ${version < current ? 'Start it with `npm start`, which brings the schema up to date' : 'Start the newer program'}.`,
+  );
+}

@@ -1,0 +1,46 @@
+/**
+ * What SQLite's own errors mean to a caller.
+ * @module
+ */
+import Database from 'better-sqlite3';
+import { invariant, permanent, transient } from '../../core/fault.ts';
+
+/** Result codes (sqlite.org/rescode.html), extended ones cut to their family, that a later try may not meet again. */
+const passing: Readonly<Record<string, string>> = {
+  BUSY: 'another process has held its write lock for too long. Try again; if it stays, find the process that holds the file open',
+  LOCKED: 'it is locked. Try again; if it stays, find the process that holds the file open',
+  FULL: 'the disk, or the size limit of the configuration (limits.storageBytesMax), is full. Make room or raise the limit',
+  IOERR: 'reading or writing the disk failed. Check the disk and the file system',
+  READONLY: 'it may not be written. Check the owner and the mode of the file and of its folder',
+  CANTOPEN: 'it cannot be opened. Check that the folder exists and may be written, and that the schema has been made',
+  NOMEM: 'memory ran out. Free memory on the machine',
+};
+
+const lasting: Readonly<Record<string, string>> = {
+  CORRUPT: 'it is damaged. Stop all processes and restore the newest backup',
+  NOTADB: 'it is not a SQLite database. Check the path in the configuration',
+};
+
+/**
+ * An SQLite error as a `Fault`: `storage_unavailable` (transient) or `storage_damaged` (permanent). Any other error is returned as it is.
+ * @throws Error `InvariantBroken` for a broken constraint: what may be refused is asked for before it is written
+ */
+function asStorageFault(error: unknown, file: string): unknown {
+  if (!(error instanceof Database.SqliteError)) return error;
+  const family = error.code.replace(/^SQLITE_/, '').split('_', 1)[0] ?? '';
+  const why = passing[family];
+  if (why) return transient('storage_unavailable', `The database ${file} cannot be used now: ${why}.`, error);
+  const damage = lasting[family];
+  if (damage) return permanent('storage_damaged', `The database ${file} cannot be used: ${damage}.`, error);
+  invariant(family !== 'CONSTRAINT', `the database refused what the program wrote: ${error.message}`);
+  return error;
+}
+
+/** Runs `work`; SQLite's errors come out as faults or broken invariants. */
+export function guarded<T>(file: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw asStorageFault(error, file);
+  }
+}
