@@ -59,6 +59,7 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerOpti
       secretKey: readSecretKey(config.dataDir, env),
       busyTimeoutMs: BUSY_TIMEOUT_MS,
       bytesMax: config.limits.storageBytesMax,
+      outageWaitS: config.limits.outageWaitS,
     });
   } catch (error) {
     if (!(error instanceof Fault)) throw error;

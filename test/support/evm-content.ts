@@ -1,0 +1,19 @@
+/**
+ * A block of a simulated chain as the raw answers that hold its transfers, without a server in between.
+ * @module
+ */
+import type { RawContent } from '../../src/chains/chain.ts';
+import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { hex, renderHeader, renderLog, renderReceipts } from '../../src/sandbox/evm-render.ts';
+
+/** `logs`: what `eth_getLogs` by block hash answers. `receipts`: what `eth_getBlockReceipts` answers. */
+export function evmContent(block: WorldBlock, kind: 'logs' | 'receipts'): RawContent {
+  const result =
+    kind === 'logs' ? loggedEntries(block).map((logged) => renderLog(logged, block)) : renderReceipts(block);
+  return {
+    block: { hash: hex(block.hash), parent: hex(block.parent), number: block.number, timeS: block.timeS },
+    kind,
+    bytes: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: 1, result })),
+    context: { host: 'test', bloom: renderHeader(block).logsBloom, txCount: block.transactions.length },
+  };
+}
