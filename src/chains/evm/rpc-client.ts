@@ -1,0 +1,161 @@
+/**
+ * Calls and batches over a transport: ids, a bound on what is under way, time limits, and errors turned into faults that name
+ * the method. Nothing is retried here.
+ * @module
+ */
+import { Fault, transient } from '../../core/fault.ts';
+import { errorFault, nonsense, type Origin, parseJson, peekId, type RpcAnswer, readAnswer } from './json-rpc.ts';
+import type { RpcTransport } from './rpc-transport.ts';
+
+/** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
+const BATCH_CALLS_MAX = 32;
+/** Errors are short; a longer answer is content, and parsed by whoever wants it. */
+const ERROR_BYTES_MAX = 2_048;
+/** Requests that may wait for their turn; more is a caller that lost its measure. */
+const WAITING_MAX = 10_000;
+
+export type RpcCall = Readonly<{ method: string; params: readonly unknown[] }>;
+
+export type RpcClient = Readonly<{
+  /** One call's result. @throws Fault transient, also for an error in the answer */
+  call(method: string, params: readonly unknown[]): Promise<unknown>;
+  /** One call's answer, errors included. @throws Fault transient */
+  attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
+  /**
+   * The answers to many calls, in the order of the calls, sent as batches of bounded size side by side.
+   * @throws Fault transient; an error in one answer is returned, not thrown
+   */
+  batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
+  /** One call's whole answer as bytes that own their buffer, unparsed. @throws Fault transient, also for a short error answer */
+  raw(method: string, params: readonly unknown[]): Promise<Uint8Array>;
+}>;
+
+/** Lets `max` pass at once; the others wait in line until their signal aborts. */
+function openGate(max: number, whenFull: () => Fault, whenLate: () => Fault) {
+  let free = max;
+  const line = new Set<() => void>();
+  return {
+    async enter(signal: AbortSignal): Promise<void> {
+      if (free > 0) {
+        free -= 1;
+        return;
+      }
+      if (line.size >= WAITING_MAX) throw whenFull();
+      await new Promise<void>((resolve, reject) => {
+        const onTurn = () => {
+          signal.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        const onAbort = () => {
+          line.delete(onTurn);
+          reject(whenLate());
+        };
+        line.add(onTurn);
+        signal.addEventListener('abort', onAbort, { once: true });
+      });
+    },
+    leave(): void {
+      const first = line.values().next();
+      if (first.done) {
+        free += 1;
+        return;
+      }
+      line.delete(first.value);
+      first.value();
+    },
+  };
+}
+
+export function createRpcClient(
+  transport: RpcTransport,
+  options: Readonly<{ host: string; concurrencyMax: number; requestTimeoutMs: number }>,
+): RpcClient {
+  const { host, requestTimeoutMs } = options;
+  const gate = openGate(
+    options.concurrencyMax,
+    () => transient('node_busy', `${host}: ${WAITING_MAX} requests wait already`),
+    () =>
+      transient(
+        'node_timeout',
+        `${host}: no turn within ${requestTimeoutMs} ms; the node is too slow for what is asked`,
+      ),
+  );
+  let lastId = 0;
+
+  async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
+    const signal = AbortSignal.timeout(requestTimeoutMs);
+    try {
+      await gate.enter(signal);
+      try {
+        return await transport.exchange({ text, ids }, signal);
+      } finally {
+        gate.leave();
+      }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      throw transient(error.code, `${origin.method} at ${error.message}`, error);
+    }
+  }
+
+  async function ask(method: string, params: readonly unknown[]): Promise<{ bytes: Uint8Array; id: number }> {
+    lastId += 1;
+    const id = lastId;
+    const bytes = await exchange(JSON.stringify({ jsonrpc: '2.0', id, method, params }), [id], { method, host });
+    return { bytes, id };
+  }
+
+  async function attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
+    const origin = { method, host };
+    const { bytes, id } = await ask(method, params);
+    const answer = readAnswer(parseJson(bytes, origin), origin);
+    // An error may lack the id when the node could not read the request.
+    if (answer.id !== id && answer.ok) throw nonsense(origin, 'answered another request');
+    return answer;
+  }
+
+  async function batchOnce(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+    const ids = calls.map((_, at) => lastId + 1 + at);
+    lastId += calls.length;
+    const origin = { method: calls[0]?.method ?? 'batch', host };
+    const text = JSON.stringify(calls.map((call, at) => ({ jsonrpc: '2.0', id: ids[at], ...call })));
+    const value = parseJson(await exchange(text, ids, origin), origin);
+    if (!Array.isArray(value)) {
+      const answer = readAnswer(value, origin);
+      throw answer.ok ? nonsense(origin, 'answered a batch with a single result') : errorFault(answer.error, origin);
+    }
+    const byId = new Map(value.map((item) => readAnswer(item, origin)).map((answer) => [answer.id, answer]));
+    return ids.map((id) => {
+      const answer = byId.get(id);
+      if (!answer) throw nonsense(origin, `answered ${value.length} of ${calls.length} calls of a batch`);
+      return answer;
+    });
+  }
+
+  return {
+    attempt,
+    async call(method, params) {
+      const answer = await attempt(method, params);
+      if (!answer.ok) throw errorFault(answer.error, { method, host });
+      return answer.result;
+    },
+    async batch(calls) {
+      const parts: Promise<readonly RpcAnswer[]>[] = [];
+      for (let at = 0; at < calls.length; at += BATCH_CALLS_MAX)
+        parts.push(batchOnce(calls.slice(at, at + BATCH_CALLS_MAX)));
+      return (await Promise.all(parts)).flat();
+    },
+    async raw(method, params) {
+      const origin = { method, host };
+      const { bytes, id } = await ask(method, params);
+      const seen = peekId(bytes);
+      if (bytes.byteLength <= ERROR_BYTES_MAX) {
+        const answer = readAnswer(parseJson(bytes, origin), origin);
+        if (!answer.ok) throw errorFault(answer.error, origin);
+      }
+      if (seen !== null && seen !== id) throw nonsense(origin, 'answered another request');
+      // A small message may be a view into a larger buffer, which a worker must neither copy nor take away.
+      const isWhole = bytes.byteLength === bytes.buffer.byteLength;
+      return isWhole ? bytes : new Uint8Array(bytes);
+    },
+  };
+}

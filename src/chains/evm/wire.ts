@@ -1,0 +1,235 @@
+/**
+ * EVM answers turned from unknown JSON into values that agree with the block they were asked for. Pure: runs in worker threads.
+ *
+ * Two roads to a block's transfers. `logs`: `eth_getLogs` by block hash, light; the header's bloom says when it may be hiding
+ * something. `receipts`: `eth_getBlockReceipts` by block hash, every transaction of the block, no doubt left.
+ * Sources: https://github.com/ethereum/execution-apis, ERC-20.
+ * @module
+ */
+import type { BlockRef } from '../../core/block.ts';
+import { type Fault, invariant, transient } from '../../core/fault.ts';
+import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
+import type { RawContent, Watched, Wire } from '../chain.ts';
+import { type BloomBits, bloomBits, bloomHas } from './bloom.ts';
+import { nonsense, type Origin, readResult } from './json-rpc.ts';
+
+/** keccak256("Transfer(address,address,uint256)") */
+export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+
+/** A header with what is needed to judge the block's content later. `bloom` is `0x` and 512 hex digits. */
+export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>;
+
+const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
+const HASH = /^0x[0-9a-f]{64}$/;
+const BLOOM = /^0x[0-9a-f]{512}$/;
+const ADDRESS_TOPIC = /^0x0{24}[0-9a-f]{40}$/;
+const WORD_CHARS = 66;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Hex text in the canonical lower case; anything else becomes a text that no pattern and no comparison accepts. */
+const hex = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
+
+/** A whole number from a JSON-RPC quantity, or null. */
+export function readQuantity(value: unknown): number | null {
+  if (typeof value !== 'string' || !QUANTITY.test(value)) return null;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : null;
+}
+
+/** A block as `eth_getBlockBy…` answers without full transactions. @throws Fault transient `node_nonsense` */
+export function readHeader(value: unknown, origin: Origin): Header {
+  if (!isFields(value)) throw nonsense(origin, 'answered with a block that is not an object');
+  const hash = hex(value.hash);
+  const parent = hex(value.parentHash);
+  const bloom = hex(value.logsBloom);
+  const number = readQuantity(value.number);
+  const timeS = readQuantity(value.timestamp);
+  const wrong =
+    (!HASH.test(hash) && 'hash') ||
+    (!HASH.test(parent) && 'parentHash') ||
+    (!BLOOM.test(bloom) && 'logsBloom') ||
+    (number === null && 'number') ||
+    (timeS === null && 'timestamp') ||
+    (!Array.isArray(value.transactions) && 'transactions');
+  if (wrong || number === null || timeS === null || !Array.isArray(value.transactions)) {
+    throw nonsense(origin, `answered with a block whose field "${wrong}" is missing or malformed`);
+  }
+  return { ref: { hash, parent, number, timeS }, bloom, txCount: value.transactions.length };
+}
+
+/** The part of a transaction's receipt that attests it. @throws Fault transient `node_nonsense` */
+export function readReceipt(value: unknown, origin: Origin): Readonly<{ blockHash: string; success: boolean }> {
+  if (!isFields(value)) throw nonsense(origin, 'answered with a receipt that is not an object');
+  const blockHash = hex(value.blockHash);
+  if (!HASH.test(blockHash)) throw nonsense(origin, 'answered with a receipt without a block hash');
+  return { blockHash, success: isSuccess(value, origin) };
+}
+
+function isSuccess(receipt: Fields, origin: Origin): boolean {
+  if (receipt.status === '0x1') return true;
+  if (receipt.status === '0x0') return false;
+  throw nonsense(origin, 'answered with a receipt without a status');
+}
+
+/** A token as the decoder needs it. */
+type Wanted = { currency: Currency; bits: BloomBits; rows: number };
+
+const topicBits = bloomBits(TRANSFER_TOPIC.slice(2));
+/** Bits by token address: a few tokens per installation. */
+const tokenBits = new Map<string, BloomBits>();
+
+function wantedTokens(tokens: readonly Token[]): Map<string, Wanted> {
+  const wanted = new Map<string, Wanted>();
+  for (const token of tokens) {
+    const address = token.address.toLowerCase();
+    const bits = tokenBits.get(address) ?? bloomBits(address.slice(2));
+    tokenBits.set(address, bits);
+    wanted.set(address, { currency: token.symbol, bits, rows: 0 });
+  }
+  return wanted;
+}
+
+/** One decoding under way: what was asked, and what has been found. */
+type Reading = {
+  readonly block: BlockRef;
+  readonly origin: Origin;
+  readonly tokens: Map<string, Wanted>;
+  readonly watched: Watched;
+  readonly found: ChainTransfer[];
+  lastIndex: number;
+};
+
+function contradiction(reading: Reading, what: string): Fault {
+  const { block, origin } = reading;
+  return transient(
+    'node_content_contradictory',
+    `${origin.method} at ${origin.host} for block ${block.number} ${block.hash} answered with ${what}: the answer is thrown away and asked for again`,
+  );
+}
+
+/** The answer `null`: the node does not hold the block, most often because its chain has moved on since the header was read. */
+export function blockUnknown(block: BlockRef, origin: Origin): Fault {
+  return transient(
+    'node_block_unknown',
+    `${origin.method} at ${origin.host}: the node does not hold block ${block.number} ${block.hash} (any more); its chain is asked for again`,
+  );
+}
+
+/** Checks one log against the block, in the block's order, and returns its fields. */
+function checkLog(reading: Reading, log: unknown): Fields {
+  if (!isFields(log)) throw nonsense(reading.origin, 'answered with a log that is not an object');
+  if (hex(log.blockHash) !== reading.block.hash) throw contradiction(reading, `a log of block ${hex(log.blockHash)}`);
+  if (log.removed === true) throw contradiction(reading, 'a removed log');
+  const index = readQuantity(log.logIndex);
+  if (index === null) throw nonsense(reading.origin, 'answered with a log without a log index');
+  if (index <= reading.lastIndex) {
+    throw contradiction(reading, `log index ${index} after ${reading.lastIndex}`);
+  }
+  reading.lastIndex = index;
+  return log;
+}
+
+/**
+ * Takes a checked log of a successful transaction. Strangers' contracts (look-alike tokens, the native transfers of EIP-7708), other
+ * events and Transfers with an indexed value (ERC-721) are not ours and no fault.
+ */
+function takeLog(reading: Reading, log: Fields): void {
+  const token = reading.tokens.get(hex(log.address));
+  if (!token) return;
+  if (!Array.isArray(log.topics) || hex(log.topics[0]) !== TRANSFER_TOPIC) return;
+  token.rows += 1;
+  if (log.topics.length !== 3) return;
+  const { topics, data } = log;
+  if (typeof data !== 'string' || data.length !== WORD_CHARS) {
+    throw nonsense(reading.origin, 'answered with a Transfer whose data is not 32 bytes');
+  }
+  const to = hex(topics[2]);
+  if (!ADDRESS_TOPIC.test(to)) throw nonsense(reading.origin, 'answered with a Transfer to no address');
+  if (!reading.watched(to.slice(26))) return;
+  const from = hex(topics[1]);
+  const tx = hex(log.transactionHash);
+  if (!ADDRESS_TOPIC.test(from) || !HASH.test(tx) || !HASH.test(hex(data))) {
+    throw nonsense(reading.origin, 'answered with a malformed Transfer');
+  }
+  const units = BigInt(data);
+  if (units === 0n) return;
+  reading.found.push({
+    tx,
+    index: reading.lastIndex,
+    currency: token.currency,
+    from: from.slice(26),
+    to: to.slice(26),
+    units,
+  });
+}
+
+/** A token that stands in the header's bloom and not among the logs, or the reverse: a false positive, or a lie. */
+function checkBloom(reading: Reading, bloom: string): void {
+  for (const [address, token] of reading.tokens) {
+    const inBloom = bloomHas(bloom, token.bits) && bloomHas(bloom, topicBits);
+    if (inBloom === token.rows > 0) continue;
+    const { block, origin } = reading;
+    throw transient(
+      'node_content_doubtful',
+      `${origin.method} at ${origin.host} for block ${block.number} ${block.hash} answered with ${token.rows} transfers of ${address}, and the header's bloom says ${inBloom ? 'there may be some' : 'there are none'}: the block's receipts decide`,
+    );
+  }
+}
+
+function readLogs(reading: Reading, rows: readonly unknown[], bloom: unknown): void {
+  for (const row of rows) takeLog(reading, checkLog(reading, row));
+  invariant(typeof bloom === 'string' && BLOOM.test(bloom), "logs come with the header's bloom");
+  checkBloom(reading, bloom);
+}
+
+function readReceipts(reading: Reading, receipts: readonly unknown[], txCount: unknown): void {
+  if (receipts.length !== txCount) {
+    throw contradiction(reading, `${receipts.length} receipts for ${txCount} transactions`);
+  }
+  receipts.forEach((receipt, position) => {
+    if (!isFields(receipt)) throw nonsense(reading.origin, 'answered with a receipt that is not an object');
+    if (hex(receipt.blockHash) !== reading.block.hash) {
+      throw contradiction(reading, `a receipt of block ${hex(receipt.blockHash)}`);
+    }
+    if (readQuantity(receipt.transactionIndex) !== position) {
+      throw contradiction(reading, `receipt ${String(receipt.transactionIndex)} in place ${position}`);
+    }
+    if (!Array.isArray(receipt.logs)) throw nonsense(reading.origin, 'answered with a receipt without logs');
+    const success = isSuccess(receipt, reading.origin);
+    for (const row of receipt.logs) {
+      const expected = reading.lastIndex + 1;
+      const log = checkLog(reading, row);
+      // Log indexes count through the whole block: a gap is a log that was left out.
+      if (reading.lastIndex !== expected) throw contradiction(reading, `no log ${expected}`);
+      if (success) takeLog(reading, log);
+    }
+  });
+}
+
+const methods: Readonly<Record<string, string>> = { logs: 'eth_getLogs', receipts: 'eth_getBlockReceipts' };
+
+function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
+  const method = methods[content.kind];
+  invariant(method, `EVM content is of kind logs or receipts, not ${content.kind}`);
+  const origin = { method, host: String(content.context.host) };
+  const rows = readResult(content.bytes, origin);
+  const reading: Reading = {
+    block: content.block,
+    origin,
+    tokens: wantedTokens(tokens),
+    watched,
+    found: [],
+    lastIndex: -1,
+  };
+  if (rows === null) throw blockUnknown(content.block, origin);
+  if (!Array.isArray(rows)) throw nonsense(origin, 'answered with something that is not a list');
+  if (content.kind === 'logs') readLogs(reading, rows, content.context.bloom);
+  else readReceipts(reading, rows, content.context.txCount);
+  return reading.found;
+}
+
+export const evmWire: Wire = { decode };
