@@ -186,8 +186,8 @@ function withSandbox(settings: Tree, sandbox: Tree | null): Tree {
   if (settings.sandbox !== true) return settings;
   if (!sandbox) return { ...settings, url: 'ws://127.0.0.1:0', xpub: 'not-known-yet' };
   const { xpub, networks } = sandbox;
-  const network = isTree(networks) ? networks[`${settings.mode}:${settings.name}`] : undefined;
-  return { ...settings, xpub, ...(isTree(network) && { url: network.url }) };
+  const own = isTree(networks) ? networks[String(settings.name)] : undefined;
+  return { ...settings, xpub: isTree(xpub) && xpub[String(settings.family)], url: isTree(own) && own.url };
 }
 
 function checkXpub(problems: Problem[], path: string, { family, xpub }: NetworkConfig): void {

@@ -110,8 +110,8 @@ test('without an operator’s file it is the sandbox, whose nodes are known once
       ['test:bsc', true],
     ],
   );
-  const networks = { 'test:ethereum': { url: 'ws://127.0.0.1:1001' }, 'test:bsc': { url: 'ws://127.0.0.1:1002' } };
-  writeFileSync(join(dataDir, 'sandbox.json'), JSON.stringify({ xpub, networks }));
+  const networks = { ethereum: { url: 'ws://127.0.0.1:1001' }, bsc: { url: 'ws://127.0.0.1:1002' } };
+  writeFileSync(join(dataDir, 'sandbox.json'), JSON.stringify({ xpub: { evm: xpub }, networks }));
   const running = loadConfig({ env, cwd: folder });
   assert.equal(
     running.networks.map(({ url }) => url),

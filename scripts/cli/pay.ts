@@ -1,0 +1,61 @@
+/**
+ * Pays a session with simulated money.
+ * @module
+ */
+import { optionAddress } from '../../src/api/session-view.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
+import type { PaymentOption, Session } from '../../src/store/store.ts';
+import { payInSandbox } from '../sandbox-control.ts';
+import { type Command, type Input, notFound, textOption, usage } from './command.ts';
+import { findSession } from './session.ts';
+
+export const pay: Command = {
+  name: 'pay',
+  args: ['session'],
+  summary: 'Pay a session on a sandbox network; what is still due unless an amount is given.',
+  options: {
+    network: { value: 'NAME', help: 'the sandbox network to pay on' },
+    currency: { value: 'USDT|USDC', help: 'the stablecoin (the first one offered on the network)' },
+    amount: { value: '10.00', help: 'how much, as a decimal number' },
+  },
+  needsSandbox: true,
+  async run(input, { store, config }) {
+    const session = await findSession(store, input.args[0] ?? '');
+    const option = chooseOption(input, session);
+    const network = config.networks.find(({ key }) => key === option.networkKey);
+    if (!network?.sandbox) {
+      throw permanent('refused', `${option.networkKey} is a real network: only simulated money can be sent from here`);
+    }
+    const units = readAmount(input, session, option);
+    const to = optionAddress(session, option);
+    const hash = await payInSandbox(config.dataDir, option.network, { to, symbol: option.currency, units });
+    const amount = formatUnits(units, option.decimals, MINOR_DECIMALS);
+    return {
+      json: { transaction_hash: hash, network: option.network, currency: option.currency, amount, address: to },
+      lines: [`paid ${amount} ${option.currency} on ${option.network} to ${to}`, `transaction ${hash}`],
+    };
+  },
+};
+
+function chooseOption(input: Input, session: Session): PaymentOption {
+  const network = textOption(input, 'network');
+  const currency = textOption(input, 'currency');
+  const offered = session.options.map((option) => `${option.currency} on ${option.network}`).join(', ');
+  if (!network) throw usage(`--network is missing; the session may be paid in ${offered}`);
+  const option = session.options.find((one) => one.network === network && (!currency || one.currency === currency));
+  if (option) return option;
+  throw notFound(`the session cannot be paid in ${currency ?? 'anything'} on ${network}; it may be paid in ${offered}`);
+}
+
+function readAmount(input: Input, { terms, standing }: Session, { decimals }: PaymentOption): bigint {
+  const text = textOption(input, 'amount');
+  if (text !== undefined) {
+    const units = parseUnits(text, decimals);
+    if (units !== null && units > 0n) return units;
+    throw usage(`--amount is "${text}", expected a positive decimal number with at most ${decimals} decimals`);
+  }
+  const duePar = terms.duePar - standing.seenPar - standing.confirmedPar;
+  if (duePar > 0n) return parToUnitsCeil(duePar, decimals);
+  throw permanent('refused', 'nothing is due any more; name an --amount to pay all the same');
+}

@@ -1,0 +1,73 @@
+/**
+ * One session, as the operator sees it.
+ * @module
+ */
+import { parseSessionId } from '../../src/api/session-id.ts';
+import { optionAddress, paymentSession } from '../../src/api/session-view.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
+import type { Session, Store } from '../../src/store/store.ts';
+import { type Command, moment, notFound, table } from './command.ts';
+
+/** @throws Fault permanent `not_found` */
+export async function findSession(store: Pick<Store, 'findSession'>, text: string): Promise<Session> {
+  const id = parseSessionId(text);
+  const session = id && (await store.findSession(id));
+  if (session) return session;
+  throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
+}
+
+export const sessionShow: Command = {
+  name: 'session show',
+  args: ['id'],
+  summary: 'Show a session: status, what is due, what came, how it may be paid.',
+  options: {},
+  async run(input, { store, config }) {
+    const session = await findSession(store, input.args[0] ?? '');
+    const { terms, standing, life, request } = session;
+    const value = (par: bigint) => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+    return {
+      json: paymentSession(session, config),
+      lines: [
+        ...table([
+          ['session', session.id],
+          ['order', request.orderId],
+          ['store', `${session.storeId} (${session.mode})`],
+          [
+            'status',
+            `${life.status} (funded ${standing.funded}, ${standing.firm})${life.paidLate ? ', paid late' : ''}`,
+          ],
+          ['due', `${value(terms.duePar)} in ${terms.accepts.join(' or ')}`],
+          ['seen', value(standing.seenPar)],
+          ['confirmed', value(standing.confirmedPar)],
+          ...(standing.late ? [['came too late', value(standing.latePar)]] : []),
+          ['created', moment(session.createdAtS * 1000)],
+          ['expires', moment(terms.expiresAtS * 1000)],
+          ...(life.endedAtS === null ? [] : [['ended', moment(life.endedAtS * 1000)]]),
+        ]),
+        '',
+        ...table([
+          ['PAY ON', 'WITH', 'AMOUNT', 'TO'],
+          ...session.options.map((option) => [
+            option.network,
+            option.currency,
+            formatUnits(option.units, option.decimals, MINOR_DECIMALS),
+            optionAddress(session, option),
+          ]),
+        ]),
+        ...(session.payments.length === 0 ? [] : ['', ...paymentLines(session)]),
+      ],
+    };
+  },
+};
+
+function paymentLines({ payments }: Session): string[] {
+  const rows = payments.map((payment) => [
+    payment.network,
+    payment.currency,
+    formatUnits(payment.units, payment.decimals, MINOR_DECIMALS),
+    payment.state,
+    String(payment.confirmations),
+    payment.tx,
+  ]);
+  return table([['CAME ON', 'IN', 'AMOUNT', 'STATE', 'CONFIRMATIONS', 'TRANSACTION'], ...rows]);
+}

@@ -1,0 +1,131 @@
+/**
+ * How the installation is doing: networks, pools, rates, deliveries, alarms.
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config.ts';
+import { xpubFingerprint } from '../../src/pool.ts';
+import type { SourceStatus } from '../../src/rates/rates.ts';
+import { readRunning } from '../../src/running.ts';
+import type { Alarm, NetworkStatus, PoolLevel } from '../../src/store/store.ts';
+import { type Command, type Installation, moment, table } from './command.ts';
+
+const ALARMS_SHOWN = 10;
+const RATES_TIMEOUT_MS = 2000;
+
+export const status: Command = {
+  name: 'status',
+  args: [],
+  summary: 'Show networks, address pools, rates, waiting webhooks and alarms.',
+  options: {},
+  needsSandbox: true,
+  async run(_input, installation) {
+    const { store, config, clock } = installation;
+    const nowMs = clock.nowMs();
+    const running = readRunning(config.dataDir);
+    const reported = new Map((await store.listNetworks()).map((network) => [network.network, network]));
+    const networks = config.networks.map((network) => networkLine(network, reported.get(network.key) ?? null, nowMs));
+    const pools = await readPools(installation);
+    const rates = running && (await readRates(running.metrics_url));
+    const { sessions, deliveriesWaiting, oldestWaitingMs } = await store.census(nowMs);
+    const alarms = await store.listAlarms(ALARMS_SHOWN);
+    return {
+      json: {
+        server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
+        networks,
+        pools: pools.map(({ family, mode, free, taken }) => ({ family, mode, free, taken })),
+        rates,
+        sessions,
+        deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
+        alarms: alarms.map(alarmShown),
+      },
+      lines: [
+        running ? `server ${running.base_url} (pid ${running.pid})` : 'server not running: start it with `npm start`',
+        '',
+        ...table([
+          ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'NODE', 'REPORTED', 'REASON'],
+          ...networks.map((one) => [
+            one.network,
+            one.state,
+            String(one.head ?? '-'),
+            String(one.cursor ?? '-'),
+            String(one.lag ?? '-'),
+            one.node_connected ? 'connected' : 'not connected',
+            one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`,
+            one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
+          ]),
+        ]),
+        '',
+        ...table([
+          ['POOL', 'FREE', 'TAKEN'],
+          ...pools.map((pool) => [`${pool.mode} ${pool.family}`, String(pool.free), String(pool.taken)]),
+        ]),
+        '',
+        ...(rates ?? []).map(rateLine),
+        `sessions: ${
+          Object.entries(sessions)
+            .map(([name, count]) => `${count} ${name}`)
+            .join(', ') || 'none'
+        }`,
+        `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
+        ...(alarms.length
+          ? ['', 'newest alarms:', ...alarms.map((one) => `  ${moment(one.atMs)} ${one.code}: ${one.message}`)]
+          : ['no alarms']),
+      ],
+    };
+  },
+};
+
+function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
+  const head = report?.headNumber ?? null;
+  const cursor = report?.cursor?.number ?? null;
+  return {
+    network: key,
+    state: report?.state ?? 'not started',
+    reason: report?.reason ?? null,
+    head,
+    cursor,
+    lag: head === null || cursor === null ? null : Math.max(0, head - cursor),
+    node_connected: report?.nodeConnected ?? false,
+    node_heard_s_ago: report && report.nodeHeardAtMs > 0 ? secondsSince(report.nodeHeardAtMs, nowMs) : null,
+    reported_s_ago: report ? secondsSince(report.updatedAtMs, nowMs) : null,
+    pid: report?.pid ?? null,
+  };
+}
+
+const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
+
+/** The pool of each family and mode; all networks of one share an account. */
+async function readPools({ store, config }: Installation): Promise<PoolLevel[]> {
+  const sources = new Map(
+    config.networks.map(({ family, mode, xpub }) => [`${family}/${mode}`, { family, mode, xpub }]),
+  );
+  return Promise.all(
+    [...sources.values()].map(({ family, mode, xpub }) => store.poolLevel({ family, mode }, xpubFingerprint(xpub))),
+  );
+}
+
+/** Rates live in the server's memory; it shows them beside its metrics. Null when it does not answer. */
+async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {
+  try {
+    const answer = await fetch(`${metricsUrl}/rates`, { signal: AbortSignal.timeout(RATES_TIMEOUT_MS) });
+    return answer.ok ? ((await answer.json()) as SourceStatus[]) : null;
+  } catch {
+    // A status that lacks the rates is still a status; the missing line says so.
+    return null;
+  }
+}
+
+function rateLine({ source, ageS, fresh, pairs, fault }: SourceStatus): string {
+  const age =
+    ageS === null ? 'no answer yet' : `${pairs} rates, the newest ${ageS} s old${fresh ? '' : ' (too old to use)'}`;
+  return `rates ${source}: ${age}${fault ? `; ${fault}` : ''}`;
+}
+
+const alarmShown = ({ id, atMs, code, message, network, sessionId }: Alarm) => ({
+  id,
+  at: moment(atMs),
+  code,
+  message,
+  network,
+  session: sessionId,
+});

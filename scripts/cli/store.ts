@@ -1,0 +1,78 @@
+/**
+ * Stores: each is one merchant account with its own keys, endpoints and policy.
+ * @module
+ */
+import { currencies } from '../../src/core/transfer.ts';
+import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
+import type { MerchantStore, StoreSettings } from '../../src/store/store.ts';
+import { type Command, choiceOption, type Input, moment, table, wholeOption } from './command.ts';
+
+export const storeCreate: Command = {
+  name: 'store create',
+  args: ['name'],
+  summary: 'Make a store; it may trade at once. Prints its webhook secret.',
+  options: {
+    settlement: { value: 'USDT|USDC', help: 'what prices in other currencies are converted to (USDT)' },
+    tolerance: { value: 'CENTS', help: 'how many hundredths a payment may fall short and still be full (0)' },
+    grace: { value: 'SECONDS', help: 'how long after expiry a part payment may be topped up (1800)' },
+    monitoring: { value: 'SECONDS', help: 'how long after the end a late payment may still be accepted (604800)' },
+    late: { value: 'hold|accept', help: 'what becomes of a late full payment (hold: it waits for you)' },
+  },
+  async run(input, { store, clock }) {
+    const name = input.args[0] ?? '';
+    const made = issueStore(name, readSettings(input), clock.nowMs());
+    await store.createStore(made);
+    return {
+      json: { ...shown(made), webhook_secret: made.webhookSecret },
+      lines: [
+        `store ${made.id} "${made.name}"`,
+        `webhook secret ${made.webhookSecret}`,
+        `next: quayside key create --store ${made.id} --mode test`,
+      ],
+    };
+  },
+};
+
+export const storeList: Command = {
+  name: 'store list',
+  args: [],
+  summary: 'List the stores.',
+  options: {},
+  async run(_input, { store }) {
+    const stores = await store.listStores();
+    const rows = stores.map((one) => [
+      one.id,
+      one.status,
+      one.settings.settlementCurrency,
+      one.settings.latePolicy,
+      moment(one.createdAtMs),
+      one.name,
+    ]);
+    const lines = table([['ID', 'STATUS', 'SETTLES IN', 'LATE', 'CREATED', 'NAME'], ...rows]);
+    return { json: stores.map(shown), lines };
+  },
+};
+
+function readSettings(input: Input): StoreSettings {
+  const standard = defaultStoreSettings;
+  const yearS = 366 * 24 * 3600;
+  return {
+    settlementCurrency: choiceOption(input, 'settlement', currencies, standard.settlementCurrency),
+    toleranceMinor: wholeOption(input, 'tolerance', 0, 1_000_000, standard.toleranceMinor),
+    topUpGraceS: wholeOption(input, 'grace', 0, yearS, standard.topUpGraceS),
+    monitoringS: wholeOption(input, 'monitoring', 0, yearS, standard.monitoringS),
+    latePolicy: choiceOption(input, 'late', ['hold', 'accept'], standard.latePolicy),
+  };
+}
+
+const shown = ({ id, name, status, settings, createdAtMs }: MerchantStore) => ({
+  id,
+  name,
+  status,
+  settlement_currency: settings.settlementCurrency,
+  tolerance_minor: settings.toleranceMinor,
+  top_up_grace_s: settings.topUpGraceS,
+  monitoring_s: settings.monitoringS,
+  late_policy: settings.latePolicy,
+  created_at: moment(createdAtMs),
+});

@@ -1,0 +1,205 @@
+/**
+ * Webhook endpoints, the deliveries to them and every attempt.
+ * @module
+ */
+import { type ExtendedPaymentEventType, extendedPaymentEvents } from '../../src/core/event.ts';
+import { issueEndpoint } from '../../src/issue.ts';
+import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/store/store.ts';
+import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import {
+  type Command,
+  choiceOption,
+  moment,
+  notFound,
+  storeOf,
+  storeOption,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+import { modes } from './key.ts';
+
+const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
+
+export const webhooksList: Command = {
+  name: 'webhooks list',
+  args: [],
+  summary: 'List endpoints and the newest deliveries.',
+  options: {
+    store: { value: 'ID', help: 'only this store’s' },
+    session: { value: 'ID', help: 'only deliveries of this session' },
+    state: { value: states.join('|'), help: 'only deliveries in this state' },
+    limit: { value: 'N', help: 'at most so many deliveries (50)' },
+  },
+  async run(input, { store }) {
+    const storeId = textOption(input, 'store');
+    const sessionId = textOption(input, 'session');
+    const state = textOption(input, 'state') && choiceOption(input, 'state', states);
+    const limit = wholeOption(input, 'limit', 1, 1000, 50);
+    const endpoints = await store.listEndpoints(storeId ?? null);
+    const deliveries = await store.listDeliveries({
+      limit,
+      ...(storeId && { storeId }),
+      ...(sessionId && { sessionId }),
+      ...(state && { state }),
+    });
+    return {
+      json: { endpoints: endpoints.map(shownEndpoint), deliveries: deliveries.map(shownDelivery) },
+      lines: [
+        ...table([
+          ['ENDPOINT', 'STORE', 'MODE', 'STATE', 'URL'],
+          ...endpoints.map((one) => [one.id, one.storeId, one.mode, one.disabledReason ?? 'enabled', one.url]),
+        ]),
+        '',
+        ...table([
+          ['DELIVERY', 'EVENT', 'SESSION', 'STATE', 'TRIES', 'NEXT', 'LAST'],
+          ...deliveries.map((one) => [
+            one.id,
+            one.eventType,
+            one.sessionId,
+            one.state,
+            String(one.attempts),
+            moment(one.nextAttemptAtMs),
+            String(one.lastStatus ?? one.lastError ?? '-'),
+          ]),
+        ]),
+      ],
+    };
+  },
+};
+
+export const webhooksAdd: Command = {
+  name: 'webhooks add',
+  args: ['url'],
+  summary: 'Send a store’s events to a URL. Prints the secret that signs them.',
+  options: {
+    store: storeOption,
+    mode: { value: 'test|live', help: 'events of which mode' },
+    events: { value: 'LIST', help: `extended events too, with commas: ${extendedPaymentEvents.join(', ')}` },
+  },
+  async run(input, { store, clock, config }) {
+    const url = input.args[0] ?? '';
+    const mode = choiceOption(input, 'mode', modes, config.sandbox ? 'test' : undefined);
+    const owner = await storeOf(input, store);
+    const refusal = await createUrlGuard(config.webhooks.allowCidrs).check(url, mode);
+    if (refusal) throw usage(`${url} cannot be an endpoint: ${refusal}`);
+    const endpoint = issueEndpoint(owner.id, mode, url, readEvents(textOption(input, 'events')), clock.nowMs());
+    await store.addEndpoint(endpoint);
+    return {
+      json: { ...shownEndpoint(endpoint), webhook_secret: owner.webhookSecret },
+      lines: [`endpoint ${endpoint.id}`, `its messages are signed with ${owner.webhookSecret}`],
+    };
+  },
+};
+
+export const webhooksRemove: Command = {
+  name: 'webhooks remove',
+  args: ['endpoint'],
+  summary: 'Remove an endpoint; what still waits for it is not sent.',
+  options: {},
+  async run(input, { store }) {
+    const id = input.args[0] ?? '';
+    if (!(await store.removeEndpoint(id))) throw unknownEndpoint(id);
+    return { json: { id, removed: true }, lines: [`${id} is removed`] };
+  },
+};
+
+export const webhooksEnable: Command = {
+  name: 'webhooks enable',
+  args: ['endpoint'],
+  summary: 'Use an endpoint again that was disabled because it answered 410 Gone.',
+  options: {},
+  async run(input, { store, clock }) {
+    const id = input.args[0] ?? '';
+    if (!(await store.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);
+    return { json: { id, enabled: true }, lines: [`${id} is enabled`] };
+  },
+};
+
+export const webhooksResend: Command = {
+  name: 'webhooks resend',
+  args: ['delivery'],
+  summary: 'Send a delivery once more, now, whatever its state.',
+  options: {},
+  async run(input, { store, clock }) {
+    const id = input.args[0] ?? '';
+    if (!(await store.resendDelivery(id, clock.nowMs()))) throw unknownDelivery(id);
+    return {
+      json: { id, due: true },
+      lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows how it went`],
+    };
+  },
+};
+
+export const webhooksAttempts: Command = {
+  name: 'webhooks attempts',
+  args: ['delivery'],
+  summary: 'Show every try of a delivery and what was answered.',
+  options: {},
+  async run(input, { store }) {
+    const id = input.args[0] ?? '';
+    const attempts = await store.listAttempts(id);
+    if (attempts.length === 0)
+      throw notFound(`no attempt of a delivery ${id} is known; \`quayside webhooks list\` shows them`);
+    const rows = attempts.map((one) => [
+      String(one.attempt),
+      one.trigger,
+      moment(one.startedAtMs),
+      `${one.durationMs} ms`,
+      String(one.status ?? one.error ?? '-'),
+      (one.responseExcerpt ?? '').slice(0, 80).replaceAll(/\s+/g, ' '),
+    ]);
+    return {
+      json: attempts.map(shownAttempt),
+      lines: table([['TRY', 'BY', 'AT', 'TOOK', 'RESULT', 'ANSWER'], ...rows]),
+    };
+  },
+};
+
+const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows them`);
+const unknownDelivery = (id: string) => notFound(`there is no delivery ${id}; \`quayside webhooks list\` shows them`);
+
+function readEvents(text: string | undefined): ExtendedPaymentEventType[] {
+  if (text === undefined) return [];
+  return text.split(',').map((name) => {
+    const event = extendedPaymentEvents.find((one) => one === name.trim());
+    if (!event) throw usage(`--events names "${name}", expected ${extendedPaymentEvents.join(', ')}`);
+    return event;
+  });
+}
+
+const shownEndpoint = (one: Endpoint) => ({
+  id: one.id,
+  store: one.storeId,
+  mode: one.mode,
+  url: one.url,
+  extended_events: one.extendedEvents,
+  per_session: one.perSession,
+  disabled_reason: one.disabledReason,
+  created_at: moment(one.createdAtMs),
+});
+
+const shownDelivery = (one: Delivery) => ({
+  id: one.id,
+  endpoint: one.endpointId,
+  event: one.eventId,
+  type: one.eventType,
+  session: one.sessionId,
+  state: one.state,
+  attempts: one.attempts,
+  next_attempt_at: one.nextAttemptAtMs === null ? null : moment(one.nextAttemptAtMs),
+  last_status: one.lastStatus,
+  last_error: one.lastError,
+  created_at: moment(one.createdAtMs),
+});
+
+const shownAttempt = (one: Attempt) => ({
+  attempt: one.attempt,
+  trigger: one.trigger,
+  started_at: moment(one.startedAtMs),
+  duration_ms: one.durationMs,
+  status: one.status,
+  error: one.error,
+  response_excerpt: one.responseExcerpt,
+});
