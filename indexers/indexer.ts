@@ -1,0 +1,78 @@
+/**
+ * One network's indexer: puts the parts together, lets them run, and takes them apart.
+ * @module
+ */
+import { availableParallelism } from 'node:os';
+import type { Chain, NodeOptions } from '../src/chains/chain.ts';
+import type { Clock } from '../src/clock.ts';
+import type { NetworkConfig } from '../src/config.ts';
+import type { Log } from '../src/log.ts';
+import type { Store } from '../src/store/store.ts';
+import { createAddressTable } from './address-table.ts';
+import { createFollower, type FollowerEnd } from './follower.ts';
+import { createMatcher, INLINE_BYTES_MAX } from './matcher.ts';
+import { createReporter } from './reporter.ts';
+import { createWatch } from './watch.ts';
+
+const REQUEST_TIMEOUT_MS = 15_000;
+/** A full Ethereum block's receipts take about 1 MB as JSON; the limit is there for nodes that answer without end. */
+const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
+const REQUESTS_MAX = 16;
+/** Silence that is normal for no node: it would have announced several blocks. */
+const IDLE_MS_MIN = 15_000;
+const IDLE_BLOCKS = 5;
+
+export type IndexerOptions = Readonly<{
+  network: NetworkConfig;
+  store: Store;
+  chain: Chain;
+  clock: Clock;
+  log: Log;
+  pid: number;
+  blocksPerIngestMax: number;
+  /** A number from 0 to 1, for jitter. */
+  random: () => number;
+}>;
+
+/**
+ * Follows the network until the signal aborts. The store stays open.
+ * @throws what is no operating fault; faults are reported, waited out, or halt the network
+ */
+export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
+  const { network, store, chain, clock, log, pid } = options;
+  const table = createAddressTable(chain.address.keyBytes);
+  const watch = createWatch(store, network, table);
+  const matcher = await createMatcher({
+    chain,
+    tokens: network.tokens,
+    table,
+    inlineBytesMax: INLINE_BYTES_MAX,
+    threadsMax: Math.max(1, availableParallelism() - 1),
+  });
+  const { openNode } = await chain.node();
+  const node = openNode(nodeOptions(network));
+  const before = (await store.listNetworks()).find((status) => status.network === network.key) ?? null;
+  const reporter = createReporter({ network: network.key, store, node, clock, log, pid, before });
+  const follower = createFollower({ ...options, node, matcher, watch, reporter });
+  // What is under way at a stop ends at once, as a fault of the closed node.
+  const closeNode = () => void node.close();
+  signal.addEventListener('abort', closeNode, { once: true });
+  try {
+    const following = follower.run(signal).finally(() => reporter.stop());
+    const [end] = await Promise.all([following, reporter.run()]);
+    return end;
+  } finally {
+    await Promise.all([node.close(), matcher.close()]);
+  }
+}
+
+function nodeOptions({ url, tokens, blockTimeMs }: NetworkConfig): NodeOptions {
+  return {
+    url,
+    tokens,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    responseBytesMax: RESPONSE_BYTES_MAX,
+    idleMsMax: Math.max(IDLE_MS_MIN, IDLE_BLOCKS * blockTimeMs),
+    concurrencyMax: REQUESTS_MAX,
+  };
+}
