@@ -1,0 +1,192 @@
+/**
+ * Which URLs this program may call on a merchant's word. A merchant names the target, so without a guard they could make the server
+ * reach into the operator's own network. Every target is checked when it is saved and again, on the very addresses that are then
+ * connected to, at each connect: a name that changed in between (DNS rebinding) gains nothing.
+ * @module
+ */
+import { lookup as systemLookup } from 'node:dns/promises';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
+import { buildConnector } from 'undici';
+import { Fault, permanent, transient } from '../core/fault.ts';
+import type { Mode } from '../core/transfer.ts';
+
+const URL_CHARACTERS_MAX = 2048;
+const LOOKUP_AT_SAVE_MS_MAX = 5_000;
+/** Everything else below this is a well-known service that does not speak HTTP. */
+const UNPRIVILEGED_PORT_MIN = 1024;
+
+type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
+/** IANA gives out no other IPv6 space for the public Internet; what lies outside includes `::127.0.0.1`. */
+const publicIpv6 = ipaddr.parseCIDR('2000::/3');
+
+/** Resolves a name to all its addresses. */
+export type Lookup = (host: string) => Promise<readonly Readonly<{ address: string; family: number }>[]>;
+
+/** Says whether an address may be called. */
+type Admits = (address: string) => boolean;
+
+export type UrlGuard = Readonly<{
+  /** @returns a sentence for the merchant why the URL cannot be used, or null when it can. */
+  check(url: string, mode: Mode): Promise<string | null>;
+  /**
+   * What undici connects with: it verifies TLS, and refuses with a `Fault` of code `blocked_address` or `dns`.
+   * @param timeoutMs how long name, connection and TLS may take together
+   */
+  connector(timeoutMs: number): buildConnector.connector;
+}>;
+
+/**
+ * @param allowCidrs ranges that the operator allows although they are not public, such as `10.0.0.0/8` or `::1/128`
+ * @throws Fault permanent `config_invalid` for a range that is none
+ */
+export function createUrlGuard(
+  allowCidrs: readonly string[],
+  lookup: Lookup = (host) => systemLookup(host, { all: true }),
+): UrlGuard {
+  const allowed = allowCidrs.map(parseRange);
+  const admitsPlain: Admits = (address) => {
+    const ip = ipaddr.process(address);
+    return allowed.some((range) => contains(range, ip));
+  };
+  const admitsTls: Admits = (address) => isPublic(ipaddr.process(address)) || admitsPlain(address);
+  const admitsFor = (protocol: string) => (protocol === 'https:' ? admitsTls : admitsPlain);
+  const resolve = sharedLookup(lookup);
+
+  return {
+    async check(url, mode) {
+      const target = parseTarget(url, mode);
+      if (typeof target === 'string') return target;
+      const host = bareHost(target.hostname);
+      let addresses = [host];
+      if (!isIP(host)) {
+        try {
+          addresses = await within(LOOKUP_AT_SAVE_MS_MAX, resolve(host));
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          return `The host name ${host} cannot be resolved. Check its spelling and its DNS record.`;
+        }
+      }
+      if (addresses.every(admitsFor(target.protocol))) return null;
+      // The address itself is not named: what the operator's DNS answers is not the merchant's to know.
+      return addresses.every(admitsTls)
+        ? 'The URL must start with https://; plain http is only for hosts that the operator allows.'
+        : `The host ${host} is not on the public Internet. Use a public host, or ask the operator to allow its address.`;
+    },
+
+    connector(timeoutMs) {
+      const base = (admits: Admits) =>
+        buildConnector({
+          lookup: guardedLookup(resolve, admits),
+          timeout: timeoutMs,
+          rejectUnauthorized: true,
+          minVersion: 'TLSv1.2',
+        });
+      const tls = base(admitsTls);
+      const plain = base(admitsPlain);
+      return (options, callback) => {
+        // Node never looks up an address literal, so the lookup alone would let every one of them through.
+        const host = bareHost(options.hostname);
+        if (isIP(host) && !admitsFor(options.protocol)(host)) return callback(blocked(host), null);
+        return (options.protocol === 'https:' ? tls : plain)(options, callback);
+      };
+    },
+  };
+}
+
+/**
+ * The rules that need no network: https (http in test mode), no user information, a sane port, a bounded length.
+ * The WHATWG parser has turned every notation of an IPv4 address into the dotted one.
+ * @returns the parsed URL, or a sentence why not
+ */
+export function parseTarget(url: string, mode: Mode): URL | string {
+  if (url.length > URL_CHARACTERS_MAX) return `The URL is longer than ${URL_CHARACTERS_MAX} characters.`;
+  if (!URL.canParse(url)) return 'The URL cannot be read. It must look like https://shop.example/webhooks.';
+  const target = new URL(url);
+  if (target.protocol !== 'https:' && !(target.protocol === 'http:' && mode === 'test')) {
+    return 'The URL must start with https://.';
+  }
+  if (target.username !== '' || target.password !== '') return 'The URL must not contain a user name or a password.';
+  const port = Number(target.port);
+  if (port !== 0 && port !== 80 && port !== 443 && port < UNPRIVILEGED_PORT_MIN) {
+    return `The port ${port} is not one for webhooks. Use 443, or a port from ${UNPRIVILEGED_PORT_MIN} up.`;
+  }
+  return target;
+}
+
+/** A lookup for sockets that hands out addresses only when every one of them is admitted: one private among public ones is a trap. */
+function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Admits): LookupFunction {
+  return (host, options, callback) => {
+    resolve(host).then(
+      (addresses) => {
+        const bad = addresses.find((address) => !admits(address));
+        const [first] = addresses;
+        if (bad !== undefined || first === undefined) return callback(blocked(bad ?? host), '');
+        if (!options.all) return callback(null, first, isIP(first));
+        return callback(
+          null,
+          addresses.map((address) => ({ address, family: isIP(address) })),
+        );
+      },
+      (error) => callback(error, ''),
+    );
+  };
+}
+
+/**
+ * Asks for a name once at a time. The system's resolver blocks one of a few threads per question, so that the parallel deliveries
+ * to one endpoint whose name server is dead would otherwise stall the names of all others.
+ */
+function sharedLookup(lookup: Lookup): (host: string) => Promise<string[]> {
+  const asking = new Map<string, Promise<string[]>>();
+  return (host) => {
+    const asked = asking.get(host);
+    if (asked) return asked;
+    const answer = lookup(host)
+      .then(
+        (found) => found.map(({ address }) => address),
+        (error: unknown) => {
+          throw transient('dns', `the host name ${host} cannot be resolved`, error);
+        },
+      )
+      .then((addresses) => {
+        if (addresses.length === 0) throw transient('dns', `the host name ${host} has no address`);
+        return addresses;
+      })
+      .finally(() => asking.delete(host));
+    asking.set(host, answer);
+    return answer;
+  };
+}
+
+function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  const limit = AbortSignal.timeout(limitMs);
+  const tooLate = new Promise<never>((_, reject) => {
+    limit.addEventListener('abort', () => reject(transient('dns', `no answer within ${limitMs} ms`)), { once: true });
+  });
+  return Promise.race([work, tooLate]);
+}
+
+function parseRange(cidr: string): [IpAddress, number] {
+  if (ipaddr.isValidCIDR(cidr)) return ipaddr.parseCIDR(cidr);
+  throw permanent(
+    'config_invalid',
+    `webhooks.allowCidrs: "${cidr}" is not an address range; write it like 10.0.0.0/8 or fd00::/8`,
+  );
+}
+
+const contains = ([range, bits]: [IpAddress, number], ip: IpAddress): boolean =>
+  range.kind() === ip.kind() && ip.match(range, bits);
+
+/** True for addresses of the public Internet; IPv6 addresses that only carry an IPv4 one (NAT64, 6to4, Teredo, …) are none. */
+const isPublic = (ip: IpAddress): boolean =>
+  ip.range() === 'unicast' && (ip.kind() === 'ipv4' || contains(publicIpv6, ip));
+
+/** An IPv6 literal without its brackets; any other host as it is. */
+const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
+
+const blocked = (address: string): Fault =>
+  permanent(
+    'blocked_address',
+    `${address} may not be called; webhooks.allowCidrs lists what may be besides public https targets`,
+  );

@@ -1,0 +1,135 @@
+/**
+ * One signed POST to a merchant's server, which may be slow, broken or hostile. Nothing it does costs more than the limits, and
+ * nothing it does ends this program.
+ * @module
+ */
+import { Client, errors } from 'undici';
+import type { Clock } from '../clock.ts';
+import type { Outcome, SendError } from '../core/delivery.ts';
+import { Fault, transient } from '../core/fault.ts';
+import type { Mode } from '../core/transfer.ts';
+import { parseTarget, type UrlGuard } from './guard.ts';
+
+const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
+/** What is kept of an answer for the operator to read. */
+const EXCERPT_BYTES_MAX = 2 * 1024;
+
+export type SendLimits = Readonly<{
+  /** For everything: name, connection, TLS, request and answer. */
+  timeoutMs: number;
+  /** An answer is read up to here, then cut off. */
+  responseBytesMax: number;
+}>;
+
+export type Post = Readonly<{ url: string; mode: Mode; headers: Record<string, string>; body: string }>;
+
+/** How a POST went: `excerpt` is the first part of the answer, `detail` what the error says for the log. */
+export type Sent = Readonly<{ outcome: Outcome; excerpt: string | null; detail: string | null }>;
+
+export type Sender = Readonly<{
+  /** @returns null when `abort` ended it before there was an answer */
+  send(post: Post): Promise<Sent | null>;
+  /** Ends every POST that is under way and each that is begun later. */
+  abort(): void;
+}>;
+
+/**
+ * A sender with a connection of its own for each POST: no idle socket that the other side has half closed, no cookie, no
+ * address that was checked long ago. It follows no redirect.
+ */
+export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
+  const connect = guard.connector(limits.timeoutMs);
+  const stopped = new AbortController();
+
+  async function send({ url, mode, headers, body }: Post): Promise<Sent | null> {
+    const target = parseTarget(url, mode);
+    if (typeof target === 'string') return unanswered('blocked_address', target);
+    if (stopped.signal.aborted) return null;
+    const client = new Client(target.origin, {
+      connect,
+      pipelining: 0,
+      maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
+      // The deadline below covers the whole exchange, however slowly it drips.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    const deadline = AbortSignal.timeout(limits.timeoutMs);
+    const onTimeout = () => void client.destroy(transient('timeout', `no answer within ${limits.timeoutMs} ms`));
+    const onStop = () => void client.destroy(transient('stopped', 'the program is stopping'));
+    deadline.addEventListener('abort', onTimeout);
+    stopped.signal.addEventListener('abort', onStop);
+    try {
+      const answer = await client.request({ method: 'POST', path: target.pathname + target.search, headers, body });
+      const retryAfter = answer.headers['retry-after'];
+      const outcome: Outcome = {
+        kind: 'answered',
+        status: answer.statusCode,
+        retryAfterMs: typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.nowMs()) : null,
+      };
+      return { outcome, excerpt: await readExcerpt(answer.body, limits.responseBytesMax), detail: null };
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'stopped') return null;
+      return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
+    } finally {
+      deadline.removeEventListener('abort', onTimeout);
+      stopped.signal.removeEventListener('abort', onStop);
+      await client.destroy();
+    }
+  }
+
+  return { send, abort: () => stopped.abort() };
+}
+
+const unanswered = (error: SendError, detail: string): Sent => ({
+  outcome: { kind: 'unanswered', error },
+  excerpt: null,
+  detail,
+});
+
+/**
+ * Reads the beginning of an answer. The status has decided already, so a body that is too long, too slow or broken changes nothing:
+ * it is read up to the limit, then the connection is dropped.
+ */
+async function readExcerpt(body: AsyncIterable<Buffer>, bytesMax: number): Promise<string | null> {
+  const kept: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of body) {
+      if (bytes < EXCERPT_BYTES_MAX) kept.push(chunk.subarray(0, EXCERPT_BYTES_MAX - bytes));
+      bytes += chunk.length;
+      if (bytes >= bytesMax) break;
+    }
+  } catch {
+    // The first part is all there is.
+  }
+  return bytes === 0 ? null : Buffer.concat(kept).toString();
+}
+
+/**
+ * The wait that a Retry-After header asks for (RFC 9110, 10.2.3): seconds, or a date in one of the forms that name GMT.
+ * @returns milliseconds, never negative; null when the header says nothing usable
+ */
+export function retryAfterMs(header: string, nowMs: number): number | null {
+  const text = header.trim();
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const atMs = text.endsWith(' GMT') ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
+/** Codes of OpenSSL's certificate checks and of Node's TLS errors (nodejs.org/api/tls.html, X509 certificate error codes). */
+const TLS_CODE =
+  /^ERR_(TLS|SSL)|^EPROTO$|CERT|_CRL|^CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/;
+
+function errorClass(error: unknown): SendError {
+  if (error instanceof Fault) {
+    return error.code === 'dns' || error.code === 'blocked_address' ? error.code : 'timeout';
+  }
+  if (error instanceof errors.ConnectTimeoutError) return 'timeout';
+  if (error instanceof errors.HeadersOverflowError) return 'too_large';
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (code === 'ETIMEDOUT') return 'timeout';
+  if (TLS_CODE.test(code)) return 'tls';
+  // Every error of the system, and a connection that ended without a word.
+  if (/^E[A-Z]+$/.test(code) || code === 'UND_ERR_SOCKET') return 'connect';
+  return 'http';
+}

@@ -1,0 +1,13 @@
+/**
+ * A program that sends one POST through the guarded sender to the URL in its first argument and prints how it went, as JSON. Trust in
+ * certificate authorities is settled when a process starts, hence a process of its own.
+ * @module
+ */
+import { systemClock } from '../../src/clock.ts';
+import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import { createSender } from '../../src/webhooks/sender.ts';
+
+const guard = createUrlGuard(['127.0.0.0/8']);
+const sender = createSender(guard, { timeoutMs: 10_000, responseBytesMax: 1_000 }, systemClock);
+const sent = await sender.send({ url: process.argv[2] ?? '', mode: 'live', headers: {}, body: '{}' });
+process.stdout.write(JSON.stringify(sent?.outcome));

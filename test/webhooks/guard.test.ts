@@ -1,0 +1,276 @@
+import { createServer } from 'node:net';
+import { Client } from 'undici';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../src/core/fault.ts';
+import { createUrlGuard, type Lookup, type UrlGuard } from '../../src/webhooks/guard.ts';
+import { startMerchantServer } from '../support/merchant-server.ts';
+
+/** A resolver that knows these names and no other. */
+const dns =
+  (names: Record<string, readonly string[]>): Lookup =>
+  async (host) => {
+    const addresses = names[host];
+    if (!addresses) throw Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' });
+    return addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+  };
+
+const publicNames = dns({
+  'shop.example': ['93.184.215.14', '2606:2800:21f:cb07:6820:80da:af6b:8b2c'],
+  'mixed.example': ['93.184.215.14', '10.0.0.5'],
+  'inside.example': ['10.0.0.5'],
+  'mapped.example': ['::ffff:127.0.0.1'],
+});
+
+/** Sends a GET through the guard's connector. @returns the status, or the code of the fault that stopped it */
+async function connect(guard: UrlGuard, url: string): Promise<number | string> {
+  const { origin, pathname } = new URL(url);
+  const client = new Client(origin, { connect: guard.connector(2_000) });
+  try {
+    const { statusCode, body } = await client.request({ method: 'GET', path: pathname });
+    await body.dump();
+    return statusCode;
+  } catch (error) {
+    if (error instanceof Fault) return error.code;
+    throw error;
+  } finally {
+    await client.destroy();
+  }
+}
+
+/** Every way to write a target that is not on the public Internet. */
+const privateHosts = [
+  // loopback, in the notations that a URL may use
+  'localhost',
+  '127.0.0.1',
+  '127.1',
+  '127.0.1',
+  '127.0.0.1.',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0X7F.0.0.0x1',
+  '017700000001',
+  '0177.0.0.1',
+  '0177.0x0.1',
+  '%31%32%37.0.0.1',
+  '１２７.0.0.1',
+  '127。0。0。1',
+  '①②⑦.0.0.1',
+  '127.255.255.254',
+  '0',
+  '0.0.0.0',
+  // private, shared, link-local, documentation, benchmark, multicast, reserved
+  '10.0.0.1',
+  '167772161',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.0.1',
+  '0xc0a80001',
+  '100.64.0.1',
+  '169.254.169.254',
+  '2852039166',
+  '192.0.0.1',
+  '192.0.2.1',
+  '192.88.99.1',
+  '198.18.0.1',
+  '198.51.100.1',
+  '203.0.113.1',
+  '224.0.0.1',
+  '240.0.0.1',
+  '255.255.255.255',
+  // IPv6
+  '[::]',
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[::127.0.0.1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[0:0:0:0:0:ffff:7f00:1]',
+  '[::ffff:10.0.0.1]',
+  '[::ffff:0:127.0.0.1]',
+  '[64:ff9b::127.0.0.1]',
+  '[64:ff9b:1::10.0.0.1]',
+  '[2002:7f00:1::]',
+  '[2002:a00:1::1]',
+  '[2001::1]',
+  '[2001:db8::1]',
+  '[3fff::1]',
+  '[100::1]',
+  '[5f00::1]',
+  '[fc00::1]',
+  '[fd00:ec2::254]',
+  '[fe80::1]',
+  '[fec0::1]',
+  '[ff02::1]',
+  '[4000::1]',
+];
+
+for (const host of privateHosts) {
+  test(`${host} is refused when it is saved and when it is connected to`, async () => {
+    const guard = createUrlGuard([]);
+    for (const mode of ['live', 'test'] as const) {
+      assert.type(await guard.check(`https://${host}/hook`, mode), 'string');
+      assert.type(await guard.check(`http://${host}:8080/hook`, mode), 'string');
+    }
+    assert.is(await connect(guard, `https://${host}/hook`), 'blocked_address');
+    assert.is(await connect(guard, `http://${host}:8080/hook`), 'blocked_address');
+  });
+}
+
+for (const url of [
+  'https://shop.example/hook',
+  'https://shop.example:8443/hook?store=1',
+  'https://93.184.215.14/hook',
+  'https://[2606:2800:21f:cb07:6820:80da:af6b:8b2c]/hook',
+]) {
+  test(`${url} may be saved`, async () => {
+    const guard = createUrlGuard([], publicNames);
+    assert.is(await guard.check(url, 'live'), null);
+    assert.is(await guard.check(url, 'test'), null);
+  });
+}
+
+for (const [url, why] of [
+  ['', /cannot be read/],
+  ['shop.example/hook', /cannot be read/],
+  ['https://', /cannot be read/],
+  ['https://1.2.3.4.5/', /cannot be read/],
+  ['ftp://shop.example/', /https/],
+  ['file:///etc/passwd', /https/],
+  ['javascript:alert(1)', /https/],
+  ['http://shop.example/hook', /https/],
+  ['https://user@shop.example/', /user name/],
+  ['https://:secret@shop.example/', /password/],
+  ['https://shop.example:22/', /port 22/],
+  ['https://shop.example:1023/', /port 1023/],
+  [`https://shop.example/${'a'.repeat(2048)}`, /longer than 2048/],
+  ['https://nowhere.example/', /cannot be resolved/],
+  ['https://mixed.example/', /not on the public Internet/],
+  ['https://inside.example/', /not on the public Internet/],
+  ['https://mapped.example/', /not on the public Internet/],
+] as const) {
+  test(`${url.slice(0, 60) || '(empty)'} is refused with a reason`, async () => {
+    const guard = createUrlGuard([], publicNames);
+    assert.match((await guard.check(url, 'test')) ?? '', why);
+    assert.match((await guard.check(url, 'live')) ?? '', why);
+  });
+}
+
+test('what a name resolves to is not told', async () => {
+  const why = await createUrlGuard([], publicNames).check('https://inside.example/', 'live');
+  assert.not.match(why ?? '', '10.0.0.5');
+});
+
+test('the allow-list admits https in both modes, http in test mode only', async () => {
+  const guard = createUrlGuard(['10.0.0.0/8', 'fd00::/8'], publicNames);
+  for (const host of ['inside.example', '10.255.255.255', '[fd00::1]', '[::ffff:10.0.0.1]', 'mixed.example']) {
+    assert.is(await guard.check(`https://${host}/`, 'live'), null, host);
+    assert.is(await guard.check(`https://${host}/`, 'test'), null, host);
+  }
+  for (const host of ['inside.example', '10.0.0.1', '[fd00::1]']) {
+    assert.is(await guard.check(`http://${host}/`, 'test'), null, host);
+    assert.type(await guard.check(`http://${host}/`, 'live'), 'string', host);
+  }
+  // One of its addresses is public, and plain http is not for the Internet.
+  assert.match((await guard.check('http://mixed.example/', 'test')) ?? '', /https/);
+  assert.type(await guard.check('https://11.0.0.1.nip.example/', 'live'), 'string');
+  assert.type(await guard.check('https://127.0.0.1/', 'live'), 'string');
+});
+
+test('a wrong range names itself and its place', () => {
+  for (const range of ['10.0.0.0', '10.0.0.0/33', 'shop.example', '']) {
+    try {
+      createUrlGuard([range]);
+      assert.unreachable();
+    } catch (error) {
+      assert.ok(error instanceof Fault);
+      assert.is(error.code, 'config_invalid');
+      assert.match(error.message, `webhooks.allowCidrs: "${range}"`);
+    }
+  }
+});
+
+test('an allowed loopback server is reached by address and by name', async () => {
+  const server = await startMerchantServer((response) => response.end());
+  const { port } = new URL(server.origin);
+  const guard = createUrlGuard(['127.0.0.0/8'], dns({ 'shop.example': ['127.0.0.1'] }));
+  assert.is(await connect(guard, `${server.origin}/`), 200);
+  assert.is(await connect(guard, `http://2130706433:${port}/`), 200);
+  assert.is(await connect(guard, `http://shop.example:${port}/`), 200);
+  await server.close();
+});
+
+test('a name that answers public when saved and private when connected to is refused', async () => {
+  const answers = ['93.184.215.14', '127.0.0.1'];
+  const guard = createUrlGuard([], async () => [{ address: answers.shift() ?? '127.0.0.1', family: 4 }]);
+  assert.is(await guard.check('https://rebind.example/', 'live'), null);
+  assert.is(await connect(guard, 'https://rebind.example/'), 'blocked_address');
+});
+
+test('each connection asks the name once and goes to the address that was checked', async () => {
+  const server = await startMerchantServer((response) => response.end());
+  const { port } = new URL(server.origin);
+  let asked = 0;
+  // Any second question would be answered with an address that nobody serves.
+  const guard = createUrlGuard(['127.0.0.0/8'], async () => [
+    { address: asked++ === 0 ? '127.0.0.1' : '127.255.0.1', family: 4 },
+  ]);
+  assert.is(await connect(guard, `http://rebind.example:${port}/`), 200);
+  assert.is(asked, 1);
+  await server.close();
+});
+
+test('one private address among public ones stops the connection', async () => {
+  assert.is(await connect(createUrlGuard([], publicNames), 'https://mixed.example/'), 'blocked_address');
+});
+
+test('a blocked target is not even connected to', async () => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const guard = createUrlGuard([], dns({ 'rebind.example': ['127.0.0.1'] }));
+  for (const host of ['127.0.0.1', 'rebind.example', '[::ffff:127.0.0.1]']) {
+    assert.is(await connect(guard, `https://${host}:${port}/`), 'blocked_address');
+    assert.is(await connect(guard, `http://${host}:${port}/`), 'blocked_address');
+  }
+  assert.is(connections, 0);
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test('an unknown name is a dns fault at connect', async () => {
+  assert.is(await connect(createUrlGuard([], publicNames), 'https://nowhere.example/'), 'dns');
+  assert.is(
+    await connect(
+      createUrlGuard([], async () => []),
+      'https://empty.example/',
+    ),
+    'dns',
+  );
+});
+
+test('parallel connections to one name ask the resolver once', async () => {
+  let asked = 0;
+  let answer: (addresses: { address: string; family: number }[]) => void = () => {};
+  const guard = createUrlGuard([], () => {
+    asked++;
+    return new Promise((resolve) => {
+      answer = resolve;
+    });
+  });
+  const checks = Array.from({ length: 10 }, () => guard.check('https://slow.example/', 'live'));
+  answer([{ address: '93.184.215.14', family: 4 }]);
+  assert.equal(await Promise.all(checks), Array(10).fill(null));
+  assert.is(asked, 1);
+  const again = guard.check('https://slow.example/', 'live');
+  answer([{ address: '127.0.0.1', family: 4 }]);
+  assert.type(await again, 'string');
+  assert.is(asked, 2);
+});
+
+test.run();

@@ -1,0 +1,295 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { suite, test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../src/clock.ts';
+import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import { createSender, type Post, retryAfterMs, type Sender, type Sent } from '../../src/webhooks/sender.ts';
+import { type KeyPair, makeCertificates } from '../support/certificates.ts';
+import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+
+const PATIENT_MS = 20_000;
+const HASTY_MS = 300;
+const BODY = '{"id":"evt_1","order":"Größe-42 靴👟"}';
+
+const senderWith = (timeoutMs: number, responseBytesMax = 65_536): Sender =>
+  createSender(createUrlGuard(['127.0.0.0/8']), { timeoutMs, responseBytesMax }, systemClock);
+const post = (url: string): Post => ({ url, mode: 'test', headers: { 'X-Test': 'yes' }, body: BODY });
+
+async function sendTo(answer: Answer, timeoutMs = PATIENT_MS, responseBytesMax?: number) {
+  const server = await startMerchantServer(answer);
+  const sent = await senderWith(timeoutMs, responseBytesMax).send(post(`${server.origin}/hook?a=1`));
+  await server.close();
+  return { sent, received: server.received };
+}
+
+/** Sends to a plain TCP server that does with the connection what the test says. */
+async function sendToSocket(serve: (socket: Socket) => void, timeoutMs: number, scheme = 'http'): Promise<Sent | null> {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    serve(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.unref();
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : 0;
+  const sent = await senderWith(timeoutMs).send(post(`${scheme}://127.0.0.1:${port}/`));
+  for (const socket of sockets) socket.destroy();
+  await new Promise((resolve) => server.close(resolve));
+  return sent;
+}
+
+const errorOf = (sent: Sent | null): string | null => (sent?.outcome.kind === 'unanswered' ? sent.outcome.error : null);
+const statusOf = (sent: Sent | null): number | null => (sent?.outcome.kind === 'answered' ? sent.outcome.status : null);
+
+test('the exact bytes and headers arrive, and the answer is kept', async () => {
+  const { sent, received } = await sendTo((response) => response.writeHead(200).end('{"received":true}'));
+  assert.equal(sent, {
+    outcome: { kind: 'answered', status: 200, retryAfterMs: null },
+    excerpt: '{"received":true}',
+    detail: null,
+  });
+  assert.is(received.length, 1);
+  assert.is(received[0]?.method, 'POST');
+  assert.is(received[0]?.path, '/hook?a=1');
+  assert.is(received[0]?.body, BODY);
+  assert.is(received[0]?.headers['x-test'], 'yes');
+  assert.is(received[0]?.headers['content-length'], String(Buffer.byteLength(BODY)));
+});
+
+for (const status of [301, 302, 303, 307, 308]) {
+  test(`a redirect (${status}) is an answer and is not followed`, async () => {
+    const { sent, received } = await sendTo((response, { headers }) =>
+      response.writeHead(status, { location: `http://${headers.host}/elsewhere` }).end(),
+    );
+    assert.is(statusOf(sent), status);
+    assert.equal(
+      received.map(({ path }) => path),
+      ['/hook?a=1'],
+    );
+  });
+}
+
+test('a cookie is not sent back', async () => {
+  const server = await startMerchantServer((response) => response.writeHead(204, { 'set-cookie': 'a=1' }).end());
+  const sender = senderWith(PATIENT_MS);
+  await sender.send(post(`${server.origin}/`));
+  await sender.send(post(`${server.origin}/`));
+  assert.is(server.received.length, 2);
+  assert.is(server.received[1]?.headers.cookie, undefined);
+  await server.close();
+});
+
+test('an answer without a body has no excerpt', async () => {
+  const { sent } = await sendTo((response) => response.writeHead(503, { 'retry-after': '7' }).end());
+  assert.equal(sent?.outcome, { kind: 'answered', status: 503, retryAfterMs: 7_000 });
+  assert.is(sent?.excerpt, null);
+});
+
+test('a receiver that never answers is a timeout', async () => {
+  const { sent, received } = await sendTo(() => {}, HASTY_MS);
+  assert.is(errorOf(sent), 'timeout');
+  assert.is(received.length, 1);
+});
+
+test('headers that drip are a timeout, however often a byte comes', async () => {
+  const sent = await sendToSocket((socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n');
+    const drip = setInterval(() => socket.write('a'), 20);
+    socket.on('close', () => clearInterval(drip));
+  }, HASTY_MS);
+  assert.is(errorOf(sent), 'timeout');
+});
+
+test('a body that drips is cut at the time limit; the status stands', async () => {
+  let closed = false;
+  const { sent } = await sendTo((response) => {
+    response.writeHead(200);
+    const drip = setInterval(() => response.write('drop '), 20);
+    response.on('close', () => {
+      closed = true;
+      clearInterval(drip);
+    });
+  }, HASTY_MS);
+  assert.is(statusOf(sent), 200);
+  assert.match(sent?.excerpt ?? '', /^(drop )+$/);
+  assert.ok(closed);
+});
+
+test('a huge body is read up to the limit; the status stands', async () => {
+  let pushed = 0;
+  const { sent } = await sendTo(
+    (response) => {
+      response.writeHead(200);
+      const chunk = Buffer.alloc(64 * 1024, 'x');
+      const push = () => {
+        while (pushed < 1e9 && !response.destroyed) {
+          pushed += chunk.length;
+          if (!response.write(chunk)) return;
+        }
+      };
+      response.on('drain', push);
+      push();
+    },
+    PATIENT_MS,
+    100_000,
+  );
+  assert.is(statusOf(sent), 200);
+  assert.is(sent?.excerpt, 'x'.repeat(2048));
+  assert.ok(pushed < 100e6, `${pushed} bytes were taken`);
+});
+
+test('a body that breaks off does not change the status', async () => {
+  const { sent } = await sendTo((response) => {
+    response.writeHead(200, { 'content-length': '100' });
+    response.write('half', () => response.destroy());
+  });
+  assert.is(statusOf(sent), 200);
+  assert.is(sent?.excerpt, 'half');
+});
+
+test('headers without an end are too large', async () => {
+  const sent = await sendToSocket((socket) => {
+    socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(100_000)}`);
+  }, PATIENT_MS);
+  assert.is(errorOf(sent), 'too_large');
+});
+
+test('an answer that is not HTTP is named so', async () => {
+  const sent = await sendToSocket((socket) => void socket.write('220 mail.example ESMTP\r\n'), PATIENT_MS);
+  assert.is(errorOf(sent), 'http');
+});
+
+test('endless interim answers end at the time limit', async () => {
+  const sent = await sendToSocket((socket) => {
+    const flood = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 5);
+    socket.on('close', () => clearInterval(flood));
+  }, HASTY_MS);
+  assert.is(errorOf(sent), 'timeout');
+});
+
+test('a connection that is closed or reset without a word is a connect error', async () => {
+  assert.is(errorOf(await sendToSocket((socket) => socket.end(), PATIENT_MS)), 'connect');
+  assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS)), 'connect');
+  assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS, 'https')), 'connect');
+});
+
+test('a refused connection is a connect error', async () => {
+  const server = await startMerchantServer(() => {});
+  await server.close();
+  assert.is(errorOf(await senderWith(PATIENT_MS).send(post(`${server.origin}/`))), 'connect');
+});
+
+test('a server that accepts and never speaks TLS is a timeout', async () => {
+  assert.is(errorOf(await sendToSocket(() => {}, HASTY_MS, 'https')), 'timeout');
+});
+
+test('a plain server behind an https URL is a tls error', async () => {
+  const sent = await sendToSocket((socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n'), PATIENT_MS, 'https');
+  assert.is(errorOf(sent), 'tls');
+});
+
+test('a resolver that hangs is a timeout, one that fails a dns error', async () => {
+  const limits = { timeoutMs: HASTY_MS, responseBytesMax: 1_000 };
+  const hanging = createSender(
+    createUrlGuard([], () => new Promise(() => {})),
+    limits,
+    systemClock,
+  );
+  // The time limit alone would let the process end: in the program something else is always open.
+  const keepAlive = setInterval(() => {}, 1_000);
+  assert.is(errorOf(await hanging.send(post('https://shop.example/'))), 'timeout');
+  clearInterval(keepAlive);
+  const failing = createSender(
+    createUrlGuard([], () => Promise.reject(new Error('SERVFAIL'))),
+    limits,
+    systemClock,
+  );
+  assert.is(errorOf(await failing.send(post('https://shop.example/'))), 'dns');
+});
+
+test('a blocked target and a URL that ought not to have been saved are blocked', async () => {
+  const sender = createSender(createUrlGuard([]), { timeoutMs: PATIENT_MS, responseBytesMax: 1_000 }, systemClock);
+  assert.is(errorOf(await sender.send(post('https://169.254.169.254/latest/meta-data'))), 'blocked_address');
+  assert.is(errorOf(await sender.send(post('http://localhost:8080/'))), 'blocked_address');
+  assert.is(errorOf(await sender.send(post('not a URL'))), 'blocked_address');
+  const allowed = senderWith(PATIENT_MS);
+  assert.is(errorOf(await allowed.send({ ...post('http://127.0.0.1:8080/'), mode: 'live' })), 'blocked_address');
+});
+
+test('abort ends what is under way and what comes later, with nothing to record', async () => {
+  let sender = senderWith(PATIENT_MS);
+  const server = await startMerchantServer(() => sender.abort());
+  assert.is(await sender.send(post(`${server.origin}/`)), null);
+  assert.is(await sender.send(post(`${server.origin}/`)), null);
+  assert.is(server.received.length, 1);
+  sender = senderWith(PATIENT_MS);
+  const early = sender.send(post(`${server.origin}/`));
+  sender.abort();
+  assert.is(await early, null);
+  await server.close();
+});
+
+test('Retry-After is read as seconds or as a date', () => {
+  const nowMs = Date.UTC(2026, 10, 5, 8, 0, 0);
+  assert.is(retryAfterMs('120', nowMs), 120_000);
+  assert.is(retryAfterMs(' 0 ', nowMs), 0);
+  assert.is(retryAfterMs('Thu, 05 Nov 2026 08:02:00 GMT', nowMs), 120_000);
+  assert.is(retryAfterMs('Thursday, 05-Nov-26 08:02:00 GMT', nowMs), 120_000);
+  assert.is(retryAfterMs('Thu, 05 Nov 2026 07:00:00 GMT', nowMs), 0);
+  for (const nonsense of ['', 'soon', '-1', '1.5', '1e3', 'NaN', 'Infinity', '2026-11-05', 'GMT', 'Thu, 99 Foo GMT']) {
+    assert.is(retryAfterMs(nonsense, nowMs), null, nonsense);
+  }
+});
+
+test.run();
+
+const tls = suite<{ dir: string; server: KeyPair; authorityFile: string }>('tls');
+
+/** Sends from a process of its own, with these variables in its environment. */
+async function sendFromProcess(url: string, env: Record<string, string>): Promise<unknown> {
+  const program = new URL('../support/post-once.ts', import.meta.url).pathname;
+  const args = ['--import', 'tsx', program, url];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env: { ...process.env, ...env } });
+  return JSON.parse(stdout);
+}
+
+tls.before((context) => {
+  const dir = mkdtempSync(join(tmpdir(), 'quayside-tls-'));
+  Object.assign(context, { dir, ...makeCertificates(dir, 'IP:127.0.0.1') });
+});
+tls.after(({ dir }) => rmSync(dir, { recursive: true }));
+
+tls('a certificate of an unknown authority is refused before anything is sent', async ({ server }) => {
+  const merchant = await startMerchantServer((response) => response.end(), server);
+  assert.is(errorOf(await senderWith(PATIENT_MS).send(post(`${merchant.origin}/`))), 'tls');
+  assert.is(merchant.received.length, 0);
+  await merchant.close();
+});
+
+tls('no environment variable turns the verification off', async ({ server }) => {
+  const merchant = await startMerchantServer((response) => response.end(), server);
+  const outcome = await sendFromProcess(`${merchant.origin}/`, { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
+  assert.equal(outcome, { kind: 'unanswered', error: 'tls' });
+  assert.is(merchant.received.length, 0);
+  await merchant.close();
+});
+
+tls('a certificate of a trusted authority is accepted, for its own name only', async ({ server, authorityFile }) => {
+  const merchant = await startMerchantServer((response) => response.end(), server);
+  const trust = { NODE_EXTRA_CA_CERTS: authorityFile };
+  const outcome = await sendFromProcess(`${merchant.origin}/`, trust);
+  assert.equal(outcome, { kind: 'answered', status: 200, retryAfterMs: null });
+  const { port } = new URL(merchant.origin);
+  assert.equal(await sendFromProcess(`https://localhost:${port}/`, trust), { kind: 'unanswered', error: 'tls' });
+  assert.is(merchant.received.length, 1);
+  await merchant.close();
+});
+
+tls.run();
