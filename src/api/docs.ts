@@ -73,7 +73,7 @@ ${webhooksSection(document, webhooks)}`;
 
 const signingExample = `body='{"amount":1050,"currency":"USD","order_id":"order-1001"}'
 timestamp=$(date +%s)
-nonce=$(uuidgen)
+nonce=$(openssl rand -hex 16)
 signature=$(printf '%s' "$timestamp.$nonce.$body" |
   openssl dgst -sha256 -hmac "$API_SECRET" -r | cut -d' ' -f1)
 

@@ -220,7 +220,7 @@ export function errorBody(refusal: Refusal, context: Readonly<{ requestId: strin
  */
 export function toRefusal(thrown: unknown): Readonly<{ refusal: Refusal; unexpected: boolean }> {
   if (thrown instanceof Refusal) return { refusal: thrown, unexpected: false };
-  if (thrown instanceof Fault && thrown.code === 'storage_unavailable') {
+  if (thrown instanceof Fault && thrown.code.startsWith('storage_')) {
     return { refusal: refuse('storage_unavailable'), unexpected: true };
   }
   if (thrown instanceof URIError) return { refusal: refuse('route_not_found'), unexpected: false };

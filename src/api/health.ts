@@ -18,17 +18,23 @@ export const healthSchema = z
 
 export type Health = z.infer<typeof healthSchema>;
 
+/** A follower reports every second; one that is silent for so long is dead or stuck, whatever its last report says. */
+const REPORT_AGE_MS_MAX = 30_000;
+
 /** Ready means: storage can be written, at least one network of every configured mode is followed, and no stop is under way. */
 export async function readiness({
   store,
   config,
+  clock,
   isDraining,
-}: Pick<ApiDeps, 'store' | 'config' | 'isDraining'>): Promise<Health> {
+}: Pick<ApiDeps, 'store' | 'config' | 'clock' | 'isDraining'>): Promise<Health> {
   const reasons = isDraining?.() ? ['draining'] : [];
   try {
     await store.probe();
-    const networks = await store.listNetworks();
-    const followed = new Set(networks.filter(({ state }) => state === 'following').map(({ network }) => network));
+    const reports = await store.listNetworks();
+    const aliveSinceMs = clock.nowMs() - REPORT_AGE_MS_MAX;
+    const alive = reports.filter(({ state, updatedAtMs }) => state === 'following' && updatedAtMs >= aliveSinceMs);
+    const followed = new Set(alive.map(({ network }) => network));
     for (const mode of new Set(config.networks.map((network) => network.mode))) {
       const isFollowed = config.networks.some((network) => network.mode === mode && followed.has(network.key));
       if (!isFollowed) reasons.push(`no_network_followed:${mode}`);

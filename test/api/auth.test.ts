@@ -1,0 +1,259 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { startApi, type TestKey } from '../support/api-server.ts';
+import { expectError } from '../support/expect-error.ts';
+import { type Bend, type HttpAnswer, signature } from '../support/signed-client.ts';
+
+const api = await startApi();
+const { clock } = api;
+const CREATE = '/api/v1/checkout/sessions/create';
+const UNKNOWN = '/api/v1/checkout/sessions/cs_00000000000000000000000000';
+
+let orders = 0;
+const order = () => ({ amount: 100, currency: 'USD', order_id: `auth-${++orders}` });
+const create = (bend: Bend, key: TestKey = api.testKey): Promise<HttpAnswer> =>
+  api.client(key).send('POST', CREATE, order(), bend);
+
+const unauthorized = (answer: HttpAnswer, code: string, what: string, param: string | null = null) =>
+  expectError(answer, { status: 401, code, param }, what);
+
+test('each required header, absent or empty, is named', async () => {
+  for (const name of ['Authorization', 'X-Service-Timestamp', 'X-Service-Nonce', 'X-Service-Signature']) {
+    for (const value of [null, '']) {
+      unauthorized(await create({ headers: { [name]: value } }), 'missing_header', `${name}: ${value}`, name);
+    }
+  }
+});
+
+test('with nothing at all the first documented header is named', async () => {
+  const none = {
+    Authorization: null,
+    'X-Service-Timestamp': null,
+    'X-Service-Nonce': null,
+    'X-Service-Signature': null,
+  };
+  unauthorized(await create({ headers: none }), 'missing_header', 'none', 'Authorization');
+});
+
+test('an unusable Authorization header is an invalid key', async () => {
+  const { apiKey } = api.testKey;
+  const revoked = await api.addKey(api.merchantId, 'test');
+  await api.store().revokeKey(revoked.id, clock.nowMs());
+  const rows = [
+    apiKey,
+    `Basic ${apiKey}`,
+    `Bearer${apiKey}`,
+    'Bearer',
+    `Bearer ${apiKey} ${apiKey}`,
+    `Bearer ${apiKey}x`,
+    `Bearer ${apiKey.slice(0, -1)}`,
+    `Bearer sk_test_${'0'.repeat(32)}`,
+    `Bearer ${apiKey.replace('sk_test_', 'sk_live_')}`,
+    `Bearer ${apiKey.replace('sk_test_', 'sk_other_')}`,
+    `Bearer ${apiKey.toUpperCase()}`,
+    `Bearer ${revoked.apiKey}`,
+  ];
+  for (const value of rows) {
+    unauthorized(await create({ headers: { Authorization: value } }), 'invalid_api_key', value);
+  }
+  unauthorized(await create({}, revoked), 'invalid_api_key', 'revoked');
+});
+
+test('the scheme is Bearer in any case', async () => {
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const answer = await create({ headers: { Authorization: `${scheme} ${api.testKey.apiKey}` } });
+    assert.is(answer.status, 200, answer.text);
+  }
+});
+
+test('a timestamp is inside up to exactly 300 seconds, before and after', async () => {
+  clock.advance(999);
+  for (const offset of [-300, -299, 0, 299, 300]) {
+    const answer = await create({ timestamp: String(clock.nowS() + offset) });
+    assert.is(answer.status, 200, `${offset} ${answer.text}`);
+  }
+});
+
+test('a timestamp outside, or no integer, is refused with the server time', async () => {
+  const now = clock.nowS();
+  const rows = [
+    now - 301,
+    now + 301,
+    0,
+    -now,
+    now * 1000,
+    `${now}.5`,
+    `${now}.0`,
+    'now',
+    `0x${now.toString(16)}`,
+    '1e9',
+    'NaN',
+  ];
+  for (const timestamp of rows) {
+    const body = unauthorized(await create({ timestamp: String(timestamp) }), 'timestamp_out_of_range', `${timestamp}`);
+    assert.is(body.error.server_time, now);
+  }
+});
+
+test('a signature that does not fit is refused', async () => {
+  const secret = api.testKey.apiSecret;
+  const timestamp = String(clock.nowS());
+  const nonce = 'a-nonce-of-signature-tests';
+  const body = JSON.stringify(order());
+  const right = signature(secret, timestamp, nonce, body);
+  const rows: Record<string, string> = {
+    'another secret': signature('ss_other', timestamp, nonce, body),
+    'another body': signature(secret, timestamp, nonce, `${body} `),
+    'another nonce': signature(secret, timestamp, `${nonce}x`, body),
+    'another time': signature(secret, String(clock.nowS() + 1), nonce, body),
+    'no body': signature(secret, timestamp, nonce, ''),
+    'a digit less': right.slice(1),
+    'a digit more': `${right}0`,
+    'not hex': `${right.slice(0, -1)}g`,
+    'one bit': `${right.slice(0, -1)}${right.endsWith('0') ? '1' : '0'}`,
+    'hex with a prefix': `0x${right}`,
+    base64: Buffer.from(right, 'hex').toString('base64'),
+  };
+  for (const [what, value] of Object.entries(rows)) {
+    const headers = { 'X-Service-Signature': value };
+    unauthorized(await api.send('POST', CREATE, body, { timestamp, nonce, headers }), 'invalid_signature', what);
+  }
+  // None of them used up the nonce; hex may be written in either case.
+  const headers = { 'X-Service-Signature': right.toUpperCase() };
+  assert.is((await api.send('POST', CREATE, body, { timestamp, nonce, headers })).status, 200);
+});
+
+test('the exact bytes are signed, not the meaning of the JSON', async () => {
+  const spaced = `{ "order_id": "auth-${++orders}",\n\t"currency": "USD", "amount": 100, "unknown": 1.0 }`;
+  const compact = JSON.stringify(JSON.parse(spaced));
+  unauthorized(await api.send('POST', CREATE, spaced, { signedBody: compact }), 'invalid_signature', 'reserialized');
+  assert.is((await api.send('POST', CREATE, spaced)).status, 200);
+});
+
+test('GET and an empty POST are signed with nothing after the second dot', async () => {
+  const { json } = await create({});
+  const { id } = json as { id: string };
+  assert.is((await api.send('GET', `/api/v1/checkout/sessions/${id}`)).status, 200);
+  unauthorized(await api.send('GET', UNKNOWN, '', { signedBody: '{}' }), 'invalid_signature', 'GET signed with {}');
+  unauthorized(await api.send('GET', UNKNOWN, '', { signedBody: 'null' }), 'invalid_signature', 'GET signed with null');
+  const cancel = `/api/v1/checkout/sessions/${id}/cancel`;
+  unauthorized(await api.send('POST', cancel, '', { signedBody: '{}' }), 'invalid_signature', 'POST signed with {}');
+  assert.is((await api.send('POST', cancel)).status, 200);
+});
+
+test('a GET with a body is signed as if it had none', async () => {
+  expectError(await api.send('GET', UNKNOWN, '{"a":1}'), { status: 404, code: 'session_not_found' });
+});
+
+test('a nonce has 8 to 128 visible ASCII characters and no dot', async () => {
+  const rows = [
+    '1234567',
+    'x'.repeat(129),
+    'with a blank',
+    'with.a.dot',
+    '........',
+    'größer-als-ascii',
+    'tab\tinside',
+  ];
+  for (const nonce of rows) {
+    // Header bytes are Latin-1; the signature is over the same characters.
+    unauthorized(await create({ nonce }), 'invalid_nonce', nonce);
+  }
+  for (const nonce of ['8letters', 'y'.repeat(128), '!"#$%&/()=~']) {
+    assert.is((await create({ nonce })).status, 200, nonce);
+  }
+});
+
+test('a nonce is used up by one request, for its key alone, and also by one that fails later', async () => {
+  const nonce = 'nonce-used-once';
+  assert.is((await create({ nonce })).status, 200);
+  unauthorized(await create({ nonce }), 'nonce_reused', 'again');
+  unauthorized(await api.send('GET', UNKNOWN, '', { nonce }), 'nonce_reused', 'another endpoint');
+  const other = await api.addKey(api.merchantId, 'test');
+  assert.is((await create({ nonce }, other)).status, 200, 'another key');
+
+  const failing = 'nonce-of-a-bad-body';
+  expectError(await api.send('POST', CREATE, '{', { nonce: failing }), { status: 400, code: 'invalid_json' });
+  unauthorized(await create({ nonce: failing }), 'nonce_reused', 'after a bad body');
+});
+
+test('nonces outlive a restart', async () => {
+  const nonce = 'nonce-before-restart';
+  assert.is((await create({ nonce })).status, 200);
+  api.reopenStore();
+  unauthorized(await create({ nonce }), 'nonce_reused', 'after reopening');
+});
+
+test('a request from the future cannot be repeated while its timestamp is still good', async () => {
+  const timestamp = String(clock.nowS() + 300);
+  const nonce = 'nonce-from-the-future';
+  assert.is((await create({ timestamp, nonce })).status, 200);
+  clock.advance(600_999 - (clock.nowMs() % 1000));
+  assert.is(clock.nowS() - Number(timestamp), 300);
+  unauthorized(await create({ timestamp, nonce }), 'nonce_reused', 'at the end of its window');
+  clock.advance(1000);
+  unauthorized(await create({ timestamp, nonce }), 'timestamp_out_of_range', 'after its window');
+});
+
+test('the merchant id may be left out, must fit, and is looked at after the nonce is used up', async () => {
+  assert.is((await create({ headers: { 'X-Merchant-Id': api.merchantId } })).status, 200);
+  const nonce = 'nonce-of-a-wrong-merchant';
+  for (const wrong of ['mer_other', '', api.merchantId.toUpperCase()]) {
+    const answer = await create({ nonce: `${nonce}-${wrong.length}`, headers: { 'X-Merchant-Id': wrong } });
+    expectError(answer, { status: 403, code: 'FORBIDDEN', param: 'X-Merchant-Id' }, wrong);
+  }
+  unauthorized(await create({ nonce: `${nonce}-0` }), 'nonce_reused', 'after the mismatch');
+});
+
+test('faults are named in the promised order', async () => {
+  const old = String(clock.nowS() - 1000);
+  const spent = 'nonce-already-spent';
+  assert.is((await create({ nonce: spent })).status, 200);
+  const wrongKey = { Authorization: `Bearer sk_test_${'z'.repeat(32)}` };
+  const merchant = { 'X-Merchant-Id': 'mer_other' };
+  const rows: [Bend, number, string][] = [
+    [
+      {
+        timestamp: old,
+        nonce: spent,
+        secret: 'no',
+        headers: { ...wrongKey, ...merchant, 'X-Service-Signature': null },
+      },
+      401,
+      'missing_header',
+    ],
+    [{ timestamp: old, nonce: spent, secret: 'no', headers: { ...wrongKey, ...merchant } }, 401, 'invalid_api_key'],
+    [{ timestamp: old, nonce: spent, secret: 'no', headers: merchant }, 401, 'timestamp_out_of_range'],
+    [{ nonce: spent, secret: 'no', headers: merchant }, 401, 'invalid_signature'],
+    [{ nonce: spent, headers: merchant }, 401, 'nonce_reused'],
+    [{ headers: merchant }, 403, 'FORBIDDEN'],
+  ];
+  for (const [bend, status, code] of rows) {
+    expectError(await api.send('POST', CREATE, '{not json', bend), { status, code }, code);
+  }
+});
+
+test('a key does only what its scopes allow', async () => {
+  const reader = await api.addKey(api.merchantId, 'test', ['sessions:read']);
+  const writer = await api.addKey(api.merchantId, 'test', ['sessions:write']);
+  const none = await api.addKey(api.merchantId, 'test', []);
+  const { id } = (await create({}, writer)).json as { id: string };
+  const path = `/api/v1/checkout/sessions/${id}`;
+  const denied = { status: 403, code: 'insufficient_scope', param: null };
+  assert.is((await api.client(reader).send('GET', path)).status, 200);
+  expectError(await api.client(writer).send('GET', path), denied, 'writer reads');
+  expectError(await create({}, reader), denied, 'reader creates');
+  expectError(await api.client(reader).send('POST', `${path}/cancel`), denied, 'reader cancels');
+  expectError(await api.client(none).send('GET', path), denied, 'no scope');
+  expectError(await api.client(none).send('GET', '/v1/payment/sessions/x'), denied, 'no scope, quick start');
+});
+
+test('a store that waits for approval is told so', async () => {
+  const key = await api.addKey(await api.addMerchant('pending'), 'test');
+  expectError(await create({}, key), { status: 403, code: 'store_not_approved', param: null });
+  await api.store().approveStore(key.storeId);
+  assert.is((await create({}, key)).status, 200);
+});
+
+test.after(() => api.close());
+test.run();

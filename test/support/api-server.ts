@@ -1,0 +1,251 @@
+/**
+ * The real API over real HTTP on a real SQLite file, with a clock that the test moves, static rates and one approved store.
+ * @module
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import { createApp } from '../../src/api/app.ts';
+import type { Config, NetworkConfig } from '../../src/config.ts';
+import type { Mode } from '../../src/core/transfer.ts';
+import { newWebhookSecret, randomBase62, sortableId } from '../../src/id.ts';
+import { createRates } from '../../src/rates/rates.ts';
+import { staticRates } from '../../src/rates/static.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { ApiKey, MerchantStore, Scope, Store, StoreSettings } from '../../src/store/store.ts';
+import { type HandClock, handClock } from './hand-clock.ts';
+import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
+import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
+
+const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) => ({
+  symbol,
+  address: `0x${digit.repeat(40)}`,
+  decimals,
+});
+
+const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig => ({
+  key: `${mode}:${name}`,
+  name,
+  family: 'evm',
+  mode,
+  url: 'ws://127.0.0.1:1',
+  chainId,
+  confirmations: name === 'bsc' ? { kind: 'finalized', usual: 15 } : { kind: 'depth', blocks: 12 },
+  tokens,
+  xpub: '',
+  blockTimeMs: 1000,
+  reorgDepthMax: 64,
+  pollMs: 1000,
+  sandbox: false,
+});
+
+/** Two test networks with both stablecoins, and a live one without USDC. */
+const networks: readonly NetworkConfig[] = [
+  network('test', 'ethereum', '8401', [token('1', 'USDT', 6), token('2', 'USDC', 6)]),
+  network('test', 'bsc', '8456', [token('3', 'USDT', 18), token('4', 'USDC', 18)]),
+  network('live', 'ethereum', '1', [token('5', 'USDT', 6)]),
+];
+
+export const staticTable = { EUR: '1.0834', JPY: '0.0066', KWD: '3.25', BTN: '0.0000012' };
+export const RATE_AGE_S_MAX = 3600;
+
+const allScopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];
+
+const plainSettings: StoreSettings = {
+  settlementCurrency: 'USDT',
+  toleranceMinor: 0,
+  topUpGraceS: 1800,
+  monitoringS: 604_800,
+  latePolicy: 'hold',
+};
+
+export type TestKey = ApiKey & Credentials;
+
+export type ApiServer = Readonly<{
+  baseUrl: string;
+  file: string;
+  clock: HandClock;
+  /** The store that the server uses now. */
+  store(): Store;
+  /** Closes the file and opens it again, as a restart does. */
+  reopenStore(): void;
+  merchantId: string;
+  testKey: TestKey;
+  liveKey: TestKey;
+  addMerchant(status?: MerchantStore['status'], settings?: Partial<StoreSettings>): Promise<string>;
+  addKey(storeId: string, mode: Mode, scopes?: readonly Scope[]): Promise<TestKey>;
+  client(key: Credentials): SignedClient;
+  /** The default client: the test key of the default store. */
+  send: SignedClient['send'];
+  chain(name: 'ethereum' | 'bsc'): IngestedChain;
+  /** Everything that was logged, as text. */
+  logged(): string;
+  /** Makes `/readyz` say that the process stops. */
+  drain(): void;
+  close(): Promise<void>;
+}>;
+
+export type ApiServerOptions = Readonly<{
+  limits?: Partial<Config['limits']>;
+  /** Free addresses of the test pool. */
+  addresses?: number;
+  /** Whether blocks of the networks have been read; without one a network offers nothing. */
+  ready?: boolean;
+  busyTimeoutMs?: number;
+  networks?: readonly NetworkConfig[];
+  checkoutUrl?: string;
+  /** Stands in for the guard of webhook URLs, whose rules are not this room's. */
+  checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
+}>;
+
+export async function startApi(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-api-'));
+  const file = join(folder, 'quayside.db');
+  const secretKey = new Uint8Array(randomBytes(32));
+  migrate({ file, backupDir: folder });
+  const open = () => openSqliteStore({ file, secretKey, busyTimeoutMs: options.busyTimeoutMs ?? 2000, bytesMax: null });
+  let store = open();
+
+  const clock = handClock();
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const log = pino({ level: 'debug' }, sink);
+  const rates = createRates({
+    sources: [staticRates(staticTable)],
+    refresh: '0 0 1 1 *',
+    ageSMax: { static: 400 * 86_400 },
+    clock,
+    log,
+  });
+  await rates.start();
+
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const config: Config = {
+    dataDir: folder,
+    host: '127.0.0.1',
+    port: 0,
+    metricsPort: 0,
+    baseUrl,
+    checkoutUrl: options.checkoutUrl ?? 'https://pay.shop.example',
+    logLevel: 'debug',
+    networks: options.networks ?? networks,
+    rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
+    webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
+    limits: {
+      bodyBytesMax: 262_144,
+      requestsPerSecondPerKey: 100_000,
+      requestsPerSecondPerAddress: 100_000,
+      poolTarget: 0,
+      outageWaitS: 0,
+      blocksPerIngestMax: 64,
+      storageBytesMax: null,
+      ...options.limits,
+    },
+    sandbox: false,
+  };
+  // The application keeps what it is given; a proxy lets the test close and open the file under it.
+  const current = new Proxy({} as Store, { get: (_, name) => Reflect.get(store, name) });
+  let isDraining = false;
+  server.on(
+    'request',
+    createApp({
+      store: current,
+      config,
+      rates,
+      clock,
+      log,
+      checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
+      isDraining: () => isDraining,
+    }),
+  );
+
+  const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
+    const id = `mer_${sortableId(clock.nowMs())}`;
+    await store.createStore({
+      id,
+      name: 'A shop',
+      status,
+      settings: { ...plainSettings, ...settings },
+      webhookSecret: newWebhookSecret(),
+      createdAtMs: clock.nowMs(),
+    });
+    return id;
+  };
+  const addKey = async (storeId: string, mode: Mode, scopes = allScopes): Promise<TestKey> => {
+    const apiKey = `sk_${mode}_${randomBase62(32)}`;
+    const apiSecret = `ss_${randomBase62(40)}`;
+    const key: ApiKey = {
+      id: `key_${sortableId(clock.nowMs())}`,
+      storeId,
+      mode,
+      hint: 'sk_…',
+      scopes,
+      createdAtMs: clock.nowMs(),
+      revokedAtMs: null,
+    };
+    const keyHash = createHash('sha256').update(apiKey).digest('hex');
+    await store.createKey({ ...key, keyHash, secret: apiSecret });
+    return { ...key, baseUrl, apiKey, apiSecret };
+  };
+
+  for (const [mode, count] of [
+    ['test', options.addresses ?? 2000],
+    ['live', 50],
+  ] as const) {
+    const keys = Array.from({ length: count }, () => randomBytes(20).toString('hex'));
+    await store.addAddresses({ family: 'evm', mode, source: 'test-source', firstIndex: 0, keys });
+  }
+  const chainOf = new Map(networks.map((one) => [one.key, ingestedChain(() => store, clock, one)]));
+  if (options.ready ?? true) for (const chain of chainOf.values()) await chain.mine();
+
+  const merchantId = await addMerchant();
+  const testKey = await addKey(merchantId, 'test');
+  const liveKey = await addKey(merchantId, 'live');
+  const client = (key: Credentials) => signedClient(key, clock.nowS);
+  return {
+    baseUrl,
+    file,
+    clock,
+    store: () => store,
+    reopenStore() {
+      store.close();
+      store = open();
+    },
+    merchantId,
+    testKey,
+    liveKey,
+    addMerchant,
+    addKey,
+    client,
+    send: client(testKey).send,
+    chain(name) {
+      const chain = chainOf.get(`test:${name}`);
+      if (!chain) throw new Error(`there is no test network ${name}`);
+      return chain;
+    },
+    logged: () => lines.join(''),
+    drain() {
+      isDraining = true;
+    },
+    async close() {
+      await rates.stop();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      store.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,99 @@
+/**
+ * A chain as a follower writes it into the store, block by block, for tests of what others read there.
+ * @module
+ */
+import type { Clock } from '../../src/clock.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { invariant } from '../../src/core/fault.ts';
+import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';
+import type { Store } from '../../src/store/store.ts';
+
+export type Coin = Readonly<{ to: string; currency: Currency; units: bigint }>;
+
+export type IngestedChain = Readonly<{
+  /** Puts a block on top, timed by the clock. @returns the block; its transfers have the hashes `txOf(block, index)` */
+  mine(coins?: readonly Coin[]): Promise<BlockRef>;
+  /** Says that the block is deep enough and was re-checked. */
+  confirm(block: BlockRef): Promise<void>;
+  /** Replaces the newest block by an empty one. */
+  orphanTip(): Promise<void>;
+  /** Reports that the network is followed, with this many blocks at the node. */
+  report(state: 'following' | 'fault'): Promise<void>;
+}>;
+
+export const txOf = (block: BlockRef, index: number): string =>
+  `0x${block.hash.slice(2, 60)}${String(index).padStart(6, '0')}`;
+
+let blocksMade = 0;
+
+export function ingestedChain(
+  store: () => Store,
+  clock: Pick<Clock, 'nowMs'>,
+  { key, family, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'tokens'>,
+): IngestedChain {
+  const path: BlockRef[] = [];
+  const decimals = Object.fromEntries(tokens.map((token) => [token.symbol, token.decimals]));
+
+  async function step(
+    drop: readonly BlockRef[],
+    connect: { block: BlockRef; transfers: ChainTransfer[] }[],
+    confirm: string[],
+  ) {
+    const nowMs = clock.nowMs();
+    const outcome = await store().ingest({
+      network: key,
+      family,
+      expectTip: path.at(-1)?.hash ?? null,
+      watchedThroughId: Number.MAX_SAFE_INTEGER,
+      decimals,
+      drop: drop.map(({ hash }) => hash),
+      connect,
+      confirm,
+      floor: null,
+      readThroughS: Math.floor(nowMs / 1000),
+      nowMs,
+    });
+    invariant(outcome === 'done', `a lone follower's step is done, not ${outcome}`);
+  }
+
+  function nextBlock(parent: BlockRef | undefined): BlockRef {
+    blocksMade++;
+    return {
+      hash: `0x${blocksMade.toString(16).padStart(64, '0')}`,
+      parent: parent?.hash ?? `0x${'f'.repeat(64)}`,
+      number: (parent?.number ?? 99) + 1,
+      timeS: Math.floor(clock.nowMs() / 1000),
+    };
+  }
+
+  return {
+    async mine(coins = []) {
+      const block = nextBlock(path.at(-1));
+      const transfers = coins.map((coin, index) => ({ ...coin, tx: txOf(block, index), index, from: 'ab'.repeat(20) }));
+      await step([], [{ block, transfers }], []);
+      path.push(block);
+      return block;
+    },
+    confirm: (block) => step([], [], [block.hash]),
+    async orphanTip() {
+      const tip = path.at(-1);
+      invariant(tip, 'there is a block to orphan');
+      const block = nextBlock(path.at(-2));
+      await step([tip], [{ block, transfers: [] }], []);
+      path.splice(-1, 1, block);
+    },
+    report: (state) =>
+      store().reportNetwork({
+        network: key,
+        state,
+        reason: state === 'fault' ? { code: 'node_silent', message: 'the node does not answer' } : null,
+        headNumber: path.at(-1)?.number ?? null,
+        nodeConnected: state === 'following',
+        nodeHeardAtMs: clock.nowMs(),
+        readThroughS: Math.floor(clock.nowMs() / 1000),
+        pid: 1,
+        nowMs: clock.nowMs(),
+      }),
+  };
+}
