@@ -23,7 +23,7 @@ export function note(response: Response, known: Partial<Omit<Trace, 'requestId'>
 }
 
 /** Gives the request its id and the answer its `Request-Id`; logs one line when it is over. Never headers, never bodies. */
-export function openTrace({ clock, log }: Pick<ApiDeps, 'clock' | 'log'>): RequestHandler {
+export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'log' | 'onAnswered'>): RequestHandler {
   return (request, response, next) => {
     const startedAtMs = clock.nowMs();
     const trace: Trace = { requestId: `req_${sortableId(startedAtMs)}`, keyId: null, route: null };
@@ -31,12 +31,12 @@ export function openTrace({ clock, log }: Pick<ApiDeps, 'clock' | 'log'>): Reque
     response.set('Request-Id', trace.requestId);
     response.set('Cache-Control', 'no-store');
     response.once('close', () => {
+      const answered = { method: request.method, status: response.statusCode, ms: clock.nowMs() - startedAtMs };
+      onAnswered?.({ route: trace.route, ...answered });
       log.info(
         {
           ...trace,
-          method: request.method,
-          status: response.statusCode,
-          ms: clock.nowMs() - startedAtMs,
+          ...answered,
           ...(!response.writableFinished && { aborted: true }),
         },
         'request',

@@ -23,6 +23,8 @@ export type ApiDeps = Readonly<{
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** True once the process has begun to stop; `/readyz` says so. */
   isDraining?(): boolean;
+  /** Told of every request once it is over; `route` is the template, null where none matched. */
+  onAnswered?(answered: Readonly<{ route: string | null; method: string; status: number; ms: number }>): void;
 }>;
 
 /** Who signed the request. */
