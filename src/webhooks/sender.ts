@@ -118,7 +118,7 @@ export function retryAfterMs(header: string, nowMs: number): number | null {
 
 /** Codes of OpenSSL's certificate checks and of Node's TLS errors (nodejs.org/api/tls.html, X509 certificate error codes). */
 const TLS_CODE =
-  /^ERR_(TLS|SSL)|^EPROTO$|CERT|_CRL|^CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/;
+  /^ERR_(TLS|SSL)|^EPROTO$|^UNABLE_TO_|CERT|_CRL|^CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/;
 
 function errorClass(error: unknown): SendError {
   if (error instanceof Fault) {
