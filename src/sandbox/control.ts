@@ -33,14 +33,9 @@ const TRUTH_MAX = 10_000;
 
 const amount = z.string().regex(/^\d{1,78}$/);
 const output = z.object({ to: z.string(), token: z.string().optional(), symbol: z.string().optional(), amount });
-const payParams = z.union([
-  output.extend({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') }),
-  z.object({
-    outputs: z.array(output).min(1),
-    from: z.string().optional(),
-    kind: z.enum(paymentKinds).default('direct'),
-  }),
-]);
+const payment = z.object({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') });
+const payOneParams = payment.extend(output.shape);
+const payManyParams = payment.extend({ outputs: z.array(output).min(1) });
 const mineParams = z.object({
   blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1),
   noise: z.int().min(0).max(NOISE_MAX).default(0),
@@ -60,13 +55,22 @@ const faultParams = z.object({
 });
 const truthParams = z.object({ to: z.string().optional() });
 
+/** The object among the parameters. */
+const named = (params: unknown): unknown => (Array.isArray(params) ? params[0] : params) ?? {};
+
 /** The object among the parameters, checked. @throws RpcError −32602 that names every wrong field */
 function read<T>(schema: z.ZodType<T>, params: unknown): T {
-  const given = Array.isArray(params) ? (params[0] ?? {}) : (params ?? {});
-  const { data, error } = schema.safeParse(given);
+  const { data, error } = schema.safeParse(named(params));
   if (error) throw invalidParams(z.prettifyError(error));
   return data as T;
 }
+
+/** A payment to one as a payment to many. */
+const one = ({ from, kind, ...only }: z.infer<typeof payOneParams>): z.infer<typeof payManyParams> => ({
+  from,
+  kind,
+  outputs: [only],
+});
 
 /**
  * Whether the asker may control the sandbox: with the token as `Authorization: Bearer …`, or as the parameter `auth`.
@@ -74,8 +78,7 @@ function read<T>(schema: z.ZodType<T>, params: unknown): T {
  */
 export function isAuthorized(token: string | null, bearer: string, params: unknown): boolean {
   if (token === null) return true;
-  const given = Array.isArray(params) ? params[0] : params;
-  const { auth } = (given ?? {}) as Record<string, unknown>;
+  const { auth } = named(params) as Record<string, unknown>;
   const same = (text: string) =>
     timingSafeEqual(Buffer.from(digest('token', text)), Buffer.from(digest('token', token)));
   return same(bearer) || (typeof auth === 'string' && same(auth));
@@ -111,8 +114,9 @@ export function controlMethods(controlled: Controlled): ReadonlyMap<string, Meth
 
   const methods: Record<string, Method> = {
     sandbox_pay(params) {
-      const { from, kind, ...rest } = read(payParams, params);
-      const outputs = ('outputs' in rest ? rest.outputs : [rest]).map(outputOf);
+      const isMany = Object.hasOwn(Object(named(params)), 'outputs');
+      const { from, kind, outputs: given } = isMany ? read(payManyParams, params) : one(read(payOneParams, params));
+      const outputs = given.map(outputOf);
       // Nobody in particular, but the same payer for the same payment.
       const payer =
         from === undefined ? digest('payer', outputs[0]?.to ?? '').slice(0, 2 * codec.keyBytes) : keyOf(from);

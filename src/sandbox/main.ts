@@ -1,21 +1,16 @@
 /**
  * The sandbox program: simulated networks on loopback for `npm start` without real nodes. The supervisor starts it first and waits for
- * its `ready` message; it ends when told to, or when the supervisor is gone.
- *
- *   QUAYSIDE_DATA_DIR   where sandbox.json and the chains live (default `data`)
+ * its `ready` message; it ends when told to, or when the supervisor is gone. It reads the ordinary configuration and serves those of its
+ * networks that are simulated.
  * @module
  */
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { systemClock } from '../clock.ts';
+import { loadConfig } from '../config.ts';
 import { Fault } from '../core/fault.ts';
-import { openLog } from '../log.ts';
-import { openSandbox, readSandboxNetworks, type Sandbox } from './sandbox.ts';
+import { type Log, openLog } from '../log.ts';
+import { openSandbox, type Sandbox } from './sandbox.ts';
 
-const log = openLog('sandbox', process.env.QUAYSIDE_LOG_LEVEL ?? 'info');
-const dataDir = process.env.QUAYSIDE_DATA_DIR ?? 'data';
-const networksFolder = join(fileURLToPath(new URL('../..', import.meta.url)), 'config', 'networks');
-
+let log: Log = openLog('sandbox', 'info');
 let sandbox: Sandbox | null = null;
 let ending = false;
 
@@ -32,21 +27,22 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => en
 process.on('disconnect', () => end('the supervisor is gone', 0));
 
 try {
+  const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
+  log = openLog('sandbox', config.logLevel);
   sandbox = await openSandbox({
-    dataDir,
-    networks: readSandboxNetworks(networksFolder),
+    dataDir: config.dataDir,
+    networks: config.networks.filter((network) => network.sandbox),
     clock: systemClock,
     onFault(network, error) {
       log.fatal({ err: error, network }, 'no more blocks can be mined');
       end('a network stopped', 1);
     },
   });
+  const { networks } = sandbox.details;
+  log.info({ networks }, 'sandbox is ready');
+  process.send?.({ ready: true, networks });
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   log.fatal(error.message);
   process.exit(1);
 }
-
-const { networks } = sandbox.details;
-log.info({ networks }, 'sandbox is ready');
-process.send?.({ ready: true, networks });

@@ -4,11 +4,12 @@
  * @module
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { HDKey } from '@scure/bip32';
 import { z } from 'zod';
 import type { Family } from '../chains/chain.ts';
 import { permanent } from '../core/fault.ts';
+import { writeSecretFile } from '../secret-file.ts';
 import { families } from './families.ts';
 
 const schema = z.object({
@@ -38,12 +39,8 @@ export function readSandboxFile(file: string): SandboxFile | null {
   }
 }
 
-/** Replaces the file in one step, readable by its owner only. */
-export function writeSandboxFile(file: string, content: SandboxFile): void {
-  const fresh = `${file}.new`;
-  writeFileSync(fresh, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  renameSync(fresh, file);
-}
+export const writeSandboxFile = (file: string, content: SandboxFile): void =>
+  writeSecretFile(file, `${JSON.stringify(content, null, 2)}\n`);
 
 /** What a new sandbox starts from: fresh receiving accounts, whose private keys are thrown away, and a control token. */
 export function newSandboxFile(): SandboxFile {

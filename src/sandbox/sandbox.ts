@@ -3,11 +3,9 @@
  * @module
  */
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { Clock } from '../clock.ts';
-import { permanent } from '../core/fault.ts';
+import type { NetworkConfig } from '../config.ts';
 import { families } from './families.ts';
 import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';
@@ -18,29 +16,7 @@ import { newSandboxFile, readSandboxFile, type SandboxFile, writeSandboxFile } f
 /** Two epochs of Ethereum: about how far below the tip its finality stands. */
 const FINALITY_DISTANCE_BLOCKS = 64;
 
-/** The part of a network's settings file that the sandbox needs. */
-const networkFile = z.object({
-  name: z.string().min(1),
-  family: z.enum(['evm']),
-  chain_id: z.union([z.string(), z.int()]).transform(String),
-  block_time_ms: z.int().min(1),
-  tokens: z.array(z.object({ symbol: z.enum(['USDT', 'USDC']), address: z.string(), decimals: z.int() })).min(1),
-});
-export type SandboxNetwork = z.infer<typeof networkFile>;
-
-/**
- * Reads `sandbox-*.json` of a folder.
- * @throws Fault permanent `config_invalid` that names the file and what is wrong in it
- */
-export function readSandboxNetworks(folder: string): SandboxNetwork[] {
-  const names = readdirSync(folder).filter((name) => /^sandbox-.*\.json$/.test(name));
-  return names.sort().map((name) => {
-    const file = join(folder, name);
-    const { data, error } = networkFile.safeParse(JSON.parse(readFileSync(file, 'utf8')));
-    if (error) throw permanent('config_invalid', `${file}: ${z.prettifyError(error)}`);
-    return data;
-  });
-}
+export type SandboxNetwork = Pick<NetworkConfig, 'name' | 'family' | 'chainId' | 'tokens' | 'blockTimeMs'>;
 
 export type SandboxOptions = Readonly<{
   dataDir: string;
@@ -58,7 +34,6 @@ export type Sandbox = Readonly<{ details: SandboxFile; close(): Promise<void> }>
  */
 export async function openSandbox({ dataDir, networks, clock, onFault }: SandboxOptions): Promise<Sandbox> {
   const file = join(dataDir, 'sandbox.json');
-  mkdirSync(dataDir, { recursive: true });
   const before = readSandboxFile(file) ?? newSandboxFile();
   const opened = await Promise.all(networks.map(openNetwork));
 
@@ -72,12 +47,12 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
       keyBytes: codec.keyBytes,
       finalityDistance: FINALITY_DISTANCE_BLOCKS,
     });
-    const miner = startMiner(world, clock, network.block_time_ms, (error) => onFault(network.name, error));
+    const miner = startMiner(world, clock, network.blockTimeMs, (error) => onFault(network.name, error));
     const server = await startServer({
       world,
       miner,
       faults: createFaults(network.name),
-      chainId: network.chain_id,
+      chainId: network.chainId,
       tokens: network.tokens,
       port: portOf(before.networks[network.name]?.url),
       controlToken: before.token,
