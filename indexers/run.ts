@@ -11,14 +11,11 @@ import { systemClock } from '../src/clock.ts';
 import { loadConfig, type NetworkConfig } from '../src/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import { openLog } from '../src/log.ts';
-import { databaseFile, readSecretKey } from '../src/secret-key.ts';
-import { openSqliteStore } from '../src/store/sqlite/sqlite-store.ts';
+import { openStore } from '../src/open-store.ts';
 import type { Store } from '../src/store/store.ts';
 import { indexNetwork } from './indexer.ts';
 
 export const exitCodes = { stopped: 0, cannotStart: 2, moved: 3 } as const;
-
-const BUSY_TIMEOUT_MS = 5000;
 
 export type IndexerProcess = Readonly<{
   family: Family;
@@ -42,17 +39,10 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
   try {
     const config = loadConfig({ env, cwd });
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
-    const { dataDir, limits } = config;
     const network = findNetwork(config.networks, family, key);
-    store = openSqliteStore({
-      file: databaseFile(dataDir),
-      secretKey: readSecretKey(dataDir, env),
-      busyTimeoutMs: BUSY_TIMEOUT_MS,
-      bytesMax: limits.storageBytesMax,
-      outageWaitS: limits.outageWaitS,
-    });
+    store = openStore(config, env);
     const chain = chains[family];
-    const { blocksPerIngestMax } = limits;
+    const { blocksPerIngestMax } = config.limits;
     const parts = { network, store, chain, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;

@@ -1,0 +1,73 @@
+/**
+ * What a session is created from, for tests that speak to the store and not through the API.
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config.ts';
+import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
+import type { Currency } from '../../src/core/transfer.ts';
+import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
+import type { MerchantStore, NewSession, StoreSettings } from '../../src/store/store.ts';
+
+/** A merchant's store that may trade at once. */
+export const merchantStore = (settings: Partial<StoreSettings> = {}): MerchantStore =>
+  issueStore('Test store', { ...defaultStoreSettings, ...settings }, 1_800_000_000_000);
+
+export type SessionWish = Readonly<{
+  storeId: string;
+  /** Names the order and the session; unique within a test. */
+  name: string;
+  networks: readonly NetworkConfig[];
+  /** Price in USD minor units. */
+  amountMinor: number;
+  accepts?: readonly Currency[];
+  expiresInS?: number;
+  nowMs: number;
+}>;
+
+/** A session at par that may be paid on each network in each accepted currency. */
+export function newSession(wish: SessionWish): NewSession {
+  const { storeId, name, networks, accepts = ['USDT', 'USDC'], expiresInS = 1800, nowMs } = wish;
+  const duePar = minorToPar(BigInt(wish.amountMinor));
+  const options = networks.flatMap((network) =>
+    network.tokens
+      .filter((token) => accepts.includes(token.symbol))
+      .map((token) => ({
+        network: network.name,
+        networkKey: network.key,
+        family: network.family,
+        chainId: network.chainId,
+        currency: token.symbol,
+        token: token.address,
+        decimals: token.decimals,
+        units: parToUnitsCeil(duePar, token.decimals),
+        confirmationsRequired:
+          network.confirmations.kind === 'depth' ? network.confirmations.blocks : network.confirmations.usual,
+      })),
+  );
+  const request = {
+    orderId: name,
+    amountMinor: BigInt(wish.amountMinor),
+    currency: 'USD',
+    description: null,
+    lineItems: null,
+    taxMinor: null,
+    shippingMinor: null,
+    successUrl: null,
+    cancelUrl: null,
+    metadata: null,
+    webhookUrl: null,
+  };
+  return {
+    id: `cs_${name.padStart(26, '0')}`,
+    storeId,
+    mode: networks[0]?.mode ?? 'test',
+    request,
+    conversion: null,
+    duePar,
+    accepts,
+    expiresInS,
+    options,
+    replay: { idempotencyKey: null, path: '/api/v1/checkout/sessions/create', bodyHash: name },
+    nowMs,
+  };
+}

@@ -1,0 +1,36 @@
+/**
+ * A real SQLite store in a folder of its own, removed at the end.
+ * @module
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../src/store/store.ts';
+
+export type TempStore = Readonly<{
+  store: Store;
+  file: string;
+  /** Another connection to the same file, as another process has one. Whoever opens it closes it. */
+  connect(busyTimeoutMs?: number): Store;
+  close(): void;
+}>;
+
+export function openTempStore(outageWaitS = 600): TempStore {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
+  const file = join(folder, 'quayside.db');
+  migrate({ file, backupDir: join(folder, 'backups') });
+  const connect = (busyTimeoutMs = 5000) =>
+    openSqliteStore({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
+  const store = connect();
+  return {
+    store,
+    file,
+    connect,
+    close() {
+      store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
