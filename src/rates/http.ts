@@ -10,8 +10,6 @@ import { check, malformed } from './source.ts';
 /** Where a source is asked and how much of an answer is accepted. `timeoutMs` covers everything from connecting to the last byte. */
 export type Door = Readonly<{ origin: string; timeoutMs: number; bytesMax: number }>;
 
-const ERROR_BYTES_MAX = 2048;
-
 /** Gets a JSON document and checks its shape. @throws Fault transient, see `RateSource.fetch` */
 export async function getJson<Shape>(
   source: string,
@@ -49,7 +47,7 @@ async function getOnce(source: string, door: Door, path: string, signal: AbortSi
       headers: { 'user-agent': 'Quayside' },
       signal: AbortSignal.any([signal, timeout]),
     });
-    const body = await readBody(response, response.ok ? door.bytesMax : ERROR_BYTES_MAX);
+    const body = await readBody(response, door.bytesMax);
     return { ok: response.ok, status: response.status, ...body };
   } catch (error) {
     const why = timeout.aborted ? `no whole answer within ${door.timeoutMs} ms` : deepestReason(error);

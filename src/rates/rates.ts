@@ -32,8 +32,10 @@ export type SourceStatus = Readonly<{
 }>;
 
 export type Rates = Readonly<{
-  /** Starts the schedule and asks every source at once. Resolves when each has answered or failed; nobody needs to wait for it. */
+  /** Starts the schedule and refreshes at once, see `refresh`. */
   start(): Promise<void>;
+  /** Asks every source now. Resolves when each has answered or failed; nobody needs to wait for it. */
+  refresh(): Promise<void>;
   /** Stops the schedule and ends requests under way. */
   stop(): Promise<void>;
   /** The rate now. Not for USD, USDT and USDC, which are at par. */
@@ -98,10 +100,10 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
     desk.fault = fault;
   }
 
-  /** Asks every source that is not still being asked. */
   async function refreshAll(): Promise<void> {
     await Promise.all(
       desks.map((desk) => {
+        // A slow source is not asked again before it has answered.
         desk.asking ??= ask(desk).finally(() => {
           desk.asking = null;
         });
@@ -127,6 +129,7 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
       await schedule.start();
       await refreshAll();
     },
+    refresh: refreshAll,
     async stop() {
       stopping.abort();
       await schedule.destroy();

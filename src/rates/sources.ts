@@ -20,6 +20,7 @@ const openers: ReadonlyMap<string, (table: StaticTable) => RateSource> = new Map
   ['static', staticRates],
 ]);
 
+/** Every name that `rates.sources` may hold. */
 export const sourceNames: readonly string[] = [...openers.keys()];
 
 /**

@@ -1,0 +1,314 @@
+import { pino } from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Clock } from '../../src/clock.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { binance } from '../../src/rates/binance.ts';
+import { coinbase } from '../../src/rates/coinbase.ts';
+import { ecb } from '../../src/rates/ecb.ts';
+import { kraken } from '../../src/rates/kraken.ts';
+import { createRates, type Quote, type Rates, type RatesSetup } from '../../src/rates/rates.ts';
+import type { RateSource } from '../../src/rates/source.ts';
+import { staticRates } from '../../src/rates/static.ts';
+import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
+import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from '../support/rate-answers.ts';
+import { until } from '../support/until.ts';
+
+const DAY_MS = 86_400_000;
+const friday = Date.UTC(2026, 10, 20, 15);
+
+type Stage = {
+  server: AnsweringServer;
+  /** The time that rates see; tests set it. */
+  nowMs: number;
+  lines: { level: number; msg: string; source: string; fault?: string }[];
+  open(sources: readonly RateSource[], setup?: Partial<RatesSetup>): Rates;
+  running: Rates[];
+};
+
+const rates = suite<Stage>('rates');
+
+rates.before.each(async (stage) => {
+  stage.server = await startAnsweringServer();
+  stage.nowMs = friday;
+  stage.lines = [];
+  stage.running = [];
+  const clock: Clock = { nowMs: () => stage.nowMs, sleep: async () => {} };
+  stage.open = (sources, setup = {}) => {
+    const opened = createRates({
+      sources,
+      refresh: '* * * * *',
+      ageSMax: { kraken: 300, binance: 300, coinbase: 300, ecb: 5 * 86_400, static: 300, broken: 300 },
+      clock,
+      log: pino({ level: 'info' }, { write: (line: string) => void stage.lines.push(JSON.parse(line)) }),
+      ...setup,
+    });
+    stage.running.push(opened);
+    return opened;
+  };
+});
+
+rates.after.each(async (stage) => {
+  await Promise.all(stage.running.map((opened) => opened.stop()));
+  await stage.server.close();
+});
+
+const at = (stage: Stage) => ({ origin: stage.server.origin });
+
+function rateIn(quote: Quote): string {
+  assert.is(quote.kind, 'rate', JSON.stringify(quote));
+  return quote.kind === 'rate' ? quote.rate : '';
+}
+
+function whyNot(quote: Quote): string {
+  assert.is(quote.kind, 'unavailable', JSON.stringify(quote));
+  return quote.kind === 'unavailable' ? quote.why : '';
+}
+
+/** Sets what the sources say a euro is worth in USDT. */
+function say(
+  stage: Stage,
+  euro: Readonly<{ kraken?: string; binance?: string; coinbase?: string; ecb?: string }>,
+): void {
+  const { server } = stage;
+  if (euro.kraken) server.reply(paths.kraken, { body: krakenBody({ USDTEUR: [euro.kraken, euro.kraken] }) });
+  if (euro.binance) server.reply(paths.binance, { body: binanceBody({ EURUSDT: euro.binance }) });
+  if (euro.coinbase) {
+    server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: euro.coinbase }) });
+    server.reply(paths.coinbaseUsdc, { body: coinbaseBody('USDC', { EUR: euro.coinbase }) });
+  }
+  if (euro.ecb) server.reply(paths.ecb, { body: ecbBody('2026-11-20', { USD: euro.ecb, ZAR: '19.9' }) });
+}
+
+rates('the quote is the median of three sources', async (stage) => {
+  // Kraken and Coinbase say how much euro one USDT buys: 0.8 is 1.25 USDT for a euro, 0.78125 is 1.28.
+  say(stage, { kraken: '0.8', binance: '1.26', coinbase: '0.78125' });
+  const opened = stage.open([kraken(at(stage)), binance(at(stage)), coinbase(at(stage))]);
+  await opened.refresh();
+  assert.equal(opened.quote('EUR', 'USDT'), {
+    kind: 'rate',
+    rate: '1.26000',
+    sources: ['kraken', 'binance', 'coinbase'],
+  });
+  assert.equal(opened.quote('EUR', 'USDC'), { kind: 'rate', rate: '1.28000', sources: ['coinbase'] });
+});
+
+rates('of two sources the quote is the exact mean, rounded up only when it is shown', async (stage) => {
+  say(stage, { binance: '1.26', ecb: '1.250003' });
+  const opened = stage.open([binance(at(stage)), ecb(at(stage))]);
+  await opened.refresh();
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25501');
+});
+
+rates('a dead source delays no other and leaves the quote to them', async (stage) => {
+  say(stage, { binance: '1.26', coinbase: '0.8' });
+  stage.server.reply(paths.kraken, 'hang');
+  const opened = stage.open([kraken(at(stage)), binance(at(stage)), coinbase(at(stage))]);
+  let over = false;
+  const starting = opened.start().then(() => {
+    over = true;
+  });
+  await until('the living sources have answered', () => opened.status().filter(({ fresh }) => fresh).length === 2);
+  assert.not.ok(over, 'Kraken is still being waited for, by nobody but the start');
+  assert.equal(opened.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.25500', sources: ['binance', 'coinbase'] });
+  assert.match(whyNot(opened.quote('CAD', 'USDT')), 'kraken has not answered since the start');
+  await opened.stop();
+  await starting;
+});
+
+rates('a rate is used until its age is reached, and not a millisecond longer', async (stage) => {
+  say(stage, { kraken: '0.8', ecb: '1.3' });
+  const opened = stage.open([kraken(at(stage)), ecb(at(stage))], { ageSMax: { kraken: 300, ecb: 7200 } });
+  await opened.refresh();
+  // The ECB's rates are an hour old: they were published at 14:00.
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.27500');
+  stage.nowMs = friday + 300_000;
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.27500');
+  stage.nowMs = friday + 300_001;
+  assert.equal(opened.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.30000', sources: ['ecb'] });
+  stage.nowMs = friday + 3_600_000;
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.30000');
+  stage.nowMs = friday + 3_600_001;
+  const why = whyNot(opened.quote('EUR', 'USDT'));
+  assert.match(why, 'kraken quoted EUR/USDT 3600 s ago, which is more than 300 s');
+  assert.match(why, 'ecb quoted EUR/USDT 7200 s ago, which is more than 7200 s');
+  assert.equal(
+    opened.status().map(({ source, ageS, fresh }) => [source, ageS, fresh]),
+    [
+      ['kraken', 3600, false],
+      ['ecb', 7200, false],
+    ],
+  );
+});
+
+rates('a document that is fetched anew stays as old as its publication', async (stage) => {
+  say(stage, { ecb: '1.3' });
+  const opened = stage.open([ecb(at(stage))]);
+  stage.nowMs = friday + 6 * DAY_MS;
+  await opened.refresh();
+  assert.match(whyNot(opened.quote('EUR', 'USDT')), 'ecb quoted EUR/USDT 522000 s ago');
+  assert.is(opened.status()[0]?.fault, null);
+  // A clock that is behind the publication makes nothing younger than now.
+  stage.nowMs = friday - DAY_MS;
+  await opened.refresh();
+  assert.is(opened.status()[0]?.ageS, 0);
+  stage.nowMs = friday + 4 * DAY_MS + 1;
+  assert.is(opened.quote('EUR', 'USDT').kind, 'unavailable');
+});
+
+rates('the last good answer stays while a source fails, and the failure shows', async (stage) => {
+  say(stage, { kraken: '0.8' });
+  const opened = stage.open([kraken(at(stage))]);
+  await opened.refresh();
+  for (const reply of [{ status: 500, body: '' }, { body: krakenError('EService:Unavailable') }, { body: '{' }]) {
+    stage.server.reply(paths.kraken, reply);
+    stage.nowMs += 60_000;
+    await opened.refresh();
+    assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25000');
+    const [status] = opened.status();
+    assert.ok(status?.fault?.includes('kraken'));
+    assert.is(status?.answeredAtMs, friday);
+  }
+  stage.nowMs = friday + 301_000;
+  assert.match(whyNot(opened.quote('EUR', 'USDT')), 'is not JSON');
+  say(stage, { kraken: '0.78125' });
+  await opened.refresh();
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.28000');
+  assert.is(opened.status()[0]?.fault, null);
+});
+
+rates('a failure is logged once, and so is its end', async (stage) => {
+  stage.server.reply(paths.kraken, { body: krakenError('EService:Unavailable') });
+  const opened = stage.open([kraken(at(stage))]);
+  await opened.refresh();
+  await opened.refresh();
+  say(stage, { kraken: '0.8' });
+  await opened.refresh();
+  await opened.refresh();
+  assert.equal(
+    stage.lines.map(({ level, msg, source }) => [level, msg, source]),
+    [
+      [40, 'rate source failed', 'kraken'],
+      [30, 'rate source answers again', 'kraken'],
+    ],
+  );
+  assert.match(stage.lines[0]?.fault ?? '', 'EService:Unavailable');
+});
+
+rates('before a source has answered, what it may quote is unavailable and the rest unsupported', async (stage) => {
+  const { server } = stage;
+  say(stage, { coinbase: '0.8' });
+  server.reply(paths.kraken, { status: 503, body: '' });
+  const opened = stage.open([kraken(at(stage)), coinbase(at(stage)), staticRates({ VED: '0.005' })]);
+  const kinds = () => ['EUR', 'CAD', 'MNT', 'KPW'].map((code) => opened.quote(code, 'USDT').kind);
+  // No source ever quotes MNT (the code is ambiguous); Coinbase might quote the others.
+  assert.equal(kinds(), ['unavailable', 'unavailable', 'unsupported', 'unavailable']);
+  await opened.refresh();
+  // Coinbase has answered without CAD and KPW; Kraken, which may quote CAD, has not answered.
+  assert.equal(kinds(), ['rate', 'unavailable', 'unsupported', 'unsupported']);
+  assert.match(whyNot(opened.quote('CAD', 'USDT')), /^kraken has not answered since the start \(kraken .*HTTP 503/);
+  say(stage, { kraken: '0.8' });
+  await opened.refresh();
+  assert.equal(kinds(), ['rate', 'unsupported', 'unsupported', 'unsupported']);
+});
+
+rates('a pair that answers leave out ages, and is unavailable after that', async (stage) => {
+  say(stage, { kraken: '0.8' });
+  const opened = stage.open([kraken(at(stage))]);
+  await opened.refresh();
+  stage.server.reply(paths.kraken, { body: krakenBody({ USDTCHF: ['0.8', '0.8'] }) });
+  stage.nowMs = friday + 300_000;
+  await opened.refresh();
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25000');
+  stage.nowMs = friday + 300_001;
+  assert.match(whyNot(opened.quote('EUR', 'USDT')), 'kraken quoted EUR/USDT 300 s ago');
+  assert.is(rateIn(opened.quote('CHF', 'USDT')), '1.25000');
+});
+
+rates('an answer without any rate is a failure, not an empty market', async (stage) => {
+  const opened = stage.open([binance(at(stage))]);
+  stage.server.reply(paths.binance, { body: binanceBody({}) });
+  await opened.refresh();
+  assert.match(opened.status()[0]?.fault ?? '', 'binance answered without any rate');
+  assert.is(opened.quote('EUR', 'USDT').kind, 'unavailable');
+});
+
+rates('two sources that disagree by more than 10 % quote nothing; a third decides', async (stage) => {
+  say(stage, { binance: '1.00', ecb: '1.10' });
+  const two = stage.open([binance(at(stage)), ecb(at(stage))]);
+  await two.refresh();
+  assert.is(rateIn(two.quote('EUR', 'USDT')), '1.05000');
+  say(stage, { ecb: '1.1001', kraken: '1.0' });
+  await two.refresh();
+  assert.is(
+    whyNot(two.quote('EUR', 'USDT')),
+    'the sources of EUR/USDT differ by more than 10 %: binance 1.00000, ecb 1.10010',
+  );
+  const three = stage.open([binance(at(stage)), ecb(at(stage)), kraken(at(stage))]);
+  await three.refresh();
+  assert.is(rateIn(three.quote('EUR', 'USDT')), '1.00000');
+});
+
+rates('the schedule asks again by itself, a hanging source only once, and nobody after the stop', async (stage) => {
+  const { server } = stage;
+  say(stage, { binance: '1.26' });
+  server.reply(paths.kraken, 'hang');
+  const opened = stage.open([kraken(at(stage)), binance(at(stage))], { refresh: '* * * * * *' });
+  const starting = opened.start();
+  const timesAsked = (path: string) => server.asked.filter((other) => other === path).length;
+  await until('Binance has been asked three times', () => timesAsked(paths.binance) >= 3);
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.26000');
+  say(stage, { binance: '1.27' });
+  await until('the new rate is quoted', () => rateIn(opened.quote('EUR', 'USDT')) === '1.27000');
+  assert.is(timesAsked(paths.kraken), 1);
+  await opened.stop();
+  await starting;
+  assert.is(opened.status()[0]?.fault, null, 'a stop is no failure of the source');
+  const before = server.asked.length;
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  assert.is(server.asked.length, before);
+});
+
+rates('a static table answers at once and for as long as it is refreshed', async (stage) => {
+  const opened = stage.open([staticRates({ EUR: '1.08', JPY: '0.0066' })]);
+  await opened.start();
+  assert.is(rateIn(opened.quote('EUR', 'USDC')), '1.08000');
+  assert.is(rateIn(opened.quote('JPY', 'USDT')), '0.00660000');
+  assert.is(opened.quote('GBP', 'USDT').kind, 'unsupported');
+  stage.nowMs += 10 * 60_000;
+  await opened.refresh();
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.08000');
+});
+
+rates('a mistake in the program is not taken for a failing source', async (stage) => {
+  const broken: RateSource = {
+    name: 'broken',
+    currencies: new Set(['EUR']),
+    fetch: () => Promise.reject(new TypeError('undefined is not a function')),
+  };
+  const refused = await stage
+    .open([broken])
+    .refresh()
+    .then(() => null, String);
+  assert.is(refused, 'TypeError: undefined is not a function');
+});
+
+rates('settings that cannot work are refused with their path', (stage) => {
+  const refused: readonly [setup: Partial<RatesSetup>, says: string][] = [
+    [{ refresh: 'every minute' }, 'rates.refresh: "every minute" is not a cron expression'],
+    [{ refresh: '0 * * * *' }, 'raise rates.age_s_max.kraken'],
+    [{ ageSMax: {} }, 'rates.age_s_max.kraken'],
+  ];
+  for (const [setup, says] of refused) {
+    assert.throws(
+      () => stage.open([kraken()], setup),
+      (error: Error) =>
+        error instanceof Fault &&
+        error.kind === 'permanent' &&
+        error.code === 'config_invalid' &&
+        error.message.includes(says),
+    );
+  }
+});
+
+rates.run();

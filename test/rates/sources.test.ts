@@ -1,0 +1,450 @@
+import { gzipSync } from 'node:zlib';
+import { suite, test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../src/core/fault.ts';
+import { compareRates, formatRate, type Rate } from '../../src/core/rate.ts';
+import { binance } from '../../src/rates/binance.ts';
+import { coinbase } from '../../src/rates/coinbase.ts';
+import { exponentOf } from '../../src/rates/currencies.ts';
+import { ecb } from '../../src/rates/ecb.ts';
+import type { Door } from '../../src/rates/http.ts';
+import { kraken } from '../../src/rates/kraken.ts';
+import type { Answer, Pair, RateSource } from '../../src/rates/source.ts';
+import { openSources } from '../../src/rates/sources.ts';
+import { staticRates } from '../../src/rates/static.ts';
+import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
+import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from '../support/rate-answers.ts';
+
+const never = new AbortController().signal;
+
+/** Runs with a server of its own that ends with the test. */
+const withServer = (run: (server: AnsweringServer) => Promise<void>) => async () => {
+  const server = await startAnsweringServer();
+  try {
+    await run(server);
+  } finally {
+    await server.close();
+  }
+};
+
+async function faultOf(source: RateSource, signal = never): Promise<Fault> {
+  try {
+    await source.fetch(signal);
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error(`${source.name} accepted the answer`);
+}
+
+function isExactly(answer: Answer, pair: Pair, num: bigint, den: bigint): void {
+  const quoted = answer.quotes.get(pair);
+  assert.ok(quoted, `${pair} is quoted`);
+  assert.is(compareRates(quoted, { num, den }), 0, `${pair}: ${quoted.num}/${quoted.den}`);
+}
+
+const shown = (answer: Answer): Record<string, string> =>
+  Object.fromEntries([...answer.quotes].map(([pair, rate]: [Pair, Rate]) => [pair, formatRate(rate)]));
+
+// ── Each source in its own format ────────────────────────────────────────────────────────────────────────────────────
+
+test(
+  'Kraken: the middle of ask and bid, turned round, for the stablecoin markets among all others',
+  withServer(async (server) => {
+    server.reply(paths.kraken, {
+      body: krakenBody({
+        USDTEUR: ['0.92610', '0.92590'],
+        USDCEUR: ['0.92500', '0.92500'],
+        USDTJPY: ['151.60', '151.40'],
+      }),
+    });
+    const answer = await kraken({ origin: server.origin }).fetch(never);
+    assert.is(answer.asOfMs, null);
+    assert.is(answer.quotes.size, 3);
+    isExactly(answer, 'EUR/USDT', 10_000n, 9260n);
+    isExactly(answer, 'EUR/USDC', 1000n, 925n);
+    isExactly(answer, 'JPY/USDT', 10n, 1515n);
+    assert.equal(server.asked, [paths.kraken]);
+  }),
+);
+
+test(
+  'Kraken: a market with an empty side of the book is not quoted, the others are',
+  withServer(async (server) => {
+    server.reply(paths.kraken, {
+      body: krakenBody({
+        USDTEUR: ['0.92610', '0.92590'],
+        USDTCHF: ['0.00000', '0.88000'],
+        USDTGBP: ['0.79000', '0.00000'],
+      }),
+    });
+    assert.equal([...(await kraken({ origin: server.origin }).fetch(never)).quotes.keys()], ['EUR/USDT']);
+  }),
+);
+
+test(
+  'Kraken: an error with status 200 is a fault that repeats it',
+  withServer(async (server) => {
+    for (const error of ['EGeneral:Too many requests', 'EQuery:Unknown asset pair', 'EService:Unavailable']) {
+      server.reply(paths.kraken, { body: krakenError(error) });
+      const fault = await faultOf(kraken({ origin: server.origin }));
+      assert.is(fault.kind, 'transient');
+      assert.is(fault.code, 'rate_source_malformed');
+      assert.match(fault.message, 'kraken');
+      assert.match(fault.message, error);
+    }
+  }),
+);
+
+test(
+  'Binance: both directions of market, only symbols of known currencies, only markets that trade',
+  withServer(async (server) => {
+    server.reply(paths.binance, {
+      body: binanceBody({ EURUSDT: '1.08230000', EURUSDC: '1.08210000', USDTBRL: '5.40000000', USDTTRY: '0.00000000' }),
+    });
+    const answer = await binance({ origin: server.origin }).fetch(never);
+    assert.equal([...answer.quotes.keys()].sort(), ['BRL/USDT', 'EUR/USDC', 'EUR/USDT']);
+    isExactly(answer, 'EUR/USDT', 10_823n, 10_000n);
+    isExactly(answer, 'EUR/USDC', 10_821n, 10_000n);
+    isExactly(answer, 'BRL/USDT', 10n, 54n);
+    assert.not.ok(answer.quotes.has('SCR/USDT'), 'Scroll is not the rupee of the Seychelles');
+  }),
+);
+
+test(
+  'Coinbase: one request for each stablecoin, every ISO currency in it, no coins and no ambiguous codes',
+  withServer(async (server) => {
+    server.reply(paths.coinbaseUsdt, {
+      body: coinbaseBody('USDT', {
+        EUR: '0.9259',
+        JPY: '151.5',
+        KWD: '0.3071',
+        ERN: '0.62',
+        MNT: '0.97',
+        ETH: '0.00031',
+      }),
+    });
+    server.reply(paths.coinbaseUsdc, {
+      body: coinbaseBody('USDC', { EUR: '0.92600000000000001', VND: '25431.123456' }),
+    });
+    const answer = await coinbase({ origin: server.origin }).fetch(never);
+    assert.equal([...answer.quotes.keys()].sort(), ['EUR/USDC', 'EUR/USDT', 'JPY/USDT', 'KWD/USDT', 'VND/USDC']);
+    isExactly(answer, 'EUR/USDT', 10_000n, 9259n);
+    isExactly(answer, 'EUR/USDC', 10n ** 17n, 92_600_000_000_000_001n);
+    isExactly(answer, 'KWD/USDT', 10_000n, 3071n);
+    isExactly(answer, 'VND/USDC', 1_000_000n, 25_431_123_456n);
+  }),
+);
+
+test(
+  'Coinbase: half an answer is none',
+  withServer(async (server) => {
+    server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: '0.9259' }) });
+    server.reply(paths.coinbaseUsdc, {
+      status: 429,
+      body: '{"errors":[{"id":"rate_limit_exceeded","message":"Too many requests"}]}',
+    });
+    const fault = await faultOf(coinbase({ origin: server.origin }));
+    assert.is(fault.code, 'rate_source_refused');
+    assert.match(fault.message, 'coinbase');
+    assert.match(fault.message, 'HTTP 429');
+    assert.match(fault.message, 'rates.refresh');
+  }),
+);
+
+test(
+  'Coinbase: rates for another currency than was asked are refused',
+  withServer(async (server) => {
+    server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USD', { EUR: '0.9259' }) });
+    assert.match((await faultOf(coinbase({ origin: server.origin }))).message, 'data.currency');
+  }),
+);
+
+test(
+  'ECB: crossed through the dollar exactly, both stablecoins at par, dated by the publication',
+  withServer(async (server) => {
+    server.reply(paths.ecb, {
+      body: ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62', CHF: '0.9401', RUB: '92.1' }),
+    });
+    const answer = await ecb({ origin: server.origin }).fetch(never);
+    assert.is(answer.asOfMs, Date.UTC(2026, 10, 20, 14));
+    isExactly(answer, 'EUR/USDT', 10_865n, 10_000n);
+    isExactly(answer, 'JPY/USDT', 10_865n, 1_646_200n);
+    isExactly(answer, 'CHF/USDC', 10_865n, 9401n);
+    assert.equal(shown(answer), {
+      'EUR/USDT': '1.08650',
+      'EUR/USDC': '1.08650',
+      'JPY/USDT': '0.00660005',
+      'JPY/USDC': '0.00660005',
+      'CHF/USDT': '1.15573',
+      'CHF/USDC': '1.15573',
+    });
+  }),
+);
+
+test(
+  'ECB: the same document with double quotes and in one line reads the same',
+  withServer(async (server) => {
+    const body = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
+    server.reply(paths.ecb, { body });
+    const usual = shown(await ecb({ origin: server.origin }).fetch(never));
+    server.reply(paths.ecb, { body: body.replaceAll("'", '"').replaceAll('\n', '').replaceAll('"/>', '" />') });
+    assert.equal(shown(await ecb({ origin: server.origin }).fetch(never)), usual);
+  }),
+);
+
+test(
+  'ECB: a document that is cut off, undated, doubled or without the dollar is refused with the reason',
+  withServer(async (server) => {
+    const whole = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
+    const table: readonly [body: string, says: string][] = [
+      [whole.slice(0, whole.indexOf('JPY')), 'the document'],
+      ['', 'the document'],
+      ['<html>maintenance</html>', 'the document'],
+      [whole.replace("time='2026-11-20'", ''), 'the time'],
+      [whole.replace('2026-11-20', '2026-13-20'), 'the time'],
+      [whole.replace('2026-11-20', 'yesterday'), 'the time'],
+      [whole.replace("<Cube time='2026-11-20'>", "<Cube time='2026-11-20'><Cube time='2026-11-19'>"), 'the time'],
+      [whole.replace("'USD'", "'XUS'"), 'the USD rate'],
+      [whole.replace("'JPY'", "'USD'"), 'the USD rate is given twice'],
+      [whole.replace("rate='164.62'", ''), 'the JPY rate'],
+      [whole.replace('164.62', '1,64'), 'the JPY rate'],
+      [whole.replace('164.62', '-164.62'), 'the JPY rate'],
+    ];
+    for (const [body, says] of table) {
+      server.reply(paths.ecb, { body });
+      const fault = await faultOf(ecb({ origin: server.origin }));
+      assert.is(fault.code, 'rate_source_malformed', says);
+      assert.match(fault.message, 'ecb');
+      assert.match(fault.message, says);
+    }
+  }),
+);
+
+test('static: the operator’s own rates, the same for both stablecoins', async () => {
+  const source = staticRates({ EUR: '1.08', KWD: '3.25' });
+  assert.equal([...source.currencies], ['EUR', 'KWD']);
+  assert.equal(shown(await source.fetch(never)), {
+    'EUR/USDT': '1.08000',
+    'EUR/USDC': '1.08000',
+    'KWD/USDT': '3.25000',
+    'KWD/USDC': '3.25000',
+  });
+  for (const [code, text] of [
+    ['EUR', '0'],
+    ['EUR', '1,08'],
+    ['EUR', '-1'],
+    ['EUR', '1e3'],
+    ['eur', '1.08'],
+    ['XAU', '2500'],
+  ]) {
+    assert.throws(
+      () => staticRates({ [code ?? '']: text ?? '' }),
+      (error: Error) =>
+        error instanceof Fault && error.kind === 'permanent' && error.message.includes(`rates.static.${code}`),
+    );
+  }
+});
+
+test('the configuration’s names open the sources, an unknown one is refused with the list', () => {
+  const sources = ['kraken', 'binance', 'coinbase', 'ecb', 'static'];
+  const opened = openSources({ sources, static: { EUR: '1.08' } });
+  assert.equal(
+    opened.map(({ name }) => name),
+    sources,
+  );
+  for (const { name, currencies } of opened) {
+    for (const code of currencies) assert.ok(exponentOf(code) !== null && code !== 'USD', `${name} ${code}`);
+  }
+  assert.throws(
+    () => openSources({ sources: ['kraken', 'bitstamp'], static: {} }),
+    (error: Error) => /"bitstamp".*kraken, binance/.test(error.message),
+  );
+});
+
+// ── What every source that asks over HTTP must survive ───────────────────────────────────────────────────────────────
+
+type Asked = Readonly<{
+  name: string;
+  open(door: Partial<Door>): RateSource;
+  path: string;
+  /** A good answer whose rate of EUR is this JSON value. */
+  body(eur: unknown): string;
+}>;
+
+/** Puts a JSON value where a good body has the text "EURO". */
+const put = (body: string, value: unknown): string => body.replaceAll('"EURO"', JSON.stringify(value));
+
+const asked: readonly Asked[] = [
+  {
+    name: 'kraken',
+    open: kraken,
+    path: paths.kraken,
+    body: (eur) => put(krakenBody({ USDTEUR: ['EURO', '0.92590'] }), eur),
+  },
+  { name: 'binance', open: binance, path: paths.binance, body: (eur) => put(binanceBody({ EURUSDT: 'EURO' }), eur) },
+  {
+    name: 'coinbase',
+    open: coinbase,
+    path: paths.coinbaseUsdt,
+    body: (eur) => put(coinbaseBody('USDT', { EUR: 'EURO' }), eur),
+  },
+  {
+    name: 'ecb',
+    open: ecb,
+    path: paths.ecb,
+    body: (eur) => ecbBody('2026-11-20', { USD: String(eur) }),
+  },
+];
+
+for (const { name, open, path, body } of asked) {
+  const survives = suite(`${name} survives`);
+
+  survives(
+    'refusals by status',
+    withServer(async (server) => {
+      const refusals: readonly [status: number, body: string, advice: string][] = [
+        [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.refresh'],
+        [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.refresh'],
+        [451, '{"code":0,"msg":"Service unavailable from a restricted location"}', `take ${name} out of rates.sources`],
+        [403, '<html>Forbidden</html>', `take ${name} out of rates.sources`],
+        [500, '', 'next refresh'],
+        [503, 'x'.repeat(100_000), 'next refresh'],
+      ];
+      for (const [status, text, advice] of refusals) {
+        server.reply(path, { status, body: text });
+        const fault = await faultOf(open({ origin: server.origin }));
+        assert.is(fault.kind, 'transient');
+        assert.is(fault.code, 'rate_source_refused');
+        for (const part of [name, server.origin, `HTTP ${status}`, advice]) assert.match(fault.message, part);
+        assert.ok(fault.message.length < 600, 'a foreign body is not repeated whole');
+      }
+    }),
+  );
+
+  survives(
+    'a server that hangs before the headers, in the middle of the body, or breaks off',
+    withServer(async (server) => {
+      const good = body('0.92610');
+      const half = good.slice(0, good.length / 2);
+      server.reply(path, 'hang');
+      const hung = await faultOf(open({ origin: server.origin, timeoutMs: 150 }));
+      assert.match(hung.message, 'no whole answer within 150 ms');
+      server.reply(path, (response) => void response.writeHead(200, { 'content-length': good.length }).write(half));
+      const stuck = await faultOf(open({ origin: server.origin, timeoutMs: 150 }));
+      assert.match(stuck.message, 'no whole answer within 150 ms');
+      server.reply(path, (response) => {
+        response.writeHead(200, { 'content-length': good.length }).write(half, () => response.destroy());
+      });
+      const broken = await faultOf(open({ origin: server.origin }));
+      for (const fault of [hung, stuck, broken]) {
+        assert.is(fault.kind, 'transient');
+        assert.is(fault.code, 'rate_source_unreachable');
+        assert.match(fault.message, name);
+      }
+    }),
+  );
+
+  survives(
+    'a body without end, and one that is small only while compressed',
+    withServer(async (server) => {
+      let closed = false;
+      server.reply(path, (response) => {
+        response.writeHead(200);
+        const pour = () => {
+          while (!closed && response.write(' '.repeat(65_536)));
+        };
+        response.on('drain', pour).on('close', () => {
+          closed = true;
+        });
+        pour();
+      });
+      const endless = await faultOf(open({ origin: server.origin }));
+      assert.is(endless.code, 'rate_source_malformed');
+      assert.match(endless.message, /the body is longer than \d+ bytes/);
+      server.reply(path, (response) => {
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(Buffer.alloc(16 << 20, ' ')));
+      });
+      assert.match((await faultOf(open({ origin: server.origin }))).message, /the body is longer than \d+ bytes/);
+    }),
+  );
+
+  survives(
+    'a redirect, which it does not follow',
+    withServer(async (server) => {
+      server.reply('/elsewhere', { body: body('0.92610') });
+      server.reply(path, (response) => void response.writeHead(302, { location: '/elsewhere' }).end());
+      assert.is((await faultOf(open({ origin: server.origin }))).code, 'rate_source_unreachable');
+      assert.equal(server.asked, [path]);
+    }),
+  );
+
+  survives('an address where nobody listens', async () => {
+    const server = await startAnsweringServer();
+    await server.close();
+    const fault = await faultOf(open({ origin: server.origin }));
+    assert.is(fault.code, 'rate_source_unreachable');
+    assert.match(fault.message, 'ECONNREFUSED');
+  });
+
+  survives(
+    'nonsense in place of the document or of a price, naming the field',
+    withServer(async (server) => {
+      for (const text of [
+        '',
+        'null',
+        '[]]',
+        '"text"',
+        '{"data":[]}',
+        '<html></html>',
+        '{"error":"no","result":7}',
+        '\u0000',
+      ]) {
+        server.reply(path, { body: text });
+        const fault = await faultOf(open({ origin: server.origin }));
+        assert.is(fault.code, 'rate_source_malformed', text);
+        assert.match(fault.message, name);
+      }
+      for (const price of [
+        '',
+        'abc',
+        '-0.9',
+        '1e-3',
+        '0x1',
+        'NaN',
+        '0,92',
+        '0'.repeat(80),
+        '0.0000000000001',
+        '9'.repeat(30),
+      ]) {
+        server.reply(path, { body: body(price) });
+        const fault = await faultOf(open({ origin: server.origin }));
+        assert.is(fault.code, 'rate_source_malformed', price);
+        assert.match(fault.message, name === 'ecb' ? 'USD' : 'EUR');
+      }
+      if (name === 'ecb') return;
+      // JSON numbers have been through a float somewhere.
+      for (const price of [0.9261, 1, null, true, ['0.9261'], { value: '0.9261' }]) {
+        server.reply(path, { body: body(price) });
+        const fault = await faultOf(open({ origin: server.origin }));
+        assert.is(fault.code, 'rate_source_malformed', JSON.stringify(price));
+        assert.match(fault.message, 'EUR');
+      }
+    }),
+  );
+
+  survives(
+    'being stopped',
+    withServer(async (server) => {
+      server.reply(path, 'hang');
+      const stop = new AbortController();
+      const asking = faultOf(open({ origin: server.origin }), stop.signal);
+      stop.abort();
+      assert.is((await asking).kind, 'transient');
+    }),
+  );
+
+  survives.run();
+}
+
+test.run();
