@@ -1,0 +1,467 @@
+/**
+ * What receipts and the clock make of a session: told cases first, then every small world and many random ones against
+ * a second opinion (`session-oracle.ts`).
+ */
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  advance,
+  cancel,
+  changes,
+  deadline,
+  type Life,
+  newLife,
+  newStanding,
+  type Receipt,
+  type ReceiptState,
+  received,
+  type SessionStatus,
+  type Standing,
+  standing,
+  type Terms,
+} from '../../src/core/session.ts';
+import { Bookkeeper, type Standing as OnChain, type OracleTerms, type Verdict } from './session-oracle.ts';
+
+const ONE = 10n ** 18n;
+const EXPIRES_AT_S = 1_000;
+const GRACE_S = 300;
+const MONITORING_S = 2_000;
+const OUTAGE_WAIT_S = 600;
+
+const terms: Terms = {
+  duePar: 10n * ONE,
+  tolerancePar: 0n,
+  accepts: ['USDT', 'USDC'],
+  expiresAtS: EXPIRES_AT_S,
+  topUpGraceS: GRACE_S,
+  monitoringS: MONITORING_S,
+  latePolicy: 'hold',
+};
+
+let counter = 0;
+function receipt(valuePar: bigint, blockTimeS: number, state: ReceiptState, more: Partial<Receipt> = {}): Receipt {
+  return { network: 'test:one', tx: `tx${++counter}`, currency: 'USDT', valuePar, blockTimeS, state, ...more };
+}
+
+type Snapshot = { life: Life; standing: Standing };
+const start: Snapshot = { life: newLife, standing: newStanding };
+
+/** One look: every network has been read up to now unless told otherwise. */
+function look(
+  before: Snapshot,
+  receipts: readonly Receipt[],
+  nowS: number,
+  { terms: ofTerms = terms, readThroughS = nowS }: { terms?: Terms; readThroughS?: number } = {},
+): Snapshot & { events: string[] } {
+  const after = advance(ofTerms, before.life, receipts, { nowS, readThroughS, outageWaitS: OUTAGE_WAIT_S });
+  return { ...after, events: changes(before, after) };
+}
+
+// ── Told cases ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('a full payment is seen, then paid once it is confirmed', () => {
+  const paid = receipt(10n * ONE, 500, 'seen');
+  const seen = look(start, [paid], 510);
+  assert.is(seen.life.status, 'pending');
+  assert.is(seen.standing.funded, 'full');
+  assert.is(seen.standing.firm, 'seen');
+  assert.equal(seen.events, ['payment.detected']);
+  const done = look(seen, [{ ...paid, state: 'confirmed' }], 520);
+  assert.equal(done.life, { status: 'paid', endedAtS: 520, paidAtS: 520, canceledAtS: null, paidLate: false });
+  assert.equal(done.events, ['payment.completed']);
+  const final = look(done, [{ ...paid, state: 'final' }], 530);
+  assert.is(final.standing.firm, 'final');
+  assert.equal(final.events, []);
+});
+
+test('nothing seen: expired one second after the deadline, not at it', () => {
+  assert.is(look(start, [], EXPIRES_AT_S).life.status, 'pending');
+  // A chain's clock may run ahead of ours.
+  assert.is(look(start, [], EXPIRES_AT_S, { readThroughS: EXPIRES_AT_S + 15 }).life.status, 'pending');
+  const expired = look(start, [], EXPIRES_AT_S + 1);
+  assert.is(expired.life.status, 'expired');
+  assert.equal(expired.events, ['payment.expired']);
+});
+
+test('a session does not expire while a network is unread, until the wait for it is over', () => {
+  const unread = { readThroughS: EXPIRES_AT_S };
+  assert.is(look(start, [], EXPIRES_AT_S + 1, unread).life.status, 'pending');
+  assert.is(look(start, [], EXPIRES_AT_S + OUTAGE_WAIT_S, unread).life.status, 'pending');
+  assert.is(look(start, [], EXPIRES_AT_S + OUTAGE_WAIT_S + 1, unread).life.status, 'expired');
+});
+
+test('a payment in the last second counts although it is read after the deadline', () => {
+  const waiting = look(start, [], EXPIRES_AT_S + 30, { readThroughS: EXPIRES_AT_S - 10 });
+  const done = look(waiting, [receipt(10n * ONE, EXPIRES_AT_S, 'confirmed')], EXPIRES_AT_S + 40);
+  assert.is(done.life.status, 'paid');
+  assert.is(done.life.paidLate, false);
+});
+
+test('too little: a top-up counts within the grace, and fails after it', () => {
+  const first = receipt(4n * ONE, 900, 'confirmed');
+  const part = look(start, [first], 950);
+  assert.equal(part.events, ['payment.detected', 'payment.partially_paid']);
+  assert.is(look(part, [first], EXPIRES_AT_S + GRACE_S).life.status, 'pending');
+  const topUp = receipt(6n * ONE, EXPIRES_AT_S + GRACE_S, 'confirmed');
+  const paid = look(part, [first, topUp], EXPIRES_AT_S + GRACE_S + 5);
+  assert.is(paid.life.status, 'paid');
+  assert.is(paid.life.paidLate, false);
+  const failed = look(part, [first], EXPIRES_AT_S + GRACE_S + 1);
+  assert.is(failed.life.status, 'failed');
+  assert.equal(failed.events, ['payment.failed']);
+  const tooLate = look(failed, [first, { ...topUp, blockTimeS: EXPIRES_AT_S + GRACE_S + 1 }], 1_400);
+  assert.is(tooLate.life.status, 'failed');
+  assert.equal(tooLate.events, ['payment.late']);
+});
+
+test('enough on its way holds the session open for as long as it takes', () => {
+  const slow = receipt(10n * ONE, EXPIRES_AT_S, 'seen');
+  const held = look(look(start, [slow], 1_000), [slow], 100_000);
+  assert.is(held.life.status, 'pending');
+  assert.is(look(held, [{ ...slow, state: 'confirmed' }], 100_001).life.status, 'paid');
+  assert.is(look(held, [{ ...slow, state: 'orphaned' }], 100_001).life.status, 'expired');
+});
+
+test('tolerance: down to due − tolerance is full, and one base unit less is not', () => {
+  const lenient = { ...terms, tolerancePar: ONE };
+  const exact = look(start, [receipt(9n * ONE, 500, 'confirmed')], 510, { terms: lenient });
+  assert.is(exact.life.status, 'paid');
+  assert.is(exact.standing.funded, 'full');
+  assert.is(look(start, [receipt(9n * ONE - 1n, 500, 'confirmed')], 510, { terms: lenient }).life.status, 'pending');
+});
+
+test('a tolerance as large as the price gives nothing away', () => {
+  for (const tolerancePar of [10n * ONE, 11n * ONE]) {
+    const careless = { ...terms, tolerancePar };
+    assert.is(look(start, [], 500, { terms: careless }).life.status, 'pending');
+    assert.is(look(start, [receipt(9n * ONE, 500, 'confirmed')], 510, { terms: careless }).life.status, 'pending');
+    assert.is(look(start, [receipt(10n * ONE, 500, 'confirmed')], 510, { terms: careless }).life.status, 'paid');
+  }
+});
+
+test('overpaid is over, and more money after paid adds up without another event', () => {
+  const paid = look(start, [receipt(12n * ONE, 500, 'confirmed')], 510);
+  assert.is(paid.standing.funded, 'over');
+  const again = look(paid, [receipt(12n * ONE, 500, 'confirmed'), receipt(3n * ONE, 5_000, 'confirmed')], 5_010);
+  assert.is(again.standing.confirmedPar, 15n * ONE);
+  assert.is(again.standing.latePar, 0n);
+  assert.equal(again.events, []);
+});
+
+test('another stablecoin touches the session and pays nothing', () => {
+  const usdtOnly = { ...terms, accepts: ['USDT'] as const };
+  const wrong = receipt(10n * ONE, 500, 'confirmed', { currency: 'USDC' });
+  const touched = look(start, [wrong], 510, { terms: usdtOnly });
+  assert.is(touched.life.status, 'pending');
+  assert.is(touched.standing.funded, 'none');
+  assert.equal(touched.events, ['payment.detected']);
+  const at = { nowS: 600, readThroughS: 600, outageWaitS: OUTAGE_WAIT_S };
+  assert.is(cancel(usdtOnly, touched.life, [wrong], at).refusal, 'payment_in_progress');
+  assert.is(look(touched, [wrong], EXPIRES_AT_S + 10, { terms: usdtOnly }).life.status, 'pending');
+  assert.is(look(touched, [wrong], EXPIRES_AT_S + GRACE_S + 1, { terms: usdtOnly }).life.status, 'failed');
+});
+
+test('late money is held, or accepted within the monitoring window, as the store says', () => {
+  for (const latePolicy of ['hold', 'accept'] as const) {
+    const ofStore = { terms: { ...terms, latePolicy } };
+    const expired = look(start, [], 1_001, ofStore);
+    const inWindow = look(expired, [receipt(10n * ONE, 1_001 + MONITORING_S, 'confirmed')], 3_100, ofStore);
+    assert.is(inWindow.life.status, latePolicy === 'accept' ? 'paid' : 'expired');
+    assert.is(inWindow.life.paidLate, latePolicy === 'accept');
+    assert.is(inWindow.life.endedAtS, 1_001);
+    assert.equal(inWindow.events, latePolicy === 'accept' ? ['payment.completed'] : ['payment.late']);
+    const beyond = look(expired, [receipt(10n * ONE, 1_002 + MONITORING_S, 'confirmed')], 3_100, ofStore);
+    assert.is(beyond.life.status, 'expired');
+    assert.is(beyond.standing.latePar, 10n * ONE);
+  }
+});
+
+test('money that came after the deadline while the session was pending is told of when it ends', () => {
+  const late = receipt(10n * ONE, EXPIRES_AT_S + 5, 'seen');
+  const waiting = look(start, [late], EXPIRES_AT_S + 10, { readThroughS: EXPIRES_AT_S });
+  assert.equal(waiting.events, []);
+  assert.equal(look(waiting, [late], EXPIRES_AT_S + 20).events, ['payment.expired', 'payment.late']);
+});
+
+test('canceled: only while nothing was seen; money afterwards is late', () => {
+  const at = (nowS: number) => ({ nowS, readThroughS: nowS, outageWaitS: OUTAGE_WAIT_S });
+  const canceled = cancel(terms, newLife, [], at(400));
+  assert.is(canceled.refusal, null);
+  assert.equal(canceled.life, { status: 'canceled', endedAtS: 400, paidAtS: null, canceledAtS: 400, paidLate: false });
+  assert.equal(changes(start, canceled), ['payment.cancelled']);
+  assert.equal(cancel(terms, canceled.life, [], at(410)).life, canceled.life);
+  const money = receipt(10n * ONE, 390, 'confirmed');
+  const held = look(canceled, [money], 420);
+  assert.is(held.life.status, 'canceled');
+  assert.equal(held.events, ['payment.late']);
+  const accepted = look(canceled, [money], 420, { terms: { ...terms, latePolicy: 'accept' } });
+  assert.is(accepted.life.status, 'paid');
+  assert.is(accepted.life.paidLate, true);
+  const refusals: [Life, number, string][] = [
+    [newLife, EXPIRES_AT_S + 1, 'session_expired'],
+    [look(start, [], 1_001).life, 1_002, 'session_expired'],
+    [look(start, [receipt(10n * ONE, 1, 'confirmed')], 5).life, 6, 'session_not_cancelable'],
+    [
+      look(look(start, [receipt(ONE, 1, 'seen')], 5), [receipt(ONE, 1, 'seen')], 1_400).life,
+      1_401,
+      'session_not_cancelable',
+    ],
+  ];
+  for (const [life, nowS, refusal] of refusals) assert.is(cancel(terms, life, [], at(nowS)).refusal, refusal);
+});
+
+test('a cancel after the deadline is refused even while the expiry waits for reading', () => {
+  const moment = { nowS: EXPIRES_AT_S + 1, readThroughS: 0, outageWaitS: OUTAGE_WAIT_S };
+  const refused = cancel(terms, newLife, [], moment);
+  assert.is(refused.refusal, 'session_expired');
+  assert.is(refused.life.status, 'pending');
+});
+
+test('a transaction mined again after the deadline keeps its first time; a new one does not', () => {
+  const first = receipt(10n * ONE, 990, 'orphaned', { tx: 'moved' });
+  const again = receipt(10n * ONE, EXPIRES_AT_S + 40, 'confirmed', { tx: 'moved' });
+  const done = look(start, [first, again], EXPIRES_AT_S + 60);
+  assert.is(done.life.status, 'paid');
+  assert.is(done.life.paidLate, false);
+  assert.is(done.standing.confirmedPar, 10n * ONE);
+  const other = look(start, [first, { ...again, tx: 'new' }], EXPIRES_AT_S + 60);
+  assert.is(other.life.status, 'expired');
+  // The same transaction id on another network is another transaction.
+  const elsewhere = look(start, [first, { ...again, network: 'test:two' }], EXPIRES_AT_S + 60);
+  assert.is(elsewhere.life.status, 'expired');
+});
+
+test('a reorg after paid keeps the status and says so', () => {
+  const money = receipt(10n * ONE, 500, 'confirmed');
+  const paid = look(start, [money], 510);
+  const taken = look(paid, [{ ...money, state: 'orphaned' }], 520);
+  assert.is(taken.life.status, 'paid');
+  assert.is(taken.standing.funded, 'none');
+  assert.equal(taken.events, ['payment.reversed']);
+  const back = look(taken, [{ ...money, state: 'confirmed' }], 530);
+  assert.is(back.standing.confirmedPar, 10n * ONE);
+  assert.not(back.events.includes('payment.completed'), 'paid is told once');
+});
+
+test('money in time that is read after the session expired still pays it', () => {
+  const expired = look(start, [], EXPIRES_AT_S + OUTAGE_WAIT_S + 1, { readThroughS: 0 });
+  const found = look(expired, [receipt(10n * ONE, 700, 'confirmed')], 2_000);
+  assert.is(found.life.status, 'paid');
+  assert.is(found.life.paidLate, false);
+  assert.equal(found.events, ['payment.detected', 'payment.completed']);
+});
+
+test('an event tells what was received: confirmed when completed, all that counts otherwise, the larger currency', () => {
+  const receipts = [
+    receipt(3n * ONE, 500, 'confirmed'),
+    receipt(4n * ONE, 500, 'confirmed', { currency: 'USDC' }),
+    receipt(3n * ONE, 510, 'seen'),
+    receipt(5n * ONE, 510, 'orphaned'),
+    receipt(7n * ONE, 9_000, 'seen', { currency: 'USDC' }),
+  ];
+  assert.equal(received(terms, newLife, receipts, 'payment.completed'), { valuePar: 7n * ONE, currency: 'USDC' });
+  assert.equal(received(terms, newLife, receipts, 'payment.failed'), { valuePar: 10n * ONE, currency: 'USDT' });
+  assert.equal(received(terms, newLife, receipts, 'payment.late'), { valuePar: 7n * ONE, currency: 'USDC' });
+  assert.is(received(terms, newLife, [], 'payment.expired'), null);
+});
+
+test('the deadline is when the clock alone acts: expiry, then the end of the grace, then never', () => {
+  const touched = standing(terms, newLife, [receipt(ONE, 500, 'seen')]);
+  const covered = standing(terms, newLife, [receipt(10n * ONE, 500, 'seen')]);
+  assert.is(deadline(terms, newLife, newStanding), EXPIRES_AT_S);
+  assert.is(deadline(terms, newLife, touched), EXPIRES_AT_S + GRACE_S);
+  assert.is(deadline(terms, newLife, covered), null);
+  assert.is(deadline(terms, { ...newLife, status: 'expired', endedAtS: 1_001 }, newStanding), null);
+});
+
+// ── Against the second opinion ───────────────────────────────────────────────────────────────────────────────────────
+
+type Payer = Readonly<{ value: number; currency: 'USDT' | 'USDC'; cameS: number; states: readonly OnChain[] }>;
+type Step = Readonly<{ nowS: number; readThroughS: number; cancels: boolean }>;
+type World = Readonly<{ terms: OracleTerms; payers: readonly Payer[]; steps: readonly Step[] }>;
+
+/** What core sees of a payer: a transaction that was orphaned and came back stands in a later block, its first one orphaned. */
+function receiptsOf(payer: Payer, at: number, name: string): Receipt[] {
+  const state = payer.states[at] ?? 'absent';
+  if (state === 'absent') return [];
+  const shape = (blockTimeS: number, ofState: ReceiptState): Receipt => ({
+    network: 'test:one',
+    tx: name,
+    currency: payer.currency,
+    valuePar: BigInt(payer.value) * ONE,
+    blockTimeS,
+    state: ofState,
+  });
+  const wasOrphaned = payer.states.slice(0, at).includes('orphaned');
+  if (!wasOrphaned || state === 'orphaned') return [shape(payer.cameS, state)];
+  return [shape(payer.cameS, 'orphaned'), shape(payer.cameS + 5_000, state)];
+}
+
+/** Walks core through a world. */
+function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
+  const coreTerms: Terms = {
+    duePar: BigInt(t.due) * ONE,
+    tolerancePar: BigInt(t.tolerance) * ONE,
+    accepts: t.accepts as Terms['accepts'],
+    expiresAtS: t.expiresAtS,
+    topUpGraceS: t.graceS,
+    monitoringS: t.monitoringS,
+    latePolicy: t.latePolicy,
+  };
+  let before = start;
+  for (const [at, { nowS, readThroughS, cancels }] of steps.entries()) {
+    const receipts = payers.flatMap((payer, number) => receiptsOf(payer, at, `tx${number}`));
+    const moment = { nowS, readThroughS, outageWaitS: t.outageWaitS };
+    const asked = cancels ? cancel(coreTerms, before.life, receipts, moment) : null;
+    const after = asked ?? advance(coreTerms, before.life, receipts, moment);
+    const { life, standing: is } = after;
+    yield {
+      status: life.status,
+      endedAtS: life.endedAtS,
+      paidAtS: life.paidAtS,
+      paidLate: life.paidLate,
+      seen: Number(is.seenPar / ONE),
+      confirmed: Number(is.confirmedPar / ONE),
+      late: Number(is.latePar / ONE),
+      touched: is.touched,
+      funded: is.funded,
+      firm: is.firm,
+      cancel: asked ? (asked.refusal ?? 'done') : undefined,
+      events: changes(before, after),
+    };
+    before = after;
+  }
+}
+
+function compare(world: World): void {
+  const book = new Bookkeeper(world.terms);
+  let at = 0;
+  for (const told of walk(world)) {
+    const step = world.steps[at] as Step;
+    const expected = book.step(
+      world.payers.map((payer) => ({ ...payer, state: payer.states[at] ?? 'absent' })),
+      step.nowS,
+      step.readThroughS,
+      step.cancels,
+    );
+    if (JSON.stringify(told) !== JSON.stringify(expected)) {
+      assert.equal(told, expected, `step ${at} of ${JSON.stringify(world)}`);
+    }
+    at++;
+  }
+}
+
+const oracleTerms = (latePolicy: 'accept' | 'hold', tolerance: number): OracleTerms => ({
+  due: 2,
+  tolerance,
+  accepts: ['USDT'],
+  expiresAtS: EXPIRES_AT_S,
+  graceS: GRACE_S,
+  monitoringS: MONITORING_S,
+  latePolicy,
+  outageWaitS: OUTAGE_WAIT_S,
+});
+
+/** In time, in the grace, late, and beyond monitoring whenever the session ended. */
+const arrivalsS = [900, 1_200, 1_500, 9_000];
+
+test('every world of one payer and four looks agrees with the second opinion', () => {
+  const states: readonly OnChain[] = ['absent', 'seen', 'confirmed', 'orphaned'];
+  const looksS = [950, 1_250, 2_100, 20_000];
+  let worlds = 0;
+  for (const latePolicy of ['hold', 'accept'] as const)
+    for (const tolerance of [0, 1, 2])
+      for (const cameS of arrivalsS)
+        for (const value of [1, 2, 3])
+          for (const currency of ['USDT', 'USDC'] as const)
+            for (const cancelAt of [-1, 0, 1, 2])
+              for (const isRead of [true, false])
+                for (let code = 0; code < 4 ** looksS.length; code++) {
+                  const payer: Payer = {
+                    value,
+                    currency,
+                    cameS,
+                    states: looksS.map((nowS, at) =>
+                      cameS > nowS ? 'absent' : (states[Math.floor(code / 4 ** at) % 4] as OnChain),
+                    ),
+                  };
+                  // The states of looks before the payment came are all absent: walk such a world once.
+                  if (looksS.some((nowS, at) => cameS > nowS && Math.floor(code / 4 ** at) % 4 > 0)) continue;
+                  worlds++;
+                  compare({
+                    terms: oracleTerms(latePolicy, tolerance),
+                    payers: [payer],
+                    steps: looksS.map((nowS, at) => ({
+                      nowS,
+                      readThroughS: isRead ? nowS : 0,
+                      cancels: at === cancelAt,
+                    })),
+                  });
+                }
+  assert.ok(worlds > 50_000, `${worlds} worlds`);
+});
+
+test('random worlds of several payers agree with the second opinion', () => {
+  const payer = fc.record({
+    value: fc.integer({ min: 1, max: 3 }),
+    currency: fc.constantFrom('USDT' as const, 'USDT' as const, 'USDC' as const),
+    cameS: fc.oneof(fc.constantFrom(...arrivalsS, EXPIRES_AT_S, EXPIRES_AT_S + 1), fc.integer({ min: 0, max: 5_000 })),
+    states: fc.array(fc.constantFrom<OnChain>('absent', 'seen', 'confirmed', 'final', 'orphaned'), {
+      minLength: 8,
+      maxLength: 8,
+    }),
+  });
+  const gap = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 }));
+  const step = fc.record({ gap, lag: fc.constantFrom(0, 0, 5, 400, 10_000), cancels: fc.boolean() });
+  const world = fc
+    .record({
+      latePolicy: fc.constantFrom('accept' as const, 'hold' as const),
+      tolerance: fc.integer({ min: 0, max: 3 }),
+      accepts: fc.constantFrom(['USDT'], ['USDT', 'USDC']),
+      payers: fc.array(payer, { maxLength: 3 }),
+      steps: fc.array(step, { minLength: 1, maxLength: 8 }),
+    })
+    .map(({ latePolicy, tolerance, accepts, payers, steps }): World => {
+      let nowS = 400;
+      return {
+        terms: { ...oracleTerms(latePolicy, tolerance), accepts },
+        payers,
+        steps: steps.map(({ gap: passed, lag, cancels }) => {
+          nowS += passed;
+          return { nowS, readThroughS: nowS - lag, cancels };
+        }),
+      };
+    });
+  fc.assert(fc.property(world, compare), { numRuns: 20_000 });
+});
+
+test('looking twice changes nothing: a second look at the same moment is silent', () => {
+  const anyReceipt = fc.record({
+    network: fc.constant('test:one'),
+    tx: fc.constantFrom('a', 'b', 'c'),
+    currency: fc.constantFrom('USDT' as const, 'USDC' as const),
+    valuePar: fc.bigInt({ min: 1n, max: 20n * ONE }),
+    blockTimeS: fc.integer({ min: 0, max: 4_000 }),
+    state: fc.constantFrom<ReceiptState>('seen', 'confirmed', 'final', 'orphaned'),
+  });
+  fc.assert(
+    fc.property(fc.array(anyReceipt, { maxLength: 5 }), fc.integer({ min: 0, max: 6_000 }), (receipts, nowS) => {
+      const once = look(start, receipts, nowS);
+      const twice = look(once, receipts, nowS);
+      assert.equal(twice.events, []);
+      assert.equal(twice.life, once.life);
+      assert.equal(twice.standing, once.standing);
+      // Money is counted once or not at all.
+      const onChain = receipts.filter(({ state }) => state !== 'orphaned');
+      const sum = onChain.reduce((total, { valuePar }) => total + valuePar, 0n);
+      const { seenPar, confirmedPar, latePar } = once.standing;
+      assert.ok(seenPar + confirmedPar + latePar <= sum);
+      const ended: SessionStatus[] = ['paid', 'failed', 'expired', 'canceled'];
+      assert.is(once.life.endedAtS !== null, ended.includes(once.life.status));
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test.run();
