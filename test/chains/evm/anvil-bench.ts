@@ -1,0 +1,77 @@
+/**
+ * The EVM family on a real node: anvil, and contracts compiled by solc. USDT keeps a fee when told to; USDC has 18 decimals, as on BSC.
+ * @module
+ */
+import { chains } from '../../../src/chains/index.ts';
+import type { Token } from '../../../src/core/transfer.ts';
+import { type Anvil, startAnvil } from '../../support/anvil.ts';
+import { deployBatchSender, deployFeeToken, deployLookAlike, deployToken } from '../../support/contracts.ts';
+import type { ChainBench } from '../conformance.ts';
+
+const CHAIN_ID = 56;
+/** 0.2 %, the highest fee that USDT's contract allows. */
+const FEE_BASIS_POINTS = 20n;
+
+const keyOf = (address: string): string => address.slice(2).toLowerCase();
+
+/** The bench, and the anvil behind it for what only a real node can be asked. */
+export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: Anvil }>> {
+  const anvil = await startAnvil({ chainId: CHAIN_ID, slotsInAnEpoch: 8 });
+  const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
+  const usdc = await deployToken(anvil, { symbol: 'USDC', decimals: 18 });
+  const batch = await deployBatchSender(anvil);
+  const lookAlike = await deployLookAlike(anvil);
+  const contracts = new Map([usdt, usdc].map((contract) => [contract.address, contract]));
+  for (const contract of contracts.values()) await contract.approve(batch.address, 10n ** 26n);
+  await anvil.mine();
+  const payer = anvil.accounts[0] ?? '';
+  let keys = 0;
+
+  return {
+    anvil,
+    chain: chains.evm,
+    urls: [
+      { url: anvil.wsUrl, rings: true },
+      { url: anvil.httpUrl, rings: false },
+    ],
+    chainId: String(CHAIN_ID),
+    tokens: [
+      { symbol: 'USDT', address: usdt.address, decimals: 6 },
+      { symbol: 'USDC', address: usdc.address, decimals: 18 },
+    ] satisfies [Token, Token],
+    payer: keyOf(payer),
+    freshKey() {
+      keys += 1;
+      return keys.toString(16).padStart(40, 'a');
+    },
+    async pay(kind, outputs) {
+      const [first] = outputs;
+      const contract = first && contracts.get(first.token.address);
+      if (!first || !contract) throw new Error('a payment has an output in a known token');
+      const to = `0x${first.to}`;
+      if (kind === 'contract') {
+        return batch.sendFromCaller(
+          contract.address,
+          outputs.map((output) => [`0x${output.to}`, output.units]),
+        );
+      }
+      if (kind === 'lookalike') return lookAlike.claimTransfer(payer, to, first.units);
+      if (kind === 'failed') return contract.transfer(to, 10n ** 40n + first.units);
+      if (kind === 'direct') return contract.transfer(to, first.units);
+      await usdt.setFee(FEE_BASIS_POINTS, 50_000_000n);
+      const tx = await contract.transfer(to, first.units);
+      await usdt.setFee(0n, 0n);
+      return tx;
+    },
+    mine: anvil.mine,
+    async reorg(depth, keep) {
+      const dropped = await anvil.reorg(depth);
+      if (keep === 'none') return;
+      for (const raw of dropped) await anvil.sendRaw(raw);
+      await anvil.mine();
+    },
+    stop: anvil.stop,
+    start: anvil.start,
+    close: anvil.close,
+  };
+}
