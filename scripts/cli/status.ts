@@ -76,15 +76,16 @@ export const status: Command = {
 };
 
 function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
-  const head = report?.headNumber ?? null;
   const cursor = report?.cursor?.number ?? null;
+  // The head is reported once a second, the cursor with every block: it is never really above the head.
+  const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);
   return {
     network: key,
     state: report?.state ?? 'not started',
     reason: report?.reason ?? null,
     head,
     cursor,
-    lag: head === null || cursor === null ? null : Math.max(0, head - cursor),
+    lag: head === null || cursor === null ? null : head - cursor,
     node_connected: report?.nodeConnected ?? false,
     node_heard_s_ago: report && report.nodeHeardAtMs > 0 ? secondsSince(report.nodeHeardAtMs, nowMs) : null,
     reported_s_ago: report ? secondsSince(report.updatedAtMs, nowMs) : null,

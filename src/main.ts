@@ -1,0 +1,126 @@
+/**
+ * `npm start`: the supervisor. It prepares the data directory, then runs the sandbox (where one is configured), the server and one
+ * indexer for each network, each as a process of its own, and keeps them running until SIGTERM or SIGINT.
+ *
+ * People are told on standard output; standard error carries the JSON log of every process.
+ * Exit codes: 0 stopped as asked; 2 configuration, database or port do not allow a start.
+ * @module
+ */
+import { mkdirSync } from 'node:fs';
+import { z } from 'zod';
+import { systemClock } from './clock.ts';
+import { type Config, loadConfig } from './config.ts';
+import { Fault, permanent } from './core/fault.ts';
+import { ensureCredentials } from './credentials.ts';
+import { introduceOperator, introduceSandbox } from './introduction.ts';
+import { openLog } from './log.ts';
+import { openStore, prepareStore } from './open-store.ts';
+import { takeInstanceLock } from './store/sqlite/instance-lock.ts';
+import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
+
+const EXIT_CANNOT_START = 2;
+
+/** What the server tells once it answers requests. */
+const serverReady = z.object({ ready: z.literal(true), port: z.int(), metricsPort: z.int(), baseUrl: z.string() });
+const ready = z.object({ ready: z.literal(true) });
+/** What a child tells before it ends because it cannot start. */
+const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
+
+const clock = systemClock;
+const stopping = new AbortController();
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
+const stopped = new Promise<null>((resolve) => {
+  stopping.signal.addEventListener('abort', () => resolve(null), { once: true });
+});
+/** Running children, in the order in which they were started. */
+const children: Supervised[] = [];
+/** Rejected when a child that the rest cannot do without is halted. */
+const broken: Promise<never>[] = [];
+/** What children are started with: the environment and, once the system has chosen them, the ports. */
+let env: NodeJS.ProcessEnv = process.env;
+let log = openLog('supervisor', 'info');
+
+try {
+  const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
+  log = openLog('supervisor', config.logLevel);
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
+  const release = takeInstanceLock(config.dataDir);
+  try {
+    await run(config);
+  } finally {
+    // What was started later leans on what was started before, so it ends first.
+    for (const child of children.reverse()) await child.stop();
+    release();
+  }
+  say(['Quayside has stopped.']);
+} catch (error) {
+  if (!(error instanceof Fault)) throw error;
+  process.stderr.write(`quayside: ${error.message}\n`);
+  process.exitCode = EXIT_CANNOT_START;
+}
+
+/** @throws Fault permanent when the sandbox or the server cannot start, now or later */
+async function run(config: Config): Promise<void> {
+  prepareStore(config, env, log);
+  if (config.networks.some((network) => network.sandbox)) {
+    const simulating = start('sandbox', './sandbox/main.ts', ready);
+    if (!(await Promise.race([simulating, stopped]))) return;
+  }
+  const serving = start('server', './server.ts', serverReady);
+  for (const { key, family } of config.networks) {
+    const onHalted = () => say([`The network ${key} is halted; the log above says why. Others go on.`]);
+    const module = new URL(`../indexers/${family}.ts`, import.meta.url);
+    supervised({ name: `indexer ${key}`, module, args: [key], onHalted });
+  }
+  const listening = await Promise.race([serving, stopped]);
+  if (!listening) return;
+  // A server that is started again must be found where it was.
+  env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
+  await introduce(config, listening.baseUrl);
+  await Promise.race([stopped, ...broken]);
+}
+
+/**
+ * Starts a child that the rest cannot do without.
+ * @returns the message that says it is ready
+ * @throws Fault permanent when it cannot start
+ */
+function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Promise<T> {
+  let why = permanent('child_halted', `the ${name} cannot start; the log above says why`);
+  const halted = new AbortController();
+  const lost = new Promise<never>((_resolve, reject) => {
+    halted.signal.addEventListener('abort', () => reject(why), { once: true });
+  });
+  broken.push(lost);
+  const isReady = new Promise<T>((resolve) => {
+    const onMessage = (message: unknown) => {
+      const told = cannotStart.safeParse(message).data?.fault;
+      if (told) why = permanent(told.code, told.message);
+      const { data } = readySchema.safeParse(message);
+      if (data) resolve(data);
+    };
+    supervised({ name, module: new URL(module, import.meta.url), args: [], onMessage, onHalted: () => halted.abort() });
+  });
+  return Promise.race([isReady, lost]);
+}
+
+function supervised(spec: Omit<ChildSpec, 'env'>): void {
+  children.push(supervise({ ...spec, env: () => env }, { clock, log }));
+}
+
+/** Says what there is to know; in the sandbox, after making a store and credentials to try it with. */
+async function introduce(config: Config, baseUrl: string): Promise<void> {
+  const store = openStore(config, env);
+  try {
+    if (config.sandbox) {
+      const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
+      say(introduceSandbox(config, await ensureCredentials(store, at)));
+    } else say(introduceOperator(config, baseUrl, (await store.listStores()).length));
+  } finally {
+    store.close();
+  }
+}
+
+function say(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}

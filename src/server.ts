@@ -1,0 +1,143 @@
+/**
+ * The server program: the merchants' API, exchange rates, address pools, webhook delivery and metrics. The supervisor (`npm start`)
+ * runs one.
+ *
+ * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 configuration, database or port do not
+ * allow a start.
+ * @module
+ */
+import { createApp } from './api/app.ts';
+import { systemClock } from './clock.ts';
+import { type Config, loadConfig, withPort } from './config.ts';
+import { Fault } from './core/fault.ts';
+import { type Listening, listen } from './http-server.ts';
+import { openLog } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { openStore } from './open-store.ts';
+import { startPool } from './pool.ts';
+import { createRates, type Rates } from './rates/rates.ts';
+import { openSources } from './rates/sources.ts';
+import { removeRunning, writeRunning } from './running.ts';
+import type { Store } from './store/store.ts';
+import { startDispatcher } from './webhooks/dispatcher.ts';
+import { createUrlGuard } from './webhooks/guard.ts';
+
+const EXIT_CANNOT_START = 2;
+const SETTLE_MS = 1000;
+const SETTLE_BATCH = 200;
+/** Answers under way may take so long after the stop; everything together stays below the supervisor's ten seconds. */
+const REQUESTS_PATIENCE_MS = 6000;
+const METRICS_PATIENCE_MS = 500;
+
+const clock = systemClock;
+const stopping = new AbortController();
+for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
+
+let log = openLog('server', 'info');
+
+/** Runs everything until the signal, then takes it apart in an order that loses nothing that was answered. */
+async function serve(config: Config, store: Store, signal: AbortSignal): Promise<void> {
+  const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
+  const metrics = createMetrics({ store, config, rates, clock });
+  const api = await listenForMerchants(config, store, rates, metrics);
+  const operators = await listenForOperators(config, metrics, rates);
+  const { baseUrl } = withPort(config, api.port);
+  const pool = startPool({ store, config, clock, log });
+  const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
+  const settling = settleDue(store, signal);
+  const refreshing = rates.start();
+
+  const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
+  writeRunning(config.dataDir, {
+    pid: process.pid,
+    base_url: baseUrl,
+    port: api.port,
+    metrics_url: `http://${host.includes(':') ? `[${host}]` : host}:${operators.port}`,
+  });
+  process.send?.({ ready: true, port: api.port, metricsPort: operators.port, baseUrl });
+  log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
+
+  await Promise.race([aborted(signal), pool.ended]);
+  log.info('the server stops');
+  removeRunning(config.dataDir);
+  await api.close(REQUESTS_PATIENCE_MS);
+  await Promise.all([settling, pool.stop(), dispatcher.stop(), rates.stop(), operators.close(METRICS_PATIENCE_MS)]);
+  await refreshing;
+}
+
+function listenForMerchants(config: Config, store: Store, rates: Rates, metrics: Metrics): Promise<Listening> {
+  const guard = createUrlGuard(config.webhooks.allowCidrs);
+  return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) =>
+    createApp({
+      store,
+      config: withPort(config, port),
+      rates,
+      clock,
+      log,
+      checkWebhookUrl: guard.check,
+      isDraining: () => stopping.signal.aborted,
+      onAnswered: metrics.observe,
+    }),
+  );
+}
+
+/** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
+function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Promise<Listening> {
+  const at = { host: config.host, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
+  return listen(at, clock, () => async (request, response) => {
+    const answer = (status: number, type: string, text: string) =>
+      response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);
+    try {
+      if (request.url === '/rates') answer(200, 'application/json', JSON.stringify(rates.status()));
+      else if (request.url === '/metrics') {
+        const { contentType, text } = await metrics.read();
+        answer(200, contentType, text);
+      } else answer(404, 'text/plain', 'there are /metrics and /rates\n');
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      answer(503, 'text/plain', `${error.message}\n`);
+    }
+  });
+}
+
+/** Ends sessions whose time is up, once a second; also those whose time passed while nothing ran. */
+async function settleDue(store: Store, signal: AbortSignal): Promise<void> {
+  let isStoreOut = false;
+  while (!signal.aborted) {
+    try {
+      const settled = await store.settleDue(clock.nowMs(), SETTLE_BATCH);
+      isStoreOut = false;
+      if (settled === SETTLE_BATCH) continue;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+      if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'sessions that are due wait for the store');
+      isStoreOut = true;
+    }
+    await clock.sleep(SETTLE_MS, signal);
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+try {
+  const config = loadConfig({ env: process.env, cwd: process.cwd() });
+  log = openLog('server', config.logLevel);
+  const store = openStore(config, process.env);
+  try {
+    await serve(config, store, stopping.signal);
+  } finally {
+    store.close();
+  }
+  // The supervisor's channel would keep this process alive.
+  process.exit(0);
+} catch (error) {
+  if (!(error instanceof Fault) || error.kind === 'transient') throw error;
+  log.fatal({ code: error.code }, error.message);
+  process.send?.({ fault: { code: error.code, message: error.message } });
+  process.exit(EXIT_CANNOT_START);
+}

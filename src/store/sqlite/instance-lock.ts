@@ -1,0 +1,45 @@
+/**
+ * One supervisor a data directory. The lock is SQLite's own lock on a file, so the system takes it away with the process that held it:
+ * there is no stale lock to clear, and no other program that was given the old process id is taken for the holder.
+ * @module
+ */
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { permanent } from '../../core/fault.ts';
+
+/**
+ * Takes the lock for as long as this process lives, or until it is released.
+ * @returns releases it
+ * @throws Fault permanent `already_running` naming the process that holds it
+ */
+export function takeInstanceLock(dataDir: string): () => void {
+  const lockFile = join(dataDir, 'quayside.lock');
+  const pidFile = join(dataDir, 'quayside.pid');
+  const lock = new Database(lockFile, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if (!(error instanceof Database.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error;
+    const pid = readPid(pidFile);
+    throw permanent(
+      'already_running',
+      `Quayside already runs on ${dataDir}${pid && ` (process ${pid})`}; stop it first, or set QUAYSIDE_DATA_DIR to another folder`,
+    );
+  }
+  writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
+  return () => {
+    rmSync(pidFile, { force: true });
+    lock.close();
+  };
+}
+
+function readPid(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // The holder is between taking the lock and writing its id; the message does without.
+    return '';
+  }
+}
