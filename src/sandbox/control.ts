@@ -31,7 +31,11 @@ const NOISE_MAX = 1000;
 const INTERVAL_MS_MAX = 3_600_000;
 const TRUTH_MAX = 10_000;
 
-const amount = z.string().regex(/^\d{1,78}$/);
+const amount = z
+  .string()
+  .regex(/^\d{1,78}$/, 'expected base units as a decimal string')
+  .transform(BigInt)
+  .refine((units) => units < 2n ** 256n, 'no token can hold so much');
 const output = z.object({ to: z.string(), token: z.string().optional(), symbol: z.string().optional(), amount });
 const payment = z.object({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') });
 const payOneParams = payment.extend(output.shape);
@@ -107,7 +111,7 @@ export function controlMethods(controlled: Controlled): ReadonlyMap<string, Meth
   const outputOf = (given: z.infer<typeof output>) => ({
     token: tokenOf(given),
     to: keyOf(given.to),
-    units: BigInt(given.amount),
+    units: given.amount,
   });
 
   const showBlock = (block: WorldBlock) => ({ number: block.number, hash: formatHash(block.hash) });

@@ -1,0 +1,247 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createFaults, type FaultKind, faultKinds } from '../../src/sandbox/faults.ts';
+import { openRpcClient, type RpcClient } from '../support/rpc-client.ts';
+import { accountKey, type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
+import { until } from '../support/until.ts';
+
+const payee = accountKey('payee');
+
+test('which requests are hit depends on the seed and not on their order', () => {
+  const requests = Array.from({ length: 200 }, (_, at) => ['eth_getLogs', [{ at: at % 50 }]] as const);
+  const kinds: FaultKind[] = ['hang', 'empty_content'];
+  const run = (seed: string, order: typeof requests) => {
+    const faults = createFaults(seed, { hang: 0.2, empty_content: 0.2 });
+    const hits = order.map(([method, params]) => JSON.stringify([params, faults.strike(kinds, method, params)]));
+    return hits.sort();
+  };
+  const once = run('seed', requests);
+  assert.equal(run('seed', requests), once);
+  assert.equal(run('seed', [...requests].reverse()), once);
+  assert.is.not(run('another seed', requests).join(), once.join());
+});
+
+test('rates are kept, kinds do not disturb each other, and healing ends it all', () => {
+  const faults = createFaults('rates', { drop: 0.3 });
+  const strikes = (count: number) => {
+    let hits = 0;
+    for (let at = 0; at < count; at++) if (faults.strike(['cut', 'drop'], 'eth_call', [at])?.kind === 'drop') hits++;
+    return hits;
+  };
+  const alone = strikes(2000);
+  assert.ok(alone > 480 && alone < 720, `${alone} of 2000 at rate 0.3`);
+  assert.is(faults.strike(['cut'], 'eth_call', []), null);
+  assert.is(faults.report().injected.drop, alone);
+  faults.heal();
+  assert.is(strikes(100), 0);
+  assert.throws(() => faults.set({ rates: { drop: 1.5 } }), /no fault "drop" at rate 1.5/);
+  assert.throws(() => faults.set({ rates: { gremlins: 1 } as object }), /no fault "gremlins"/);
+});
+
+let node: SandboxNode;
+test.before.each(async () => {
+  node = await startSandboxNode({ seed: 'faults', finalityDistance: 20 });
+});
+test.after.each(() => node.close());
+
+// biome-ignore lint/suspicious/noExplicitAny: looked into freely; every field used is asserted
+type Json = any;
+
+/** The answer with one fault at full rate, then healed. */
+async function hit(kind: FaultKind, method: string, params: unknown[] = []): Promise<Json> {
+  node.faults.set({ rates: { [kind]: 1 } });
+  try {
+    return await node.ask(method, params);
+  } finally {
+    node.faults.heal();
+  }
+}
+
+function mineMany(count: number): void {
+  for (let left = count; left > 0; left--) node.world.mine();
+}
+
+test('a lagging node shows an older head, by every door', async () => {
+  mineMany(30);
+  node.faults.set({ rates: { lag: 1 }, lagBlocks: 7 });
+  assert.is((await node.ask('eth_blockNumber')).result, '0x17');
+  const head = (await node.ask('eth_getBlockByNumber', ['latest', false])).result as Json;
+  assert.is(head.number, '0x17');
+  assert.is((await node.ask('eth_getBlockByNumber', ['0x18', false])).result, null);
+  const newer = `0x${node.world.tip().hash}`;
+  assert.is((await node.ask('eth_getBlockByHash', [newer, false])).result, null);
+  assert.is((await node.ask('eth_getLogs', [{ blockHash: newer }])).error?.message, 'unknown block');
+  const beyond = await node.ask('eth_getLogs', [{ fromBlock: '0x17', toBlock: '0x18' }]);
+  assert.is(beyond.error?.message, 'block range extends beyond current head block');
+  node.faults.heal();
+  assert.is((await node.ask('eth_blockNumber')).result, '0x1e');
+});
+
+test('a head that goes backwards is now here, now there', async () => {
+  mineMany(30);
+  node.faults.set({ rates: { backwards: 0.5 }, lagBlocks: 3 });
+  const heads = new Set<number>();
+  for (let at = 0; at < 60; at++) heads.add(Number((await node.ask('eth_blockNumber')).result));
+  assert.equal([...heads].sort(), [27, 28, 29, 30]);
+});
+
+test('a known block is denied', async () => {
+  mineMany(3);
+  const hash = `0x${node.world.tip().hash}`;
+  assert.is((await hit('unknown_block', 'eth_getBlockByHash', [hash, false])).result, null);
+  assert.is((await hit('unknown_block', 'eth_getBlockByNumber', ['0x2', false])).result, null);
+  assert.is((await hit('unknown_block', 'eth_getBlockReceipts', [hash])).result, null);
+  assert.is((await hit('unknown_block', 'eth_getLogs', [{ blockHash: hash }])).error.message, 'unknown block');
+});
+
+test('a full block is called empty, or another block’s content is given', async () => {
+  node.pay(payee, 1n);
+  node.world.mine();
+  const { added } = node.world.reorg({ depth: 1, keep: 'all' });
+  const hash = `0x${added[0]?.hash}`;
+  assert.equal((await hit('empty_content', 'eth_getLogs', [{ blockHash: hash }])).result, []);
+  assert.equal((await hit('empty_content', 'eth_getBlockReceipts', [hash])).result, []);
+  const sibling = (await hit('sibling_content', 'eth_getLogs', [{ blockHash: hash }])).result;
+  assert.is(sibling.length, 1);
+  assert.is.not(sibling[0].blockHash, hash);
+  const truth = (await node.ask('eth_getLogs', [{ blockHash: hash }])).result as Json;
+  assert.is(truth.at(-1).blockHash, hash);
+});
+
+test('a header belongs to no chain; the chain and a token claim to be others', async () => {
+  mineMany(5);
+  const stray = (await hit('unlinked', 'eth_getBlockByNumber', ['0x4', false])).result;
+  const below = (await node.ask('eth_getBlockByNumber', ['0x3', false])).result as Json;
+  assert.is(stray.number, '0x4');
+  assert.is.not(stray.parentHash, below.hash);
+  assert.is((await node.ask('eth_getBlockByHash', [stray.hash, false])).result, null);
+  assert.is(Number((await hit('wrong_chain', 'eth_chainId')).result), 900_002);
+  const decimals = [{ to: `0x${'5a'.repeat(18)}0001`, data: '0x313ce567' }, 'latest'];
+  assert.is(Number((await hit('wrong_decimals', 'eth_call', decimals)).result), 7);
+});
+
+test('over HTTP: errors, statuses, cut answers, closed connections, silence', async () => {
+  assert.equal((await hit('rpc_error', 'eth_blockNumber')).error, { code: -32000, message: 'internal error' });
+  const request = (signal?: AbortSignal) =>
+    fetch(node.httpUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber"}',
+      ...(signal && { signal }),
+    });
+  node.faults.set({ rates: { http_error: 1 } });
+  const statuses = new Set<number>();
+  for (let at = 0; at < 20; at++) statuses.add((await request()).status);
+  assert.equal([...statuses].sort(), [429, 503]);
+  node.faults.heal();
+
+  node.faults.set({ rates: { cut: 1 } });
+  const text = await (await request()).text();
+  assert.throws(() => JSON.parse(text));
+  node.faults.heal();
+
+  node.faults.set({ rates: { drop: 1 } });
+  assert.ok(
+    await request().then(
+      () => false,
+      () => true,
+    ),
+    'the connection is closed',
+  );
+  node.faults.heal();
+
+  node.faults.set({ rates: { hang: 1 } });
+  const name = await request(AbortSignal.timeout(200)).then(
+    () => 'answered',
+    (error: Error) => error.name,
+  );
+  assert.is(name, 'TimeoutError');
+  node.faults.heal();
+  assert.is((await request()).status, 200);
+});
+
+/** A subscribed connection. */
+async function subscribed(): Promise<{ client: RpcClient; heads: string }> {
+  const client = await openRpcClient(node.wsUrl);
+  return { client, heads: (await client.ask('eth_subscribe', ['newHeads'])).result };
+}
+
+const call = '{"jsonrpc":"2.0","id":"raw","method":"eth_blockNumber"}';
+
+test('over a WebSocket: limits, silence, cut answers, closed connections', async () => {
+  const { client } = await subscribed();
+  node.faults.set({ rates: { http_error: 1 } });
+  assert.equal((await client.ask('eth_blockNumber')).error, { code: -32005, message: 'limit exceeded' });
+  node.faults.heal();
+  node.faults.set({ rates: { cut: 1 } });
+  client.socket.send(call);
+  await until('half an answer comes', () => client.received.some((message) => typeof message === 'string'));
+  node.faults.heal();
+  node.faults.set({ rates: { hang: 1 } });
+  client.socket.send(call);
+  await until('the fault strikes', () => node.faults.report().injected.hang === 1);
+  node.faults.heal();
+  await client.ask('eth_blockNumber');
+  assert.not.ok(client.received.some((message) => message.id === 'raw'));
+  node.faults.set({ rates: { drop: 1 } });
+  let isClosed = false;
+  client.socket.on('close', () => {
+    isClosed = true;
+  });
+  client.socket.send(call);
+  await until('the connection is closed', () => isClosed);
+});
+
+test('a half-open connection looks alive and is not', async () => {
+  const { client, heads } = await subscribed();
+  const { client: other, heads: otherHeads } = await subscribed();
+  node.faults.set({ rates: { half_open: 1 } });
+  client.socket.send(call);
+  await until('the fault strikes', () => node.faults.report().injected.half_open === 1);
+  node.faults.heal();
+  let ponged = false;
+  client.socket.on('pong', () => {
+    ponged = true;
+  });
+  client.socket.ping();
+  client.socket.send(call);
+  mineMany(1);
+  await until('the other connection hears the bell', () => other.notified(otherHeads).length === 1);
+  assert.equal(client.notified(heads), []);
+  assert.is(ponged, false);
+  assert.is(client.socket.readyState, client.socket.OPEN);
+  await client.close();
+  await other.close();
+});
+
+test('bells are lost or ring twice', async () => {
+  const { client, heads } = await subscribed();
+  node.faults.set({ rates: { bell_twice: 1 } });
+  mineMany(1);
+  await until('it rings twice', () => client.notified(heads).length === 2);
+  assert.equal(client.notified(heads)[0], client.notified(heads)[1]);
+  node.faults.heal();
+  node.faults.set({ rates: { bell_lost: 1 } });
+  mineMany(3);
+  node.faults.heal();
+  mineMany(1);
+  await until('it rings once more', () => client.notified(heads).length === 3);
+  assert.is(Number(client.notified(heads)[2].number), 5);
+  await client.close();
+});
+
+test('faults are set, counted and healed by the control methods, which are never hit themselves', async () => {
+  const rates = Object.fromEntries(faultKinds.map((kind) => [kind, 1]));
+  const set = (await node.ask('sandbox_fault', [{ rates, lag_blocks: 2 }])).result as Json;
+  assert.is(set.lagBlocks, 2);
+  assert.is(set.rates.hang, 1);
+  assert.is((await node.ask('eth_blockNumber')).error?.message, 'internal error');
+  assert.equal(((await node.ask('sandbox_faults')).result as Json).injected, { rpc_error: 1 });
+  assert.equal(((await node.ask('sandbox_fault', [{ heal: true, rates: { lag: 0.5 } }])).result as Json).rates, {
+    lag: 0.5,
+  });
+  await node.ask('sandbox_fault', { heal: true });
+  assert.is((await node.ask('eth_blockNumber')).result, '0x0');
+});
+
+test.run();

@@ -1,0 +1,161 @@
+/** The sandbox program as the supervisor runs it: a child process with a message channel, a data directory and loopback ports. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmAddress } from '../../src/chains/evm/address.ts';
+import { loadConfig } from '../../src/config.ts';
+import { openRpcClient } from '../support/rpc-client.ts';
+import { accountKey } from '../support/sandbox-node.ts';
+import { until } from '../support/until.ts';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+const dataDir = mkdtempSync(join(tmpdir(), 'quayside-sandbox-'));
+const env = { ...process.env, QUAYSIDE_CONFIG: '', QUAYSIDE_DATA_DIR: dataDir };
+const running = new Set<ChildProcess>();
+
+test.after(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+type Program = Readonly<{
+  child: ChildProcess;
+  /** What the program told its parent. */
+  message: { ready: boolean; networks: Record<string, { url: string }> };
+  output(): string;
+  /** Resolves with exit code or signal. */
+  ended: Promise<number | string | null>;
+}>;
+
+async function start(): Promise<Program> {
+  const child = fork('src/sandbox/main.ts', [], { cwd: root, env, execArgv: ['--import', 'tsx'], silent: true });
+  running.add(child);
+  let output = '';
+  child.stderr?.on('data', (chunk) => {
+    output += chunk;
+  });
+  const ended = new Promise<number | string | null>((resolve) =>
+    child.once('exit', (code, signal) => {
+      running.delete(child);
+      resolve(code ?? signal);
+    }),
+  );
+  const message = await new Promise<Program['message']>((resolve, reject) => {
+    child.once('message', (told) => resolve(told as Program['message']));
+    child.once('exit', (code) => reject(new Error(`the sandbox ended with ${code}: ${output}`)));
+  });
+  return { child, message, output: () => output, ended };
+}
+
+const readFile = () => JSON.parse(readFileSync(join(dataDir, 'sandbox.json'), 'utf8'));
+
+/** Calls a network's node, with the control token of the file. */
+async function ask(network: string, method: string, params: unknown = []) {
+  const { networks, token } = readFile();
+  const response = await fetch(networks[network].url.replace('ws:', 'http:'), {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  const { result, error } = (await response.json()) as { result: never; error?: { message: string } };
+  if (error) throw new Error(error.message);
+  // biome-ignore lint/suspicious/noExplicitAny: looked into freely; every field used is asserted
+  return result as any;
+}
+
+const heightOf = async (network: string) => Number(await ask(network, 'eth_blockNumber'));
+
+test('it serves the configured networks, mines by itself, and says so in a file that only its owner may read', async () => {
+  const { child, message, ended } = await start();
+  assert.is(message.ready, true);
+  const file = readFile();
+  assert.equal(Object.keys(file).sort(), ['networks', 'token', 'xpub']);
+  assert.is(statSync(join(dataDir, 'sandbox.json')).mode & 0o777, 0o600);
+  assert.equal(file.networks, message.networks);
+  assert.match(evmAddress.derive(file.xpub.evm, 0), /^[0-9a-f]{40}$/);
+  const config = loadConfig({ env, cwd: root });
+  assert.equal(
+    config.networks.map(({ key, url, xpub }) => [key, url, xpub]),
+    [
+      ['test:ethereum', file.networks.ethereum.url, file.xpub.evm],
+      ['test:bsc', file.networks.bsc.url, file.xpub.evm],
+    ],
+    'the configuration finds it',
+  );
+  for (const network of config.networks) {
+    assert.is(Number(await ask(network.name, 'eth_chainId')), Number(network.chainId));
+    for (const token of network.tokens) {
+      const decimals = await ask(network.name, 'eth_call', [{ to: token.address, data: '0x313ce567' }, 'latest']);
+      assert.is(Number(decimals), token.decimals);
+    }
+    const from = await heightOf(network.name);
+    await until(`${network.name} mines`, async () => (await heightOf(network.name)) > from + 1);
+  }
+  child.kill('SIGTERM');
+  assert.is(await ended, 0);
+});
+
+test('a stranger on the machine may read, but not pay', async () => {
+  const { child, ended } = await start();
+  const client = await openRpcClient(readFile().networks.bsc.url);
+  assert.ok((await client.ask('eth_blockNumber')).result);
+  const to = `0x${accountKey('payee')}`;
+  assert.match(
+    (await client.ask('sandbox_pay', [{ to, amount: '1' }])).error.message,
+    /needs the token in sandbox\.json/,
+  );
+  await client.close();
+  child.kill('SIGINT');
+  assert.is(await ended, 0);
+});
+
+test('after SIGKILL it comes back at the same addresses with the same chain, account and payments', async () => {
+  const first = await start();
+  const before = readFile();
+  const to = evmAddress.format(accountKey('payee'));
+  const { transactionHash } = await ask('ethereum', 'sandbox_pay', [{ to, symbol: 'USDC', amount: '25000000' }]);
+  await until(
+    'the payment is mined',
+    async () => (await ask('ethereum', 'eth_getTransactionReceipt', [transactionHash])) !== null,
+  );
+  const receipt = await ask('ethereum', 'eth_getTransactionReceipt', [transactionHash]);
+  const head = await ask('ethereum', 'eth_getBlockByNumber', ['latest', false]);
+  first.child.kill('SIGKILL');
+  assert.is(await first.ended, 'SIGKILL');
+
+  const second = await start();
+  assert.equal(readFile(), before);
+  assert.equal(await ask('ethereum', 'eth_getTransactionReceipt', [transactionHash]), receipt);
+  assert.equal(await ask('ethereum', 'eth_getBlockByNumber', [head.number, false]), head);
+  const truth = await ask('ethereum', 'sandbox_truth', [{ to }]);
+  assert.equal(
+    truth.transfers.map(({ amount, symbol }: { amount: string; symbol: string }) => [amount, symbol]),
+    [['25000000', 'USDC']],
+  );
+  await until('it mines on', async () => (await heightOf('ethereum')) > Number(head.number));
+  second.child.kill('SIGTERM');
+  assert.is(await second.ended, 0);
+});
+
+test('it ends when its supervisor is gone', async () => {
+  const { child, ended } = await start();
+  child.disconnect();
+  assert.is(await ended, 0);
+});
+
+test('a file that cannot be read ends it with what to do', async () => {
+  const file = join(dataDir, 'sandbox.json');
+  const good = readFileSync(file, 'utf8');
+  writeFileSync(file, '{"xpub":');
+  await start().then(
+    () => assert.unreachable('it must not start'),
+    (error: Error) => assert.match(error.message, /ended with 1: .*sandbox\.json cannot be read.*delete it/),
+  );
+  writeFileSync(file, good);
+});
+
+test.run();
