@@ -14,7 +14,7 @@ export function check<T>(schema: z.ZodType<T>, body: unknown): T {
   if (result.success) return result.data;
   const issue = result.error.issues[0];
   const param = paramPath(issue?.path ?? []);
-  const isMissing = issue?.code === 'invalid_type' && (issue.input === undefined || issue.input === null);
+  const isMissing = issue?.code === 'invalid_type' && issue.input === undefined;
   throw isMissing ? missing(param) : badParam(param, issue?.message ?? 'has a wrong type or value');
 }
 

@@ -1,0 +1,261 @@
+import { gzipSync } from 'node:zlib';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { startApi } from '../support/api-server.ts';
+import { expectError } from '../support/expect-error.ts';
+import { exchange } from '../support/signed-client.ts';
+
+const api = await startApi({ busyTimeoutMs: 50 });
+const SESSIONS = '/api/v1/checkout/sessions';
+const CREATE = `${SESSIONS}/create`;
+const BODY_BYTES_MAX = 262_144;
+
+let orders = 0;
+const order = (more: object = {}) => ({ amount: 100, currency: 'USD', order_id: `door-${++orders}`, ...more });
+const plain = (method: string, path: string, headers = {}, body: string | Uint8Array = '') =>
+  exchange(method, api.baseUrl + path, headers, body);
+
+test('an unknown path is 404 before anybody is authenticated', async () => {
+  const paths = [
+    '/',
+    '/api',
+    '/api/v1',
+    '/api/v2/checkout/sessions/create',
+    SESSIONS,
+    `${SESSIONS}/`,
+    `${CREATE}/`,
+    `${SESSIONS}/x/cancel/y`,
+    `${SESSIONS}/x/refund`,
+    '/API/v1/checkout/sessions/create',
+    '/v1/payment/session',
+    '/api/v1/refunds/create',
+    '/api/v1/refunds/r1',
+    '/favicon.ico',
+    '/docs/',
+    '/docs/../package.json',
+    `${SESSIONS}/%zz`,
+    `${SESSIONS}/%E0%A4%A`,
+  ];
+  for (const path of paths) {
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      expectError(
+        await plain(method, path),
+        { status: 404, code: 'route_not_found', param: null },
+        `${method} ${path}`,
+      );
+    }
+  }
+});
+
+test('a wrong method is 405 before anybody is authenticated, and the right ones are listed', async () => {
+  const rows: [string, string, string[]][] = [
+    [CREATE, 'POST', ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+    [`${SESSIONS}/cs_x`, 'GET', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
+    [`${SESSIONS}/cs_x/cancel`, 'POST', ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS']],
+    ['/v1/payment/sessions', 'POST', ['GET', 'HEAD', 'PUT', 'DELETE']],
+    ['/v1/payment/sessions/x', 'GET', ['POST', 'PUT', 'DELETE']],
+    ['/docs', 'GET', ['POST']],
+    ['/docs/errors', 'GET', ['DELETE']],
+    ['/openapi.json', 'GET', ['PUT']],
+    ['/livez', 'GET', ['POST']],
+    ['/readyz', 'GET', ['POST']],
+  ];
+  for (const [path, allowed, methods] of rows) {
+    for (const method of methods) {
+      const answer = await plain(method, path);
+      assert.is(answer.headers.allow, allowed, `${method} ${path}`);
+      if (method === 'HEAD') assert.is(answer.status, 405);
+      else expectError(answer, { status: 405, code: 'method_not_allowed', param: null }, `${method} ${path}`);
+    }
+  }
+});
+
+test('a body over the limit is 413 before anybody is authenticated; at the limit it is read', async () => {
+  const tooLarge = { status: 413, code: 'body_too_large', param: null };
+  expectError(await plain('POST', CREATE, {}, 'x'.repeat(BODY_BYTES_MAX + 1)), tooLarge);
+  expectError(await plain('POST', `${SESSIONS}/x/cancel`, {}, 'x'.repeat(BODY_BYTES_MAX + 1)), tooLarge);
+  expectError(await plain('POST', CREATE, {}, 'x'.repeat(BODY_BYTES_MAX)), { status: 401, code: 'missing_header' });
+  const body = order({ description: '' });
+  const filler = 'd'.repeat(BODY_BYTES_MAX - JSON.stringify(body).length);
+  const full = JSON.stringify({ ...body, description: filler });
+  assert.is(Buffer.byteLength(full), BODY_BYTES_MAX);
+  assert.is((await api.send('POST', CREATE, full)).status, 200);
+  expectError(await api.send('POST', CREATE, `${full} `), tooLarge, 'signed');
+});
+
+test('a body without a length is counted as it comes', async () => {
+  const response = await fetch(api.baseUrl + CREATE, {
+    method: 'POST',
+    body: new ReadableStream({
+      start(controller) {
+        for (let sent = 0; sent <= BODY_BYTES_MAX; sent += 65_536) controller.enqueue(new Uint8Array(65_536));
+        controller.close();
+      },
+    }),
+    duplex: 'half',
+  } as RequestInit);
+  assert.is(response.status, 413);
+  assert.is(((await response.json()) as { error: { code: string } }).error.code, 'body_too_large');
+});
+
+test('a body is JSON and says so', async () => {
+  const rows: [string | null, boolean][] = [
+    ['application/json', true],
+    ['application/json; charset=utf-8', true],
+    ['Application/JSON ;charset="UTF-8"', true],
+    [null, false],
+    ['text/plain', false],
+    ['application/jsonx', false],
+    ['application/x-www-form-urlencoded', false],
+    ['application/vnd.api+json', false],
+    ['multipart/form-data; boundary=x', false],
+  ];
+  for (const [type, isGood] of rows) {
+    const answer = await api.send('POST', CREATE, order(), { headers: { 'Content-Type': type } });
+    if (isGood) assert.is(answer.status, 200, `${type} ${answer.text}`);
+    else expectError(answer, { status: 400, code: 'invalid_content_type', param: 'Content-Type' }, `${type}`);
+  }
+});
+
+test('an empty POST and a GET need no content type', async () => {
+  const { id } = (await api.send('POST', CREATE, order())).json as { id: string };
+  assert.is((await api.send('GET', `${SESSIONS}/${id}`)).status, 200);
+  assert.is((await api.send('POST', `${SESSIONS}/${id}/cancel`)).status, 200);
+  assert.is((await api.send('POST', `${SESSIONS}/${id}/cancel`, {})).status, 200);
+  const headers = { 'Content-Type': 'text/plain' };
+  assert.is((await api.send('POST', `${SESSIONS}/${id}/cancel`, '', { headers })).status, 200);
+  expectError(await api.send('POST', `${SESSIONS}/${id}/cancel`, '{}', { headers }), {
+    status: 400,
+    code: 'invalid_content_type',
+  });
+});
+
+test('a compressed body is refused, for the signature covers the bytes that were sent', async () => {
+  const zipped = gzipSync(JSON.stringify(order()));
+  const answer = await api.send('POST', CREATE, zipped, { headers: { 'Content-Encoding': 'gzip' } });
+  expectError(answer, { status: 400, code: 'invalid_content_type' });
+});
+
+test('what is not a JSON object in UTF-8 is invalid_json and creates nothing', async () => {
+  const rows: (string | Uint8Array)[] = [
+    '{',
+    '{"amount":1,}',
+    "{'amount':1}",
+    '{"amount":01}',
+    '{"amount":NaN}',
+    '[]',
+    '[{}]',
+    'null',
+    'true',
+    '1',
+    '"text"',
+    ' ',
+    '{} {}',
+    'amount=1',
+    '\ufeff\ufeff{}',
+    new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+    Buffer.from('{"order_id":"\u{1f600}"}', 'utf16le'),
+    '['.repeat(200_000),
+    '{"a":'.repeat(40_000),
+  ];
+  const countSessions = async () => (await api.store().census(api.clock.nowMs())).sessions;
+  const before = await countSessions();
+  for (const body of rows) {
+    const what = String(body).slice(0, 20);
+    expectError(await api.send('POST', CREATE, body), { status: 400, code: 'invalid_json', param: null }, what);
+  }
+  expectError(await api.send('POST', CREATE, ''), { status: 400, code: 'invalid_json', param: null }, 'empty');
+  assert.equal(await countSessions(), before);
+  const { id } = (await api.send('POST', CREATE, order())).json as { id: string };
+  expectError(await api.send('POST', `${SESSIONS}/${id}/cancel`, '{'), { status: 400, code: 'invalid_json' }, 'cancel');
+});
+
+test('every answer has a request id of its own', async () => {
+  const answers = await Promise.all([
+    api.send('POST', CREATE, order()),
+    api.send('POST', CREATE, '{'),
+    plain('GET', '/nowhere'),
+    plain('POST', '/docs'),
+    plain('GET', '/docs'),
+    plain('GET', '/openapi.json'),
+    plain('GET', '/livez'),
+    plain('GET', '/readyz'),
+    plain('POST', CREATE, { 'Request-Id': 'mine' }, 'x'.repeat(BODY_BYTES_MAX + 1)),
+  ]);
+  const ids = answers.map(({ headers }) => String(headers['request-id']));
+  for (const id of ids) assert.match(id, /^req_[0-9a-z]{26}$/);
+  assert.is(new Set(ids).size, ids.length);
+});
+
+test('answers say nothing of the machinery and are not kept by caches', async () => {
+  const { headers } = await api.send('POST', CREATE, order());
+  assert.is(headers['x-powered-by'], undefined);
+  assert.is(headers.etag, undefined);
+  assert.is(headers['cache-control'], 'no-store');
+  assert.is(headers['x-content-type-options'], 'nosniff');
+  assert.is(headers['content-type'], 'application/json; charset=utf-8');
+});
+
+test('Service-Version comes back and decides nothing', async () => {
+  for (const version of ['2026-01-15', 'anything else']) {
+    const headers = { 'Service-Version': version };
+    const created = await api.send('POST', CREATE, order(), { headers });
+    assert.is(created.status, 200);
+    assert.is(created.headers['service-version'], version);
+    assert.is((await plain('POST', CREATE, headers)).headers['service-version'], version, 'on refusals too');
+  }
+  assert.is((await api.send('POST', CREATE, order())).headers['service-version'], undefined);
+});
+
+test('a locked database is 503 and loses nothing; then all is fine', async () => {
+  const kept = (await api.send('POST', CREATE, order())).json as { id: string };
+  const other = new Database(api.file);
+  other.exec('BEGIN IMMEDIATE');
+  const body = order();
+  const refused = await api.send('POST', CREATE, body);
+  expectError(refused, { status: 503, code: 'storage_unavailable', param: null });
+  assert.is(refused.headers['retry-after'], '1');
+  assert.not.match(refused.text, /sqlite|quayside\.db|SELECT|INSERT/i);
+  const ready = await plain('GET', '/readyz');
+  assert.is(ready.status, 503);
+  assert.equal((ready.json as { reasons: string[] }).reasons, ['storage_unavailable']);
+  other.exec('ROLLBACK');
+  other.close();
+  const created = await api.send('POST', CREATE, body);
+  assert.is(created.status, 200);
+  assert.is(created.headers['idempotent-replayed'], undefined, 'the refused request had created nothing');
+  assert.is((await api.send('GET', `${SESSIONS}/${kept.id}`)).status, 200);
+});
+
+test('the log has one line a request and nothing that is secret', async () => {
+  const before = api.logged().length;
+  const created = await api.send('POST', CREATE, order({ description: 'not for the log' }));
+  const { id } = created.json as { id: string };
+  await api.send('GET', `${SESSIONS}/${id}?token=not-for-the-log`, '', { headers: { Cookie: 'not-for-the-log' } });
+  await plain('GET', `/nowhere/${id}`, { Authorization: 'Bearer not-for-the-log' });
+  // The line is written when the connection has taken the answer, which may be after the client has read it.
+  for (let turn = 0; turn < 100 && api.logged().slice(before).split('\n').length < 4; turn++) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const text = api.logged().slice(before);
+  const lines = text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  assert.is(lines.length, 3);
+  const shown = lines.map(({ requestId: _, time: __, pid: ___, hostname: ____, ...line }) => line);
+  const line = { level: 30, ms: 0, msg: 'request' };
+  assert.equal(shown, [
+    { ...line, keyId: api.testKey.id, route: CREATE, method: 'POST', status: 200 },
+    { ...line, keyId: api.testKey.id, route: `${SESSIONS}/{session_id}`, method: 'GET', status: 200 },
+    { ...line, keyId: null, route: null, method: 'GET', status: 404 },
+  ]);
+  assert.is(lines[0]?.requestId, created.headers['request-id']);
+  for (const secret of ['not for the log', 'not-for-the-log', api.testKey.apiKey, api.testKey.apiSecret, id]) {
+    assert.not(text.includes(secret), secret);
+  }
+});
+
+test.after(() => api.close());
+test.run();

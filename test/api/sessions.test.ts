@@ -1,0 +1,469 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { PaymentSession } from '../../src/api/session-view.ts';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { expectError } from '../support/expect-error.ts';
+import { txOf } from '../support/ingested-chain.ts';
+import type { Bend, HttpAnswer } from '../support/signed-client.ts';
+
+const api = await startApi();
+const SESSIONS = '/api/v1/checkout/sessions';
+const CREATE = `${SESSIONS}/create`;
+
+let orders = 0;
+const order = (more: object = {}) => ({ amount: 1050, currency: 'USD', order_id: `session-${++orders}`, ...more });
+const sessionIn = (answer: HttpAnswer): PaymentSession => {
+  assert.is(answer.status, 200, answer.text);
+  return answer.json as PaymentSession;
+};
+const create = async (more: object = {}): Promise<PaymentSession> =>
+  sessionIn(await api.send('POST', CREATE, order(more)));
+const read = async (id: string): Promise<PaymentSession> => sessionIn(await api.send('GET', `${SESSIONS}/${id}`));
+const cancel = (id: string, bend: Bend = {}): Promise<HttpAnswer> =>
+  api.send('POST', `${SESSIONS}/${id}/cancel`, '', bend);
+
+const keyOf = (session: PaymentSession): string => session.payment_options?.[0]?.address.slice(2).toLowerCase() ?? '';
+const usdt = (session: PaymentSession, units: bigint) => ({ to: keyOf(session), currency: 'USDT' as const, units });
+
+/** Moves the clock, lets both test networks be read past it, and ends what is due. */
+async function pass(server: ApiServer, ms: number): Promise<void> {
+  server.clock.advance(ms);
+  for (const name of ['ethereum', 'bsc'] as const) await server.chain(name).mine();
+  await server.store().settleDue(server.clock.nowMs(), 1000);
+}
+
+test('a session shows everything that was asked for, by the documented names', async () => {
+  const line_items = [
+    {
+      price_data: { currency: 'USD', unit_amount: 400, product_data: { name: 'Coffee', description: '1 kg' } },
+      quantity: 2,
+    },
+    { price_data: { currency: 'USD', unit_amount: 50, product_data: { name: 'Bag' } } },
+  ];
+  const session = await create({
+    line_items,
+    tax_amount: 0,
+    shipping_amount: 200,
+    description: 'Breakfast',
+    success_url: 'https://shop.example/thanks',
+    cancel_url: 'https://shop.example/cart',
+    metadata: { cart: 'c-77' },
+    expires_in: 600,
+  });
+  const { id, payment_options, ...rest } = session;
+  const nowS = api.clock.nowS();
+  assert.match(id, /^cs_[0-9a-hjkmnp-tv-z]{26}$/);
+  assert.equal(rest, {
+    amount_total: 1050,
+    currency: 'USD',
+    payment_status: 'pending',
+    created: nowS,
+    expires_at: nowS + 600,
+    url: `https://pay.shop.example/pay/${id}`,
+    line_items: [line_items[0], { ...line_items[1], quantity: 1 }],
+    tax_amount: 0,
+    shipping_amount: 200,
+    metadata: { cart: 'c-77', order_id: `session-${orders}` },
+    payments: [],
+    underpaid: false,
+    overpaid: false,
+    paid_late: false,
+  });
+  const address = payment_options?.[0]?.address ?? '';
+  assert.match(address, /^0x[0-9a-fA-F]{40}$/);
+  assert.not.equal(address, address.toLowerCase(), 'the address carries its checksum');
+  const link = (token: string, chain: string, units: string) =>
+    `ethereum:0x${token.repeat(40)}@${chain}/transfer?address=${address}&uint256=${units}`;
+  const shared = { address, amount: '10.50', qr_code_data: address };
+  const onEthereum = { ...shared, network: 'ethereum', confirmations_required: 12 };
+  const onBsc = { ...shared, network: 'bsc', confirmations_required: 15 };
+  assert.equal(payment_options, [
+    { ...onEthereum, currency: 'USDT', deep_link: link('1', '8401', '10500000') },
+    { ...onEthereum, currency: 'USDC', deep_link: link('2', '8401', '10500000') },
+    { ...onBsc, currency: 'USDT', deep_link: link('3', '8456', '10500000000000000000') },
+    { ...onBsc, currency: 'USDC', deep_link: link('4', '8456', '10500000000000000000') },
+  ]);
+  assert.equal(await read(id), session, 'reading shows the same');
+});
+
+test('what was not given is left out, not null', async () => {
+  const session = await create();
+  assert.equal(Object.keys(session).sort(), [
+    'amount_total',
+    'created',
+    'currency',
+    'expires_at',
+    'id',
+    'metadata',
+    'overpaid',
+    'paid_late',
+    'payment_options',
+    'payment_status',
+    'payments',
+    'underpaid',
+    'url',
+  ]);
+  assert.equal(session.metadata, { order_id: `session-${orders}` });
+  assert.is((await create({ metadata: { order_id: 'their own' } })).metadata?.order_id, 'their own');
+});
+
+test('a stablecoin session is paid in that coin, a USD session in any', async () => {
+  const offered = async (currency: string) => {
+    const { payment_options, exchange_rate } = await create({ currency });
+    assert.is(exchange_rate, undefined);
+    return payment_options?.map((option) => `${option.network} ${option.currency} ${option.amount}`);
+  };
+  assert.equal(await offered('USDT'), ['ethereum USDT 10.50', 'bsc USDT 10.50']);
+  assert.equal(await offered('USDC'), ['ethereum USDC 10.50', 'bsc USDC 10.50']);
+  assert.is((await offered('USD'))?.length, 4);
+});
+
+test('a currency that no network of the mode takes is unsupported', async () => {
+  const live = api.client(api.liveKey);
+  expectError(await live.send('POST', CREATE, order({ currency: 'USDC' })), {
+    status: 400,
+    code: 'unsupported_currency',
+    param: 'currency',
+  });
+  const { payment_options } = sessionIn(await live.send('POST', CREATE, order()));
+  assert.equal(
+    payment_options?.map(({ currency }) => currency),
+    ['USDT'],
+  );
+});
+
+test('every session has an address of its own', async () => {
+  const sessions = await Promise.all(Array.from({ length: 20 }, () => create()));
+  assert.is(new Set(sessions.map(keyOf)).size, 20);
+  assert.is(new Set(sessions.map(({ id }) => id)).size, 20);
+});
+
+test('a session is found by cs_, sess_ and the bare id', async () => {
+  const session = await create();
+  const body = session.id.slice(3);
+  for (const name of [`cs_${body}`, `sess_${body}`, body]) assert.equal(await read(name), session, name);
+  assert.is(sessionIn(await cancel(`sess_${body}`)).payment_status, 'canceled');
+  assert.is(sessionIn(await cancel(body)).payment_status, 'canceled');
+});
+
+test('what cannot be found is 404, whatever the reason', async () => {
+  const { id } = await create();
+  const other = api.client(await api.addKey(await api.addMerchant(), 'test'));
+  const live = api.client(api.liveKey);
+  const expected = { status: 404, code: 'session_not_found', param: null };
+  for (const client of [other, live]) {
+    expectError(await client.send('GET', `${SESSIONS}/${id}`), expected);
+    expectError(await client.send('POST', `${SESSIONS}/${id}/cancel`), expected);
+    expectError(await client.send('GET', `/v1/payment/sessions/${id}`), expected);
+  }
+  const body = id.slice(3);
+  const names = [
+    `cs_${'0'.repeat(26)}`,
+    `cs_${body}0`,
+    `cs_${body.slice(1)}`,
+    `cs_${body.toUpperCase()}`,
+    `ps_${body}`,
+    `cs_cs_${body}`,
+    `cs_sess_${body}`,
+    'x',
+    '12345',
+    'null',
+    `${body}%20`,
+    `${body}%00`,
+    `${body}'--`,
+    '%F0%9F%98%80',
+    'x'.repeat(5000),
+  ];
+  for (const name of names) {
+    expectError(await api.send('GET', `${SESSIONS}/${name}`), expected, name);
+    expectError(await cancel(name), expected, name);
+  }
+  assert.is((await read(id)).payment_status, 'pending');
+});
+
+// ── Sent again ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('the same order with the same meaning is the same session, as it is now', async () => {
+  const body = order({ metadata: { a: '1', b: '2' }, line_items: [], shipping_amount: 10 });
+  const first = await api.send('POST', CREATE, body);
+  assert.is(first.headers['idempotent-replayed'], undefined);
+  const { id } = sessionIn(first);
+  const again: (object | string)[] = [
+    body,
+    { ...body, metadata: { b: '2', a: '1' } },
+    { ...body, line_items: null, description: null, expires_in: 1800, unknown: 'field' },
+    JSON.stringify(body, null, 4),
+    Object.fromEntries(Object.entries(body).reverse()),
+  ];
+  for (const same of again) {
+    const answer = await api.send('POST', CREATE, same);
+    assert.is(answer.headers['idempotent-replayed'], 'true');
+    assert.equal(answer.json, first.json);
+  }
+  await cancel(id);
+  const later = await api.send('POST', CREATE, body);
+  assert.is(sessionIn(later).payment_status, 'canceled');
+  assert.is(later.headers['idempotent-replayed'], 'true');
+});
+
+test('the same order with any other meaning is a conflict', async () => {
+  const item = (quantity: number, name = 'Coffee') => ({
+    price_data: { currency: 'USD', unit_amount: 1050, product_data: { name } },
+    quantity,
+  });
+  const body = order({ line_items: [item(1)], metadata: { a: '1' }, success_url: 'https://shop.example/a' });
+  await api.send('POST', CREATE, body);
+  const others = [
+    { ...body, amount: 2100, line_items: [item(2)] },
+    { ...body, amount: 2100, line_items: null },
+    { ...body, line_items: null },
+    { ...body, line_items: [item(1, 'Tea')] },
+    { ...body, currency: 'USDT', line_items: null },
+    { ...body, metadata: { a: '2' } },
+    { ...body, metadata: { a: '1', b: '' } },
+    { ...body, metadata: null },
+    { ...body, success_url: null },
+    { ...body, success_url: null, cancel_url: 'https://shop.example/a' },
+    { ...body, description: 'x' },
+    { ...body, tax_amount: 0 },
+    { ...body, expires_in: 1801 },
+  ];
+  for (const other of others) {
+    const answer = await api.send('POST', CREATE, other);
+    expectError(answer, { status: 400, code: 'order_id_conflict', param: 'order_id' }, JSON.stringify(other));
+  }
+});
+
+test('an order id is unique per merchant and mode only, and exact', async () => {
+  const body = order();
+  const id = sessionIn(await api.send('POST', CREATE, body)).id;
+  const other = api.client(await api.addKey(await api.addMerchant(), 'test'));
+  const sameMerchant = api.client(await api.addKey(api.merchantId, 'test'));
+  assert.not.equal(sessionIn(await other.send('POST', CREATE, body)).id, id);
+  assert.not.equal(sessionIn(await api.client(api.liveKey).send('POST', CREATE, body)).id, id);
+  assert.is(sessionIn(await sameMerchant.send('POST', CREATE, body)).id, id, 'another key of the same merchant');
+  for (const order_id of [` ${body.order_id}`, body.order_id.toUpperCase()]) {
+    assert.not.equal(sessionIn(await api.send('POST', CREATE, { ...body, order_id })).id, id);
+  }
+});
+
+test('of many equal requests at once one creates', async () => {
+  const body = order();
+  const answers = await Promise.all(Array.from({ length: 10 }, () => api.send('POST', CREATE, body)));
+  assert.is(new Set(answers.map((answer) => sessionIn(answer).id)).size, 1);
+  assert.is(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
+});
+
+test('an Idempotency-Key finds the first success for 24 hours', async () => {
+  const bend = { headers: { 'Idempotency-Key': 'key-of-a-creation' } };
+  const refused = order({ amount: 0 });
+  expectError(await api.send('POST', CREATE, refused, bend), { status: 400, code: 'invalid_parameter' });
+  const body = order();
+  const { id } = sessionIn(await api.send('POST', CREATE, body, bend));
+  const again = await api.send('POST', CREATE, body, bend);
+  assert.is(sessionIn(again).id, id);
+  assert.is(again.headers['idempotent-replayed'], 'true');
+  const conflict = { status: 400, code: 'idempotency_key_conflict', param: 'Idempotency-Key' };
+  expectError(await api.send('POST', CREATE, order(), bend), conflict);
+  const live = api.client(api.liveKey);
+  assert.not.equal(sessionIn(await live.send('POST', CREATE, order(), bend)).id, id, 'scoped to the mode');
+  assert.is((await cancel(id, bend)).status, 200, 'scoped to the path');
+  api.clock.advance(24 * 3600 * 1000 + 1);
+  assert.not.equal(sessionIn(await api.send('POST', CREATE, order(), bend)).id, id, 'forgotten after a day');
+});
+
+test('an Idempotency-Key is 1 to 255 visible ASCII characters', async () => {
+  const wrong = ['', 'k'.repeat(256), 'with blank', 'schlüssel'];
+  for (const key of wrong) {
+    const answer = await api.send('POST', CREATE, order(), { headers: { 'Idempotency-Key': key } });
+    expectError(answer, { status: 400, code: 'invalid_parameter', param: 'Idempotency-Key' }, key);
+  }
+  const { id } = await create();
+  assert.is((await api.send('POST', CREATE, order(), { headers: { 'Idempotency-Key': 'k'.repeat(255) } })).status, 200);
+  assert.is((await api.send('GET', `${SESSIONS}/${id}`, '', { headers: { 'Idempotency-Key': '' } })).status, 200);
+});
+
+// ── Canceling ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('a pending session is canceled, once and for all', async () => {
+  const { id } = await create();
+  const first = await cancel(id);
+  assert.is(sessionIn(first).payment_status, 'canceled');
+  const again = await cancel(id);
+  assert.equal(again.json, first.json);
+  assert.is((await read(id)).payment_status, 'canceled');
+});
+
+test('a cancel that is sent again with its key says so', async () => {
+  const { id } = await create();
+  const bend = { headers: { 'Idempotency-Key': 'key-of-a-cancel' } };
+  assert.is((await cancel(id, bend)).headers['idempotent-replayed'], undefined);
+  const again = await cancel(`sess_${id.slice(3)}`, bend);
+  assert.is(again.headers['idempotent-replayed'], 'true', 'the session is the same by whatever name');
+  assert.is(sessionIn(again).payment_status, 'canceled');
+});
+
+test('money that was seen stops the cancel, and money that left again does not', async () => {
+  const chain = api.chain('ethereum');
+  const session = await create();
+  await chain.mine([usdt(session, 1n)]);
+  expectError(await cancel(session.id), { status: 400, code: 'payment_in_progress', param: null });
+  assert.is((await read(session.id)).payment_status, 'pending');
+  await chain.orphanTip();
+  assert.is(sessionIn(await cancel(session.id)).payment_status, 'canceled');
+});
+
+test('what has ended otherwise cannot be canceled', async () => {
+  const chain = api.chain('ethereum');
+  const unpaid = await create({ expires_in: 60 });
+  const part = await create({ expires_in: 60 });
+  const paid = await create({ expires_in: 60 });
+  const block = await chain.mine([usdt(part, 1_000_000n), usdt(paid, 10_500_000n)]);
+  await chain.confirm(block);
+  expectError(await cancel(paid.id), { status: 400, code: 'session_not_cancelable', param: null }, 'paid');
+  await pass(api, 61_000);
+  expectError(await cancel(unpaid.id), { status: 400, code: 'session_expired', param: null }, 'expired');
+  assert.is((await read(unpaid.id)).payment_status, 'expired');
+  await pass(api, 1_801_000);
+  assert.is((await read(part.id)).payment_status, 'failed');
+  expectError(await cancel(part.id), { status: 400, code: 'session_not_cancelable', param: null }, 'failed');
+});
+
+test('a session past its time is expired for the cancel, even before anything has settled it', async () => {
+  const { id } = await create({ expires_in: 60 });
+  api.clock.advance(60_000);
+  assert.is((await read(id)).payment_status, 'pending', 'the last second is inside');
+  api.clock.advance(1_000);
+  expectError(await cancel(id), { status: 400, code: 'session_expired' });
+});
+
+// ── Paying ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('payments are shown from first sight to the end', async () => {
+  const chain = api.chain('ethereum');
+  const session = await create();
+  const block = await chain.mine([usdt(session, 10_500_000n)]);
+  const seen = await read(session.id);
+  const payment = {
+    network: 'ethereum',
+    currency: 'USDT',
+    amount: '10.50',
+    transaction_hash: txOf(block, 0),
+    confirmations: 1,
+    status: 'seen',
+  };
+  assert.is(seen.payment_status, 'pending');
+  assert.equal(seen.payments, [payment]);
+  await chain.mine();
+  await chain.mine();
+  assert.equal((await read(session.id)).payments, [{ ...payment, confirmations: 3 }]);
+  await chain.confirm(block);
+  const paid = await read(session.id);
+  assert.is(paid.payment_status, 'paid');
+  assert.equal(paid.payments, [{ ...payment, confirmations: 3, status: 'confirmed' }]);
+  assert.equal([paid.underpaid, paid.overpaid, paid.paid_late], [false, false, false]);
+});
+
+test('a part is underpaid, a top-up on another network makes it whole', async () => {
+  const session = await create();
+  const first = await api.chain('ethereum').mine([usdt(session, 4_000_001n)]);
+  assert.is((await read(session.id)).underpaid, true);
+  await api.chain('ethereum').confirm(first);
+  const part = await read(session.id);
+  assert.equal([part.payment_status, part.underpaid, part.payments?.[0]?.amount], ['pending', true, '4.000001']);
+  const rest = { to: keyOf(session), currency: 'USDC' as const, units: 6_499_999_000_000_000_000n };
+  const second = await api.chain('bsc').mine([rest]);
+  assert.is((await read(session.id)).underpaid, false);
+  await api.chain('bsc').confirm(second);
+  const whole = await read(session.id);
+  assert.is(whole.payment_status, 'paid');
+  assert.equal(
+    whole.payments?.map(({ network, currency, amount }) => [network, currency, amount]),
+    [
+      ['ethereum', 'USDT', '4.000001'],
+      ['bsc', 'USDC', '6.499999'],
+    ],
+  );
+});
+
+test('too much is overpaid', async () => {
+  const session = await create();
+  const block = await api.chain('ethereum').mine([usdt(session, 10_500_001n)]);
+  assert.is((await read(session.id)).overpaid, true);
+  await api.chain('ethereum').confirm(block);
+  const paid = await read(session.id);
+  assert.equal([paid.payment_status, paid.overpaid, paid.underpaid], ['paid', true, false]);
+});
+
+test('the other stablecoin is shown but does not pay a stablecoin session', async () => {
+  const session = await create({ currency: 'USDC' });
+  const block = await api.chain('ethereum').mine([usdt(session, 10_500_000n)]);
+  await api.chain('ethereum').confirm(block);
+  const shown = await read(session.id);
+  assert.equal([shown.payment_status, shown.underpaid, shown.payments?.length], ['pending', true, 1]);
+});
+
+test('a payment that a reorg removed is shown as orphaned', async () => {
+  const session = await create();
+  await api.chain('ethereum').mine([usdt(session, 10_500_000n)]);
+  await api.chain('ethereum').orphanTip();
+  const shown = await read(session.id);
+  assert.equal([shown.payment_status, shown.underpaid], ['pending', false]);
+  assert.equal(
+    shown.payments?.map(({ status, confirmations }) => [status, confirmations]),
+    [['orphaned', 0]],
+  );
+});
+
+test('late money is held or accepted, as the store says', async () => {
+  for (const [latePolicy, expected] of [
+    ['hold', ['expired', false]],
+    ['accept', ['paid', true]],
+  ] as const) {
+    const key = await api.addKey(await api.addMerchant('approved', { latePolicy }), 'test');
+    const session = sessionIn(await api.client(key).send('POST', CREATE, order({ expires_in: 60 })));
+    await pass(api, 61_000);
+    const block = await api.chain('ethereum').mine([usdt(session, 10_500_000n)]);
+    await api.chain('ethereum').confirm(block);
+    const shown = sessionIn(await api.client(key).send('GET', `${SESSIONS}/${session.id}`));
+    assert.equal([shown.payment_status, shown.paid_late], expected, latePolicy);
+    assert.is(shown.payments?.[0]?.status, 'confirmed');
+    assert.is(shown.underpaid, false);
+  }
+});
+
+// ── Nothing to hand out ──────────────────────────────────────────────────────────────────────────────────────────────
+
+test('a dry pool is 503 until it is filled, and a repeated request still finds its session', async () => {
+  const dry = await startApi({ addresses: 1 });
+  const first = order();
+  const { id } = sessionIn(await dry.send('POST', CREATE, first));
+  const second = order();
+  const refused = await dry.send('POST', CREATE, second);
+  expectError(refused, { status: 503, code: 'address_pool_empty', param: null });
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  assert.is(sessionIn(await dry.send('POST', CREATE, first)).id, id);
+  const pool = { family: 'evm', mode: 'test', source: 'test-source' } as const;
+  await dry.store().addAddresses({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
+  assert.is(keyOf(sessionIn(await dry.send('POST', CREATE, second))), 'c0'.repeat(20));
+  await dry.close();
+});
+
+test('no session is created before a network is read, or in a mode without networks', async () => {
+  const early = await startApi({ ready: false });
+  expectError(await early.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
+  await early.chain('bsc').mine();
+  const { payment_options } = sessionIn(await early.send('POST', CREATE, order()));
+  assert.equal(
+    payment_options?.map(({ network }) => network),
+    ['bsc', 'bsc'],
+  );
+  await early.close();
+
+  const bare = await startApi({ networks: [] });
+  expectError(await bare.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
+  await bare.close();
+});
+
+test.after(() => api.close());
+test.run();
