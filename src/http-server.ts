@@ -58,11 +58,12 @@ export async function listen(
 
 const tryListen = (server: Server, { host, port }: { host: string; port: number }) =>
   new Promise<NodeJS.ErrnoException | null>((resolve) => {
-    server.once('error', resolve);
-    server.listen({ host, port }, () => {
-      server.off('error', resolve);
-      resolve(null);
-    });
+    const end = (error: NodeJS.ErrnoException | null) => {
+      server.removeAllListeners('listening').removeAllListeners('error');
+      resolve(error);
+    };
+    server.once('error', end).once('listening', () => end(null));
+    server.listen({ host, port });
   });
 
 async function close(server: Server, clock: Clock, patienceMs: number): Promise<void> {

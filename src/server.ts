@@ -14,7 +14,7 @@ import { type Listening, listen } from './http-server.ts';
 import { openLog } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openStore } from './open-store.ts';
-import { startPool } from './pool.ts';
+import { startPool, xpubFingerprint } from './pool.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
 import { removeRunning, writeRunning } from './running.ts';
@@ -26,8 +26,10 @@ const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;
 const SETTLE_BATCH = 200;
 /** Answers under way may take so long after the stop; everything together stays below the supervisor's ten seconds. */
-const REQUESTS_PATIENCE_MS = 6000;
+const REQUESTS_PATIENCE_MS = 5000;
 const METRICS_PATIENCE_MS = 500;
+const FIRST_ADDRESSES_MS_MAX = 10_000;
+const FIRST_ADDRESSES_POLL_MS = 50;
 
 const clock = systemClock;
 const stopping = new AbortController();
@@ -46,6 +48,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
   const settling = settleDue(store, signal);
   const refreshing = rates.start();
+  await firstAddresses(config, store, signal);
 
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   writeRunning(config.dataDir, {
@@ -98,6 +101,18 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
       answer(503, 'text/plain', `${error.message}\n`);
     }
   });
+}
+
+/** Waits until new sessions find an address; a fresh installation has to derive some first. What takes longer shows in `status`. */
+async function firstAddresses(config: Config, store: Store, signal: AbortSignal): Promise<void> {
+  const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
+  for (const { family, mode, xpub } of config.networks) {
+    const source = xpubFingerprint(xpub);
+    while (!signal.aborted && clock.nowMs() < giveUpAtMs) {
+      if ((await store.poolLevel({ family, mode }, source)).free > 0) break;
+      await clock.sleep(FIRST_ADDRESSES_POLL_MS, signal);
+    }
+  }
 }
 
 /** Ends sessions whose time is up, once a second; also those whose time passed while nothing ran. */

@@ -35,11 +35,22 @@ export function takeInstanceLock(dataDir: string): () => void {
   };
 }
 
+/** Whether a supervisor most likely runs on the directory; only taking the lock tells for certain. */
+export function isSupervised(dataDir: string): boolean {
+  const pid = Number(readPid(join(dataDir, 'quayside.pid')));
+  try {
+    return pid > 0 && process.kill(pid, 0);
+  } catch {
+    // It ended without taking its file away.
+    return false;
+  }
+}
+
 function readPid(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // The holder is between taking the lock and writing its id; the message does without.
+    // Nobody runs, or the holder of the lock is just about to write its id.
     return '';
   }
 }

@@ -1,0 +1,242 @@
+/**
+ * `npm run demo [-- --network NAME] [--json]`: one payment from end to end, against the sandbox that `npm start` runs.
+ *
+ * It does what a merchant's own server would do, with nothing but Node's standard library: signs an API call, creates a session,
+ * listens for the webhook and verifies its signatures. Only the payer and the endpoint's registration are shortcuts of the sandbox.
+ * Exit codes: 0 the payment arrived and was told of; 1 it did not.
+ * @module
+ */
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../src/clock.ts';
+import { type Config, loadConfig } from '../src/config.ts';
+import { Fault, permanent } from '../src/core/fault.ts';
+import { parseUnits } from '../src/core/money.ts';
+import { type Credentials, readCredentials } from '../src/credentials.ts';
+import { issueEndpoint } from '../src/issue.ts';
+import { openStore } from '../src/open-store.ts';
+import { isSupervised } from '../src/store/sqlite/instance-lock.ts';
+import { payInSandbox } from './sandbox-control.ts';
+
+const READY_MS_MAX = 30_000;
+const PAYMENT_MS_MAX = 60_000;
+const POLL_MS = 150;
+/** A message that was signed longer ago may be a replay of an old one. */
+const SIGNATURE_AGE_S_MAX = 300;
+
+/** The part of a session that the demo looks at; the reference at /docs shows all of it. */
+type SessionAnswer = Readonly<{
+  id: string;
+  payment_status: string;
+  payment_options: readonly Readonly<{
+    network: string;
+    currency: 'USDT' | 'USDC';
+    address: string;
+    amount: string;
+    confirmations_required: number;
+  }>[];
+  payments: readonly Readonly<{ confirmations: number; transaction_hash: string }>[];
+}>;
+
+type Webhook = Readonly<{ headers: IncomingHttpHeaders; body: string }>;
+
+// ── What a merchant's server does ────────────────────────────────────────────────────────────────────────────────────
+
+/** Signs and sends one API request: HMAC-SHA256 over `timestamp.nonce.body` with the secret that belongs to the key. */
+async function callApi(credentials: Credentials, method: 'GET' | 'POST', path: string, payload?: object) {
+  const body = payload ? JSON.stringify(payload) : '';
+  const timestamp = String(Math.floor(systemClock.nowMs() / 1000));
+  const nonce = randomUUID();
+  const signature = createHmac('sha256', credentials.api_secret).update(`${timestamp}.${nonce}.${body}`).digest('hex');
+  const response = await fetch(`${credentials.base_url}${path}`, {
+    method,
+    headers: {
+      Authorization: `Bearer ${credentials.api_key}`,
+      'X-Service-Timestamp': timestamp,
+      'X-Service-Nonce': nonce,
+      'X-Service-Signature': signature,
+      ...(payload && { 'Content-Type': 'application/json' }),
+    },
+    ...(payload && { body }),
+  });
+  const answer = (await response.json()) as SessionAnswer & { error?: { code: string; message: string } };
+  if (!response.ok) throw permanent('api_refused', `${method} ${path}: ${response.status} ${answer.error?.message}`);
+  return answer;
+}
+
+/** Verifies `X-Service-Signature`. The raw body is what was signed: parse it afterwards, never before. */
+function verifyServiceSignature({ headers, body }: Webhook, secret: string): boolean {
+  const timestamp = String(headers['x-service-timestamp']);
+  const nonce = String(headers['x-service-nonce']);
+  const expected = createHmac('sha256', secret).update(`${timestamp}.${nonce}.${body}`).digest('hex');
+  return isRecent(timestamp) && isSame(expected, String(headers['x-service-signature']));
+}
+
+/** Verifies `webhook-signature` of the Standard Webhooks specification, for which there are libraries in many languages. */
+function verifyStandardSignature({ headers, body }: Webhook, secret: string): boolean {
+  const timestamp = String(headers['webhook-timestamp']);
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
+  const mac = createHmac('sha256', key).update(`${headers['webhook-id']}.${timestamp}.${body}`).digest('base64');
+  const given = String(headers['webhook-signature']).split(' ');
+  return isRecent(timestamp) && given.some((signature) => isSame(`v1,${mac}`, signature));
+}
+
+const isRecent = (timestamp: string): boolean =>
+  Math.abs(systemClock.nowMs() / 1000 - Number(timestamp)) <= SIGNATURE_AGE_S_MAX;
+
+/** Compares in a time that does not tell how much was right. */
+const isSame = (expected: string, given: string): boolean =>
+  expected.length === given.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given));
+
+/** Listens on loopback and answers every webhook with 200, as a receiver should, before it does anything slow. */
+async function listenForWebhooks() {
+  const received: Webhook[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    received.push({ headers: request.headers, body: Buffer.concat(chunks).toString('utf8') });
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"received":true}');
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}/webhook`, received, close };
+}
+
+// ── The demo ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Asks again until `look` finds something. @throws Fault transient `demo_timeout` */
+async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | undefined>): Promise<T> {
+  const giveUpAtMs = systemClock.nowMs() + msMax;
+  while (systemClock.nowMs() < giveUpAtMs) {
+    const found = await look();
+    if (found !== undefined) return found;
+    await systemClock.sleep(POLL_MS);
+  }
+  throw permanent('demo_timeout', `no ${what} within ${msMax / 1000} s; \`npx quayside status\` may say why`);
+}
+
+/** Registers the listener as an endpoint of the store. A merchant does this once: `npx quayside webhooks add <url>`. */
+async function withEndpoint<T>(config: Config, merchantId: string, url: string, work: () => Promise<T>): Promise<T> {
+  const store = openStore(config, process.env);
+  const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
+  try {
+    await store.addEndpoint(endpoint);
+    return await work();
+  } finally {
+    await store.removeEndpoint(endpoint.id);
+    store.close();
+  }
+}
+
+/**
+ * The credentials of the sandbox, once it answers; one that is just starting is waited for.
+ * @throws Fault permanent `demo_not_ready`, `demo_timeout`
+ */
+function findSandbox(config: Config): Promise<Credentials> {
+  return waitFor('running sandbox', READY_MS_MAX, async () => {
+    const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
+    if (credentials && (await isReady(credentials.base_url))) return credentials;
+    if (isSupervised(config.dataDir)) return undefined;
+    const help = 'run `npm start` in another terminal first, with the same QUAYSIDE_DATA_DIR if you set one';
+    throw permanent('demo_not_ready', `no sandbox runs in ${config.dataDir}: ${help}`);
+  });
+}
+
+const isReady = (baseUrl: string): Promise<boolean> =>
+  fetch(`${baseUrl}/readyz`).then(
+    ({ ok }) => ok,
+    // Nobody listens there (yet, or any more).
+    () => false,
+  );
+
+async function demo(wanted: string | undefined, say: (text: string) => void) {
+  const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
+  const credentials = await findSandbox(config);
+  say(`Quayside answers at ${credentials.base_url}`);
+  const listener = await listenForWebhooks();
+  try {
+    return await withEndpoint(config, credentials.merchant_id, listener.url, async () => {
+      say(`listening for webhooks at ${listener.url}`);
+      const session = await callApi(credentials, 'POST', '/api/v1/checkout/sessions/create', {
+        amount: 1050,
+        currency: 'USD',
+        order_id: `demo-${randomUUID()}`,
+        description: 'Two coffees',
+      });
+      say(`created session ${session.id} over 10.50 USD: ${session.payment_status}`);
+
+      const option = session.payment_options.find(({ network }) => !wanted || network === wanted);
+      const offered = session.payment_options.map((one) => one.network);
+      if (!option) throw permanent('demo_network', `nothing can be paid on "${wanted}", only on ${offered.join(', ')}`);
+      const { network, currency, address, amount, confirmations_required: required } = option;
+      const hash = await pay(config, option);
+      say(`the payer sends ${amount} ${currency} on ${network} to ${address}`);
+      say(`transaction ${hash}`);
+
+      let counted = 0;
+      await waitFor('full confirmation', PAYMENT_MS_MAX, async () => {
+        const now = await callApi(credentials, 'GET', `/api/v1/checkout/sessions/${session.id}`);
+        const confirmations = now.payments[0]?.confirmations ?? 0;
+        if (confirmations > counted) say(`confirmations ${confirmations} of ${required}: ${now.payment_status}`);
+        counted = Math.max(counted, confirmations);
+        return now.payment_status === 'paid' || undefined;
+      });
+      const webhook = await waitFor('webhook', PAYMENT_MS_MAX, async () =>
+        listener.received.find(({ body }) => body.includes(session.id)),
+      );
+      say(`webhook ${webhook.headers['x-service-event-type']}: ${webhook.body}`);
+      const secret = credentials.webhook_secret;
+      const signatures = {
+        service: verifyServiceSignature(webhook, secret),
+        standard: verifyStandardSignature(webhook, secret),
+      };
+      say(`X-Service-Signature ${signatures.service ? 'verified' : 'WRONG'}`);
+      say(`webhook-signature (Standard Webhooks) ${signatures.standard ? 'verified' : 'WRONG'}`);
+      if (!signatures.service || !signatures.standard)
+        throw permanent('demo_signature', 'a webhook signature is wrong');
+      return {
+        session: session.id,
+        network,
+        currency,
+        amount,
+        transaction_hash: hash,
+        confirmations: counted,
+        signatures,
+      };
+    });
+  } finally {
+    listener.close();
+  }
+}
+
+/** What a payer's wallet would do. */
+function pay(config: Config, option: SessionAnswer['payment_options'][number]): Promise<string> {
+  const token = config.networks
+    .find(({ name, sandbox }) => sandbox && name === option.network)
+    ?.tokens.find(({ symbol }) => symbol === option.currency);
+  const units = token && parseUnits(option.amount, token.decimals);
+  if (!units) throw permanent('demo_network', `${option.network} is not a sandbox network`);
+  return payInSandbox(config.dataDir, option.network, { to: option.address, symbol: option.currency, units });
+}
+
+const { values } = parseArgs({ options: { network: { type: 'string' }, json: { type: 'boolean' } } });
+const startedAtMs = systemClock.nowMs();
+const sinceStart = () => ((systemClock.nowMs() - startedAtMs) / 1000).toFixed(1);
+const say = (text: string) => {
+  if (!values.json) process.stdout.write(`${sinceStart().padStart(5)} s  ${text}\n`);
+};
+try {
+  const result = await demo(values.network, say);
+  say('done: the session is paid and the webhook was authentic');
+  if (values.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
+} catch (error) {
+  if (!(error instanceof Fault)) throw error;
+  process.stderr.write(`demo: ${error.message}\n`);
+  process.exitCode = 1;
+}
