@@ -69,8 +69,9 @@ export function createFollower(options: FollowerOptions): Follower {
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
   let isLoaded = false;
   let provenConnection: number | null = null;
-  /** Blocks in one step; fewer while addresses are being added faster than a full step takes. */
+  /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
   let blocksMax = options.blocksPerIngestMax;
+  let retryMs = RETRY_MS_MIN;
 
   /** After each connection, another node may stand behind the address. */
   async function proveIdentity(): Promise<void> {
@@ -123,11 +124,23 @@ export function createFollower(options: FollowerOptions): Follower {
 
   async function save(step: Step, seen: Look): Promise<TurnEnd | 'done'> {
     const outcome = await cursor.save(step, seen, watch.throughId());
-    if (outcome === 'done' || outcome === 'moved') return outcome;
-    // Somebody may be paid at an address that the matcher did not know: look again, with less to do at a time.
-    await watch.load(true);
+    if (outcome === 'moved') return 'moved';
+    if (outcome === 'stale_watch') {
+      // Somebody may be paid at an address that the matcher did not know: look again, with less to do at a time.
+      await watch.load(true);
+      shorten();
+      return 'again';
+    }
+    reporter.tell({ headNumber: seen.head.number, readThroughS: cursor.readThroughS(seen) });
+    if (step.connect.length > 0) {
+      blocksMax = Math.min(blocksMax * 2, options.blocksPerIngestMax);
+      retryMs = RETRY_MS_MIN;
+    }
+    return 'done';
+  }
+
+  function shorten(): void {
     blocksMax = Math.max(1, Math.floor(blocksMax / 2));
-    return 'again';
   }
 
   async function connectBlocks(
@@ -140,7 +153,6 @@ export function createFollower(options: FollowerOptions): Follower {
     // A chain that is shorter than ours is never saved, not even on the way to a longer one.
     const end = top >= (cursor.tip()?.number ?? 0) ? await save({ drop, connect: read, confirm: [] }, seen) : 'done';
     if (fault) throw fault;
-    if (end === 'done') blocksMax = Math.min(blocksMax * 2, options.blocksPerIngestMax);
     return end;
   }
 
@@ -208,12 +220,8 @@ export function createFollower(options: FollowerOptions): Follower {
               message: `the node's newest block ${head.number} is ${Math.round(askedAtMs / 1000) - head.timeS} s old: it is syncing or cut off`,
             }
           : null;
-    reporter.tell({
-      state: reason ? 'behind' : 'following',
-      reason,
-      headNumber: head.number,
-      readThroughS: cursor.readThroughS(seen),
-    });
+    const readThroughS = cursor.readThroughS(seen);
+    reporter.tell({ state: reason ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';
   }
 
@@ -236,7 +244,6 @@ export function createFollower(options: FollowerOptions): Follower {
     async run(signal) {
       node.onBell(bell.ring);
       signal.addEventListener('abort', bell.ring, { once: true });
-      let retryMs = RETRY_MS_MIN;
       while (!signal.aborted) {
         try {
           const end = await turn();
@@ -252,6 +259,7 @@ export function createFollower(options: FollowerOptions): Follower {
             break;
           }
           reporter.tell({ state: 'fault', reason: { code: error.code, message: error.message } });
+          shorten();
           // A bell may say that the node is back; it never makes the retries faster than the first.
           await clock.sleep(RETRY_MS_MIN, signal);
           await bell.wait(retryMs * (0.75 + options.random() / 2) - RETRY_MS_MIN);

@@ -1,0 +1,73 @@
+/**
+ * One network's indexer, running inside the test's process with all of its real parts.
+ * @module
+ */
+import type { FollowerEnd } from '../../indexers/follower.ts';
+import { indexNetwork } from '../../indexers/indexer.ts';
+import type { Chain, Node } from '../../src/chains/chain.ts';
+import { openNode } from '../../src/chains/evm/node.ts';
+import { chains } from '../../src/chains/index.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import { openLog } from '../../src/log.ts';
+import type { NetworkStatus, Store } from '../../src/store/store.ts';
+
+export type RunningIndexer = Readonly<{
+  /** Settles when the indexer ends; rejects when an invariant is broken. */
+  ended: Promise<FollowerEnd>;
+  /** Stops at once, whatever is under way; the store stays open. */
+  stop(): Promise<FollowerEnd>;
+}>;
+
+export type IndexerChange = Readonly<{
+  clock?: Clock;
+  nodeClock?: Clock;
+  requestTimeoutMs?: number;
+  idleMsMax?: number;
+  blocksPerIngestMax?: number;
+  random?: () => number;
+  /** Stands between the indexer and its node: to do something at a moment that would be hard to hit. */
+  through?: (node: Node) => Node;
+}>;
+
+/** @param change requests give up early unless told otherwise, so that a silent node costs a test little */
+export function startIndexer(store: Store, network: NetworkConfig, change: IndexerChange = {}): RunningIndexer {
+  const stopping = new AbortController();
+  const chain: Chain = {
+    ...chains.evm,
+    node: async () => ({
+      openNode(options) {
+        const { requestTimeoutMs = 1000, idleMsMax = options.idleMsMax } = change;
+        const node = openNode({ ...options, requestTimeoutMs, idleMsMax }, change.nodeClock ?? systemClock);
+        return change.through?.(node) ?? node;
+      },
+    }),
+  };
+  const ended = indexNetwork(
+    {
+      network,
+      store,
+      chain,
+      clock: change.clock ?? systemClock,
+      log: openLog(`indexer ${network.key}`, process.env.LOG ?? 'silent'),
+      pid: process.pid,
+      blocksPerIngestMax: change.blocksPerIngestMax ?? 16,
+      random: change.random ?? (() => 0.5),
+    },
+    stopping.signal,
+  );
+  // Whoever awaits `ended` hears of a failure; until then it must not end the process.
+  ended.catch(() => {});
+  return {
+    ended,
+    stop() {
+      stopping.abort();
+      return ended;
+    },
+  };
+}
+
+/** A network as its indexer last reported it; null before the first report. */
+export async function statusOf(store: Store, network: NetworkConfig): Promise<NetworkStatus | null> {
+  return (await store.listNetworks()).find((status) => status.network === network.key) ?? null;
+}
