@@ -12,6 +12,7 @@ import { Writable } from 'node:stream';
 import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
 import type { Config, NetworkConfig } from '../../src/config.ts';
+import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/id.ts';
 import { createRates } from '../../src/rates/rates.ts';
@@ -23,13 +24,14 @@ import { type HandClock, handClock } from './hand-clock.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
 
-const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) => ({
+export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) => ({
   symbol,
   address: `0x${digit.repeat(40)}`,
   decimals,
 });
 
-const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig => ({
+/** A network of that name, with nobody behind its URL. */
+export const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig => ({
   key: `${mode}:${name}`,
   name,
   family: 'evm',
@@ -46,14 +48,13 @@ const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfi
 });
 
 /** Two test networks with both stablecoins, and a live one without USDC. */
-const networks: readonly NetworkConfig[] = [
+const usualNetworks: readonly NetworkConfig[] = [
   network('test', 'ethereum', '8401', [token('1', 'USDT', 6), token('2', 'USDC', 6)]),
   network('test', 'bsc', '8456', [token('3', 'USDT', 18), token('4', 'USDC', 18)]),
   network('live', 'ethereum', '1', [token('5', 'USDT', 6)]),
 ];
 
-export const staticTable = { EUR: '1.0834', JPY: '0.0066', KWD: '3.25', BTN: '0.0000012' };
-export const RATE_AGE_S_MAX = 3600;
+const staticTable = { EUR: '1.0834', JPY: '0.0066', KWD: '3.25', BTN: '0.0000012' };
 
 const allScopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];
 
@@ -83,7 +84,8 @@ export type ApiServer = Readonly<{
   client(key: Credentials): SignedClient;
   /** The default client: the test key of the default store. */
   send: SignedClient['send'];
-  chain(name: 'ethereum' | 'bsc'): IngestedChain;
+  /** A network's chain, of test mode unless said otherwise. */
+  chain(name: 'ethereum' | 'bsc', mode?: Mode): IngestedChain;
   /** Everything that was logged, as text. */
   logged(): string;
   /** Makes `/readyz` say that the process stops. */
@@ -105,6 +107,7 @@ export type ApiServerOptions = Readonly<{
 }>;
 
 export async function startApi(options: ApiServerOptions = {}): Promise<ApiServer> {
+  const networks = options.networks ?? usualNetworks;
   const folder = mkdtempSync(join(tmpdir(), 'quayside-api-'));
   const file = join(folder, 'quayside.db');
   const secretKey = new Uint8Array(randomBytes(32));
@@ -141,7 +144,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     baseUrl,
     checkoutUrl: options.checkoutUrl ?? 'https://pay.shop.example',
     logLevel: 'debug',
-    networks: options.networks ?? networks,
+    networks,
     rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
     webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
     limits: {
@@ -231,9 +234,9 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     addKey,
     client,
     send: client(testKey).send,
-    chain(name) {
-      const chain = chainOf.get(`test:${name}`);
-      if (!chain) throw new Error(`there is no test network ${name}`);
+    chain(name, mode = 'test') {
+      const chain = chainOf.get(`${mode}:${name}`);
+      invariant(chain, `there is a ${mode} network ${name}`);
       return chain;
     },
     logged: () => lines.join(''),

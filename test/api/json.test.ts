@@ -1,0 +1,82 @@
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Refusal } from '../../src/api/errors.ts';
+import { canonicalJson, meaningHash, readJsonObject } from '../../src/api/json.ts';
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const read = (text: string) => readJsonObject(bytes(text));
+
+/** The same value with the keys of every object in another order. */
+function reordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reordered);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, field]) => [key, reordered(field)]),
+  );
+}
+
+// `__proto__` as an own key does not survive Object.fromEntries in the test itself.
+const plainObject = fc.dictionary(
+  fc.string().filter((key) => key !== '__proto__'),
+  fc.jsonValue({ noUnicodeString: false, maxDepth: 3 }),
+);
+
+test('any object that JSON.stringify writes is read as it is', () => {
+  fc.assert(
+    fc.property(plainObject, (value) => {
+      const text = JSON.stringify(value);
+      const isInDigits = !/[eE]/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, ''));
+      // Integers beyond 10^21 are written with an exponent, and refused later.
+      if (isInDigits) assert.equal(read(text), JSON.parse(text));
+    }),
+  );
+});
+
+test('a fraction or an exponent never reads as an integer', () => {
+  fc.assert(
+    fc.property(
+      fc.integer(),
+      fc.constantFrom('.0', '.00', 'e0', 'E0', '.0e0', 'e+0', '.00000000000000000000001'),
+      (whole, tail) => {
+        assert.not(Number.isInteger(read(`{"amount": ${whole}${tail} }`).amount), `${whole}${tail}`);
+        assert.is(read(`{"amount":${whole}}`).amount, whole);
+      },
+    ),
+  );
+});
+
+test('strings that look like numbers, with quotes and backslashes around, are left alone', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom('"', '\\', '1', '.', '0', 'e', '-', ',', ':') }), (text) => {
+      assert.equal(read(JSON.stringify({ [text]: text, after: 1 })), { [text]: text, after: 1 });
+    }),
+  );
+});
+
+test('the canonical text has one meaning, whatever the order of keys', () => {
+  fc.assert(
+    fc.property(plainObject, (value) => {
+      const text = canonicalJson(value);
+      assert.equal(JSON.parse(text), JSON.parse(JSON.stringify(value)));
+      assert.is(canonicalJson(reordered(value)), text);
+    }),
+  );
+  assert.is(canonicalJson({ b: [1, { d: 1n, c: undefined }], a: null }), '{"a":null,"b":[1,{"d":"1"}]}');
+  assert.not.equal(meaningHash({ a: '1' }), meaningHash({ a: '2' }));
+  assert.match(meaningHash({}), /^[0-9a-f]{64}$/);
+});
+
+test('what is no object is refused', () => {
+  for (const text of ['', '[]', 'null', '1', '"a"', '{', '{"a":1}x', '\u0000']) {
+    assert.throws(
+      () => read(text),
+      (error: unknown) => error instanceof Refusal && error.code === 'invalid_json',
+      text,
+    );
+  }
+});
+
+test.run();

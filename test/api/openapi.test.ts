@@ -1,0 +1,195 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { z } from 'zod';
+import { apiEndpoints } from '../../src/api/app.ts';
+import type { Endpoint } from '../../src/api/endpoint.ts';
+import { errorTable } from '../../src/api/errors.ts';
+import { healthSchema } from '../../src/api/health.ts';
+import { errorSchema, type OpenApiDocument } from '../../src/api/openapi.ts';
+import { eventDocs, paymentEventSchema, webhookHeadersSchema } from '../../src/api/webhook-events.ts';
+import { webhookHeaders } from '../../src/core/delivery.ts';
+import { documentedPaymentEvents, extendedPaymentEvents } from '../../src/core/event.ts';
+import { startApi } from '../support/api-server.ts';
+import { exchange } from '../support/signed-client.ts';
+
+const api = await startApi();
+const answer = await exchange('GET', `${api.baseUrl}/openapi.json`);
+const document = answer.json as OpenApiDocument;
+// The endpoints' own lists and schemas; nothing is called through them here.
+const endpoints = apiEndpoints({} as Parameters<typeof apiEndpoints>[0]);
+
+type Json = Readonly<Record<string, unknown>>;
+
+type ObjectSchema = Readonly<{ required: readonly string[]; properties: Readonly<Record<string, Json>> }>;
+
+function schemaNamed(name: string): ObjectSchema {
+  const schema = document.components?.schemas?.[name];
+  assert.ok(schema, `the document has a schema ${name}`);
+  return schema as unknown as ObjectSchema;
+}
+
+function endpointNamed(operationId: string): Endpoint {
+  const endpoint = endpoints.find(({ doc }) => doc.operationId === operationId);
+  assert.ok(endpoint, operationId);
+  return endpoint as Endpoint;
+}
+
+/** Every object in the document, with its path. */
+function* walk(value: unknown, path = ''): Generator<readonly [string, Json]> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield [path, value as Json];
+  for (const [key, child] of Object.entries(value)) yield* walk(child, `${path}/${key}`);
+}
+
+/** Parses and gives back exactly what was put in: the schema knows every field of the example. */
+function expectReads(schema: z.ZodType, example: unknown, what: string): void {
+  const result = schema.safeParse(example);
+  assert.ok(result.success, `${what}: ${result.success ? '' : result.error.message}`);
+  assert.equal(result.data, example, what);
+}
+
+test('the document is served as OpenAPI 3.1 for this base address', () => {
+  assert.is(answer.status, 200);
+  assert.is(document.openapi, '3.1.0');
+  assert.equal(document.servers, [{ url: api.baseUrl }]);
+  assert.equal(Object.keys(document.components?.securitySchemes ?? {}), ['apiKey', 'timestamp', 'nonce', 'signature']);
+});
+
+test('every reference leads somewhere', () => {
+  let count = 0;
+  for (const [path, { $ref }] of walk(document)) {
+    if ($ref === undefined) continue;
+    count++;
+    const target = String($ref)
+      .slice(2)
+      .split('/')
+      .reduce<unknown>((at, part) => (at as Json | undefined)?.[part], document);
+    assert.ok(target, `${path} → ${$ref}`);
+  }
+  assert.ok(count > 10);
+});
+
+test('what is documented is served', async () => {
+  for (const [path, item] of Object.entries(document.paths ?? {})) {
+    for (const method of Object.keys(item)) {
+      const { status } = await exchange(method.toUpperCase(), api.baseUrl + path.replace(/\{\w+\}/g, 'x'));
+      const isSigned = 'security' in (item[method as 'get'] ?? {});
+      assert.ok(isSigned ? status === 401 : status === 200 || status === 503, `${method} ${path} ${status}`);
+    }
+  }
+});
+
+test('what is served is documented', async () => {
+  const documented = Object.entries(document.paths ?? {}).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method} ${path}`),
+  );
+  const served = endpoints.map(({ method, path }) => `${method} ${path}`);
+  assert.equal(documented.sort(), [...served, 'get /livez', 'get /readyz'].sort());
+  // No other method hides on a documented path.
+  for (const [path, item] of Object.entries(document.paths ?? {})) {
+    const { headers } = await exchange('TRACE', api.baseUrl + path.replace(/\{\w+\}/g, 'x'));
+    const methods = Object.keys(item).map((method) => method.toUpperCase());
+    assert.equal(headers.allow?.split(', ').sort(), methods.sort(), path);
+  }
+});
+
+test('every example is read by the schema that it illustrates', () => {
+  let count = 0;
+  for (const { doc } of endpoints) {
+    for (const [name, example] of Object.entries(doc.body?.examples ?? {})) {
+      count++;
+      if (doc.body) expectReads(doc.body.schema, example, `${doc.operationId} body ${name}`);
+    }
+    for (const [name, example] of Object.entries(doc.answer.examples)) {
+      count++;
+      expectReads(doc.answer.schema, example, `${doc.operationId} answer ${name}`);
+    }
+  }
+  assert.is(count, 9);
+  for (const [path, { examples }] of walk(document)) {
+    const schema = path.includes('/responses/') && !/\/responses\/200\//.test(path) ? errorSchema : null;
+    for (const [name, example] of Object.entries((examples ?? {}) as Record<string, { value: unknown }>)) {
+      if (schema && !path.includes('/readyz/')) expectReads(schema, example.value, `${path} ${name}`);
+    }
+  }
+  expectReads(healthSchema, { status: 'unavailable', reasons: ['draining'] }, 'health');
+});
+
+test('every status of an operation names its codes, and each code has its status', () => {
+  let count = 0;
+  for (const item of Object.values(document.paths ?? {})) {
+    for (const operation of [item.get, item.post]) {
+      for (const [status, response] of Object.entries(operation?.responses ?? {})) {
+        if (status === '200' || !operation?.security) continue;
+        const codes = [...String(response.description).matchAll(/`(\w+)`/g)].map(([, code]) => code);
+        assert.ok(codes.length > 0);
+        for (const code of codes) {
+          count++;
+          assert.is(errorTable[code as keyof typeof errorTable].status, Number(status), code);
+        }
+      }
+    }
+  }
+  assert.ok(count > 50);
+});
+
+test('the limits of the interface stand in the schema', () => {
+  const { properties, required } = schemaNamed('CreateSession');
+  assert.equal(
+    [properties.amount?.minimum, properties.amount?.type, properties.amount?.format],
+    [1, 'integer', 'int64'],
+  );
+  assert.equal([properties.expires_in?.minimum, properties.expires_in?.maximum], [60, 3600]);
+  assert.is(properties.line_items?.maxItems, 100);
+  assert.is(properties.order_id?.maxLength, 128);
+  assert.is(properties.metadata?.maxProperties, 50);
+  assert.equal([...required].sort(), ['amount', 'currency', 'order_id']);
+});
+
+test('the fields of a session are those of the interface, and the rest is optional', () => {
+  const { required, properties } = schemaNamed('PaymentSession');
+  assert.equal([...required].sort(), ['amount_total', 'created', 'currency', 'expires_at', 'id', 'payment_status']);
+  const documented = [
+    ...required,
+    ...['url', 'line_items', 'tax_amount', 'shipping_amount', 'exchange_rate', 'target_currency'],
+    ...['target_amount_total', 'rate_locked_at', 'metadata'],
+  ];
+  const added = ['payment_options', 'payments', 'underpaid', 'overpaid', 'paid_late'];
+  assert.equal(Object.keys(properties).sort(), [...documented, ...added].sort());
+});
+
+test('every event has a webhook whose body is what is really sent', () => {
+  const types = [...documentedPaymentEvents, ...extendedPaymentEvents];
+  assert.equal(Object.keys(document.webhooks ?? {}).sort(), [...types].sort());
+  for (const { type, example } of eventDocs) expectReads(paymentEventSchema, example, type);
+});
+
+test('the webhook headers are those that are really sent', () => {
+  const sent = webhookHeaders({
+    secret: `whsec_${btoa('secret')}`,
+    eventId: 'evt_1',
+    eventType: 'payment.completed',
+    body: '{}',
+    timestampS: 1,
+    nonce: 'n',
+  });
+  const named = Object.keys(sent).filter((name) => !['Content-Type', 'User-Agent'].includes(name));
+  assert.equal(Object.keys(webhookHeadersSchema.shape).sort(), named.sort());
+});
+
+test('real answers fit the documented schema, field by field', async () => {
+  const create = endpointNamed('createSession').doc;
+  const body = { ...(create.body?.examples.reference as object), order_id: 'documented' };
+  const created = await api.send('POST', '/api/v1/checkout/sessions/create', body);
+  assert.is(created.status, 200);
+  expectReads(create.answer.schema, created.json, 'create');
+
+  const quick = endpointNamed('createQuickStartSession').doc;
+  const quickBody = { ...(quick.body?.examples.session as object), merchant_id: api.merchantId };
+  const made = await api.send('POST', '/v1/payment/sessions', quickBody);
+  assert.is(made.status, 200);
+  expectReads(quick.answer.schema, made.json, 'quick start');
+});
+
+test.after(() => api.close());
+test.run();

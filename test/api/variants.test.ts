@@ -1,0 +1,277 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { PaymentSession } from '../../src/api/session-view.ts';
+import type { PaymentEventType } from '../../src/core/event.ts';
+import { network, startApi, token } from '../support/api-server.ts';
+import { expectError } from '../support/expect-error.ts';
+import type { HttpAnswer } from '../support/signed-client.ts';
+
+const checked: string[] = [];
+const api = await startApi({
+  async checkWebhookUrl(url, mode) {
+    checked.push(`${mode} ${url}`);
+    return url.includes('10.0.0.1') ? 'webhook_url leads to a private address.' : null;
+  },
+});
+const CREATE = '/api/v1/checkout/sessions/create';
+const QUICK = '/v1/payment/sessions';
+
+type Envelope = Readonly<{
+  base: Readonly<{ code: number; message: string }>;
+  session: Readonly<Record<string, unknown>> & Readonly<{ session_id: string }>;
+}>;
+
+let orders = 0;
+const quick = (more: object = {}) => ({
+  order_id: `quick-${++orders}`,
+  amount: { value: '10.50', currency: 'USD' },
+  ...more,
+});
+const byMode = (more: object = {}) => ({
+  mode: 'payment',
+  order_id: `mode-${++orders}`,
+  amount: '10.50',
+  payment_method_types: ['crypto'],
+  payment_method_options: { crypto: { currency: 'USDT' } },
+  ...more,
+});
+const envelope = (answer: HttpAnswer): Envelope => {
+  assert.is(answer.status, 200, answer.text);
+  return answer.json as Envelope;
+};
+const reference = async (id: string): Promise<PaymentSession> =>
+  (await api.send('GET', `/api/v1/checkout/sessions/${id}`)).json as PaymentSession;
+
+// ── /v1/payment/sessions ─────────────────────────────────────────────────────────────────────────────────────────────
+
+test('the quick-start call answers in its envelope, for a session like any other', async () => {
+  const answer = await api.send(
+    'POST',
+    QUICK,
+    quick({
+      merchant_id: api.merchantId,
+      description: 'Coffee',
+      success_url: 'https://shop.example/thanks',
+      cancel_url: 'https://shop.example/cart',
+      webhook_url: 'https://shop.example/webhooks',
+    }),
+  );
+  const { base, session } = envelope(answer);
+  const id = session.session_id;
+  const known = await reference(id);
+  const address = known.payment_options?.[0]?.address;
+  assert.equal(base, { code: 0, message: 'success' });
+  assert.equal(session, {
+    session_id: id,
+    merchant_id: api.merchantId,
+    order_id: `quick-${orders}`,
+    amount: { value: '10.50', currency: 'USD' },
+    status: 'PENDING',
+    payment_url: `https://pay.shop.example/pay/${id}`,
+    ethereum_address: address,
+    bsc_address: address,
+    qr_code_data: address,
+    created_at: known.created,
+    expires_at: known.created + 1800,
+  });
+  assert.is(known.amount_total, 1050);
+  const read = await api.send('GET', `${QUICK}/${id}`);
+  assert.equal(read.json, answer.json);
+  for (const name of [`sess_${id.slice(3)}`, id.slice(3)]) {
+    assert.equal((await api.send('GET', `${QUICK}/${name}`)).json, answer.json);
+  }
+});
+
+test('every network on offer has its address field, `tron_address` too', async () => {
+  const named = await startApi({ networks: [network('test', 'tron', '7', [token('6', 'USDT', 6)])] });
+  const { session } = envelope(await named.send('POST', QUICK, quick()));
+  assert.match(String(session.tron_address), /^0x[0-9a-fA-F]{40}$/);
+  assert.is(session.tron_address, session.qr_code_data);
+  assert.is(session.ethereum_address, undefined);
+  await named.close();
+});
+
+test('statuses are the quick-start’s own words', async () => {
+  const { session } = envelope(await api.send('POST', QUICK, quick()));
+  const status = async () => envelope(await api.send('GET', `${QUICK}/${session.session_id}`)).session.status;
+  const to = String(session.qr_code_data).slice(2).toLowerCase();
+  const block = await api.chain('ethereum').mine([{ to, currency: 'USDT', units: 10_500_000n }]);
+  assert.is(await status(), 'PENDING');
+  await api.chain('ethereum').confirm(block);
+  assert.is(await status(), 'COMPLETED');
+
+  const canceled = envelope(await api.send('POST', QUICK, quick())).session.session_id;
+  await api.send('POST', `/api/v1/checkout/sessions/${canceled}/cancel`);
+  assert.is(envelope(await api.send('GET', `${QUICK}/${canceled}`)).session.status, 'CANCELED');
+});
+
+test('decimal amounts are read by the currency’s exponent', async () => {
+  const rows: [string, string, number, string][] = [
+    ['10.50', 'USD', 1050, '10.50'],
+    ['10.5', 'USD', 1050, '10.50'],
+    ['10', 'USDT', 1000, '10.00'],
+    ['0.01', 'USDC', 1, '0.01'],
+    ['1500', 'JPY', 1500, '1500'],
+    ['1.001', 'KWD', 1001, '1.001'],
+    ['90071992547409.91', 'USD', Number.MAX_SAFE_INTEGER, '90071992547409.91'],
+  ];
+  for (const [value, currency, minor, shown] of rows) {
+    const { session } = envelope(await api.send('POST', QUICK, quick({ amount: { value, currency } })));
+    assert.is((await reference(session.session_id)).amount_total, minor, `${value} ${currency}`);
+    assert.equal(session.amount, { value: shown, currency });
+  }
+});
+
+test('bad quick-start bodies are refused in the ordinary error body', async () => {
+  const amount = (value: unknown, currency: unknown = 'USD') => quick({ amount: { value, currency } });
+  const rows: [object, string, string?][] = [
+    [quick({ amount: undefined }), 'amount', 'missing_parameter'],
+    [quick({ amount: '10.50' }), 'amount'],
+    [quick({ amount: 1050 }), 'amount'],
+    [quick({ amount: { currency: 'USD' } }), 'amount.value', 'missing_parameter'],
+    [quick({ amount: { value: '1' } }), 'amount.currency', 'missing_parameter'],
+    ...[
+      '0',
+      '0.00',
+      '-1',
+      '+1',
+      '1.',
+      '.5',
+      '01',
+      '1e2',
+      '1,50',
+      ' 1',
+      '',
+      'NaN',
+      '10.505',
+      '90071992547409.92',
+      '9'.repeat(200),
+    ].map((value): [object, string] => [amount(value), 'amount.value']),
+    [amount('1.5', 'JPY'), 'amount.value'],
+    [amount(10.5), 'amount.value'],
+    [amount('1', 'usd'), 'amount.currency', 'unsupported_currency'],
+    [amount('1', 'XXX'), 'amount.currency', 'unsupported_currency'],
+    [quick({ order_id: undefined }), 'order_id', 'missing_parameter'],
+    [quick({ order_id: '' }), 'order_id'],
+    [quick({ success_url: 'shop' }), 'success_url'],
+    [quick({ webhook_url: 7 }), 'webhook_url'],
+    [quick({ webhook_url: 'https://10.0.0.1/hook' }), 'webhook_url'],
+    [quick({ webhook_url: `https://shop.example/${'x'.repeat(2048)}` }), 'webhook_url'],
+    [quick({ merchant_id: 7 }), 'merchant_id'],
+  ];
+  for (const [body, param, code = 'invalid_parameter'] of rows) {
+    expectError(await api.send('POST', QUICK, body), { status: 400, code, param }, JSON.stringify(body).slice(0, 100));
+  }
+  expectError(await api.send('POST', QUICK, quick({ merchant_id: 'mer_other' })), {
+    status: 403,
+    code: 'FORBIDDEN',
+    param: 'merchant_id',
+  });
+  expectError(await api.send('GET', `${QUICK}/unknown`), { status: 404, code: 'session_not_found' });
+});
+
+test('the endpoint of a session gets its events, and is checked for the mode of the key', async () => {
+  const url = 'https://shop.example/of-this-session';
+  const { session } = envelope(await api.send('POST', QUICK, quick({ webhook_url: url })));
+  await api.send('POST', `/api/v1/checkout/sessions/${session.session_id}/cancel`);
+  const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 10, perEndpointMax: 10 };
+  const claimed = await api.store().claimDeliveries(due);
+  const told = claimed.map((delivery): [string, PaymentEventType] => [delivery.url, delivery.eventType]);
+  assert.equal(told, [[url, 'payment.cancelled']]);
+  assert.ok(checked.includes(`test ${url}`));
+});
+
+test('a quick-start order that is sent again is the same session; another body is a conflict', async () => {
+  const body = quick();
+  const first = await api.send('POST', QUICK, body);
+  const again = await api.send('POST', QUICK, { ...body, amount: { value: '10.5', currency: 'USD' } });
+  assert.is(again.headers['idempotent-replayed'], 'true');
+  assert.equal(again.json, first.json);
+  const conflict = { status: 400, code: 'order_id_conflict', param: 'order_id' };
+  expectError(await api.send('POST', QUICK, { ...body, description: 'other' }), conflict);
+  expectError(await api.send('POST', QUICK, { ...body, webhook_url: 'https://shop.example/w' }), conflict);
+  // The same order in the reference shape means the same.
+  const same = await api.send('POST', CREATE, { order_id: body.order_id, amount: 1050, currency: 'USD' });
+  assert.is((same.json as PaymentSession).id, envelope(first).session.session_id);
+});
+
+// ── The mode shape ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('the mode shape answers in its envelope', async () => {
+  const { base, session } = envelope(await api.send('POST', CREATE, byMode({ expires_in: 600 })));
+  const id = session.session_id;
+  const known = await reference(id);
+  assert.equal(base, { code: 0, message: 'success' });
+  assert.equal(session, {
+    session_id: id,
+    order_id: `mode-${orders}`,
+    payment_status: 'pending',
+    created: known.created,
+    status: 'PENDING',
+    url: `https://pay.shop.example/pay/${id}`,
+    created_at: known.created,
+    expires_at: known.created + 600,
+  });
+  assert.equal([known.amount_total, known.currency], [1050, 'USDT']);
+});
+
+test('the currency is the top-level one, else the one of the payment method', async () => {
+  const currencyOf = async (more: object) => {
+    const { currency, payment_options } = await reference(
+      envelope(await api.send('POST', CREATE, byMode(more))).session.session_id,
+    );
+    return `${currency}: ${payment_options?.map((option) => `${option.network} ${option.currency}`).join(', ')}`;
+  };
+  const crypto = (options: object) => ({ payment_method_options: { crypto: options } });
+  assert.is(await currencyOf({}), 'USDT: ethereum USDT, bsc USDT');
+  assert.is(await currencyOf({ currency: null }), 'USDT: ethereum USDT, bsc USDT');
+  assert.is(await currencyOf({ currency: 'USD' }), 'USD: ethereum USDT, bsc USDT');
+  assert.is(await currencyOf({ currency: 'EUR', ...crypto({ network: 'BSC', currency: 'USDC' }) }), 'EUR: bsc USDC');
+  assert.is(
+    await currencyOf({ currency: 'USD', ...crypto({ network: 'ethereum' }) }),
+    'USD: ethereum USDT, ethereum USDC',
+  );
+  assert.is(
+    await currencyOf({ currency: 'USD', payment_method_options: null }),
+    'USD: ethereum USDT, ethereum USDC, bsc USDT, bsc USDC',
+  );
+});
+
+test('either of its fields marks the mode shape, beside a decimal string', async () => {
+  for (const missing of ['mode', 'payment_method_types']) {
+    assert.is(envelope(await api.send('POST', CREATE, byMode({ [missing]: undefined }))).base.code, 0);
+  }
+  const neither = byMode({ mode: undefined, payment_method_types: undefined, currency: 'USD' });
+  expectError(await api.send('POST', CREATE, neither), { status: 400, code: 'invalid_parameter', param: 'amount' });
+  const integer = await api.send('POST', CREATE, byMode({ amount: 1050, currency: 'USD' }));
+  assert.is((integer.json as PaymentSession).amount_total, 1050, 'an integer amount is the reference shape');
+});
+
+test('bad mode bodies are refused in the ordinary error body', async () => {
+  const crypto = (options: unknown) => byMode({ payment_method_options: { crypto: options } });
+  const rows: [object, string, string?][] = [
+    [byMode({ payment_method_options: undefined }), 'currency', 'missing_parameter'],
+    [crypto({}), 'currency', 'missing_parameter'],
+    [crypto({ currency: 'EUR' }), 'payment_method_options.crypto.currency'],
+    [crypto({ currency: 'USDT', network: 'dogecoin' }), 'payment_method_options.crypto.network'],
+    [crypto({ currency: 'USDT', network: 7 }), 'payment_method_options.crypto.network'],
+    [crypto('USDT'), 'payment_method_options.crypto'],
+    [byMode({ payment_method_options: [] }), 'payment_method_options'],
+    [byMode({ payment_method_types: 'crypto' }), 'payment_method_types'],
+    [byMode({ payment_method_types: [7] }), 'payment_method_types[0]'],
+    [byMode({ mode: 7 }), 'mode'],
+    [byMode({ amount: '10.505' }), 'amount'],
+    [byMode({ amount: '0' }), 'amount'],
+    [byMode({ currency: 'XXX' }), 'currency', 'unsupported_currency'],
+    [byMode({ currency: 'USDC' }), 'currency', 'unsupported_currency'],
+    [byMode({ order_id: undefined }), 'order_id', 'missing_parameter'],
+    [byMode({ metadata: { a: 1 } }), 'metadata.a'],
+    [byMode({ expires_in: 59 }), 'expires_in'],
+  ];
+  for (const [body, param, code = 'invalid_parameter'] of rows) {
+    expectError(await api.send('POST', CREATE, body), { status: 400, code, param }, JSON.stringify(body).slice(0, 200));
+  }
+});
+
+test.after(() => api.close());
+test.run();
