@@ -1,8 +1,9 @@
 /**
  * An indexer process: one network, from the configuration to the exit code. The programs beside this file are its callers.
  *
- * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 a broken invariant; 2 the configuration, the
- * arguments or the database do not allow a start; 3 another process follows the same network.
+ * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 a broken invariant, or a database that is out of
+ * reach at the start; 2 the configuration, the arguments or the database do not allow a start, and a person must act; 3 another
+ * process follows the same network. A supervisor starts it again after 1 and 3, and not after 0 and 2.
  * @module
  */
 import type { Family } from '../src/chains/chain.ts';
@@ -15,7 +16,7 @@ import { openStore } from '../src/open-store.ts';
 import type { Store } from '../src/store/store.ts';
 import { indexNetwork } from './indexer.ts';
 
-export const exitCodes = { stopped: 0, cannotStart: 2, moved: 3 } as const;
+export const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
 
 export type IndexerProcess = Readonly<{
   family: Family;
@@ -51,7 +52,7 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     log.fatal({ code: error.code }, error.message);
-    return exitCodes.cannotStart;
+    return error.kind === 'permanent' ? exitCodes.cannotStart : exitCodes.failed;
   } finally {
     // The listener for the supervisor would keep this process alive.
     for (const request of requests) process.off(request, stop);
