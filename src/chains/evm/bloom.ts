@@ -4,7 +4,7 @@
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
-import { hexToBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 
 const HEX_DIGITS = 512;
 
@@ -24,4 +24,21 @@ export function bloomHas(bloom: string, bits: BloomBits): boolean {
     const digit = Number.parseInt(bloom.charAt(2 + HEX_DIGITS - 1 - (bit >> 2)), 16);
     return ((digit >> (bit & 3)) & 1) === 1;
   });
+}
+
+/** Adds addresses and topics (hex without prefix) up to the bloom that a header with exactly these would carry. */
+export function createBloom(): Readonly<{ add(hex: string): void; text(): string }> {
+  const bytes = new Uint8Array(HEX_DIGITS / 2);
+  const added = new Set<string>();
+  return {
+    add(hex) {
+      if (added.has(hex)) return;
+      added.add(hex);
+      for (const bit of bloomBits(hex)) {
+        const at = bytes.length - 1 - (bit >> 3);
+        bytes[at] = (bytes[at] ?? 0) | (1 << (bit & 7));
+      }
+    },
+    text: () => `0x${bytesToHex(bytes)}`,
+  };
 }

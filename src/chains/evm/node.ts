@@ -77,9 +77,10 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return keep(header);
   }
 
-  /** The header of a block that we hold by reference, from memory or asked for again. */
-  async function headerOf(block: BlockRef): Promise<Header> {
-    const header = kept.get(block.hash) ?? (await headerByHash(block.hash));
+  /** The header of a block that we hold by reference: from memory where that is good enough, or asked for again. */
+  async function headerOf(block: BlockRef, mayRemember: boolean): Promise<Header> {
+    const known = mayRemember ? kept.get(block.hash) : undefined;
+    const header = known ?? (await headerByHash(block.hash));
     if (!header) throw blockUnknown(block, { method: 'eth_getBlockByHash', host });
     return header;
   }
@@ -174,10 +175,11 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
 
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
-    const { bloom, txCount } = await headerOf(block);
+    // What raised the doubt may have been the header itself.
+    const { bloom, txCount } = await headerOf(block, !thorough);
     if (thorough) {
       const bytes = await rpc.raw('eth_getBlockReceipts', [block.hash]);
-      return { block, kind: 'receipts', bytes, context: { host, txCount } };
+      return { block, kind: 'receipts', bytes, context: { host, bloom, txCount } };
     }
     const filter = { blockHash: block.hash, address: tokenAddresses, topics: [TRANSFER_TOPIC] };
     const bytes = await rpc.raw('eth_getLogs', [filter]);

@@ -10,7 +10,7 @@ import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
-import { type BloomBits, bloomBits, bloomHas } from './bloom.ts';
+import { type BloomBits, bloomBits, bloomHas, createBloom } from './bloom.ts';
 import { nonsense, type Origin, readResult } from './json-rpc.ts';
 
 /** keccak256("Transfer(address,address,uint256)") */
@@ -22,6 +22,7 @@ export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>
 const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
 const HASH = /^0x[0-9a-f]{64}$/;
 const BLOOM = /^0x[0-9a-f]{512}$/;
+const ADDRESS = /^0x[0-9a-f]{40}$/;
 const ADDRESS_TOPIC = /^0x0{24}[0-9a-f]{40}$/;
 const WORD_CHARS = 66;
 
@@ -180,16 +181,17 @@ function checkBloom(reading: Reading, bloom: string): void {
   }
 }
 
-function readLogs(reading: Reading, rows: readonly unknown[], bloom: unknown): void {
+function readLogs(reading: Reading, rows: readonly unknown[], bloom: string): void {
   for (const row of rows) takeLog(reading, checkLog(reading, row));
-  invariant(typeof bloom === 'string' && BLOOM.test(bloom), "logs come with the header's bloom");
   checkBloom(reading, bloom);
 }
 
-function readReceipts(reading: Reading, receipts: readonly unknown[], txCount: unknown): void {
+/** Every transaction's receipt is there and every log: their number, their indexes and the header's bloom all agree. */
+function readReceipts(reading: Reading, receipts: readonly unknown[], bloom: string, txCount: unknown): void {
   if (receipts.length !== txCount) {
     throw contradiction(reading, `${receipts.length} receipts for ${txCount} transactions`);
   }
+  const shown = createBloom();
   receipts.forEach((receipt, position) => {
     if (!isFields(receipt)) throw nonsense(reading.origin, 'answered with a receipt that is not an object');
     if (hex(receipt.blockHash) !== reading.block.hash) {
@@ -205,9 +207,21 @@ function readReceipts(reading: Reading, receipts: readonly unknown[], txCount: u
       const log = checkLog(reading, row);
       // Log indexes count through the whole block: a gap is a log that was left out.
       if (reading.lastIndex !== expected) throw contradiction(reading, `no log ${expected}`);
+      for (const text of bloomTexts(reading, log)) shown.add(text.slice(2));
       if (success) takeLog(reading, log);
     }
   });
+  if (shown.text() !== bloom) throw contradiction(reading, "other logs than the header's bloom was made from");
+}
+
+/** What of a log goes into the bloom. */
+function bloomTexts(reading: Reading, log: Fields): readonly string[] {
+  const address = hex(log.address);
+  const topics = Array.isArray(log.topics) ? log.topics.map(hex) : [''];
+  if (!ADDRESS.test(address) || !topics.every((topic) => HASH.test(topic))) {
+    throw nonsense(reading.origin, 'answered with a malformed log');
+  }
+  return [address, ...topics];
 }
 
 const methods: Readonly<Record<string, string>> = { logs: 'eth_getLogs', receipts: 'eth_getBlockReceipts' };
@@ -227,8 +241,10 @@ function decode(content: RawContent, tokens: readonly Token[], watched: Watched)
   };
   if (rows === null) throw blockUnknown(content.block, origin);
   if (!Array.isArray(rows)) throw nonsense(origin, 'answered with something that is not a list');
-  if (content.kind === 'logs') readLogs(reading, rows, content.context.bloom);
-  else readReceipts(reading, rows, content.context.txCount);
+  const { bloom, txCount } = content.context;
+  invariant(typeof bloom === 'string' && BLOOM.test(bloom), "content comes with the header's bloom");
+  if (content.kind === 'logs') readLogs(reading, rows, bloom);
+  else readReceipts(reading, rows, bloom, txCount);
   return reading.found;
 }
 
