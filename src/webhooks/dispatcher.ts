@@ -18,8 +18,10 @@ import { createSender } from './sender.ts';
 
 /** Bounds sockets and memory: so many deliveries are under way at most. */
 const IN_FLIGHT_MAX = 512;
-/** An endpoint gets this part of the free places, so that many dead endpoints cannot take them all. */
-const FREE_PER_ENDPOINT = 1 / 32;
+/** So few at a time, so that the share of an endpoint follows the places that are left. */
+const CLAIM_MAX = 32;
+/** The part of the free places that one endpoint may fill: many dead endpoints cannot take them all. */
+const ENDPOINT_SHARE = 1 / 64;
 const BELL_POLL_MS = 100;
 /** The store is asked at least this often: deliveries fall due without a bell. */
 const CLAIM_EVERY_MS = 1_000;
@@ -80,9 +82,10 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function claim(): Promise<readonly ClaimedDelivery[]> {
     const free = IN_FLIGHT_MAX - inFlight;
     if (free === 0) return [];
-    const perEndpointMax = Math.max(1, Math.min(config.perEndpointMax, Math.floor(free * FREE_PER_ENDPOINT)));
+    const perEndpointMax = Math.max(1, Math.min(config.perEndpointMax, Math.floor(free * ENDPOINT_SHARE)));
     const leaseMs = config.timeoutMs + RECORD_MS_MAX;
-    return store.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit: free, perEndpointMax });
+    const limit = Math.min(free, CLAIM_MAX);
+    return store.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax });
   }
 
   /** Returns soon after a bell or another connection's commit, and in any case after `CLAIM_EVERY_MS`. */

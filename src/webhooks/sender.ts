@@ -39,12 +39,13 @@ export type Sender = Readonly<{
  */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
   const connect = guard.connector(limits.timeoutMs);
-  const stopped = new AbortController();
+  const open = new Set<Client>();
+  let isStopped = false;
 
   async function send({ url, mode, headers, body }: Post): Promise<Sent | null> {
     const target = parseTarget(url, mode);
     if (typeof target === 'string') return unanswered('blocked_address', target);
-    if (stopped.signal.aborted) return null;
+    if (isStopped) return null;
     const client = new Client(target.origin, {
       connect,
       pipelining: 0,
@@ -55,9 +56,8 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
     });
     const deadline = AbortSignal.timeout(limits.timeoutMs);
     const onTimeout = () => void client.destroy(transient('timeout', `no answer within ${limits.timeoutMs} ms`));
-    const onStop = () => void client.destroy(transient('stopped', 'the program is stopping'));
     deadline.addEventListener('abort', onTimeout);
-    stopped.signal.addEventListener('abort', onStop);
+    open.add(client);
     try {
       const answer = await client.request({ method: 'POST', path: target.pathname + target.search, headers, body });
       const retryAfter = answer.headers['retry-after'];
@@ -72,12 +72,18 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
       return unanswered(errorClass(error), error instanceof Error ? error.message : String(error));
     } finally {
       deadline.removeEventListener('abort', onTimeout);
-      stopped.signal.removeEventListener('abort', onStop);
+      open.delete(client);
       await client.destroy();
     }
   }
 
-  return { send, abort: () => stopped.abort() };
+  return {
+    send,
+    abort() {
+      isStopped = true;
+      for (const client of open) void client.destroy(transient('stopped', 'the program is stopping'));
+    },
+  };
 }
 
 const unanswered = (error: SendError, detail: string): Sent => ({

@@ -17,12 +17,15 @@ export type TempStore = Readonly<{
   close(): void;
 }>;
 
+/** A connection to such a store's file, for a program of its own. */
+export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Store =>
+  openSqliteStore({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
+
 export function openTempStore(outageWaitS = 600): TempStore {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
   migrate({ file, backupDir: join(folder, 'backups') });
-  const connect = (busyTimeoutMs = 5000) =>
-    openSqliteStore({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
+  const connect = (busyTimeoutMs?: number) => connectTo(file, busyTimeoutMs, outageWaitS);
   const store = connect();
   return {
     store,

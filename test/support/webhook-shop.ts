@@ -1,0 +1,135 @@
+/**
+ * A store with sessions whose events are on their way to endpoints, made through the store's port as the other processes do it.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../../src/config.ts';
+import type { ExtendedPaymentEventType } from '../../src/core/event.ts';
+import { invariant } from '../../src/core/fault.ts';
+import { sortableId } from '../../src/id.ts';
+import { openLog } from '../../src/log.ts';
+import type { Attempt, Delivery, Session, Store } from '../../src/store/store.ts';
+import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
+import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
+import { merchantStore, newSession } from './new-session.ts';
+import { type ShiftedClock, shiftedClock } from './shifted-clock.ts';
+import { openTempStore } from './temp-store.ts';
+import { testNetwork } from './test-network.ts';
+
+export const DELAYS_S = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].map((minutes) => minutes * 60);
+
+/** What the program is configured with, but that loopback may be called. */
+export const webhookConfig: Config['webhooks'] = {
+  allowCidrs: ['127.0.0.0/8'],
+  timeoutMs: 20_000,
+  responseBytesMax: 65_536,
+  perEndpointMax: 4,
+  retryDelaysS: DELAYS_S,
+};
+
+export type WebhookShop = Readonly<{
+  store: Store;
+  file: string;
+  connect(busyTimeoutMs?: number): Store;
+  clock: ShiftedClock;
+  /** The store's signing secret. */
+  secret: string;
+  chain: IngestedChain;
+  addEndpoint(url: string, extendedEvents?: readonly ExtendedPaymentEventType[]): Promise<string>;
+  order(): Promise<Session>;
+  /** Orders and cancels: one `payment.cancelled` for each endpoint. @returns the session's id */
+  cancelOne(): Promise<string>;
+  /** Starts a dispatcher that is stopped with the shop. */
+  dispatch(options?: Partial<Omit<DispatcherOptions, 'config'>>, config?: Partial<Config['webhooks']>): Dispatcher;
+  deliveries(): Promise<readonly Delivery[]>;
+  /** The only delivery there is, with its attempts. */
+  only(): Promise<Delivery & { readonly log: readonly Attempt[] }>;
+  close(): Promise<void>;
+}>;
+
+async function openWebhookShop(): Promise<WebhookShop> {
+  const { store, file, connect, close } = openTempStore();
+  const clock = shiftedClock();
+  const network = testNetwork({ name: 'ethereum' });
+  const merchant = merchantStore();
+  await store.createStore(merchant);
+  const keys = Array.from({ length: 500 }, () => randomBytes(20).toString('hex'));
+  await store.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+  const chain = ingestedChain(() => store, clock, network);
+  await chain.mine();
+  const dispatchers: Dispatcher[] = [];
+  let orders = 0;
+
+  const order = async () => {
+    const name = `order${++orders}`;
+    const wish = { storeId: merchant.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
+    const outcome = await store.createSession(newSession(wish));
+    invariant(outcome.kind === 'created', `the session is created, not ${outcome.kind}`);
+    return outcome.session;
+  };
+  const deliveries = () => store.listDeliveries({ limit: 1_000 });
+  return {
+    store,
+    file,
+    connect,
+    clock,
+    secret: merchant.webhookSecret,
+    chain,
+    async addEndpoint(url, extendedEvents = []) {
+      const id = `we_${sortableId(clock.nowMs())}`;
+      await store.addEndpoint({
+        id,
+        storeId: merchant.id,
+        mode: 'test',
+        url,
+        extendedEvents,
+        perSession: false,
+        disabledAtMs: null,
+        disabledReason: null,
+        createdAtMs: clock.nowMs(),
+      });
+      return id;
+    },
+    order,
+    async cancelOne() {
+      const { id } = await order();
+      const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
+      const outcome = await store.cancelSession({
+        id,
+        storeId: merchant.id,
+        mode: 'test',
+        replay,
+        nowMs: clock.nowMs(),
+      });
+      invariant(outcome.kind === 'done', `the session is canceled, not ${outcome.kind}`);
+      return id;
+    },
+    dispatch(options = {}, config = {}) {
+      const log = openLog('test', 'silent');
+      const defaults = { store, clock, log, dice: () => 0.5 };
+      const dispatcher = startDispatcher({ ...defaults, ...options, config: { ...webhookConfig, ...config } });
+      dispatchers.push(dispatcher);
+      return dispatcher;
+    },
+    deliveries,
+    async only() {
+      const [delivery, ...others] = await deliveries();
+      invariant(delivery && others.length === 0, 'there is one delivery');
+      return { ...delivery, log: await store.listAttempts(delivery.id) };
+    },
+    async close() {
+      await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));
+      close();
+    },
+  };
+}
+
+/** A test with a shop of its own, closed also when the test fails. */
+export const inShop = (run: (shop: WebhookShop) => Promise<void>) => async (): Promise<void> => {
+  const shop = await openWebhookShop();
+  try {
+    await run(shop);
+  } finally {
+    await shop.close();
+  }
+};

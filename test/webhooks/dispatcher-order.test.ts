@@ -1,0 +1,151 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { until } from '../support/until.ts';
+import { inShop } from '../support/webhook-shop.ts';
+
+const ok: Answer = (response) => void response.writeHead(200).end();
+const hang: Answer = () => {};
+
+test(
+  'a dead endpoint delays no other: the live one has everything while the dead one still hangs',
+  inShop(async (shop) => {
+    const dead = await startMerchantServer(hang);
+    const live = await startMerchantServer(ok);
+    await shop.addEndpoint(`${dead.origin}/hook`);
+    await shop.addEndpoint(`${live.origin}/hook`);
+    const sessions = new Set<string>();
+    for (let count = 0; count < 60; count++) sessions.add(await shop.cancelOne());
+    // Long enough for the test to fail rather than pass by the dead endpoint's timeouts.
+    shop.dispatch({}, { timeoutMs: 300_000 });
+    await until('the live endpoint has every event', () => live.received.length === 60);
+    assert.equal(new Set(live.received.map(({ body }) => JSON.parse(body).data.object.session_id)), sessions);
+    // The dead one was tried, in as many requests at once as an endpoint may have.
+    assert.is(dead.received.length, 4);
+    await dead.close();
+    await live.close();
+  }),
+);
+
+test(
+  'many dead endpoints do not take every place',
+  inShop(async (shop) => {
+    const dead = await startMerchantServer(hang);
+    const live = await startMerchantServer(ok);
+    for (let endpoint = 0; endpoint < 150; endpoint++) await shop.addEndpoint(`${dead.origin}/${endpoint}`);
+    for (let count = 0; count < 5; count++) await shop.cancelOne();
+    const dispatcher = shop.dispatch({}, { timeoutMs: 300_000 });
+    await until('every dead endpoint hangs', () => new Set(dead.received.map(({ path }) => path)).size === 150);
+    await shop.addEndpoint(`${live.origin}/hook`);
+    await shop.cancelOne();
+    dispatcher.wake();
+    await until('the live endpoint has its event', () => live.received.length === 1);
+    assert.ok(dead.received.length < 512);
+    await dead.close();
+    await live.close();
+  }),
+);
+
+test(
+  'the events of one session arrive in their order, one at a time, while sessions go side by side',
+  inShop(async (shop) => {
+    let open = 0;
+    let openMax = 0;
+    const openSessions = new Set<string>();
+    const overlaps: string[] = [];
+    const server = await startMerchantServer((response, { body }) => {
+      const session: string = JSON.parse(body).data.object.session_id;
+      if (openSessions.has(session)) overlaps.push(session);
+      openSessions.add(session);
+      openMax = Math.max(openMax, ++open);
+      setTimeout(() => {
+        open--;
+        openSessions.delete(session);
+        response.writeHead(200).end();
+      }, 30);
+    });
+    await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected', 'payment.partially_paid', 'payment.late']);
+    const sessions = await Promise.all(Array.from({ length: 8 }, () => shop.order()));
+    const pay = async (units: bigint) => {
+      const coins = sessions.map(({ addresses }) => ({ to: addresses.evm ?? '', currency: 'USDT' as const, units }));
+      const block = await shop.chain.mine(coins);
+      await shop.chain.confirm(block);
+    };
+    await pay(4_000_000n);
+    await pay(6_000_000n);
+    shop.dispatch();
+    const expected = ['payment.detected', 'payment.partially_paid', 'payment.completed'];
+    await until('all have arrived', () => server.received.length === sessions.length * expected.length);
+    for (const { id } of sessions) {
+      const events = server.received.map(({ body }) => JSON.parse(body)).filter((e) => e.data.object.session_id === id);
+      assert.equal(
+        events.map(({ type }) => type),
+        expected,
+      );
+    }
+    assert.equal(overlaps, []);
+    assert.is(openMax, 4);
+    await server.close();
+  }),
+);
+
+test(
+  'a retry does not hold back the later events of its session',
+  inShop(async (shop) => {
+    const server = await startMerchantServer((response, { headers }) => {
+      response.writeHead(headers['x-service-event-type'] === 'payment.detected' ? 500 : 200).end();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected']);
+    const { addresses } = await shop.order();
+    const block = await shop.chain.mine([{ to: addresses.evm ?? '', currency: 'USDT', units: 10_000_000n }]);
+    await shop.chain.confirm(block);
+    shop.dispatch();
+    await until('both were tried', async () => (await shop.deliveries()).every(({ attempts }) => attempts === 1));
+    assert.equal(
+      server.received.map(({ headers }) => headers['x-service-event-type']),
+      ['payment.detected', 'payment.completed'],
+    );
+    assert.equal(
+      (await shop.deliveries()).map(({ state }) => state),
+      ['delivered', 'waiting'],
+    );
+    await server.close();
+  }),
+);
+
+test(
+  'two dispatchers on one file share the work and send nothing twice',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(ok);
+    await shop.addEndpoint(`${server.origin}/a`);
+    await shop.addEndpoint(`${server.origin}/b`);
+    const other = shop.connect();
+    const first = shop.dispatch();
+    const second = shop.dispatch({ store: other });
+    for (let count = 0; count < 30; count++) await shop.cancelOne();
+    await until('all are recorded', async () => (await shop.deliveries()).every(({ state }) => state === 'delivered'));
+    assert.is(server.received.length, 60);
+    const different = new Set(server.received.map(({ path, headers }) => `${path} ${headers['webhook-id']}`));
+    assert.is(different.size, 60);
+    await Promise.all([first.stop(), second.stop()]);
+    other.close();
+    await server.close();
+  }),
+);
+
+test(
+  'an event that another process commits is sent without being told',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(ok);
+    const other = shop.connect();
+    await shop.addEndpoint(`${server.origin}/hook`);
+    const dispatcher = shop.dispatch({ store: other });
+    await shop.cancelOne();
+    await until('the event has arrived', () => server.received.length === 1);
+    await dispatcher.stop();
+    other.close();
+    await server.close();
+  }),
+);
+
+test.run();

@@ -1,0 +1,205 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Writable } from 'node:stream';
+import Database from 'better-sqlite3';
+import pino from 'pino';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { until } from '../support/until.ts';
+import { inShop, webhookConfig } from '../support/webhook-shop.ts';
+
+const ok: Answer = (response) => void response.writeHead(200).end();
+/** Longer than any lease with the shop's timeout. */
+const LEASE_OVER_MS = webhookConfig.timeoutMs + 60_000;
+
+/** Holds the file's write lock, as a process does that is stuck in the middle of a transaction. */
+function lockFile(file: string): { release(): void } {
+  const client = new Database(file);
+  client.exec('BEGIN IMMEDIATE');
+  // Closing rolls back.
+  return { release: () => void client.close() };
+}
+
+test(
+  'a process that is killed between the answer and the record has its event sent again, by the next one',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(ok);
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const program = new URL('../support/dying-dispatcher.ts', import.meta.url).pathname;
+    const child = spawn(process.execPath, ['--import', 'tsx', program, shop.file], { stdio: 'inherit' });
+    assert.equal(await once(child, 'exit'), [null, 'SIGKILL']);
+    assert.is(server.received.length, 1);
+    assert.equal((await shop.only()).log, []);
+
+    const dispatcher = shop.dispatch();
+    shop.clock.skip(LEASE_OVER_MS);
+    dispatcher.wake();
+    await until('it is delivered', async () => (await shop.only()).state === 'delivered');
+    assert.is(server.received.length, 2);
+    assert.is(server.received[1]?.body, server.received[0]?.body);
+    assert.is(server.received[1]?.headers['webhook-id'], server.received[0]?.headers['webhook-id']);
+    assert.is((await shop.only()).attempts, 1);
+    await server.close();
+  }),
+);
+
+test(
+  'a delivery is left alone while another process holds its lease',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(ok);
+    await shop.addEndpoint(`${server.origin}/hook`);
+    const leasedSession = await shop.cancelOne();
+    const nowMs = shop.clock.nowMs();
+    const claimed = await shop.store.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 10, perEndpointMax: 4 });
+    assert.is(claimed.length, 1);
+    const freeSession = await shop.cancelOne();
+    shop.dispatch();
+    const sessions = () => server.received.map(({ body }) => JSON.parse(body).data.object.session_id);
+    await until('the free one has arrived', () => server.received.length === 1);
+    assert.equal(sessions(), [freeSession]);
+    shop.clock.skip(60_000);
+    await until('the lease is over and the other has arrived', () => server.received.length === 2);
+    assert.equal(sessions(), [freeSession, leasedSession]);
+    await server.close();
+  }),
+);
+
+test(
+  'an attempt that cannot be recorded at first is recorded later, and not sent again',
+  inShop(async (shop) => {
+    const locks: { release(): void }[] = [];
+    const server = await startMerchantServer((response) => {
+      locks.push(lockFile(shop.file));
+      response.writeHead(200).end();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const store = shop.connect(20);
+    let refusals = 0;
+    const watched = {
+      ...store,
+      recordAttempt: (...args: Parameters<typeof store.recordAttempt>) =>
+        store.recordAttempt(...args).catch((error) => {
+          refusals++;
+          throw error;
+        }),
+    };
+    const dispatcher = shop.dispatch({ store: watched });
+    await until('the store has refused a few times', () => refusals === 3);
+    for (const lock of locks) lock.release();
+    await until('it is recorded', async () => (await shop.only()).state === 'delivered');
+    shop.clock.skip(LEASE_OVER_MS);
+    dispatcher.wake();
+    await dispatcher.stop();
+    assert.is(server.received.length, 1);
+    assert.is((await shop.only()).log.length, 1);
+    store.close();
+    await server.close();
+  }),
+);
+
+test(
+  'an attempt that cannot be recorded while its lease lasts is reported, and the event is sent again',
+  inShop(async (shop) => {
+    const locks: { release(): void }[] = [];
+    const server = await startMerchantServer((response, _, earlier) => {
+      if (earlier === 0) locks.push(lockFile(shop.file));
+      response.writeHead(200).end();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const store = shop.connect(20);
+    const lines: string[] = [];
+    const sink = new Writable({
+      write(chunk, _, done) {
+        lines.push(String(chunk));
+        done();
+      },
+    });
+    const dispatcher = shop.dispatch({ store, log: pino(sink) });
+    const isLogged = (text: string) => () => lines.some((line) => line.includes(text));
+    await until('recording has failed once', isLogged('is tried again'));
+    shop.clock.skip(LEASE_OVER_MS);
+    await until('it is given up, loudly', isLogged('could not be recorded; the delivery will be sent again'));
+    await until('the next claim meets the lock and waits', isLogged('webhooks wait for the store'));
+    for (const lock of locks) lock.release();
+    await until('it is recorded', async () => (await shop.only()).state === 'delivered');
+    assert.is(server.received.length, 2);
+    assert.is(server.received[0]?.body, server.received[1]?.body);
+    await dispatcher.stop();
+    store.close();
+    await server.close();
+  }),
+);
+
+test(
+  'a stop lets what is under way finish and be recorded, and takes nothing new',
+  inShop(async (shop) => {
+    const answers: (() => void)[] = [];
+    const server = await startMerchantServer((response) => {
+      answers.push(() => void response.writeHead(200).end());
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    for (let count = 0; count < 6; count++) await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await until('as many are under way as may be', () => answers.length === 4);
+    const stopped = dispatcher.stop();
+    for (const answer of answers) answer();
+    await stopped;
+    const states = (await shop.deliveries()).map(({ state }) => state);
+    assert.is(states.filter((state) => state === 'delivered').length, 4);
+    assert.is(server.received.length, 4);
+    await server.close();
+  }),
+);
+
+test(
+  'a stop does not wait for a receiver that hangs; its event goes out after the lease',
+  inShop(async (shop) => {
+    const server = await startMerchantServer((response, _, earlier) => {
+      if (earlier > 0) response.writeHead(200).end();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch({}, { timeoutMs: 300_000 });
+    await until('it is under way', () => server.received.length === 1);
+    await dispatcher.stop();
+    assert.equal((await shop.only()).log, []);
+    shop.clock.skip(300_000 + LEASE_OVER_MS);
+    shop.dispatch();
+    await until('it is delivered', async () => (await shop.only()).state === 'delivered');
+    assert.is(server.received.length, 2);
+    await server.close();
+  }),
+);
+
+test(
+  'an endpoint that is removed while its event is under way gets no more, and the dispatcher goes on',
+  inShop(async (shop) => {
+    const answers: (() => void)[] = [];
+    const server = await startMerchantServer((response, { path }) => {
+      const answer = () => void response.writeHead(500).end();
+      if (path === '/removed') answers.push(answer);
+      else response.writeHead(200).end();
+    });
+    const endpoint = await shop.addEndpoint(`${server.origin}/removed`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await until('it is under way', () => answers.length === 1);
+    await shop.store.removeEndpoint(endpoint);
+    for (const answer of answers) answer();
+    const attempts = async () => shop.store.listAttempts((await shop.deliveries()).at(-1)?.id ?? '');
+    await until('the attempt is recorded', async () => (await attempts()).length === 1);
+    await shop.addEndpoint(`${server.origin}/kept`);
+    await shop.cancelOne();
+    shop.clock.skip(3_600_000);
+    dispatcher.wake();
+    await until('the other endpoint has its event', () => server.on('/kept').length === 1);
+    assert.is(server.on('/removed').length, 1);
+    await server.close();
+  }),
+);
+
+test.run();

@@ -1,0 +1,354 @@
+import { createHmac } from 'node:crypto';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
+import { until } from '../support/until.ts';
+import { DELAYS_S, inShop, type WebhookShop } from '../support/webhook-shop.ts';
+
+const UUID_V4 = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+const answerWith =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  (response) =>
+    void response.writeHead(status, headers).end();
+
+/** Waits until the only delivery has been tried so often. */
+const attempted = (shop: WebhookShop, times: number) =>
+  until(`attempt ${times} is recorded`, async () => (await shop.only()).log.length === times);
+
+/** One event to one endpoint that answers so; the delivery after its first attempt, and what the endpoint received. */
+async function firstAttempt(shop: WebhookShop, answer: Answer, timeoutMs = 20_000) {
+  const server = await startMerchantServer(answer);
+  await shop.addEndpoint(`${server.origin}/hook`);
+  await shop.cancelOne();
+  shop.dispatch({}, { timeoutMs });
+  await attempted(shop, 1);
+  await server.close();
+  const delivery = await shop.only();
+  const [attempt] = delivery.log;
+  assert.ok(attempt);
+  return { delivery, attempt, waitMs: (delivery.nextAttemptAtMs ?? 0) - attempt.startedAtMs, server };
+}
+
+test(
+  'an event arrives once, signed, with the documented headers and body',
+  inShop(async (shop) => {
+    const { delivery, attempt, server } = await firstAttempt(shop, (response) =>
+      response.writeHead(200).end('{"received":true}'),
+    );
+    const sessionId = delivery.sessionId;
+    assert.is(delivery.state, 'delivered');
+    assert.is(delivery.nextAttemptAtMs, null);
+    assert.equal(
+      { ...attempt, startedAtMs: 0, durationMs: 0 },
+      {
+        deliveryId: delivery.id,
+        attempt: 1,
+        trigger: 'auto',
+        startedAtMs: 0,
+        durationMs: 0,
+        status: 200,
+        error: null,
+        responseExcerpt: '{"received":true}',
+      },
+    );
+
+    assert.is(server.received.length, 1);
+    const [request] = server.received;
+    assert.ok(request);
+    const { method, headers, body } = request;
+    assert.is(method, 'POST');
+    assert.is(headers['content-type'], 'application/json');
+    assert.is(headers['user-agent'], 'Service-Webhook/1.0');
+    assert.is(headers['x-service-event-type'], 'payment.cancelled');
+    assert.is(headers['x-service-event-id'], delivery.eventId);
+    assert.match(String(headers['x-service-nonce']), UUID_V4);
+    const timestamp = String(headers['x-service-timestamp']);
+    assert.is(timestamp, String(Math.floor(attempt.startedAtMs / 1000)));
+    const mac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text);
+    assert.is(
+      headers['x-service-signature'],
+      mac(shop.secret, `${timestamp}.${headers['x-service-nonce']}.${body}`).digest('hex'),
+    );
+    assert.is(headers['webhook-id'], delivery.eventId);
+    assert.is(headers['webhook-timestamp'], timestamp);
+    const key = Buffer.from(shop.secret.slice('whsec_'.length), 'base64');
+    assert.is(
+      headers['webhook-signature'],
+      `v1,${mac(key, `${delivery.eventId}.${timestamp}.${body}`).digest('base64')}`,
+    );
+
+    const event = JSON.parse(body);
+    assert.is(event.id, delivery.eventId);
+    assert.is(event.type, 'payment.cancelled');
+    assert.is(event.data.object.session_id, sessionId);
+    assert.is(event.data.object.status, 'canceled');
+  }),
+);
+
+test(
+  'an endpoint that always fails is tried eleven times by the schedule, with the same bytes and fresh signatures',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(answerWith(500));
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    for (let attempt = 1; attempt <= DELAYS_S.length; attempt++) {
+      await attempted(shop, attempt);
+      const { nextAttemptAtMs, state, log } = await shop.only();
+      const last = log.at(-1);
+      assert.is(state, 'waiting');
+      const waitMs = (nextAttemptAtMs ?? 0) - (last?.startedAtMs ?? 0) - (last?.durationMs ?? 0);
+      assert.is(waitMs, (DELAYS_S[attempt - 1] ?? 0) * 1000);
+      shop.clock.skip(waitMs);
+      dispatcher.wake();
+    }
+    await attempted(shop, 11);
+    const { state, nextAttemptAtMs, attempts, lastStatus } = await shop.only();
+    assert.equal([state, nextAttemptAtMs, attempts, lastStatus], ['failed', null, 11, 500]);
+    assert.is(server.received.length, 11);
+    const different = (values: unknown[]) => new Set(values).size;
+    assert.is(different(server.received.map(({ body }) => body)), 1);
+    assert.is(different(server.received.map(({ headers }) => headers['x-service-event-id'])), 1);
+    for (const name of ['x-service-nonce', 'x-service-timestamp', 'x-service-signature', 'webhook-signature']) {
+      assert.is(different(server.received.map(({ headers }) => headers[name])), 11, name);
+    }
+    shop.clock.skip(30 * 86_400_000);
+    dispatcher.wake();
+    await shop.addEndpoint(`${server.origin}/other`);
+    await shop.cancelOne();
+    await until('another event has gone out', () => server.on('/other').length === 1);
+    // The event that was given up did not go along.
+    const { eventId } = (await shop.deliveries()).find((delivery) => delivery.state === 'failed') ?? { eventId: '' };
+    assert.is(server.received.filter(({ headers }) => headers['x-service-event-id'] === eventId).length, 11);
+    await server.close();
+  }),
+);
+
+test(
+  'a receiver that recovers is delivered to, and is left alone from then on',
+  inShop(async (shop) => {
+    const server = await startMerchantServer((response, _, earlier) =>
+      response.writeHead(earlier === 0 ? 503 : 204).end(),
+    );
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await attempted(shop, 1);
+    shop.clock.skip(120_000);
+    dispatcher.wake();
+    await attempted(shop, 2);
+    assert.is((await shop.only()).state, 'delivered');
+    assert.equal(
+      (await shop.only()).log.map(({ status }) => status),
+      [503, 204],
+    );
+    await server.close();
+  }),
+);
+
+test(
+  'an answer that comes after the timeout leads to a duplicate with the same id and bytes',
+  inShop(async (shop) => {
+    const late: (() => void)[] = [];
+    const server = await startMerchantServer((response, _, earlier) => {
+      const answer = () => void response.writeHead(200).end();
+      if (earlier === 0) late.push(answer);
+      else answer();
+    });
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch({}, { timeoutMs: 300 });
+    await attempted(shop, 1);
+    for (const answer of late) answer();
+    const { log, state } = await shop.only();
+    assert.equal([log[0]?.error, log[0]?.status, state], ['timeout', null, 'waiting']);
+    shop.clock.skip(120_000);
+    dispatcher.wake();
+    await attempted(shop, 2);
+    assert.is((await shop.only()).state, 'delivered');
+    assert.is(server.received.length, 2);
+    assert.is(server.received[0]?.body, server.received[1]?.body);
+    assert.is(server.received[0]?.headers['webhook-id'], server.received[1]?.headers['webhook-id']);
+    await server.close();
+  }),
+);
+
+test(
+  'a redirect is not followed and is tried again',
+  inShop(async (shop) => {
+    const { delivery, attempt, server } = await firstAttempt(shop, answerWith(302, { location: '/elsewhere' }));
+    assert.equal([delivery.state, attempt.status], ['waiting', 302]);
+    assert.is(server.on('/elsewhere').length, 0);
+  }),
+);
+
+for (const status of [400, 401, 404, 413, 422]) {
+  test(
+    `${status} is final`,
+    inShop(async (shop) => {
+      const { delivery } = await firstAttempt(shop, answerWith(status));
+      assert.equal([delivery.state, delivery.nextAttemptAtMs, delivery.lastStatus], ['failed', null, status]);
+      assert.is((await shop.store.listEndpoints(null))[0]?.disabledAtMs, null);
+    }),
+  );
+}
+
+test(
+  '429 with Retry-After waits as long as it asks, up to twice the delay and never less than the delay',
+  inShop(async (shop) => {
+    for (const [asked, expectedS] of [
+      ['200', 200],
+      ['100000', 240],
+      ['1', 120],
+      ['soon', 120],
+    ] as const) {
+      const server = await startMerchantServer(answerWith(429, { 'retry-after': asked }));
+      const endpoint = await shop.addEndpoint(`${server.origin}/hook`);
+      await shop.cancelOne();
+      const dispatcher = shop.dispatch();
+      const mine = async () => (await shop.deliveries()).find(({ endpointId }) => endpointId === endpoint);
+      await until('the attempt is recorded', async () => (await mine())?.attempts === 1);
+      const delivery = await mine();
+      const [attempt] = await shop.store.listAttempts(delivery?.id ?? '');
+      const decidedAtMs = (attempt?.startedAtMs ?? 0) + (attempt?.durationMs ?? 0);
+      assert.is(((delivery?.nextAttemptAtMs ?? 0) - decidedAtMs) / 1000, expectedS, asked);
+      await dispatcher.stop();
+      await shop.store.removeEndpoint(endpoint);
+      await server.close();
+    }
+  }),
+);
+
+test(
+  '410 disables the endpoint: what waits is not sent until it is enabled again',
+  inShop(async (shop) => {
+    let status = 503;
+    const server = await startMerchantServer((response) => response.writeHead(status).end());
+    const endpoint = await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await attempted(shop, 1);
+    status = 410;
+    await shop.cancelOne();
+    dispatcher.wake();
+    const isDisabled = async () => (await shop.store.listEndpoints(null))[0]?.disabledAtMs !== null;
+    await until('the endpoint is disabled', isDisabled);
+    assert.match((await shop.store.listEndpoints(null))[0]?.disabledReason ?? '', /410/);
+    assert.is(server.received.length, 2);
+
+    status = 200;
+    shop.clock.skip(3_600_000);
+    const other = await startMerchantServer(answerWith(200));
+    await shop.addEndpoint(`${other.origin}/hook`);
+    await shop.cancelOne();
+    await until('the other endpoint got its event', () => other.received.length === 1);
+    assert.is(server.received.length, 2);
+
+    await shop.store.enableEndpoint(endpoint, true, null, shop.clock.nowMs());
+    await until('the event that waited has arrived', () => server.received.length === 3);
+    assert.is(server.received[2]?.body, server.received[0]?.body);
+    await server.close();
+    await other.close();
+  }),
+);
+
+test(
+  'a refused connection, a private target and an unknown name are tried again, each under its own error',
+  inShop(async (shop) => {
+    const gone = await startMerchantServer(() => {});
+    await gone.close();
+    await shop.addEndpoint(`${gone.origin}/hook`);
+    await shop.addEndpoint('https://169.254.169.254/latest/meta-data');
+    await shop.addEndpoint('https://rebind.example/');
+    await shop.addEndpoint('https://nowhere.example/');
+    await shop.cancelOne();
+    const guard = createUrlGuard(['127.0.0.0/8'], async (host) => {
+      if (host === 'rebind.example') return [{ address: '10.0.0.1', family: 4 }];
+      throw new Error('ENOTFOUND');
+    });
+    shop.dispatch({ guard });
+    await until('all were tried', async () => (await shop.deliveries()).every(({ attempts }) => attempts === 1));
+    const deliveries = await shop.deliveries();
+    assert.equal(deliveries.map(({ lastError }) => lastError).sort(), [
+      'blocked_address',
+      'blocked_address',
+      'connect',
+      'dns',
+    ]);
+    assert.ok(deliveries.every(({ state }) => state === 'waiting'));
+  }),
+);
+
+test(
+  'without an allow-list nothing is sent to loopback',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(answerWith(200));
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    shop.dispatch({}, { allowCidrs: [] });
+    await attempted(shop, 1);
+    assert.is((await shop.only()).lastError, 'blocked_address');
+    assert.is(server.received.length, 0);
+    await server.close();
+  }),
+);
+
+test(
+  'the operator sends an event again, whatever became of it',
+  inShop(async (shop) => {
+    let status = 200;
+    const server = await startMerchantServer((response) => response.writeHead(status).end());
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await attempted(shop, 1);
+    const { id } = await shop.only();
+
+    assert.ok(await shop.store.resendDelivery(id, shop.clock.nowMs()));
+    dispatcher.wake();
+    await attempted(shop, 2);
+    status = 404;
+    assert.ok(await shop.store.resendDelivery(id, shop.clock.nowMs()));
+    dispatcher.wake();
+    await attempted(shop, 3);
+
+    const { state, attempts, log } = await shop.only();
+    assert.equal([state, attempts], ['delivered', 1]);
+    assert.equal(
+      log.map(({ trigger, status }) => [trigger, status]),
+      [
+        ['auto', 200],
+        ['manual', 200],
+        ['manual', 404],
+      ],
+    );
+    assert.is(new Set(server.received.map(({ body }) => body)).size, 1);
+    assert.is(new Set(server.received.map(({ headers }) => headers['x-service-event-id'])).size, 1);
+    await server.close();
+  }),
+);
+
+test(
+  'a resend that fails leaves the schedule as it was',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(answerWith(500));
+    await shop.addEndpoint(`${server.origin}/hook`);
+    await shop.cancelOne();
+    const dispatcher = shop.dispatch();
+    await attempted(shop, 1);
+    const before = await shop.only();
+    await shop.store.resendDelivery(before.id, shop.clock.nowMs());
+    dispatcher.wake();
+    await attempted(shop, 2);
+    const after = await shop.only();
+    assert.equal(
+      [after.state, after.attempts, after.nextAttemptAtMs],
+      [before.state, before.attempts, before.nextAttemptAtMs],
+    );
+    await server.close();
+  }),
+);
+
+test.run();

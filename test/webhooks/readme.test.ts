@@ -1,0 +1,64 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+
+type Vector = Readonly<
+  Record<'name' | 'secret' | 'nonce' | 'body' | 'serviceSignature', string> & { timestampS: number }
+>;
+type IsGenuine = (headers: Record<string, string>, body: string | Buffer, secret: string, nowS?: number) => boolean;
+
+const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+const readme = read('src/webhooks/README.md');
+const vectors: Vector[] = JSON.parse(read('test/vectors/webhook-signature.json'));
+
+/** The only block of that language in the README. */
+function block(language: string): string {
+  const [only, ...others] = [...readme.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))];
+  assert.ok(only?.[1]);
+  assert.is(others.length, 0);
+  return only[1];
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-readme-'));
+test.after(() => rmSync(folder, { recursive: true }));
+
+test("the README's function accepts what is genuine and nothing else", async () => {
+  const file = join(folder, 'verify.mjs');
+  writeFileSync(file, block('js'));
+  const { isGenuine }: { isGenuine: IsGenuine } = await import(file);
+  for (const { name, secret, timestampS, nonce, body, serviceSignature } of vectors) {
+    const headers = {
+      'x-service-timestamp': String(timestampS),
+      'x-service-nonce': nonce,
+      'x-service-signature': serviceSignature,
+    };
+    assert.ok(isGenuine(headers, body, secret, timestampS), name);
+    assert.ok(isGenuine(headers, Buffer.from(body), secret, timestampS + 300), name);
+    assert.not.ok(isGenuine(headers, body, secret, timestampS + 301), name);
+    assert.not.ok(isGenuine(headers, body, secret, timestampS - 301), name);
+    assert.not.ok(isGenuine(headers, `${body} `, secret, timestampS), name);
+    assert.not.ok(isGenuine(headers, body, `${secret}=`, timestampS), name);
+    assert.not.ok(isGenuine({ ...headers, 'x-service-nonce': 'other' }, body, secret, timestampS), name);
+    assert.not.ok(isGenuine({ ...headers, 'x-service-signature': '' }, body, secret, timestampS), name);
+  }
+  assert.not.ok(isGenuine({}, '', 'whsec_'));
+});
+
+test("the README's shell line prints the signature", () => {
+  for (const { secret, timestampS, nonce, body, serviceSignature, name } of vectors) {
+    writeFileSync(join(folder, 'body.json'), body);
+    const env = { ...process.env, TIMESTAMP: String(timestampS), NONCE: nonce, SECRET: secret };
+    assert.is(
+      execFileSync('sh', ['-c', block('sh')], { cwd: folder, env })
+        .toString()
+        .trim(),
+      serviceSignature,
+      name,
+    );
+  }
+});
+
+test.run();
