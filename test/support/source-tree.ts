@@ -1,0 +1,67 @@
+/**
+ * The project's own source as data: files, code without comments, and who imports whom.
+ * @module
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { builtinModules } from 'node:module';
+import { posix } from 'node:path';
+
+/** Path from the project's root, and the text. */
+export type Sources = ReadonlyMap<string, string>;
+
+const roots = ['src', 'indexers', 'scripts', 'test'];
+
+/** Every file of the source folders. */
+export function readSources(): Sources {
+  const sources = new Map<string, string>();
+  for (const root of roots.filter((one) => existsSync(one))) {
+    for (const name of readdirSync(root, { recursive: true, encoding: 'utf8' })) {
+      if (/\.(ts|mjs|sql)$/.test(name)) sources.set(`${root}/${name}`, readFileSync(`${root}/${name}`, 'utf8'));
+    }
+  }
+  return sources;
+}
+
+const STRING_OR_COMMENT = /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;
+
+/** The text with comments blanked out; lines keep their numbers. */
+export const withoutComments = (text: string): string =>
+  text.replace(STRING_OR_COMMENT, (match, string) => string ?? match.replace(/[^\n]/g, ''));
+
+const IMPORT = /\bfrom\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+)'/gm;
+
+/** Code without texts that only speak of code: an import's name always stands in single quotes. */
+const withoutDoubleQuoted = (code: string): string => code.replace(/"(?:\\.|[^"\\\n])*"/g, '""');
+
+/** What a file imports: paths from the root for our own files, bare names for packages, `node:…` for Node's own modules. */
+export function importsOf(path: string, text: string): string[] {
+  return [...withoutDoubleQuoted(withoutComments(text)).matchAll(IMPORT)].map((match) =>
+    resolveFrom(path, match[1] ?? match[2] ?? match[3] ?? ''),
+  );
+}
+
+const FILE_NAME = /'((?:\.{1,2}|src|indexers|scripts|test)\/[\w./${}-]+\.(?:ts|mjs))'/g;
+
+/** Files that a file imports or names in a text: worker modules and programs are started by their path. */
+export function mentionsOf(path: string, text: string): string[] {
+  const named = [...withoutComments(text).matchAll(FILE_NAME)].map((match) => resolveFrom(path, match[1] ?? ''));
+  return [...importsOf(path, text), ...named];
+}
+
+function resolveFrom(path: string, name: string): string {
+  if (name.startsWith('.')) return posix.join(posix.dirname(path), name);
+  return builtinModules.includes(name) ? `node:${name}` : name;
+}
+
+/** Files that can be reached from these by imports and mentions. */
+export function reachable(sources: Sources, from: Iterable<string>): ReadonlySet<string> {
+  const reached = new Set<string>();
+  const open = [...from];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    const text = sources.get(path);
+    if (text === undefined || reached.has(path)) continue;
+    reached.add(path);
+    open.push(...mentionsOf(path, text));
+  }
+  return reached;
+}
