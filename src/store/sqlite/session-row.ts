@@ -2,6 +2,7 @@
  * A session's row and the core's view of it.
  * @module
  */
+import { toSeconds } from '../../clock.ts';
 import { deadline, type Life, type Standing, type Terms } from '../../core/session.ts';
 import type { Payment, Session } from '../store.ts';
 import type { sessions } from './schema.ts';
@@ -96,6 +97,6 @@ export function toSession(
     options: row.options,
     addresses,
     payments,
-    createdAtS: Math.floor(row.createdAtMs / 1000),
+    createdAtS: toSeconds(row.createdAtMs),
   };
 }

@@ -1,0 +1,118 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, pool, sessionOf, T0_MS } from '../place.ts';
+
+/** The address pool. */
+export function poolsConform(makePlace: MakePlace): void {
+  const test = suite('addresses');
+  const source = 'xpub one';
+
+  test(
+    'levels and the watch list: every address, by id, in pages',
+    inWorld(makePlace, async ({ store }) => {
+      assert.equal(await store.poolLevel(pool, source), { ...pool, free: 40, taken: 0, nextIndex: 40 });
+      sessionOf(await store.createSession(newSession('o1')));
+      assert.equal(await store.poolLevel(pool, source), { ...pool, free: 39, taken: 1, nextIndex: 40 });
+      assert.equal(await store.poolLevel({ ...pool, mode: 'live' }, source), {
+        family: 'evm',
+        mode: 'live',
+        free: 0,
+        taken: 0,
+        nextIndex: 0,
+      });
+      const all = await store.watchList(pool, 0, 1000);
+      assert.equal(
+        all.map(({ key }) => key),
+        Array.from({ length: 40 }, (_, at) => keyOf(at + 1)),
+      );
+      const page = await store.watchList(pool, all[9]?.id ?? 0, 5);
+      assert.equal(page, all.slice(10, 15));
+      assert.equal(await store.watchList({ ...pool, mode: 'live' }, 0, 10), []);
+    }),
+  );
+
+  test(
+    'adding addresses again leaves them alone, and later ones get higher ids',
+    inWorld(makePlace, async ({ store }) => {
+      const before = await store.watchList(pool, 0, 1000);
+      await store.addAddresses({ ...pool, source, firstIndex: 38, keys: [39, 40, 41, 42].map(keyOf) });
+      const after = await store.watchList(pool, 0, 1000);
+      assert.equal(after.slice(0, 40), before);
+      assert.equal(
+        after.slice(40).map(({ key }) => key),
+        [keyOf(41), keyOf(42)],
+      );
+      assert.is((await store.poolLevel(pool, source)).nextIndex, 42);
+      assert.is((await store.poolLevel(pool, source)).free, 42);
+    }),
+  );
+
+  test(
+    'a new source retires the free addresses of the old one; they stay watched, and return with their source',
+    inWorld(makePlace, async ({ store }) => {
+      const first = sessionOf(await store.createSession(newSession('o1')));
+      assert.is(addressOf(first), keyOf(1));
+      await store.addAddresses({ ...pool, source: 'xpub two', firstIndex: 0, keys: [keyOf(1001)] });
+      assert.is(addressOf(sessionOf(await store.createSession(newSession('o2')))), keyOf(1001));
+      assert.equal(await store.createSession(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
+      assert.equal(await store.poolLevel(pool, 'xpub two'), { ...pool, free: 0, taken: 1, nextIndex: 1 });
+      assert.is((await store.watchList(pool, 0, 1000)).length, 41);
+      await store.addAddresses({ ...pool, source, firstIndex: 40, keys: [] });
+      assert.is(addressOf(sessionOf(await store.createSession(newSession('o4')))), keyOf(2));
+    }),
+  );
+
+  test(
+    'sessions take the lowest free address, one for all networks of the family',
+    inWorld(makePlace, async ({ store }) => {
+      for (let n = 1; n <= 3; n++) {
+        const session = sessionOf(await store.createSession(newSession(`o${n}`)));
+        assert.equal(session.addresses, { evm: keyOf(n) });
+      }
+    }),
+  );
+
+  test(
+    'a dry pool refuses, changes nothing, and serves again once it is filled',
+    inWorld(makePlace, async ({ store }) => {
+      for (let n = 1; n <= 40; n++) sessionOf(await store.createSession(newSession(`o${n}`)));
+      const replay = { idempotencyKey: 'idem', path: '/p', bodyHash: 'b' };
+      const refused = await store.createSession(newSession('dry', { replay }));
+      assert.equal(refused, { kind: 'address_pool_empty', family: 'evm' });
+      assert.is(await store.findSession('cs_dry'), null);
+      assert.is((await store.census(T0_MS)).sessions.pending, 40);
+      await store.addAddresses({ ...pool, source, firstIndex: 40, keys: [keyOf(41)] });
+      const outcome = await store.createSession(newSession('dry', { replay }));
+      assert.is(outcome.kind, 'created', 'the refusal was not remembered');
+    }),
+  );
+
+  test(
+    'two processes creating at once never share an address',
+    inWorld(makePlace, async ({ store, place }) => {
+      const other = place.connect();
+      const outcomes = await Promise.all(
+        Array.from({ length: 40 }, (_, n) => (n % 2 ? store : other).createSession(newSession(`o${n}`))),
+      );
+      const addresses = outcomes.map((outcome) => addressOf(sessionOf(outcome)));
+      assert.is(new Set(addresses).size, 40);
+      other.close();
+    }),
+  );
+
+  test(
+    'an address that was paid before any session took it is never given out',
+    inWorld(makePlace, async ({ store, one }) => {
+      await one.mine([pays(keyOf(1), 500n)]);
+      const [alarm] = await store.listAlarms(10);
+      assert.is(alarm?.code, 'payment_without_session');
+      assert.is(alarm?.network, 'test:one');
+      assert.is((await store.poolLevel(pool, source)).free, 39);
+      assert.is(addressOf(sessionOf(await store.createSession(newSession('o1')))), keyOf(2));
+      assert.is((await store.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
+      assert.is((await store.unconfirmed('test:one', 10)).length, 1, 'the money is kept as a fact');
+    }),
+  );
+
+  test.run();
+}
