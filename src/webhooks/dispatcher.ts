@@ -20,8 +20,6 @@ import { createSender } from './sender.ts';
 const IN_FLIGHT_MAX = 512;
 /** So few at a time, so that the share of an endpoint follows the places that are left. */
 const CLAIM_MAX = 32;
-/** The part of the free places that one endpoint may fill: many dead endpoints cannot take them all. */
-const ENDPOINT_SHARE = 1 / 64;
 const BELL_POLL_MS = 100;
 /** The store is asked at least this often: deliveries fall due without a bell. */
 const CLAIM_EVERY_MS = 1_000;
@@ -82,7 +80,8 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function claim(): Promise<readonly ClaimedDelivery[]> {
     const free = IN_FLIGHT_MAX - inFlight;
     if (free === 0) return [];
-    const perEndpointMax = Math.max(1, Math.min(config.perEndpointMax, Math.floor(free * ENDPOINT_SHARE)));
+    // The fewer places are left, the fewer an endpoint may fill: many dead endpoints cannot take them all.
+    const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
     const leaseMs = config.timeoutMs + RECORD_MS_MAX;
     const limit = Math.min(free, CLAIM_MAX);
     return store.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax });
