@@ -162,7 +162,8 @@ export class Feed {
   readonly network: NetworkKey;
   readonly #store: Store;
   readonly #decimals: number;
-  #blocksMade = 0;
+  /** Counts blocks, so that every hash is new; another feed on the same data starts beyond the first one's. */
+  blocksMade = 0;
   chain: BlockRef[] = [];
   nowMs = T0_MS;
 
@@ -174,9 +175,9 @@ export class Feed {
 
   /** A child of `parent` (the tip when left out); its time is the clock's unless told. */
   child(parent = this.chain.at(-1), timeS = Math.floor(this.nowMs / 1000)): BlockRef {
-    this.#blocksMade++;
+    this.blocksMade++;
     return {
-      hash: `${this.network}/${this.#blocksMade}`,
+      hash: `${this.network}/${this.blocksMade}`,
       parent: parent?.hash ?? 'genesis',
       number: (parent?.number ?? 99) + 1,
       timeS,

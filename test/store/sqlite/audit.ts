@@ -1,0 +1,89 @@
+/**
+ * Reads a database file from the outside, with plain SQL, and says what does not fit together in it. An empty answer means that it
+ * holds whole commands only.
+ * @module
+ */
+import Database from 'better-sqlite3';
+
+type Row = Record<string, string | number | null>;
+
+/** What must find no row, by name. */
+const contradictions: Readonly<Record<string, string>> = {
+  'two canonical blocks that do not follow one another': `
+    SELECT upper.hash FROM blocks AS upper JOIN blocks AS lower
+      ON lower.network = upper.network AND lower.number = upper.number - 1 AND lower.canonical = 1
+    WHERE upper.canonical = 1 AND upper.parent <> lower.hash`,
+  'a cursor that is not the newest canonical block': `
+    SELECT key FROM networks WHERE tip_hash IS NOT
+      (SELECT hash FROM blocks WHERE network = key AND canonical = 1 ORDER BY number DESC LIMIT 1)`,
+  'a confirmed transfer of an orphaned block': `
+    SELECT t.id FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id WHERE t.confirmed = 1 AND b.canonical = 0`,
+  'a session without its one address': `
+    SELECT id FROM sessions WHERE (SELECT count(*) FROM addresses WHERE session_id = sessions.id) <> 1`,
+  'a paid session without its one event': `
+    SELECT id FROM sessions WHERE (status = 'paid') <>
+      (SELECT count(*) FROM events WHERE session_id = sessions.id AND type = 'payment.completed')`,
+  'an ended session that was never told of': `
+    SELECT id FROM sessions WHERE status <> 'pending' AND NOT EXISTS (SELECT 1 FROM events WHERE session_id = sessions.id)`,
+  'an event whose body names another event or session': `
+    SELECT id FROM events WHERE json_extract(body, '$.id') <> id OR json_extract(body, '$.data.object.session_id') <> session_id`,
+  'a wrong number of sessions by status': `
+    SELECT status FROM session_counts AS c WHERE sessions <> (SELECT count(*) FROM sessions WHERE status = c.status)`,
+  'a wrong number of taken addresses': `
+    SELECT id FROM pools WHERE taken <> (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken')`,
+  'a documented event that an endpoint was not given': `
+    SELECT e.id FROM events AS e JOIN endpoints AS p ON p.store_id = e.store_id AND p.per_session = 0 AND p.created_at_ms <= e.created_at_ms
+    WHERE e.type IN ('payment.completed', 'payment.failed', 'payment.expired', 'payment.cancelled')
+      AND NOT EXISTS (SELECT 1 FROM deliveries WHERE event_id = e.id AND endpoint_id = p.id)`,
+};
+
+/** @returns one sentence for each contradiction */
+export function audit(file: string): string[] {
+  const client = new Database(file, { readonly: true });
+  try {
+    const found = Object.entries(contradictions).flatMap(([name, query]) =>
+      client
+        .prepare(query)
+        .all()
+        .map((row) => `${name}: ${JSON.stringify(row)}`),
+    );
+    const broken = client.pragma('integrity_check') as Row[];
+    if (JSON.stringify(broken) !== '[{"integrity_check":"ok"}]') found.push(`damaged: ${JSON.stringify(broken)}`);
+    const orphans = client.pragma('foreign_key_check') as Row[];
+    for (const orphan of orphans) found.push(`a row that refers to nothing: ${JSON.stringify(orphan)}`);
+    return [...found, ...wrongSums(client)];
+  } finally {
+    client.close();
+  }
+}
+
+/** Sessions whose kept sums are not those of the canonical transfers to their address. Every coin must be accepted by every session. */
+function wrongSums(client: Database.Database): string[] {
+  const sums = new Map<string, { seen: bigint; confirmed: bigint }>();
+  const transfers = client
+    .prepare(
+      `SELECT a.session_id AS session, t.units, t.decimals, t.confirmed FROM transfers AS t
+       JOIN blocks AS b ON b.id = t.block_id JOIN addresses AS a ON a.id = t.address_id
+       WHERE b.canonical = 1 AND a.session_id IS NOT NULL`,
+    )
+    .all() as { session: string; units: string; decimals: number; confirmed: number }[];
+  for (const { session, units, decimals, confirmed } of transfers) {
+    const sum = sums.get(session) ?? { seen: 0n, confirmed: 0n };
+    sum[confirmed ? 'confirmed' : 'seen'] += BigInt(units) * 10n ** BigInt(18 - decimals);
+    sums.set(session, sum);
+  }
+  const sessions = client.prepare('SELECT id, seen_par, confirmed_par, late_par FROM sessions').all() as {
+    id: string;
+    seen_par: string;
+    confirmed_par: string;
+    late_par: string;
+  }[];
+  return sessions.flatMap(({ id, seen_par, confirmed_par, late_par }) => {
+    const sum = sums.get(id) ?? { seen: 0n, confirmed: 0n };
+    const isRight =
+      late_par === '0'
+        ? BigInt(seen_par) === sum.seen && BigInt(confirmed_par) === sum.confirmed
+        : BigInt(seen_par) + BigInt(confirmed_par) + BigInt(late_par) === sum.seen + sum.confirmed;
+    return isRight ? [] : [`a wrong sum on ${id}: seen ${seen_par}, confirmed ${confirmed_par}, late ${late_par}`];
+  });
+}
