@@ -1,0 +1,258 @@
+/**
+ * An indexer that is killed with SIGKILL right after each of its commits, again and again, until the work is done: nothing is lost and
+ * nothing is credited twice. The killer watches the database file, so it strikes at every commit there is, whatever made it.
+ * @module
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { systemClock } from '../../src/clock.ts';
+import { loadConfig } from '../../src/config.ts';
+import { minorToPar } from '../../src/core/money.ts';
+import { sortableId } from '../../src/id.ts';
+import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
+import { openLog } from '../../src/log.ts';
+import { startPool, xpubFingerprint } from '../../src/pool.ts';
+import { databaseFile, readSecretKey } from '../../src/secret-key.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { startAnvil } from '../support/anvil.ts';
+import { deployBatchSender, deployToken } from '../support/contracts.ts';
+import { until } from '../support/until.ts';
+
+const NETWORK = 'test:ethereum';
+const DEPTH = 3;
+/** m/44'/60'/0'/0 of a seed of 32 bytes 0x07. */
+const XPUB =
+  'xpub6Ew7EvtU5EcYekrZWg8pm8BqR1dMb9xqooABkmNCi4KNcEZDwx3r9GmFhgJFge8RAZPLo2UBh2bsCcbZcbqp1bKz5CahKv5ZnMRCH96oQAU';
+/** An indexer that commits no fact for this long, its start included, has nothing left to do. */
+const QUIET_MS = 8_000;
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/** What the test opened, newest last; closed in reverse even when it fails. */
+const opened: (() => unknown)[] = [];
+test.after(async () => {
+  for (const close of opened.reverse()) await close();
+});
+
+test('killed at each of its commits, the indexer neither loses a payment nor credits one twice', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'quayside-crash-'));
+  opened.push(() => rm(dataDir, { recursive: true, force: true }));
+  const anvil = await startAnvil({ chainId: 1 });
+  opened.push(() => anvil.close());
+  const usdt = await deployToken(anvil, { symbol: 'USDT', decimals: 6 });
+  const usdc = await deployToken(anvil, { symbol: 'USDC', decimals: 6 });
+  const batch = await deployBatchSender(anvil);
+  await usdt.transfer(batch.address, 100_000_000n);
+  await anvil.mine(2);
+
+  const file = join(dataDir, 'config.json');
+  const settings = {
+    data_dir: dataDir,
+    port: 0,
+    log_level: 'error',
+    limits: { blocks_per_ingest_max: 1 },
+    networks: {
+      ethereum: {
+        mode: 'test',
+        url: anvil.wsUrl,
+        xpub: XPUB,
+        confirmations: { kind: 'depth', blocks: DEPTH },
+        reorg_depth_max: 20,
+        poll_ms: 100,
+        block_time_ms: 1000,
+        tokens: [usdt, usdc].map(({ address, decimals }, at) => ({ symbol: at ? 'USDC' : 'USDT', address, decimals })),
+      },
+    },
+  };
+  await writeFile(file, JSON.stringify(settings));
+  const env = { ...process.env, QUAYSIDE_CONFIG: file };
+  const config = loadConfig({ env, cwd: root });
+  const [network] = config.networks;
+  assert.ok(network);
+
+  const database = databaseFile(dataDir);
+  const secretKey = readSecretKey(dataDir, env);
+  migrate({ file: database, backupDir: dataDir });
+  const store = openSqliteStore({ file: database, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
+  opened.push(() => store.close());
+  const pool = startPool({ store, config, clock: systemClock, log: openLog('test', 'silent') });
+  await until(
+    'the pool is filled',
+    async () => (await store.poolLevel({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
+  );
+  await pool.stop();
+
+  const facts = new Database(database, { readonly: true });
+  opened.push(() => facts.close());
+  const factsNow = facts.prepare(
+    `SELECT (SELECT tip_hash FROM networks) || '/' || (SELECT count(*) FROM transfers) || '/' ||
+            (SELECT count(*) FROM transfers WHERE confirmed = 1) || '/' || (SELECT count(*) FROM events)`,
+  );
+  const fingerprint = () => factsNow.pluck().get();
+  const reports = facts.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
+
+  /** Runs the indexer until `strike` says so or nothing happens any more, then kills it. @returns whether it was struck */
+  async function life(strike: () => boolean): Promise<boolean> {
+    const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', 'indexers/evm.ts', NETWORK], {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    opened.push(() => child.kill('SIGKILL'));
+    let quietSince = performance.now();
+    let last = fingerprint();
+    let struck = false;
+    while (!struck && performance.now() - quietSince < QUIET_MS) {
+      assert.is(child.exitCode, null, 'the indexer does not end by itself');
+      struck = strike();
+      const now = fingerprint();
+      if (now !== last) quietSince = performance.now();
+      last = now;
+      await nextTurn();
+    }
+    child.kill('SIGKILL');
+    await ended;
+    return struck;
+  }
+  const untilCommit = () => {
+    const before = fingerprint();
+    return life(() => fingerprint() !== before);
+  };
+  const untilReport = () => {
+    const before = reports.get();
+    return life(() => reports.get() !== before);
+  };
+
+  let made = 0;
+  const newSession = async (amountMinor: bigint) => {
+    made += 1;
+    const nowMs = systemClock.nowMs();
+    const outcome = await store.createSession({
+      id: `cs_${sortableId(nowMs)}`,
+      storeId: merchant.id,
+      mode: 'test',
+      request: {
+        orderId: `order-${made}`,
+        amountMinor,
+        currency: 'USD',
+        description: null,
+        lineItems: null,
+        taxMinor: null,
+        shippingMinor: null,
+        successUrl: null,
+        cancelUrl: null,
+        metadata: null,
+        webhookUrl: null,
+      },
+      conversion: null,
+      duePar: minorToPar(amountMinor),
+      accepts: ['USDT', 'USDC'],
+      expiresInS: 3600,
+      options: network.tokens.map(({ symbol, address, decimals }) => ({
+        network: network.name,
+        networkKey: network.key,
+        family: network.family,
+        chainId: network.chainId,
+        currency: symbol,
+        token: address,
+        decimals,
+        units: amountMinor * 10_000n,
+        confirmationsRequired: DEPTH,
+      })),
+      replay: { idempotencyKey: null, path: '/', bodyHash: `${made}` },
+      nowMs,
+    });
+    assert.is(outcome.kind, 'created');
+    if (outcome.kind !== 'created') throw new Error('unreachable');
+    return { id: outcome.session.id, address: chains.evm.address.format(outcome.session.addresses.evm ?? '') };
+  };
+
+  const merchant = issueStore('Crash', defaultStoreSettings, systemClock.nowMs());
+  await store.createStore(merchant);
+  let strikes = 0;
+  const strike = async (kind: () => Promise<boolean>) => {
+    if (await kind()) strikes += 1;
+  };
+  const tip = facts.prepare('SELECT tip_hash FROM networks').pluck();
+  /** One life a commit, until the indexer stands where the node stands. */
+  const strikeUntilLevel = async () => {
+    while (tip.get() !== (await anvil.head()).hash) await strike(untilCommit);
+  };
+
+  await strikeUntilLevel();
+  const [exact, topped, twice, moved] = [
+    await newSession(1000n),
+    await newSession(2000n),
+    await newSession(3000n),
+    await newSession(4000n),
+  ];
+
+  const story: readonly (() => Promise<unknown>)[] = [
+    () => usdt.transfer(exact.address, 10_000_000n),
+    () => usdc.transfer(topped.address, 12_000_000n),
+    () =>
+      batch.sendOwn(usdt.address, [
+        [twice.address, 10_000_000n],
+        [exact.address, 0n],
+        [twice.address, 20_000_000n],
+      ]),
+    () => usdt.transfer(moved.address, 40_000_000n),
+  ];
+  for (const step of story) {
+    await step();
+    await anvil.mine();
+    await strike(untilReport);
+    await strikeUntilLevel();
+  }
+  // The last two blocks are replaced; their transactions are mined again, one block later each.
+  for (const raw of await anvil.reorg(2)) {
+    await strikeUntilLevel();
+    await anvil.sendRaw(raw);
+    await anvil.mine();
+  }
+  const orphans = facts.prepare(
+    'SELECT count(*) FROM transfers JOIN blocks ON blocks.id = block_id WHERE canonical = 0',
+  );
+  assert.ok(Number(orphans.pluck().get()) > 0, 'the reorg was seen');
+  await usdc.transfer(topped.address, 8_000_000n);
+  await anvil.mine(DEPTH);
+  // Then it dies at every commit until there is nothing left to commit.
+  for (let lives = 0; await untilCommit(); lives++) {
+    strikes += 1;
+    assert.ok(lives < 40, 'the work comes to an end');
+  }
+
+  assert.ok(strikes >= 15, `only ${strikes} strikes`);
+  for (const [session, units] of [
+    [exact, 10_000_000n],
+    [topped, 20_000_000n],
+    [twice, 30_000_000n],
+    [moved, 40_000_000n],
+  ] as const) {
+    const now = await store.findSession(session.id);
+    assert.is(now?.life.status, 'paid');
+    assert.is(now?.standing.confirmedPar, units * 10n ** 12n);
+    const standing = now?.payments.filter(({ state }) => state !== 'orphaned') ?? [];
+    assert.is(
+      standing.reduce((sum, payment) => sum + payment.units, 0n),
+      units,
+    );
+    const completed = facts
+      .prepare(`SELECT count(*) FROM events WHERE session_id = ? AND type = 'payment.completed'`)
+      .pluck()
+      .get(session.id);
+    assert.is(completed, 1);
+  }
+});
+
+test.run();

@@ -1,0 +1,138 @@
+/**
+ * A whole Quayside of its own: the real supervisor with its child processes, over given networks, in a temporary folder. Stores and
+ * keys are made with the operator's tool and requests are signed here, as a merchant would do it.
+ * @module
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { createHmac, randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { until } from './until.ts';
+
+/** Any JSON answer; tests look into it freely. */
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into by tests that assert every field they use
+export type Json = any;
+
+export type Instance = Readonly<{
+  baseUrl: string;
+  dataDir: string;
+  merchantId: string;
+  webhookSecret: string;
+  /** Signs and sends one API request. */
+  api(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; body: Json }>;
+  /** Runs the operator's tool with `--json` and parses its answer. */
+  cli(...words: string[]): Promise<Json>;
+  /** All that the processes have said on standard error and output. */
+  output(): string;
+  /** Ends everything as an operator would, with SIGTERM. @returns the exit code */
+  stop(): Promise<number | null>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}>;
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+
+/**
+ * @param settings the operator's file, without what is given here: folder, port and webhook allow-list
+ * @param webhookUrl endpoint of the store, on loopback; extended events are asked for too
+ */
+export async function startInstance(
+  settings: Readonly<Record<string, unknown>>,
+  webhookUrl: string,
+): Promise<Instance> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'quayside-instance-'));
+  const file = join(dataDir, 'config.json');
+  const own = { port: 0, data_dir: dataDir, webhooks: { allow_cidrs: ['127.0.0.0/8'] } };
+  await writeFile(file, JSON.stringify({ ...settings, ...own }));
+  const env = { ...process.env, QUAYSIDE_CONFIG: file };
+  let child: ChildProcess | null = null;
+  let output = '';
+  let baseUrl = '';
+
+  async function start(): Promise<void> {
+    const started = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+      cwd: root,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    child = started;
+    for (const stream of [started.stdout, started.stderr]) {
+      stream.on('data', (chunk) => {
+        output += chunk;
+      });
+    }
+    await until('the instance is ready', async () => {
+      if (started.exitCode !== null) throw new Error(`the instance ended with ${started.exitCode}:\n${output}`);
+      try {
+        baseUrl = JSON.parse(await readFile(join(dataDir, 'server.json'), 'utf8')).base_url;
+        return (await fetch(`${baseUrl}/readyz`)).status === 200;
+      } catch {
+        return false;
+      }
+    });
+  }
+
+  async function stop(): Promise<number | null> {
+    const running = child;
+    child = null;
+    if (!running || running.exitCode !== null) return running?.exitCode ?? null;
+    const ended = new Promise<number | null>((resolve) => running.once('exit', resolve));
+    running.kill('SIGTERM');
+    return ended;
+  }
+
+  const cli = (...words: string[]): Promise<Json> =>
+    new Promise((resolve, reject) => {
+      execFile(
+        process.execPath,
+        ['scripts/quayside.mjs', ...words, '--json'],
+        { cwd: root, env },
+        (error, stdout, stderr) =>
+          error ? reject(new Error(`quayside ${words.join(' ')}: ${stderr}${stdout}`)) : resolve(JSON.parse(stdout)),
+      );
+    });
+
+  const store = await cli('store', 'create', 'Test store');
+  const key = await cli('key', 'create', '--store', store.id, '--mode', 'test');
+  const extended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'].join(',');
+  await cli('webhooks', 'add', webhookUrl, '--store', store.id, '--mode', 'test', '--events', extended);
+  await start();
+
+  return {
+    get baseUrl() {
+      return baseUrl;
+    },
+    dataDir,
+    merchantId: store.id,
+    webhookSecret: store.webhook_secret,
+    async api(method, path, body) {
+      const text = body === undefined ? '' : JSON.stringify(body);
+      const timestamp = String(Math.floor(Date.now() / 1000));
+      const nonce = randomUUID();
+      const response = await fetch(`${baseUrl}${path}`, {
+        method,
+        ...(text && { body: text }),
+        headers: {
+          ...(text && { 'content-type': 'application/json' }),
+          authorization: `Bearer ${key.api_key}`,
+          'x-service-timestamp': timestamp,
+          'x-service-nonce': nonce,
+          'x-service-signature': createHmac('sha256', key.api_secret)
+            .update(`${timestamp}.${nonce}.${text}`)
+            .digest('hex'),
+        },
+      });
+      return { status: response.status, body: await response.json() };
+    },
+    cli,
+    output: () => output,
+    stop,
+    start,
+    async close() {
+      await stop();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
