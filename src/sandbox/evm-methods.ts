@@ -22,6 +22,7 @@ import {
   type RenderedLog,
   renderBlock,
   renderLog,
+  renderReceipt,
   renderReceipts,
   renderTransaction,
   selector,
@@ -147,7 +148,7 @@ export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<st
 
     eth_getTransactionReceipt({ params }) {
       const place = find(hashArgument(positional(params, 1), 0))?.place;
-      return place ? (renderReceipts(place.block)[place.index] ?? null) : null;
+      return place ? renderReceipt(place.block, place.index) : null;
     },
 
     eth_getTransactionByHash({ params }) {

@@ -185,8 +185,15 @@ export function renderLog(
 
 export type RenderedLog = ReturnType<typeof renderLog>;
 
-/** All receipts of a block, in order. */
-export function renderReceipts(block: WorldBlock) {
+/** What a receipt is made of; the sums and positions run through the block. */
+type ReceiptPart = Readonly<{
+  transaction: WorldTransaction;
+  index: number;
+  own: readonly LoggedEntry[];
+  cumulativeGasUsed: number;
+}>;
+
+function receiptParts(block: WorldBlock): ReceiptPart[] {
   const logged = loggedEntries(block);
   let from = 0;
   let cumulativeGasUsed = 0;
@@ -195,21 +202,35 @@ export function renderReceipts(block: WorldBlock) {
     const own = logged.slice(from, to);
     from = to;
     cumulativeGasUsed += gasOf(transaction);
-    return {
-      blockHash: hex(block.hash),
-      blockNumber: quantity(block.number),
-      contractAddress: null,
-      cumulativeGasUsed: quantity(cumulativeGasUsed),
-      effectiveGasPrice: quantity(BASE_FEE_WEI + TIP_WEI),
-      from: hex(transaction.sender),
-      gasUsed: quantity(gasOf(transaction)),
-      logs: own.map((entry) => renderLog(entry, block)),
-      logsBloom: logsBloom(own),
-      status: transaction.succeeded ? '0x1' : '0x0',
-      to: hex(transaction.target),
-      transactionHash: hex(transaction.id),
-      transactionIndex: quantity(index),
-      type: '0x2',
-    };
+    return { transaction, index, own, cumulativeGasUsed };
   });
+}
+
+/** The bloom makes a receipt expensive, so a single one is rendered without the others. */
+function renderReceiptPart({ transaction, index, own, cumulativeGasUsed }: ReceiptPart, block: WorldBlock) {
+  return {
+    blockHash: hex(block.hash),
+    blockNumber: quantity(block.number),
+    contractAddress: null,
+    cumulativeGasUsed: quantity(cumulativeGasUsed),
+    effectiveGasPrice: quantity(BASE_FEE_WEI + TIP_WEI),
+    from: hex(transaction.sender),
+    gasUsed: quantity(gasOf(transaction)),
+    logs: own.map((entry) => renderLog(entry, block)),
+    logsBloom: logsBloom(own),
+    status: transaction.succeeded ? '0x1' : '0x0',
+    to: hex(transaction.target),
+    transactionHash: hex(transaction.id),
+    transactionIndex: quantity(index),
+    type: '0x2',
+  };
+}
+
+/** All receipts of a block, in order. */
+export const renderReceipts = (block: WorldBlock) => receiptParts(block).map((part) => renderReceiptPart(part, block));
+
+/** The receipt of the block's transaction number `index`, or null when there is none. */
+export function renderReceipt(block: WorldBlock, index: number) {
+  const part = receiptParts(block)[index];
+  return part ? renderReceiptPart(part, block) : null;
 }

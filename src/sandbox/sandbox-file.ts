@@ -3,14 +3,10 @@
  * only its owner may read it.
  * @module
  */
-import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { HDKey } from '@scure/bip32';
 import { z } from 'zod';
-import type { Family } from '../chains/chain.ts';
 import { permanent } from '../core/fault.ts';
 import { writeSecretFile } from '../secret-file.ts';
-import { families } from './families.ts';
 
 const schema = z.object({
   /** The receiving account's extended public key, per family. Nobody has the private key: sandbox money cannot be moved on. */
@@ -41,15 +37,3 @@ export function readSandboxFile(file: string): SandboxFile | null {
 
 export const writeSandboxFile = (file: string, content: SandboxFile): void =>
   writeSecretFile(file, `${JSON.stringify(content, null, 2)}\n`);
-
-/** What a new sandbox starts from: fresh receiving accounts, whose private keys are thrown away, and a control token. */
-export function newSandboxFile(): SandboxFile {
-  const account = (family: Family) =>
-    HDKey.fromMasterSeed(randomBytes(32)).derive(families[family].xpubPath).publicExtendedKey;
-  const names = Object.keys(families) as Family[];
-  return {
-    xpub: Object.fromEntries(names.map((family) => [family, account(family)])),
-    token: randomBytes(24).toString('base64url'),
-    networks: {},
-  };
-}

@@ -4,6 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import type { Family } from '../chains/chain.ts';
 import type { Clock } from '../clock.ts';
 import type { NetworkConfig } from '../config.ts';
 import { families } from './families.ts';
@@ -11,7 +13,7 @@ import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';
 import { startMiner } from './miner.ts';
 import { tokenKey } from './node-server.ts';
-import { newSandboxFile, readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 
 /** Two epochs of Ethereum: about how far below the tip its finality stands. */
 const FINALITY_DISTANCE_BLOCKS = 64;
@@ -80,3 +82,15 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
 
 /** The port of an earlier run, so that what remembers the address still finds the node; 0 for any. */
 const portOf = (url: string | undefined): number => (url === undefined ? 0 : Number(new URL(url).port));
+
+/** What a new sandbox starts from: fresh receiving accounts, whose private keys are thrown away, and a control token. */
+function newSandboxFile(): SandboxFile {
+  const account = (family: Family) =>
+    HDKey.fromMasterSeed(randomBytes(32)).derive(families[family].xpubPath).publicExtendedKey;
+  const names = Object.keys(families) as Family[];
+  return {
+    xpub: Object.fromEntries(names.map((family) => [family, account(family)])),
+    token: randomBytes(24).toString('base64url'),
+    networks: {},
+  };
+}
