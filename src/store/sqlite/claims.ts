@@ -31,7 +31,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
   // A resend goes to a disabled endpoint too, and waits for nothing but a lease of its own.
   const manualDue = client.prepare(
     `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, e.session_id AS sessionId, 'manual' AS trigger
-     FROM deliveries AS d JOIN events AS e ON e.id = d.event_id
+     FROM deliveries AS d INDEXED BY deliveries_manual JOIN events AS e ON e.id = d.event_id
      WHERE d.manual_at_ms <= :nowMs AND coalesce(d.lease_until_ms, 0) <= :nowMs
      ORDER BY d.event_id LIMIT :limit`,
   );
@@ -51,19 +51,21 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
   const leasedCount = client
     .prepare('SELECT count(*) FROM deliveries WHERE endpoint_id = :endpointId AND lease_until_ms > :nowMs')
     .pluck();
+  // CROSS JOIN and INDEXED BY: from the few events of the session, never through the backlog.
   const autoDue = client.prepare(
-    `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, e.session_id AS sessionId, 'auto' AS trigger
+    `SELECT due.id, due.event_id AS eventId, due.endpoint_id AS endpointId, e.session_id AS sessionId, 'auto' AS trigger
      FROM (SELECT id, event_id, endpoint_id FROM deliveries
            WHERE endpoint_id = :endpointId AND due_at_ms <= :nowMs
-           ORDER BY due_at_ms, event_id LIMIT ${DUE_SEEN_MAX}) AS d
-     JOIN events AS e ON e.id = d.event_id
+           ORDER BY due_at_ms, event_id LIMIT ${DUE_SEEN_MAX}) AS due
+     JOIN events AS e ON e.id = due.event_id
      WHERE NOT EXISTS (
        SELECT 1 FROM events AS other_event
-       JOIN deliveries AS other ON other.event_id = other_event.id AND other.endpoint_id = d.endpoint_id
-       WHERE other_event.session_id = e.session_id AND other.id <> d.id
+       CROSS JOIN deliveries AS other INDEXED BY deliveries_of_event
+       WHERE other_event.session_id = e.session_id AND other.event_id = other_event.id
+         AND other.endpoint_id = due.endpoint_id AND other.id <> due.id
          AND (other.lease_until_ms > :nowMs
-              OR (other.event_id < d.event_id AND other.state = 'waiting' AND other.attempts = 0)))
-     ORDER BY d.event_id LIMIT :limit`,
+              OR (other.event_id < due.event_id AND other.state = 'waiting' AND other.attempts = 0)))
+     ORDER BY due.event_id LIMIT :limit`,
   );
   const lease = client.prepare('UPDATE deliveries SET lease_until_ms = :leaseUntilMs WHERE id = :id');
   const load = orm

@@ -2,7 +2,7 @@
  * Events and their deliveries, written in the transaction of the change that they tell of.
  * @module
  */
-import { and, desc, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, isNull, max, sql } from 'drizzle-orm';
 import { isExtended, type PaymentEventType } from '../../core/event.ts';
 import { sortableId } from '../../id.ts';
 import type { Db } from './open.ts';
@@ -28,7 +28,10 @@ export type Outbox = Readonly<{
 export function createOutbox(db: Db): Outbox {
   const insertEvent = preparedInsert(db, events);
   const insertDelivery = preparedInsert(db, deliveries, ['dueAtMs']);
-  const lastId = db.orm.select({ id: events.id }).from(events).orderBy(desc(events.id)).limit(1).prepare();
+  const lastId = db.orm
+    .select({ id: max(events.id) })
+    .from(events)
+    .prepare();
   const isEnabled = and(isNull(endpoints.disabledAtMs), eq(endpoints.removed, sql`0`));
   const columns = { id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents };
   const ofStore = db.orm
@@ -51,7 +54,7 @@ export function createOutbox(db: Db): Outbox {
 
   /** `evt_` and nanoseconds, above every id there is: rising ids are the order of events. 19 digits until the year 2286. */
   function nextId(nowMs: number): string {
-    const last = BigInt(lastId.get()?.id.slice('evt_'.length) ?? 0);
+    const last = BigInt(lastId.get()?.id?.slice('evt_'.length) ?? 0);
     const now = BigInt(nowMs) * 1_000_000n;
     return `evt_${now > last ? now : last + 1n}`;
   }

@@ -12,7 +12,7 @@ type Row<T extends SQLiteTable, Generated extends keyof T['$inferSelect']> = Omi
 
 /** An INSERT of whole rows; `generated` names the columns that SQLite fills in. */
 export function preparedInsert<T extends SQLiteTable, Generated extends keyof T['$inferSelect'] & string = never>(
-  { orm }: Db,
+  { orm }: Pick<Db, 'orm'>,
   table: T,
   generated: readonly Generated[] = [],
 ): (row: Row<T, Generated>) => Database.RunResult {

@@ -248,9 +248,9 @@ CREATE TABLE deliveries (
   created_at_ms INTEGER NOT NULL,
   -- When the next automatic attempt may be leased: a lease that runs out makes it due again.
   due_at_ms INTEGER GENERATED ALWAYS AS (max(next_attempt_at_ms, coalesce(lease_until_ms, 0))) VIRTUAL,
-  UNIQUE (event_id, endpoint_id),
   CHECK ((state = 'waiting') = (next_attempt_at_ms IS NOT NULL))
 ) STRICT;
+CREATE UNIQUE INDEX deliveries_of_event ON deliveries (event_id, endpoint_id);
 CREATE INDEX deliveries_due ON deliveries (endpoint_id, due_at_ms, event_id) WHERE due_at_ms IS NOT NULL;
 CREATE INDEX deliveries_manual ON deliveries (manual_at_ms) WHERE manual_at_ms IS NOT NULL;
 CREATE INDEX deliveries_leased ON deliveries (endpoint_id, lease_until_ms) WHERE lease_until_ms IS NOT NULL;
