@@ -1,0 +1,179 @@
+/**
+ * What a new user does, with real processes: start, pay, look around.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readCredentials } from '../../src/credentials.ts';
+import {
+  find,
+  runProgram,
+  type Supervisor,
+  sandboxInstallation,
+  spawnSupervisor,
+} from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-'));
+const dataDir = join(folder, 'data');
+const sandbox = sandboxInstallation(dataDir);
+let quayside: Supervisor;
+
+test.before(async () => {
+  quayside = await sandbox.start();
+});
+
+test.after(async () => {
+  const code = await quayside?.end('SIGTERM');
+  rmSync(folder, { recursive: true, force: true });
+  assert.is(code, 0);
+});
+
+test('the first start makes credentials, shows them once and keeps them for their owner only', () => {
+  for (const name of ['sandbox-credentials.json', 'secret.key', 'sandbox.json', 'quayside.db', 'server.json']) {
+    assert.is(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
+  }
+  const credentials = JSON.parse(readFileSync(join(dataDir, 'sandbox-credentials.json'), 'utf8'));
+  assert.equal(Object.keys(credentials), ['base_url', 'merchant_id', 'api_key', 'api_secret', 'webhook_secret']);
+  for (const value of Object.values(credentials))
+    assert.is(quayside.stdout().split(String(value)).length - 1 > 0, true);
+  assert.match(quayside.stdout(), /npm run demo/);
+  assert.match(credentials.api_key, /^sk_test_[0-9A-Za-z]{32}$/);
+  for (const secret of [credentials.api_key, credentials.api_secret, credentials.webhook_secret]) {
+    assert.not.ok(quayside.stderr().includes(secret), 'no log line holds a secret');
+  }
+});
+
+test('health, reference and metrics answer', async () => {
+  const baseUrl = readCredentials(dataDir)?.base_url;
+  for (const path of ['/livez', '/readyz', '/docs', '/openapi.json']) {
+    assert.is((await fetch(`${baseUrl}${path}`)).status, 200, path);
+  }
+  const { metrics_url: metricsUrl } = JSON.parse(readFileSync(join(dataDir, 'server.json'), 'utf8'));
+  const text = await (await fetch(`${metricsUrl}/metrics`)).text();
+  const lines = [
+    /^quayside_network_state\{network="test:ethereum",state="following"\} 1$/m,
+    /^quayside_network_lag_blocks\{network="test:bsc"\} \d+$/m,
+    /^quayside_pool_free_addresses\{family="evm",mode="test"\} [1-9]\d*$/m,
+    /^quayside_rate_fresh\{source="static"\} 1$/m,
+    /^quayside_request_duration_seconds_count\{route="\/docs",method="GET",status="200"\} 1$/m,
+    /^nodejs_eventloop_lag_seconds /m,
+  ];
+  for (const line of lines) assert.match(text, line);
+});
+
+for (const network of ['ethereum', 'bsc']) {
+  test(`the demo takes a payment on ${network}, telling each step`, async () => {
+    const { code, stdout, stderr } = await runProgram(['scripts/demo.ts', '--network', network], sandbox.variables);
+    assert.is(code, 0, stderr);
+    const steps = [
+      'created session',
+      `USDT on ${network}`,
+      'confirmations 1',
+      ': paid',
+      'payment.completed',
+      'verified',
+      'done',
+    ];
+    let from = 0;
+    for (const step of steps) {
+      const at = stdout.indexOf(step, from);
+      assert.ok(at >= 0, `"${step}" in its place in:\n${stdout}`);
+      from = at;
+    }
+    assert.equal((await sandbox.tool('webhooks', 'list')).endpoints, [], 'the endpoint is removed');
+  });
+}
+
+test('the demo says what to do when nothing runs', async () => {
+  const { code, stderr } = await runProgram(['scripts/demo.ts'], { QUAYSIDE_DATA_DIR: join(folder, 'nobody') });
+  assert.is(code, 1);
+  assert.match(stderr, /run `npm start` in another terminal first/);
+});
+
+test('status shows networks, pools and rates, also from another folder', async () => {
+  const { server, networks, pools, rates } = await sandbox.status();
+  assert.is(server?.base_url, readCredentials(dataDir)?.base_url);
+  assert.equal(
+    networks.map(({ network, state }) => [network, state]),
+    [
+      ['test:ethereum', 'following'],
+      ['test:bsc', 'following'],
+    ],
+  );
+  assert.is(pools[0]?.taken, 2, 'one address for each demo');
+  assert.equal(
+    rates?.map(({ source, fresh }) => [source, fresh]),
+    [['static', true]],
+  );
+  const elsewhere = await runProgram(['scripts/quayside.mjs', 'status'], { QUAYSIDE_DATA_DIR: 'data' }, folder);
+  assert.is(elsewhere.code, 0, elsewhere.stderr);
+  assert.match(elsewhere.stdout, /test:bsc +following/);
+});
+
+test('pay sends an amount, then exactly what is still due, on another network in the other stablecoin', async () => {
+  const { id } = await sandbox.createSession();
+  const first = await sandbox.tool('pay', id, '--network', 'bsc', '--amount', '4.00');
+  assert.match(first.transaction_hash, /^0x[0-9a-f]{64}$/);
+  const partly = await find('the part payment is seen', async () => {
+    const session = await sandbox.showSession(id);
+    return session.payments.length === 1 && session;
+  });
+  assert.is(partly.payment_status, 'pending');
+  assert.is(partly.underpaid, true);
+  const second = await sandbox.tool('pay', id, '--network', 'ethereum', '--currency', 'USDC');
+  assert.is(second.amount, '6.50');
+  await sandbox.paid(id);
+  const shown = await sandbox.tool('session', 'show', id);
+  assert.equal(
+    shown.payments.map(({ network, amount }: { network: string; amount: string }) => [network, amount]).sort(),
+    [
+      ['bsc', '4.00'],
+      ['ethereum', '6.50'],
+    ],
+  );
+  const again = await runProgram(['scripts/quayside.mjs', 'pay', id, '--network', 'bsc'], sandbox.variables);
+  assert.is(again.code, 1);
+  assert.match(again.stderr, /nothing is due/);
+});
+
+test('a second installation runs beside it, and one folder has one', async () => {
+  const other = sandboxInstallation(join(folder, 'other'));
+  const second = await other.start();
+  const third = spawnSupervisor(other.variables);
+  assert.is(await third.ended, 2);
+  assert.match(third.stderr(), new RegExp(`already runs on .*other \\(process ${second.pid}\\)`));
+  assert.is(await second.end('SIGTERM'), 0);
+  assert.not.ok(existsSync(join(folder, 'other', 'server.json')));
+});
+
+test('a port in use is said, and ends the start', async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as AddressInfo;
+  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: join(folder, 'crowded'), QUAYSIDE_PORT: String(port) });
+  assert.is(await supervisor.ended, 2);
+  assert.match(supervisor.stderr(), new RegExp(`port ${port} is in use by another program; .*QUAYSIDE_PORT`));
+  other.close();
+});
+
+test('a wrong configuration is told whole, and nothing is made', async () => {
+  const file = join(folder, 'wrong.json');
+  writeFileSync(file, JSON.stringify({ log_level: 'loud', networks: { ethereum: { url: 'ftp://x' } } }));
+  const unmade = join(folder, 'unmade');
+  const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: file, QUAYSIDE_DATA_DIR: unmade, QUAYSIDE_PRT: '1' });
+  assert.is(await supervisor.ended, 2);
+  for (const line of [
+    'log_level: "loud"',
+    'networks.ethereum.url: ',
+    'networks.ethereum.xpub: missing',
+    'QUAYSIDE_PRT',
+  ]) {
+    assert.ok(supervisor.stderr().includes(line), `${line} in:\n${supervisor.stderr()}`);
+  }
+  assert.not.ok(existsSync(unmade));
+});
+
+test.run();

@@ -1,0 +1,84 @@
+/**
+ * Processes that die, and stops in order: what was promised before goes on afterwards.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readCredentials } from '../../src/credentials.ts';
+import { readRunning } from '../../src/running.ts';
+import { find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-restart-'));
+const sandbox = sandboxInstallation(folder);
+let quayside: Supervisor;
+
+test.before(async () => {
+  quayside = await sandbox.start();
+});
+
+test.after(async () => {
+  await quayside?.end('SIGTERM');
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('an indexer that is killed comes back, while the other goes on', async () => {
+  const pidsOf = async () => new Map((await sandbox.status()).networks.map(({ network, pid }) => [network, pid]));
+  const before = await pidsOf();
+  const { id } = await sandbox.createSession();
+  process.kill(before.get('test:bsc') ?? 0, 'SIGKILL');
+  await sandbox.tool('pay', id, '--network', 'bsc');
+  await sandbox.paid(id);
+  const after = await pidsOf();
+  assert.is.not(after.get('test:bsc'), before.get('test:bsc'));
+  assert.is(after.get('test:ethereum'), before.get('test:ethereum'));
+});
+
+test('a server that is killed comes back on the same port', async () => {
+  const before = readRunning(folder);
+  process.kill(before?.pid ?? 0, 'SIGKILL');
+  const after = await find('the server is back', async () => {
+    const running = readRunning(folder);
+    return running && running.pid !== before?.pid && running;
+  });
+  assert.is(after.base_url, before?.base_url);
+  assert.is(after.metrics_url, before?.metrics_url);
+  const { id } = await sandbox.createSession();
+  await sandbox.tool('pay', id, '--network', 'ethereum');
+  await sandbox.paid(id);
+});
+
+test('SIGTERM ends it in order, and the next start goes on where it was', async () => {
+  const { id } = await sandbox.createSession();
+  const before = readCredentials(folder);
+  assert.is(await quayside.end('SIGTERM'), 0);
+  assert.match(quayside.stdout(), /has stopped/);
+  assert.is(readRunning(folder), null);
+
+  quayside = await sandbox.start();
+  const after = readCredentials(folder);
+  assert.equal({ ...after, base_url: '' }, { ...before, base_url: '' });
+  assert.ok(after && quayside.stdout().includes(after.base_url));
+  assert.not.ok(after && quayside.stdout().includes(after.api_secret), 'secrets are shown once');
+  await sandbox.tool('pay', id, '--network', 'ethereum');
+  await sandbox.paid(id);
+});
+
+test('when the supervisor is killed its children end, and a start takes over', async () => {
+  const { server, networks } = await sandbox.status();
+  await quayside.end('SIGKILL');
+  const hasEnded = (pid: number) => {
+    try {
+      return !process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  };
+  const pids = [server?.pid ?? 0, ...networks.map(({ pid }) => pid)];
+  await find('the children have ended', async () => pids.every(hasEnded));
+  quayside = await sandbox.start();
+  assert.is(await quayside.end('SIGINT'), 0);
+});
+
+test.run();

@@ -1,0 +1,133 @@
+/**
+ * The operator's tool on an installation that does not run.
+ */
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runProgram } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-tool-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const file = join(folder, 'quayside.json');
+const networks = { sepolia: { url: 'ws://127.0.0.1:1', xpub }, ethereum: { url: 'ws://127.0.0.1:1', xpub } };
+writeFileSync(file, JSON.stringify({ data_dir: 'data', networks }));
+const variables = { QUAYSIDE_CONFIG: file };
+
+const run = (...words: string[]) => runProgram(['scripts/quayside.mjs', ...words], variables);
+
+async function answer(...words: string[]) {
+  const { code, stdout, stderr } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+test('a store, its keys and its endpoint are made, listed and taken back', async () => {
+  const store = await answer(
+    'store',
+    'create',
+    'Corner shop',
+    '--settlement',
+    'USDC',
+    '--late',
+    'accept',
+    '--tolerance',
+    '5',
+  );
+  assert.match(store.id, /^mer_[0-9a-z]{26}$/);
+  assert.match(store.webhook_secret, /^whsec_/);
+  assert.is(statSync(join(folder, 'data', 'quayside.db')).mode & 0o777, 0o600);
+  const [listed] = await answer('store', 'list');
+  const { webhook_secret: _, ...shown } = store;
+  assert.equal(listed, shown);
+  assert.equal([shown.settlement_currency, shown.late_policy, shown.tolerance_minor], ['USDC', 'accept', 5]);
+
+  const key = await answer('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
+  assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
+  assert.match(key.api_secret, /^ss_/);
+  await answer('key', 'revoke', key.id);
+  const [revoked] = await answer('key', 'list', '--store', store.id);
+  assert.is(revoked.id, key.id);
+  assert.equal(revoked.scopes, ['sessions:read', 'sessions:write']);
+  assert.ok(revoked.revoked_at);
+  const told = JSON.stringify(await answer('key', 'list'));
+  assert.not.ok(told.includes(key.api_key) || told.includes(key.api_secret), 'a key is shown once');
+
+  const url = 'https://93.184.215.14/hook';
+  const endpoint = await answer('webhooks', 'add', url, '--mode', 'live', '--events', 'payment.late');
+  assert.is(endpoint.webhook_secret, store.webhook_secret);
+  const { endpoints } = await answer('webhooks', 'list');
+  assert.equal([endpoints.length, endpoints[0].url, endpoints[0].extended_events], [1, url, ['payment.late']]);
+  await answer('webhooks', 'remove', endpoint.id);
+  assert.equal((await answer('webhooks', 'list')).endpoints, []);
+});
+
+test('status tells of networks that nobody follows yet', async () => {
+  const status = await answer('status');
+  assert.is(status.server, null);
+  assert.equal(
+    status.networks.map(({ network, state, head }: { network: string; state: string; head: unknown }) => [
+      network,
+      state,
+      head,
+    ]),
+    [
+      ['test:ethereum', 'not started', null],
+      ['live:ethereum', 'not started', null],
+    ],
+  );
+});
+
+const missing = '0'.repeat(26);
+const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
+  [2, /^$/],
+  [2, /there is no command "nonsense"/, 'nonsense'],
+  [2, /<id> is missing/, 'session', 'show'],
+  [2, /"cs_2" is one word too many/, 'session', 'show', 'cs_1', 'cs_2'],
+  [2, /--colour/, 'status', '--colour'],
+  [2, /--mode is "both", expected live or test/, 'key', 'create', '--mode', 'both'],
+  [2, /--mode is missing/, 'key', 'create'],
+  [2, /--scopes names "everything"/, 'key', 'create', '--mode', 'test', '--scopes', 'everything'],
+  [2, /--tolerance is "-1"/, 'store', 'create', 'x', '--tolerance=-1'],
+  [2, /cannot be an endpoint/, 'webhooks', 'add', 'http://169.254.169.254/latest', '--mode', 'test'],
+  [3, /there is no session cs_nonsense/, 'session', 'show', 'cs_nonsense'],
+  [3, /there is no session/, 'session', 'show', `cs_${missing}`],
+  [3, /there is no key key_nobody; `quayside key list`/, 'key', 'revoke', 'key_nobody'],
+  [3, /there is no store mer_nobody/, 'key', 'create', '--mode', 'test', '--store', 'mer_nobody'],
+  [3, /there is no delivery/, 'webhooks', 'resend', 'dlv_nobody'],
+];
+
+for (const [code, message, ...words] of refused) {
+  test(`exit code ${code}: quayside ${words.join(' ')}`, async () => {
+    const ended = await run(...words);
+    assert.is(ended.code, code, ended.stderr);
+    assert.match(ended.stderr, message);
+  });
+}
+
+test('with --json a refusal is JSON too', async () => {
+  const { code, stdout } = await run('key', 'revoke', 'key_nobody', '--json');
+  assert.is(code, 3);
+  assert.is(JSON.parse(stdout).error.code, 'not_found');
+});
+
+test('help is an answer, not an error', async () => {
+  const { code, stdout } = await run('pay', '--help');
+  assert.is(code, 0);
+  assert.match(stdout, /quayside pay <session> \[--network NAME\]/);
+});
+
+test('a wrong configuration is exit code 2', async () => {
+  const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'store', 'list'], {
+    ...variables,
+    QUAYSIDE_PORT: 'x',
+  });
+  assert.is(code, 2);
+  assert.match(stderr, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);
+});
+
+test.run();

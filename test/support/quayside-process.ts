@@ -1,0 +1,175 @@
+/**
+ * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, with nothing but loopback.
+ * @module
+ */
+import { execFile, spawn } from 'node:child_process';
+import { join, resolve } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { readCredentials } from '../../src/credentials.ts';
+import { readRunning } from '../../src/running.ts';
+import { signedClient } from './signed-client.ts';
+
+/** Generous: whole processes are started, perhaps on a busy machine. */
+const WAIT_MS_MAX = 60_000;
+
+const root = resolve(import.meta.dirname, '../..');
+
+export type Variables = Readonly<Record<string, string>>;
+
+/** How a command ended. */
+export type Ended = Readonly<{ code: number | null; stdout: string; stderr: string }>;
+
+/** This process's environment without `QUAYSIDE_*` variables of its own. */
+function environment(variables: Variables): NodeJS.ProcessEnv {
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('QUAYSIDE_'));
+  return { ...Object.fromEntries(inherited), ...variables };
+}
+
+/** Runs a program of the project to its end. @param cwd where it is called from; the program's path counts from the project */
+export function runProgram(words: readonly string[], variables: Variables, cwd = root): Promise<Ended> {
+  const [file = '', ...args] = words;
+  const loader = file.endsWith('.mjs') ? [] : ['--import', import.meta.resolve('tsx')];
+  const command = [...loader, join(root, file), ...args];
+  return new Promise((done) => {
+    execFile(process.execPath, command, { cwd, env: environment(variables) }, (error, stdout, stderr) => {
+      const code = typeof error?.code === 'number' ? error.code : null;
+      done({ code: error ? code : 0, stdout, stderr });
+    });
+  });
+}
+
+/** Waits until `look` finds something. @throws Error naming `what` after a minute */
+export async function find<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
+  const giveUpAtMs = performance.now() + WAIT_MS_MAX;
+  while (performance.now() < giveUpAtMs) {
+    const found = await look();
+    if (found) return found;
+    await wait(50);
+  }
+  throw new Error(`waited in vain until ${what}`);
+}
+
+/** A supervisor with its children. */
+export type Supervisor = Readonly<{
+  pid: number;
+  stdout(): string;
+  stderr(): string;
+  /** The exit code, once it has one; null after a kill. */
+  ended: Promise<number | null>;
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}>;
+
+/** Starts the supervisor; waits for nothing. */
+export function spawnSupervisor(variables: Variables): Supervisor {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+    cwd: root,
+    env: environment(variables),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].on('data', (chunk) => {
+      said[stream] += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
+  return {
+    pid: child.pid ?? 0,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    ended,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
+
+/** What tests look at in `quayside status --json`. */
+export type Status = Readonly<{
+  server: Readonly<{ pid: number; base_url: string }> | null;
+  networks: readonly Readonly<{ network: string; state: string; pid: number }>[];
+  pools: readonly Readonly<{ free: number; taken: number }>[];
+  rates: readonly Readonly<{ source: string; fresh: boolean }>[] | null;
+}>;
+
+/** What tests look at in a session. */
+export type SessionAnswer = Readonly<{
+  id: string;
+  payment_status: string;
+  underpaid?: boolean;
+  payments: readonly Readonly<{ amount: string; network: string }>[];
+}>;
+
+/** The sandbox of one data directory. */
+export interface SandboxInstallation {
+  readonly variables: Variables;
+  /** Starts it and waits until requests are answered and every network is followed. */
+  start(): Promise<Supervisor>;
+  /** Runs the operator's tool with `--json`. @returns what it answered @throws Error when it did not end with 0 */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers freely and assert what they use
+  tool(...words: string[]): Promise<any>;
+  status(): Promise<Status>;
+  createSession(): Promise<SessionAnswer>;
+  showSession(id: string): Promise<SessionAnswer>;
+  paid(id: string): Promise<SessionAnswer>;
+}
+
+export function sandboxInstallation(dataDir: string): SandboxInstallation {
+  const variables = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' };
+  let orders = 0;
+
+  async function tool(...words: string[]) {
+    const { code, stdout, stderr } = await runProgram(['scripts/quayside.mjs', ...words, '--json'], variables);
+    if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${stderr}${stdout}`);
+    return JSON.parse(stdout);
+  }
+
+  /** One call as the demo store. */
+  async function call(method: string, path: string, body?: object): Promise<SessionAnswer> {
+    const credentials = readCredentials(dataDir);
+    if (!credentials) throw new Error(`there are no credentials in ${dataDir}`);
+    const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
+    const client = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
+    const { status, text, json } = await client.send(method, `/api/v1/checkout/sessions/${path}`, body);
+    if (status !== 200) throw new Error(`${method} ${path}: ${status} ${text}`);
+    return json as SessionAnswer;
+  }
+
+  const showSession = (id: string) => call('GET', id);
+  const status = (): Promise<Status> => tool('status');
+
+  return {
+    variables,
+    tool,
+    status,
+    showSession,
+    async start() {
+      const supervisor = spawnSupervisor(variables);
+      let hasEnded = false;
+      supervisor.ended.then(() => {
+        hasEnded = true;
+      });
+      await find('the sandbox has introduced itself', async () => {
+        if (hasEnded) throw new Error(`it ended at once: ${supervisor.stderr()}`);
+        return supervisor.stdout().includes('Try next');
+      });
+      await find('the server is ready', async () => {
+        const running = readRunning(dataDir);
+        return running && (await fetch(`${running.base_url}/readyz`)).ok;
+      });
+      await find('both networks are followed', async () => {
+        const { networks } = await status();
+        return networks.length === 2 && networks.every(({ state }) => state === 'following');
+      });
+      return supervisor;
+    },
+    createSession: () =>
+      call('POST', 'create', { amount: 1050, currency: 'USD', order_id: `order-${orders++}-${process.pid}` }),
+    paid: (id) =>
+      find(`session ${id} is paid`, async () => {
+        const session = await showSession(id);
+        return session.payment_status === 'paid' && session;
+      }),
+  };
+}
