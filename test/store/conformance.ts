@@ -3,6 +3,7 @@
  * @module
  */
 import { creationConforms } from './conformance/creation.ts';
+import { historiesConform } from './conformance/histories.ts';
 import { lifetimesConform } from './conformance/lifetimes.ts';
 import { merchantsConform } from './conformance/merchants.ts';
 import { operationsConform } from './conformance/operations.ts';
@@ -22,4 +23,5 @@ export function storeConforms(makePlace: MakePlace): void {
   lifetimesConform(makePlace);
   webhooksConform(makePlace);
   operationsConform(makePlace);
+  historiesConform(makePlace);
 }

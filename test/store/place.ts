@@ -26,6 +26,8 @@ export type Place = Readonly<{
   /** Another connection to the same data, as another process has one. */
   connect(): Store;
   close(): void;
+  /** What does not fit together in the data, looked at from the outside; nothing in a sound store. */
+  audit(): string[];
 }>;
 export type MakePlace = (outageWaitS?: number) => Place;
 
@@ -160,7 +162,8 @@ export function pays(
 /** Plays a follower: keeps the canonical chain that it has written, and writes the next step. */
 export class Feed {
   readonly network: NetworkKey;
-  readonly #store: Store;
+  /** Where it writes; another connection after a restart. */
+  store: Store;
   readonly #decimals: number;
   /** Counts blocks, so that every hash is new; another feed on the same data starts beyond the first one's. */
   blocksMade = 0;
@@ -168,7 +171,7 @@ export class Feed {
   nowMs = T0_MS;
 
   constructor(store: Store, name: 'one' | 'two') {
-    this.#store = store;
+    this.store = store;
     this.network = `test:${name}`;
     this.#decimals = name === 'one' ? 6 : 18;
   }
@@ -186,7 +189,7 @@ export class Feed {
 
   step(more: Partial<Ingest>): Promise<IngestOutcome> {
     const tip = this.chain.at(-1);
-    return this.#store.ingest({
+    return this.store.ingest({
       network: this.network,
       family: 'evm',
       expectTip: tip?.hash ?? null,
@@ -237,7 +240,7 @@ export class Feed {
 
   /** Says how far the network has been read, without a block. */
   readThrough(readThroughS: number, state: 'following' | 'halted' = 'following'): Promise<void> {
-    return this.#store.reportNetwork({
+    return this.store.reportNetwork({
       network: this.network,
       state,
       reason: state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null,
@@ -267,6 +270,7 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
       await one.mine();
       await two.mine();
       await work({ store, place, one, two });
+      assert.equal(place.audit(), []);
     } finally {
       place.close();
     }
