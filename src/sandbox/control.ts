@@ -13,8 +13,9 @@ import { type Faults, faultKinds } from './faults.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
 import type { Miner } from './miner.ts';
 import { digest } from './random.ts';
+import { keepChoices } from './replay.ts';
 import { paymentKinds } from './transaction.ts';
-import { keepChoices, type World } from './world.ts';
+import type { World } from './world.ts';
 
 export type Controlled = Readonly<{
   world: World;

@@ -52,6 +52,7 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
   ['eth_getBlockByNumber', ['lag', 'backwards', 'unknown_block', 'unlinked']],
   ['eth_getBlockByHash', ['lag', 'unknown_block']],
   ['eth_getLogs', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
+  ['eth_getTransactionReceipt', ['lag', 'unknown_block']],
   ['eth_getBlockReceipts', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
 ]);
 
@@ -101,8 +102,9 @@ export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<st
   }
 
   /** A transaction of the canonical chain or, with a null place, of those that wait. */
-  function find(id: string) {
-    const place = world.find(id) ?? null;
+  function find(id: string, view: View) {
+    const found = world.find(id);
+    const place = found && view.byHash(found.block.hash) ? found : null;
     const transaction = place
       ? place.block.transactions[place.index]
       : world.pending().find((waiting) => waiting.id === id);
@@ -146,13 +148,13 @@ export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<st
       return block ? renderReceipts(block) : null;
     },
 
-    eth_getTransactionReceipt({ params }) {
-      const place = find(hashArgument(positional(params, 1), 0))?.place;
+    eth_getTransactionReceipt({ params, view }) {
+      const place = find(hashArgument(positional(params, 1), 0), view)?.place;
       return place ? renderReceipt(place.block, place.index) : null;
     },
 
-    eth_getTransactionByHash({ params }) {
-      const found = find(hashArgument(positional(params, 1), 0));
+    eth_getTransactionByHash({ params, view }) {
+      const found = find(hashArgument(positional(params, 1), 0), view);
       return found && renderTransaction(found.transaction, chainId, found.place);
     },
 

@@ -83,7 +83,7 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
       }
       const read = reads.get(method);
       if (!read) throw methodNotFound(method);
-      return read({ params, view: viewThrough(world, fault, faults.report().lagBlocks), fault: fault?.kind ?? null });
+      return read({ params, view: viewThrough(world, fault), fault: fault?.kind ?? null });
     },
     leave(peer) {
       for (const { id, peer: owner } of subscriptions.values()) if (owner === peer) subscriptions.delete(id);

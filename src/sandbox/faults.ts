@@ -23,7 +23,7 @@ export const faultKinds = [
   'lag',
   /** The head is shown 1 to `lagBlocks` behind, so that it jumps back and forth. */
   'backwards',
-  /** A known block is denied. */
+  /** A known block, or a transaction in it, is denied. */
   'unknown_block',
   /** A full block is said to hold nothing. */
   'empty_content',
@@ -44,8 +44,8 @@ export type FaultKind = (typeof faultKinds)[number];
 
 export type FaultRates = Partial<Record<FaultKind, number>>;
 
-/** A fault that hits one request; `roll` (0 to 2³² − 1) decides its details. */
-export type InjectedFault = Readonly<{ kind: FaultKind; roll: number }>;
+/** A fault that hits one request; `roll` (0 to 2³² − 1) decides its details, `lagBlocks` is how far a lagging head may be behind. */
+export type InjectedFault = Readonly<{ kind: FaultKind; roll: number; lagBlocks: number }>;
 
 export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
 
@@ -96,7 +96,7 @@ export function createFaults(seed: string, initial: FaultRates = {}): Faults {
         const random = createRandom(seed, kind, request, asked);
         if (!random.chance(rates[kind] ?? 0)) continue;
         injected[kind] = (injected[kind] ?? 0) + 1;
-        return { kind, roll: random.int(2 ** 32) };
+        return { kind, roll: random.int(2 ** 32), lagBlocks };
       }
       return null;
     },

@@ -9,13 +9,12 @@ import type { World } from './world.ts';
 
 export type View = Pick<World, 'tip' | 'finalized' | 'at' | 'byHash' | 'floor'>;
 
-/** @param lagBlocks how far a lagging node is behind */
-export function viewThrough(world: World, fault: InjectedFault | null, lagBlocks: number): View {
+export function viewThrough(world: World, fault: InjectedFault | null): View {
   switch (fault?.kind) {
     case 'lag':
-      return lagging(world, lagBlocks);
+      return lagging(world, fault.lagBlocks);
     case 'backwards':
-      return lagging(world, 1 + (fault.roll % lagBlocks));
+      return lagging(world, 1 + (fault.roll % fault.lagBlocks));
     case 'unknown_block':
       return { ...world, at: () => undefined, byHash: () => undefined };
     case 'empty_content':

@@ -7,6 +7,7 @@ import { type Clock, toSeconds } from '../clock.ts';
 import { permanent, transient } from '../core/fault.ts';
 import { type BlockTree, createBlockTree, loggedEntries, type WorldBlock } from './block-tree.ts';
 import { createRandom, digest } from './random.ts';
+import { type KeepChoice, replay } from './replay.ts';
 import { buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
 
 export type WorldOptions = Readonly<{
@@ -27,10 +28,6 @@ export type WorldOptions = Readonly<{
   /** Makes a block durable. Called before anyone can see the block; when it throws, the block was never mined. */
   record?: (block: WorldBlock) => void;
 }>;
-
-/** What becomes of the transactions of replaced blocks: gone, mined again (never at the same index), or the first half of them. */
-export const keepChoices = ['none', 'all', 'some'] as const;
-export type KeepChoice = (typeof keepChoices)[number];
 
 export type ReorgOptions = Readonly<{
   /** How many of the newest blocks are replaced. */
@@ -97,7 +94,7 @@ export function createWorld(options: WorldOptions): World {
   let kept = options.kept ?? [];
   let serial = (kept.at(-1)?.serial ?? -1) + 1;
   if (kept.length === 0) {
-    const genesis = forge({ hash: '0'.repeat(64), number: -1, timeS: 0 }, nowS(), []);
+    const genesis = makeBlock({ hash: '0'.repeat(64), number: -1, timeS: 0 }, nowS(), []);
     record(genesis);
     kept = [genesis];
   }
@@ -112,7 +109,7 @@ export function createWorld(options: WorldOptions): World {
     return toSeconds(clock.nowMs());
   }
 
-  function forge(
+  function makeBlock(
     parent: Pick<WorldBlock, 'hash' | 'number' | 'timeS'>,
     wantedTimeS: number,
     transactions: readonly WorldTransaction[],
@@ -129,15 +126,13 @@ export function createWorld(options: WorldOptions): World {
     return buildTransaction(payment, (content) => digest('transaction', seed, serial++, content));
   }
 
-  /** Strangers paying strangers. */
-  function makeNoise(count: number): WorldTransaction[] {
+  /** A stranger pays a stranger. */
+  function makeNoise(): WorldTransaction {
     const random = createRandom('noise', seed, serial);
     const stranger = () => digest('stranger', seed, random.int(2 ** 32)).slice(0, keyBytes * 2);
-    return Array.from({ length: count }, () => {
-      const token = tokens[random.int(tokens.length)] ?? stranger();
-      const output = { token, to: stranger(), units: BigInt(1 + random.int(1_000_000_000)) };
-      return makeTransaction({ kind: 'direct', from: stranger(), outputs: [output] });
-    });
+    const token = tokens[random.int(tokens.length)] ?? stranger();
+    const output = { token, to: stranger(), units: BigInt(1 + random.int(1_000_000_000)) };
+    return makeTransaction({ kind: 'direct', from: stranger(), outputs: [output] });
   }
 
   function advanceFinality(): void {
@@ -156,22 +151,6 @@ export function createWorld(options: WorldOptions): World {
   function finalized(): WorldBlock {
     const number = Math.min(finalNumber, tree.tip().number);
     return tree.at(number) ?? tree.tip();
-  }
-
-  function survivors(transactions: readonly WorldTransaction[], keep: KeepChoice): WorldTransaction[] {
-    const count = { none: 0, all: transactions.length, some: Math.floor(transactions.length / 2) }[keep];
-    return createRandom('reorg', seed, serial).shuffled(transactions).slice(0, count);
-  }
-
-  /** Noise goes in front until nothing stands at the index that it had before. */
-  function displaced(transactions: readonly WorldTransaction[], indexBefore: ReadonlyMap<WorldTransaction, number>) {
-    let content = transactions;
-    const standsStill = () =>
-      loggedEntries({ transactions: content }).some(
-        ({ transaction, entry, index }) => transaction.entries[0] === entry && indexBefore.get(transaction) === index,
-      );
-    while (standsStill()) content = [...makeNoise(1), ...content];
-    return content;
   }
 
   return {
@@ -196,8 +175,9 @@ export function createWorld(options: WorldOptions): World {
     },
 
     mine(noise = 0) {
-      const content = [...makeNoise(noise), ...pending.slice(0, BLOCK_TRANSACTIONS_MAX)];
-      const block = forge(tree.tip(), nowS(), content);
+      const strangers = Array.from({ length: noise }, makeNoise);
+      const content = [...strangers, ...pending.slice(0, BLOCK_TRANSACTIONS_MAX)];
+      const block = makeBlock(tree.tip(), nowS(), content);
       change(0, [], [block]);
       pending.splice(0, content.length - noise);
       return block;
@@ -216,21 +196,13 @@ export function createWorld(options: WorldOptions): World {
       if (lowest.number <= finalized().number && !breakFinality) {
         throw refused(`block ${lowest.number} is final; ask to break finality if that is meant`);
       }
-      const indexBefore = new Map(
-        removed.flatMap((block) =>
-          loggedEntries(block).flatMap(({ transaction, entry, index }) =>
-            transaction.entries[0] === entry ? [[transaction, index] as const] : [],
-          ),
-        ),
-      );
-      const shares: WorldTransaction[][] = Array.from({ length: blocks }, () => []);
-      const dropped = removed.flatMap((block) => block.transactions);
-      for (const [at, transaction] of survivors(dropped, keep).entries()) shares[at % blocks]?.push(transaction);
+      const random = createRandom('reorg', seed, serial);
+      const shares = replay(removed, keep, blocks, random, makeNoise);
       const added: WorldBlock[] = [];
       for (const [at, share] of shares.entries()) {
         // A sibling stands in the same slot as the block it replaces.
         const timeS = removed[at]?.timeS ?? nowS();
-        added.push(forge(added.at(-1) ?? ancestor, timeS, displaced(share, indexBefore)));
+        added.push(makeBlock(added.at(-1) ?? ancestor, timeS, share));
       }
       return change(depth, removed, added);
     },

@@ -62,7 +62,9 @@ function mineMany(count: number): void {
 }
 
 test('a lagging node shows an older head, by every door', async () => {
-  mineMany(30);
+  mineMany(29);
+  const tx = node.pay(payee, 1n);
+  mineMany(1);
   node.faults.set({ rates: { lag: 1 }, lagBlocks: 7 });
   assert.is((await node.ask('eth_blockNumber')).result, '0x17');
   const head = (await node.ask('eth_getBlockByNumber', ['latest', false])).result as Json;
@@ -71,6 +73,7 @@ test('a lagging node shows an older head, by every door', async () => {
   const newer = `0x${node.world.tip().hash}`;
   assert.is((await node.ask('eth_getBlockByHash', [newer, false])).result, null);
   assert.is((await node.ask('eth_getLogs', [{ blockHash: newer }])).error?.message, 'unknown block');
+  assert.is((await node.ask('eth_getTransactionReceipt', [tx])).result, null);
   const beyond = await node.ask('eth_getLogs', [{ fromBlock: '0x17', toBlock: '0x18' }]);
   assert.is(beyond.error?.message, 'block range extends beyond current head block');
   node.faults.heal();
@@ -85,8 +88,11 @@ test('a head that goes backwards is now here, now there', async () => {
   assert.equal([...heads].sort(), [27, 28, 29, 30]);
 });
 
-test('a known block is denied', async () => {
-  mineMany(3);
+test('a known block and its transactions are denied', async () => {
+  const tx = node.pay(payee, 1n);
+  mineMany(1);
+  assert.is((await hit('unknown_block', 'eth_getTransactionReceipt', [tx])).result, null);
+  mineMany(2);
   const hash = `0x${node.world.tip().hash}`;
   assert.is((await hit('unknown_block', 'eth_getBlockByHash', [hash, false])).result, null);
   assert.is((await hit('unknown_block', 'eth_getBlockByNumber', ['0x2', false])).result, null);

@@ -4,23 +4,19 @@ import * as assert from 'uvu/assert';
 import { isLinked } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { keepChoices } from '../../src/sandbox/replay.ts';
 import { type Payment, type PaymentKind, paymentKinds } from '../../src/sandbox/transaction.ts';
-import { createWorld, keepChoices, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { handClock } from '../support/hand-clock.ts';
 import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
 
 const payer = accountKey('payer');
 const payee = accountKey('payee');
 
-/** A clock that stands still until it is moved. */
-function standingClock(nowMs = 1_795_000_000_000) {
-  const clock = { ms: nowMs, nowMs: () => clock.ms };
-  return clock;
-}
-
 const open = (more: Partial<WorldOptions> = {}): World =>
   createWorld({
     seed: 'world test',
-    clock: standingClock(),
+    clock: handClock(),
     tokens: [usdtKey, usdcKey],
     keyBytes: 20,
     finalityDistance: 64,
@@ -115,10 +111,10 @@ test('balances are what came in less what went out, per token', () => {
 });
 
 test('block times follow the clock and never go back', () => {
-  const clock = standingClock(1_795_000_000_999);
+  const clock = handClock(1_795_000_000_999);
   const world = open({ clock });
   const times = [0, 500, 60_000, -30_000].map((ms) => {
-    clock.ms += ms;
+    clock.advance(ms);
     return world.mine().timeS;
   });
   assert.equal(times, [1_795_000_000, 1_795_000_001, 1_795_000_061, 1_795_000_061]);
@@ -267,10 +263,10 @@ const acts: fc.Arbitrary<Act[]> = fc.array(
 );
 
 function perform(seed: string, script: readonly Act[], check: (world: World) => void = () => {}): World {
-  const clock = standingClock();
+  const clock = handClock();
   const world = open({ seed, clock, windowBlocks: 16, olderPaidBlocksMax: 4, finalityDistance: 8 });
   for (const act of script) {
-    if (act.kind === 'wait') clock.ms += act.ms;
+    if (act.kind === 'wait') clock.advance(act.ms);
     if (act.kind === 'mine') world.mine(act.noise);
     if (act.kind === 'pay') {
       const outputs = Array.from({ length: act.outputs }, () => ({ token: usdcKey, to: payee, units: act.units }));
