@@ -60,14 +60,12 @@ export function createApp(deps: ApiDeps): Express {
 
 /** Health stands before the address limit: a load balancer asks often, from one address. */
 function serveHealth(app: Express, deps: ApiDeps): void {
-  app
-    .route('/livez')
+  routeAt(app, '/livez')
     .get((_request, response) => {
       response.json({ status: 'ok' });
     })
     .all(refuseMethod(['get']));
-  app
-    .route('/readyz')
+  routeAt(app, '/readyz')
     .get(async (_request, response) => {
       const health = await readiness(deps);
       response.status(health.status === 'ok' ? 200 : 503).json(health);
@@ -78,10 +76,8 @@ function serveHealth(app: Express, deps: ApiDeps): void {
 /** Pages that never change while the process runs. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {
   for (const { path, type, text } of pages) {
-    app
-      .route(path)
+    routeAt(app, path)
       .get((_request, response) => {
-        note(response, { route: path });
         response.type(type).send(text);
       })
       .all(refuseMethod(['get']));
@@ -90,12 +86,12 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
 
 /** Endpoints of one path share a route, so that a path without the method is told from a path that is not there. */
 function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
+  const bytesMax = deps.config.limits.bodyBytesMax;
   for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
-    const route = app.route(path.replace(/\{(\w+)\}/g, ':$1'));
+    const route = routeAt(app, path);
     const own = endpoints.filter((endpoint) => endpoint.path === path);
     for (const endpoint of own) {
-      route[endpoint.method](readBody(deps.config.limits.bodyBytesMax), async (request, response) => {
-        note(response, { route: path });
+      route[endpoint.method](readBody(bytesMax), async (request, response) => {
         const { body, replayed } = await endpoint.run(
           await openCall(request, response, endpoint, { ...deps, keyLimiter }),
         );
@@ -105,4 +101,12 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
     }
     route.all(refuseMethod(own.map(({ method }) => method)));
   }
+}
+
+/** An express route for an OpenAPI path; whatever is asked of it, the log names it by that path. */
+function routeAt(app: Express, path: string) {
+  return app.route(path.replace(/\{(\w+)\}/g, ':$1')).all((_request, response, next) => {
+    note(response, { route: path });
+    next();
+  });
 }

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { startApi } from '../support/api-server.ts';
+import { startApi, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { exchange } from '../support/signed-client.ts';
 
@@ -227,6 +227,19 @@ test('a locked database is 503 and loses nothing; then all is fine', async () =>
   assert.is(created.headers['idempotent-replayed'], undefined, 'the refused request had created nothing');
   assert.is((await api.send('GET', `${SESSIONS}/${kept.id}`)).status, 200);
 });
+
+test('an unexpected failure is 500 and says nothing of itself; the log has it, under the request id', () =>
+  withApi({}, async (broken) => {
+    broken.store().close();
+    const answer = await broken.send('POST', CREATE, order());
+    expectError(answer, { status: 500, code: 'internal_error', param: null });
+    assert.not.match(answer.text, /database|sqlite|\.ts|stack/i);
+    const lines = broken.logged().split('\n');
+    const line = lines.find((text) => text.includes('request failed')) ?? '';
+    assert.ok(line.includes(String(answer.headers['request-id'])));
+    assert.match(line, /database connection is not open/);
+    broken.reopenStore();
+  }));
 
 test('the log has one line a request and nothing that is secret', async () => {
   const before = api.logged().length;

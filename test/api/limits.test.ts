@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createLimiter } from '../../src/api/limiter.ts';
-import { startApi } from '../support/api-server.ts';
+import { withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { exchange } from '../support/signed-client.ts';
@@ -10,57 +10,54 @@ import { exchange } from '../support/signed-client.ts';
 const CREATE = '/api/v1/checkout/sessions/create';
 const body = (id: string) => ({ amount: 100, currency: 'USD', order_id: id });
 
-test('a key goes on at its rate: the nonce of a refused request is still good', async () => {
-  const api = await startApi({ limits: { requestsPerSecondPerKey: 3 } });
-  for (const id of ['a', 'b', 'c']) assert.is((await api.send('POST', CREATE, body(id))).status, 200);
-  const nonce = 'nonce-of-a-refused-request';
-  const refused = await api.send('POST', CREATE, body('d'), { nonce });
-  expectError(refused, { status: 429, code: 'rate_limited', param: null });
-  assert.is(refused.headers['retry-after'], '1');
+test('a key goes on at its rate: the nonce of a refused request is still good', () =>
+  withApi({ limits: { requestsPerSecondPerKey: 3 } }, async (api) => {
+    for (const id of ['a', 'b', 'c']) assert.is((await api.send('POST', CREATE, body(id))).status, 200);
+    const nonce = 'nonce-of-a-refused-request';
+    const refused = await api.send('POST', CREATE, body('d'), { nonce });
+    expectError(refused, { status: 429, code: 'rate_limited', param: null });
+    assert.is(refused.headers['retry-after'], '1');
 
-  const other = await api.addKey(api.merchantId, 'test');
-  assert.is((await api.client(other).send('POST', CREATE, body('e'))).status, 200, 'another key is not held up');
+    const other = await api.addKey(api.merchantId, 'test');
+    assert.is((await api.client(other).send('POST', CREATE, body('e'))).status, 200, 'another key is not held up');
 
-  api.clock.advance(Number(refused.headers['retry-after']) * 1000);
-  assert.is((await api.send('POST', CREATE, body('d'), { nonce })).status, 200);
-  await api.close();
-});
+    api.clock.advance(Number(refused.headers['retry-after']) * 1000);
+    assert.is((await api.send('POST', CREATE, body('d'), { nonce })).status, 200);
+  }));
 
-test('requests with a wrong signature do not use up the rate of a key', async () => {
-  const api = await startApi({ limits: { requestsPerSecondPerKey: 2 } });
-  for (let at = 0; at < 5; at++) {
-    expectError(await api.send('POST', CREATE, body('a'), { secret: 'guess' }), {
-      status: 401,
-      code: 'invalid_signature',
-    });
-  }
-  assert.is((await api.send('POST', CREATE, body('a'))).status, 200);
-  await api.close();
-});
+test('requests with a wrong signature do not use up the rate of a key', () =>
+  withApi({ limits: { requestsPerSecondPerKey: 2 } }, async (api) => {
+    for (let at = 0; at < 5; at++) {
+      expectError(await api.send('POST', CREATE, body('a'), { secret: 'guess' }), {
+        status: 401,
+        code: 'invalid_signature',
+      });
+    }
+    assert.is((await api.send('POST', CREATE, body('a'))).status, 200);
+  }));
 
-test('an address is limited before it is authenticated, health is not', async () => {
-  const api = await startApi({ limits: { requestsPerSecondPerAddress: 2 } });
-  const ask = (path: string, headers = {}) => exchange('GET', api.baseUrl + path, headers);
-  assert.is((await ask('/nowhere')).status, 404);
-  assert.is((await ask('/docs')).status, 200);
-  expectError(await ask('/nowhere'), { status: 429, code: 'rate_limited' });
-  expectError(await api.send('POST', CREATE, body('a')), { status: 429, code: 'rate_limited' });
-  assert.is((await ask('/livez')).status, 200);
-  // A proxy on this machine names the payer's own address: each has a rate of its own, an IPv6 subscriber has one for its /64.
-  const from = (address: string) => ask('/nowhere', { 'X-Forwarded-For': address });
-  assert.equal(
-    (await Promise.all(['192.0.2.1', '192.0.2.1', '192.0.2.1'].map(from))).map(({ status }) => status),
-    [404, 404, 429],
-  );
-  assert.is((await from('192.0.2.2')).status, 404);
-  const subscriber = ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '2001:db8:0:1:2:3:4:5'];
-  assert.equal(
-    (await Promise.all(subscriber.map(from))).map(({ status }) => status),
-    [404, 404, 429],
-  );
-  assert.is((await from('2001:db8:0:2::1')).status, 404);
-  await api.close();
-});
+test('an address is limited before it is authenticated, health is not', () =>
+  withApi({ limits: { requestsPerSecondPerAddress: 2 } }, async (api) => {
+    const ask = (path: string, headers = {}) => exchange('GET', api.baseUrl + path, headers);
+    assert.is((await ask('/nowhere')).status, 404);
+    assert.is((await ask('/docs')).status, 200);
+    expectError(await ask('/nowhere'), { status: 429, code: 'rate_limited' });
+    expectError(await api.send('POST', CREATE, body('a')), { status: 429, code: 'rate_limited' });
+    assert.is((await ask('/livez')).status, 200);
+    // A proxy on this machine names the payer's own address: each has a rate of its own, an IPv6 subscriber has one for its /64.
+    const from = (address: string) => ask('/nowhere', { 'X-Forwarded-For': address });
+    assert.equal(
+      (await Promise.all(['192.0.2.1', '192.0.2.1', '192.0.2.1'].map(from))).map(({ status }) => status),
+      [404, 404, 429],
+    );
+    assert.is((await from('192.0.2.2')).status, 404);
+    const subscriber = ['2001:db8:0:1::1', '2001:db8:0:1:ffff::2', '2001:db8:0:1:2:3:4:5'];
+    assert.equal(
+      (await Promise.all(subscriber.map(from))).map(({ status }) => status),
+      [404, 404, 429],
+    );
+    assert.is((await from('2001:db8:0:2::1')).status, 404);
+  }));
 
 test('over any stretch of time, no more than a second of burst beyond the rate', () => {
   fc.assert(

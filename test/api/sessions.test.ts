@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
-import { type ApiServer, startApi } from '../support/api-server.ts';
+import { type ApiServer, startApi, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { txOf } from '../support/ingested-chain.ts';
 import type { Bend, HttpAnswer } from '../support/signed-client.ts';
@@ -434,36 +434,35 @@ test('late money is held or accepted, as the store says', async () => {
 
 // ── Nothing to hand out ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a dry pool is 503 until it is filled, and a repeated request still finds its session', async () => {
-  const dry = await startApi({ addresses: 1 });
-  const first = order();
-  const { id } = sessionIn(await dry.send('POST', CREATE, first));
-  const second = order();
-  const refused = await dry.send('POST', CREATE, second);
-  expectError(refused, { status: 503, code: 'address_pool_empty', param: null });
-  assert.ok(Number(refused.headers['retry-after']) > 0);
-  assert.is(sessionIn(await dry.send('POST', CREATE, first)).id, id);
-  const pool = { family: 'evm', mode: 'test', source: 'test-source' } as const;
-  await dry.store().addAddresses({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
-  assert.is(keyOf(sessionIn(await dry.send('POST', CREATE, second))), 'c0'.repeat(20));
-  await dry.close();
-});
+test('a dry pool is 503 until it is filled, and a repeated request still finds its session', () =>
+  withApi({ addresses: 1 }, async (dry) => {
+    const first = order();
+    const { id } = sessionIn(await dry.send('POST', CREATE, first));
+    const second = order();
+    const refused = await dry.send('POST', CREATE, second);
+    expectError(refused, { status: 503, code: 'address_pool_empty', param: null });
+    assert.ok(Number(refused.headers['retry-after']) > 0);
+    assert.is(sessionIn(await dry.send('POST', CREATE, first)).id, id);
+    const pool = { family: 'evm', mode: 'test', source: 'test-source' } as const;
+    await dry.store().addAddresses({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
+    assert.is(keyOf(sessionIn(await dry.send('POST', CREATE, second))), 'c0'.repeat(20));
+  }));
 
-test('no session is created before a network is read, or in a mode without networks', async () => {
-  const early = await startApi({ ready: false });
-  expectError(await early.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
-  await early.chain('bsc').mine();
-  const { payment_options } = sessionIn(await early.send('POST', CREATE, order()));
-  assert.equal(
-    payment_options?.map(({ network }) => network),
-    ['bsc', 'bsc'],
-  );
-  await early.close();
+test('no session is created before a network is read', () =>
+  withApi({ ready: false }, async (early) => {
+    expectError(await early.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
+    await early.chain('bsc').mine();
+    const { payment_options } = sessionIn(await early.send('POST', CREATE, order()));
+    assert.equal(
+      payment_options?.map(({ network }) => network),
+      ['bsc', 'bsc'],
+    );
+  }));
 
-  const bare = await startApi({ networks: [] });
-  expectError(await bare.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
-  await bare.close();
-});
+test('no session is created in a mode without networks', () =>
+  withApi({ networks: [] }, async (bare) => {
+    expectError(await bare.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
+  }));
 
 test.after(() => api.close());
 test.run();

@@ -2,7 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
 import type { PaymentEventType } from '../../src/core/event.ts';
-import { network, startApi, token } from '../support/api-server.ts';
+import { network, startApi, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
 
@@ -82,14 +82,13 @@ test('the quick-start call answers in its envelope, for a session like any other
   }
 });
 
-test('every network on offer has its address field, `tron_address` too', async () => {
-  const named = await startApi({ networks: [network('test', 'tron', '7', [token('6', 'USDT', 6)])] });
-  const { session } = envelope(await named.send('POST', QUICK, quick()));
-  assert.match(String(session.tron_address), /^0x[0-9a-fA-F]{40}$/);
-  assert.is(session.tron_address, session.qr_code_data);
-  assert.is(session.ethereum_address, undefined);
-  await named.close();
-});
+test('every network on offer has its address field, `tron_address` too', () =>
+  withApi({ networks: [network('test', 'tron', '7', [token('6', 'USDT', 6)])] }, async (named) => {
+    const { session } = envelope(await named.send('POST', QUICK, quick()));
+    assert.match(String(session.tron_address), /^0x[0-9a-fA-F]{40}$/);
+    assert.is(session.tron_address, session.qr_code_data);
+    assert.is(session.ethereum_address, undefined);
+  }));
 
 test('statuses are the quick-start’s own words', async () => {
   const { session } = envelope(await api.send('POST', QUICK, quick()));

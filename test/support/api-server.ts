@@ -252,3 +252,13 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     },
   };
 }
+
+/** Starts a server for one test and ends it also when the test fails. */
+export async function withApi(options: ApiServerOptions, use: (api: ApiServer) => Promise<void>): Promise<void> {
+  const api = await startApi(options);
+  try {
+    await use(api);
+  } finally {
+    await api.close();
+  }
+}
