@@ -92,7 +92,6 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
 
   return {
     url: `ws://127.0.0.1:${server.port}`,
-    port: server.port,
     async close() {
       endAnnouncing();
       await server.close();

@@ -23,7 +23,7 @@ export type NodeServerOptions = Readonly<{
 }>;
 
 /** `url` is where a family's `node.ts` connects. */
-export type NodeServer = Readonly<{ url: string; port: number; close(): Promise<void> }>;
+export type NodeServer = Readonly<{ url: string; close(): Promise<void> }>;
 
 /** The key of a configured token. */
 export function tokenKey(codec: Pick<AddressCodec, 'parse'>, { address }: Pick<Token, 'address'>): string {

@@ -46,8 +46,7 @@ const OUTPUTS_MAX = 1000;
 const FEE_PER_10_000 = 20n;
 
 /** The key of a contract that every sandbox network has: always the same for the same name. */
-export const contractKey = (name: string, keyBytes: number): string =>
-  digest('sandbox contract', name).slice(0, keyBytes * 2);
+const contractKey = (name: string, keyBytes: number): string => digest('sandbox contract', name).slice(0, keyBytes * 2);
 
 export const routerKey = (keyBytes: number): string => contractKey('router', keyBytes);
 export const lookalikeKey = (token: string): string => contractKey(`lookalike of ${token}`, token.length / 2);
