@@ -48,7 +48,7 @@ both('an error text cannot break a log line', async (node, { failWith, read }) =
 });
 
 both(
-  'silence is a timeout, and a late answer disturbs nobody',
+  'silence is a timeout that names the method, and the next answer is read',
   async (node, { proxy, block }) => {
     await node.head();
     proxy.lies.text = () => null;
