@@ -13,7 +13,7 @@ type Room = Readonly<{ name: string; files: RegExp; may: readonly RegExp[] }>;
 
 const core = /^src\/core\//;
 const seam = /^src\/chains\/(chain|index)\.ts$/;
-const codec = /^src\/chains\/\w+\/(address|wire|spend|bloom|json-rpc)\.ts$/;
+const codec = /^src\/chains\/(\w+\/(address|wire|spend|bloom|json-rpc|answer)|xpub|excerpt)\.ts$/;
 const port = /^src\/store\/store\.ts$/;
 /** Light modules that any room may use. */
 const ground = /^src\/(config|config-layers|config-schema|clock|log|id|thread-pool|secret-file)\.ts$/;

@@ -5,18 +5,15 @@
  * wallets use. Payment links: EIP-681.
  * @module
  */
-import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
-import { invariant, permanent } from '../../core/fault.ts';
+import { invariant } from '../../core/fault.ts';
 import type { AddressCodec } from '../chain.ts';
+import { deriveAccount } from '../xpub.ts';
 
 const KEY_BYTES = 20;
-/** m / 44' / 60' / account' / 0: four steps below the seed. */
-const XPUB_DEPTH = 4;
-/** An installation has a handful of xpubs; past this the oldest is forgotten and parsed again when asked for. */
-const PARSED_XPUBS_MAX = 64;
+/** Where the xpub stands in a wallet. */
+const XPUB_PATH = "m/44'/60'/0'/0";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
@@ -39,55 +36,11 @@ function parse(text: string): string | null {
   return format(key) === text ? key : null;
 }
 
-const parsedXpubs = new Map<string, HDKey>();
-
-/** The parsed key of an xpub. The text itself never stands in a message: it might be a private key pasted by mistake. */
-function externalChain(xpub: string): HDKey {
-  const known = parsedXpubs.get(xpub);
-  if (known) return known;
-  if (/^[a-z]prv/i.test(xpub)) {
-    throw permanent(
-      'xpub_invalid',
-      'this is an extended PRIVATE key; Quayside only takes the public one (xpub…). Treat the private key as exposed: it stood in a settings file',
-    );
-  }
-  let parsed: HDKey;
-  try {
-    parsed = HDKey.fromExtendedKey(xpub);
-  } catch (error) {
-    throw permanent(
-      'xpub_invalid',
-      `not an extended public key: expected base58 text that starts with "xpub" (${error instanceof Error ? error.message : 'unreadable'})`,
-    );
-  }
-  if (parsed.depth !== XPUB_DEPTH) {
-    throw permanent(
-      'xpub_invalid',
-      `this xpub stands at depth ${parsed.depth} of its wallet, expected ${XPUB_DEPTH}: export the key at m/44'/60'/0'/0, so that wallets find the addresses again`,
-    );
-  }
-  if (parsedXpubs.size >= PARSED_XPUBS_MAX) {
-    const oldest = parsedXpubs.keys().next();
-    if (!oldest.done) parsedXpubs.delete(oldest.value);
-  }
-  parsedXpubs.set(xpub, parsed);
-  return parsed;
-}
-
-function derive(xpub: string, index: number): string {
-  invariant(Number.isInteger(index) && index >= 0 && index < HARDENED_OFFSET, 'an address index is 0 to 2^31 − 1');
-  const { publicKey } = externalChain(xpub).deriveChild(index);
-  invariant(publicKey, 'a child of an xpub has a public key');
-  // The address hashes the two coordinates, 64 bytes, without the leading byte that says "uncompressed".
-  const coordinates = secp256k1.Point.fromBytes(publicKey).toBytes(false).subarray(1);
-  return bytesToHex(keccak_256(coordinates).subarray(-KEY_BYTES));
-}
-
 export const evmAddress: AddressCodec = {
   keyBytes: KEY_BYTES,
   parse,
   format,
-  derive,
+  derive: (xpub, index) => deriveAccount(xpub, index, XPUB_PATH),
   deepLink(token, chainId, key, units) {
     const contract = parse(token.address);
     invariant(contract, `the token address ${token.address} is a valid EVM address`);

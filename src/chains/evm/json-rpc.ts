@@ -5,6 +5,7 @@
  * @module
  */
 import { type Fault, transient } from '../../core/fault.ts';
+import { excerpt } from '../excerpt.ts';
 
 export type RpcError = Readonly<{ code: number; message: string }>;
 export type RpcAnswer =
@@ -14,7 +15,6 @@ export type RpcAnswer =
 /** Where a message came from, for fault messages: never a whole URL, which may hold credentials. */
 export type Origin = Readonly<{ method: string; host: string }>;
 
-const EXCERPT_CHARS_MAX = 200;
 /** An id stands within so many bytes of an envelope's start, or of its end. */
 const ID_WINDOW_BYTES = 96;
 
@@ -24,12 +24,6 @@ const ID_LAST = /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*\]?\s*$/;
 const NOTIFICATION_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"eth_subscription"/;
 
 const viewOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-
-/** Text that a node sent, made fit for a one-line message. */
-export function excerpt(text: string): string {
-  const line = text.replace(/\s+/g, ' ').replace(/[^\x20-\x7e]/g, '?');
-  return line.length > EXCERPT_CHARS_MAX ? `${line.slice(0, EXCERPT_CHARS_MAX)}…` : line;
-}
 
 /**
  * The id of an answer, without parsing it where the id stands first (geth, reth, Erigon, anvil) or last (Nethermind).

@@ -4,6 +4,7 @@
  * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
+import { openGate } from '../gate.ts';
 import { errorFault, nonsense, type Origin, parseJson, peekId, type RpcAnswer, readAnswer } from './json-rpc.ts';
 import type { RpcTransport } from './rpc-transport.ts';
 
@@ -11,8 +12,6 @@ import type { RpcTransport } from './rpc-transport.ts';
 const BATCH_CALLS_MAX = 32;
 /** Errors are short; a longer answer is content, and parsed by whoever wants it. */
 const ERROR_BYTES_MAX = 2_048;
-/** Requests that may wait for their turn; more is a caller that lost its measure. */
-const WAITING_MAX = 10_000;
 
 export type RpcCall = Readonly<{ method: string; params: readonly unknown[] }>;
 
@@ -30,67 +29,18 @@ export type RpcClient = Readonly<{
   raw(method: string, params: readonly unknown[]): Promise<Uint8Array>;
 }>;
 
-/** Lets `max` pass at once; the others wait in line until their signal aborts. */
-function openGate(max: number, whenFull: () => Fault, whenLate: () => Fault) {
-  let free = max;
-  const line = new Set<() => void>();
-  return {
-    async enter(signal: AbortSignal): Promise<void> {
-      if (free > 0) {
-        free -= 1;
-        return;
-      }
-      if (line.size >= WAITING_MAX) throw whenFull();
-      await new Promise<void>((resolve, reject) => {
-        const onTurn = () => {
-          signal.removeEventListener('abort', onAbort);
-          resolve();
-        };
-        const onAbort = () => {
-          line.delete(onTurn);
-          reject(whenLate());
-        };
-        line.add(onTurn);
-        signal.addEventListener('abort', onAbort, { once: true });
-      });
-    },
-    leave(): void {
-      const first = line.values().next();
-      if (first.done) {
-        free += 1;
-        return;
-      }
-      line.delete(first.value);
-      first.value();
-    },
-  };
-}
-
 export function createRpcClient(
   transport: RpcTransport,
   options: Readonly<{ host: string; concurrencyMax: number; requestTimeoutMs: number }>,
 ): RpcClient {
   const { host, requestTimeoutMs } = options;
-  const gate = openGate(
-    options.concurrencyMax,
-    () => transient('node_busy', `${host}: ${WAITING_MAX} requests wait already`),
-    () =>
-      transient(
-        'node_timeout',
-        `${host}: no turn within ${requestTimeoutMs} ms; the node is too slow for what is asked`,
-      ),
-  );
+  const gate = openGate(options);
   let lastId = 0;
 
   async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
     const signal = AbortSignal.timeout(requestTimeoutMs);
     try {
-      await gate.enter(signal);
-      try {
-        return await transport.exchange({ text, ids }, signal);
-      } finally {
-        gate.leave();
-      }
+      return await gate.pass(signal, () => transport.exchange({ text, ids }, signal));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       throw transient(error.code, `${origin.method} at ${error.message}`, error);
