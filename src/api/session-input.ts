@@ -194,13 +194,12 @@ export function readCommon(parsed: CommonFields, mode: Mode) {
     const url = parsed[param];
     if (url && mode === 'live' && !/^https:/i.test(url)) throw badParam(param, 'must be an https URL in live mode');
   }
-  const metadata = parsed.metadata ?? {};
   return {
     orderId: parsed.order_id,
     description: parsed.description ?? null,
     successUrl: parsed.success_url ?? null,
     cancelUrl: parsed.cancel_url ?? null,
-    metadata: Object.keys(metadata).length > 0 ? metadata : null,
+    metadata: parsed.metadata ?? {},
   };
 }
 

@@ -97,6 +97,7 @@ test('a clock that is set back neither drains nor fills a bucket', () => {
 test('only so many names are remembered, the idle ones go first', () => {
   const limiter = createLimiter({ perSecond: 1, namesMax: 3, clock: handClock() });
   for (const name of ['a', 'b', 'c']) assert.is(limiter.take(name), 0);
+  assert.is(limiter.take('c'), 1, 'a known name takes nobody’s place');
   assert.is(limiter.take('a'), 1, 'a is used again, so b is the oldest');
   assert.is(limiter.take('d'), 0);
   assert.is(limiter.take('a'), 1, 'a is still known');

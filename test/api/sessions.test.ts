@@ -184,6 +184,11 @@ test('what cannot be found is 404, whatever the reason', async () => {
 // ── Sent again ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('the same order with the same meaning is the same session, as it is now', async () => {
+  const plain = order();
+  await api.send('POST', CREATE, plain);
+  const withNothing = await api.send('POST', CREATE, { ...plain, metadata: {}, line_items: [] });
+  assert.is(withNothing.headers['idempotent-replayed'], 'true');
+
   const body = order({ metadata: { a: '1', b: '2' }, line_items: [], shipping_amount: 10 });
   const first = await api.send('POST', CREATE, body);
   assert.is(first.headers['idempotent-replayed'], undefined);
@@ -301,6 +306,11 @@ test('a cancel that is sent again with its key says so', async () => {
   const again = await cancel(`sess_${id.slice(3)}`, bend);
   assert.is(again.headers['idempotent-replayed'], 'true', 'the session is the same by whatever name');
   assert.is(sessionIn(again).payment_status, 'canceled');
+
+  const other = await create();
+  const answer = await cancel(other.id, bend);
+  assert.is(answer.headers['idempotent-replayed'], undefined, 'the key belongs to the path');
+  assert.equal([sessionIn(answer).id, sessionIn(answer).payment_status], [other.id, 'canceled']);
 });
 
 test('money that was seen stops the cancel, and money that left again does not', async () => {
@@ -362,6 +372,10 @@ test('payments are shown from first sight to the end', async () => {
   assert.is(paid.payment_status, 'paid');
   assert.equal(paid.payments, [{ ...payment, confirmations: 3, status: 'confirmed' }]);
   assert.equal([paid.underpaid, paid.overpaid, paid.paid_late], [false, false, false]);
+  await chain.finalize(block);
+  const final = (await api.store().findSession(session.id))?.payments[0]?.state;
+  assert.is(final, 'final');
+  assert.equal((await read(session.id)).payments, paid.payments, 'final is no word of the API');
 });
 
 test('a part is underpaid, a top-up on another network makes it whole', async () => {

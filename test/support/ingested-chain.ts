@@ -16,6 +16,8 @@ export type IngestedChain = Readonly<{
   mine(coins?: readonly Coin[]): Promise<BlockRef>;
   /** Says that the block is deep enough and was re-checked. */
   confirm(block: BlockRef): Promise<void>;
+  /** Says that the chain itself calls everything up to this block final. */
+  finalize(block: BlockRef): Promise<void>;
   /** Replaces the newest block by an empty one. */
   orphanTip(): Promise<void>;
   /** Reports that the network is followed, with this many blocks at the node. */
@@ -39,6 +41,7 @@ export function ingestedChain(
     drop: readonly BlockRef[],
     connect: { block: BlockRef; transfers: ChainTransfer[] }[],
     confirm: string[],
+    floor: number | null = null,
   ) {
     const nowMs = clock.nowMs();
     const outcome = await store().ingest({
@@ -50,7 +53,7 @@ export function ingestedChain(
       drop: drop.map(({ hash }) => hash),
       connect,
       confirm,
-      floor: null,
+      floor,
       readThroughS: Math.floor(nowMs / 1000),
       nowMs,
     });
@@ -76,6 +79,7 @@ export function ingestedChain(
       return block;
     },
     confirm: (block) => step([], [], [block.hash]),
+    finalize: (block) => step([], [], [], block.number),
     async orphanTip() {
       const tip = path.at(-1);
       invariant(tip, 'there is a block to orphan');
