@@ -1,0 +1,272 @@
+/** The decoder on bytes: samples from a real node, and blocks made up at random. */
+import { readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RawContent } from '../../../src/chains/chain.ts';
+import { bloomBits, bloomHas, createBloom } from '../../../src/chains/evm/bloom.ts';
+import { isNotification, peekId, readResult } from '../../../src/chains/evm/json-rpc.ts';
+import { evmWire, readHeader, TRANSFER_TOPIC } from '../../../src/chains/evm/wire.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { Currency, Token } from '../../../src/core/transfer.ts';
+
+const origin = { method: 'a test', host: 'here' };
+const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
+
+// ── Samples ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One block of anvil, and its answers about it, byte for byte. */
+const sample = (name: string): Buffer => readFileSync(`test/vectors/evm-${name}.json`);
+const truth = JSON.parse(sample('block').toString());
+const header = readHeader(readResult(sample('header'), origin), origin);
+const watchedSample = (key: string): boolean => truth.watched.includes(key);
+
+const sampleContent = (kind: 'logs' | 'receipts'): RawContent => ({
+  block: header.ref,
+  kind,
+  bytes: sample(kind),
+  context: { host: 'here', bloom: header.bloom, txCount: header.txCount },
+});
+
+test("a node's header is read to the block it describes", () => {
+  assert.equal(header.ref, truth.block);
+  assert.is(header.txCount, Object.keys(truth.transactions).length + 2, 'the two that switched the fee');
+});
+
+for (const kind of ['logs', 'receipts'] as const) {
+  test(`a node's ${kind} are read to the transfers that happened`, () => {
+    const transfers = evmWire.decode(sampleContent(kind), truth.tokens, watchedSample);
+    assert.equal(
+      transfers.map((transfer) => ({ ...transfer, units: String(transfer.units) })),
+      truth.transfers.map(({ what, ...transfer }: { what: string }) => transfer),
+    );
+  });
+}
+
+test('an announcement of a head is told from an answer by its first bytes', () => {
+  assert.is(isNotification(sample('new-heads')), true);
+  assert.is(peekId(sample('new-heads')), null);
+  for (const name of ['header', 'logs', 'receipts']) {
+    assert.is(isNotification(sample(name)), false);
+    assert.is(peekId(sample(name)), 7);
+  }
+});
+
+// ── The bloom ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test("the header's bloom is the one made of the receipts' addresses and topics", () => {
+  const bloom = createBloom();
+  const receipts = readResult(sample('receipts'), origin) as { logs: { address: string; topics: string[] }[] }[];
+  for (const { address, topics } of receipts.flatMap(({ logs }) => logs)) {
+    for (const text of [address, ...topics]) bloom.add(text.slice(2));
+  }
+  assert.is(bloom.text(), header.bloom);
+  for (const { address } of truth.tokens) assert.is(bloomHas(header.bloom, bloomBits(address.slice(2))), true);
+  assert.is(bloomHas(header.bloom, bloomBits('f'.repeat(40))), false);
+});
+
+// ── Envelopes ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('the id of an answer is seen where it stands first or last, and never mistaken for one inside', () => {
+  const shown: readonly (readonly [string, number | null])[] = [
+    ['{"jsonrpc":"2.0","id":12,"result":"0x1"}', 12],
+    ['{"id":12,"jsonrpc":"2.0","result":"0x1"}', 12],
+    ['{"id":12}', 12],
+    [' {\n "jsonrpc": "2.0",\n "id": 12,\n "result": [] }', 12],
+    ['{"jsonrpc":"2.0","result":"0x1","id":12}', 12],
+    ['{"jsonrpc":"2.0","result":{"id":3},"id":12 }\n', 12],
+    ['[{"jsonrpc":"2.0","id":12,"result":"0x1"},{"jsonrpc":"2.0","id":13,"result":"0x2"}]', 12],
+    ['[{"jsonrpc":"2.0","result":"0x1","id":12},{"jsonrpc":"2.0","result":"0x2","id":13}]', 13],
+    ['{"jsonrpc":"2.0","result":{"id":3}}', null],
+    ['{"result":{"a":1,"id":3}}', null],
+    ['{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}', null],
+    ['{"jsonrpc":"2.0","id":"12","result":"0x1"}', null],
+    ['{"jsonrpc":"2.0","result":",\\"id\\":12}"}', null],
+    ['', null],
+  ];
+  for (const [text, id] of shown) assert.is(peekId(Buffer.from(text)), id, text);
+});
+
+test('whatever the bytes are, reading them ends in a value or a named fault', () => {
+  const withoutCrash = (bytes: Uint8Array): boolean => {
+    try {
+      peekId(bytes);
+      readResult(bytes, origin);
+      return true;
+    } catch (error) {
+      return error instanceof Fault && error.kind === 'transient';
+    }
+  };
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), withoutCrash));
+  fc.assert(fc.property(fc.jsonValue(), (value) => withoutCrash(bytesOf(value))));
+});
+
+test('whatever the JSON is, it decodes to transfers or to a named fault', () => {
+  const anything = fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue()));
+  for (const kind of ['logs', 'receipts'] as const) {
+    fc.assert(
+      fc.property(anything, (result) => {
+        try {
+          evmWire.decode({ ...sampleContent(kind), bytes: bytesOf({ id: 1, result }) }, truth.tokens, () => true);
+          return false;
+        } catch (error) {
+          return error instanceof Fault && error.kind === 'transient';
+        }
+      }),
+    );
+  }
+});
+
+test('a sample cut anywhere is a fault, never fewer transfers', () => {
+  for (const kind of ['logs', 'receipts'] as const) {
+    const whole = sample(kind);
+    for (let length = 0; length < whole.length; length += 97) {
+      const content = { ...sampleContent(kind), bytes: whole.subarray(0, length) };
+      assert.throws(
+        () => evmWire.decode(content, truth.tokens, watchedSample),
+        (error: unknown) => error instanceof Fault,
+      );
+    }
+  }
+});
+
+// ── Blocks made up at random ─────────────────────────────────────────────────────────────────────────────────────────
+
+const tokens: readonly Token[] = [
+  { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 },
+  { symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 },
+];
+/** Where the native transfers of EIP-7708 are logged from. */
+const NATIVE = '0xfffffffffffffffffffffffffffffffffffffffe';
+const APPROVAL_TOPIC = `0x${'8c5be1e5'.padEnd(64, '0')}`;
+
+const hash = (digit: string): string => `0x${digit.repeat(64)}`;
+const block = { hash: hash('b'), parent: hash('a'), number: 9, timeS: 1_700_000_000 };
+const word = (value: bigint): string => `0x${value.toString(16).padStart(64, '0')}`;
+
+/** A log as drawn: whose contract, which event, to whom and how much. */
+type Drawn = Readonly<{
+  address: string;
+  shape: 'transfer' | 'nft' | 'approval';
+  to: string;
+  units: bigint;
+  success: boolean;
+}>;
+
+const keys = Array.from({ length: 6 }, (_, at) => `${at}`.repeat(40));
+const drawnBlock: fc.Arbitrary<Drawn[]> = fc.array(
+  fc.record({
+    address: fc.constantFrom(...tokens.map((token) => token.address.toLowerCase()), NATIVE, `0x${'77'.repeat(20)}`),
+    shape: fc.constantFrom('transfer', 'transfer', 'transfer', 'nft', 'approval'),
+    to: fc.constantFrom(...keys),
+    units: fc.oneof(fc.constant(0n), fc.bigInt(1n, 2n ** 256n - 1n)),
+    success: fc.boolean(),
+  }),
+);
+
+/** The log as a node writes it. */
+function render({ address, shape, to, units }: Drawn, index: number) {
+  const parties = [`0x${'0'.repeat(24)}${'c'.repeat(40)}`, `0x${'0'.repeat(24)}${to}`];
+  return {
+    address,
+    topics: [
+      shape === 'approval' ? APPROVAL_TOPIC : TRANSFER_TOPIC,
+      ...parties,
+      ...(shape === 'nft' ? [word(units)] : []),
+    ],
+    data: shape === 'nft' ? '0x' : word(units),
+    blockHash: block.hash,
+    blockNumber: '0x9',
+    transactionHash: word(BigInt(index)),
+    transactionIndex: `0x${index.toString(16)}`,
+    logIndex: `0x${index.toString(16)}`,
+    removed: false,
+  };
+}
+
+/** A block with one log in each successful transaction, by both roads, and what they must be read to. */
+function madeUp(drawn: readonly Drawn[], watched: (key: string) => boolean) {
+  const bloom = createBloom();
+  let logIndex = 0;
+  const expected: unknown[] = [];
+  const logs: ReturnType<typeof render>[] = [];
+  const receipts = drawn.map((entry, at) => {
+    const log = { ...render(entry, logIndex), transactionHash: word(BigInt(at)) };
+    const common = { blockHash: block.hash, transactionIndex: `0x${at.toString(16)}` };
+    if (!entry.success) return { ...common, status: '0x0', logs: [] };
+    for (const text of [log.address, ...log.topics]) bloom.add(text.slice(2));
+    const token = tokens.find((known) => known.address.toLowerCase() === log.address);
+    if (token && entry.shape !== 'approval') logs.push(log);
+    if (token && entry.shape === 'transfer' && entry.units > 0n && watched(entry.to)) {
+      const { to, units } = entry;
+      const currency: Currency = token.symbol;
+      expected.push({ tx: log.transactionHash, index: logIndex, currency, from: 'c'.repeat(40), to, units });
+    }
+    logIndex += 1;
+    return { ...common, status: '0x1', logs: [log] };
+  });
+  const context = { host: 'here', bloom: bloom.text(), txCount: drawn.length };
+  const contentOf = (kind: string, result: unknown): RawContent => ({
+    block,
+    kind,
+    bytes: bytesOf({ jsonrpc: '2.0', id: 1, result }),
+    context,
+  });
+  return { light: contentOf('logs', logs), thorough: contentOf('receipts', receipts), logs, expected };
+}
+
+test('of any block exactly the watched transfers of the tokens are found, by both roads', () => {
+  fc.assert(
+    fc.property(drawnBlock, fc.subarray(keys), (drawn, watchedKeys) => {
+      const watched = (key: string) => watchedKeys.includes(key);
+      const { light, thorough, expected } = madeUp(drawn, watched);
+      assert.equal(evmWire.decode(thorough, tokens, watched), expected);
+      try {
+        assert.equal(evmWire.decode(light, tokens, watched), expected);
+      } catch (error) {
+        // A token's other events, or a chance likeness, make the bloom speak for transfers that are not there.
+        assert.is(error instanceof Fault && error.code, 'node_content_doubtful');
+      }
+    }),
+  );
+});
+
+test('a light answer that leaves out all rows of a token is never taken for an empty block', () => {
+  fc.assert(
+    fc.property(drawnBlock, fc.constantFrom(...tokens), (drawn, hidden) => {
+      const { light, logs } = madeUp(drawn, () => true);
+      const shown = logs.filter((log) => log.address !== hidden.address.toLowerCase());
+      if (shown.length === logs.length) return;
+      const content = { ...light, bytes: bytesOf({ id: 1, result: shown }) };
+      let code = 'nothing';
+      try {
+        evmWire.decode(content, tokens, () => true);
+      } catch (error) {
+        code = error instanceof Fault ? error.code : 'a crash';
+      }
+      assert.is(code, 'node_content_doubtful');
+    }),
+  );
+});
+
+test('numbers and hashes in upper-case hex are the same numbers and hashes', () => {
+  const drawn: Drawn[] = [
+    {
+      address: tokens[0]?.address.toLowerCase() ?? '',
+      shape: 'transfer',
+      to: keys[1] ?? '',
+      units: 171n,
+      success: true,
+    },
+  ];
+  const { light, expected } = madeUp(drawn, () => true);
+  const text = Buffer.from(light.bytes)
+    .toString()
+    .replace(/"0x[0-9a-f]+"/g, (found) => `"0x${found.slice(3, -1).toUpperCase()}"`);
+  assert.equal(
+    evmWire.decode({ ...light, bytes: Buffer.from(text) }, tokens, () => true),
+    expected,
+  );
+});
+
+test.run();
