@@ -1,11 +1,27 @@
+import { EventEmitter, once } from 'node:events';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { inShop } from '../support/webhook-shop.ts';
 
 const ok: Answer = (response) => void response.writeHead(200).end();
 const hang: Answer = () => {};
+
+/** A clock whose waits end only by their signal or by `tick`. */
+function tickingClock(): Clock & { isAwaited(): boolean; tick(): void } {
+  const ticks = new EventEmitter();
+  return {
+    nowMs: systemClock.nowMs,
+    async sleep(_ms, signal) {
+      if (signal?.aborted) return;
+      await Promise.race([once(ticks, 'tick'), ...(signal ? [once(signal, 'abort')] : [])]);
+    },
+    isAwaited: () => ticks.listenerCount('tick') > 0,
+    tick: () => void ticks.emit('tick'),
+  };
+}
 
 test(
   'a dead endpoint delays no other: the live one has everything while the dead one still hangs',
@@ -134,13 +150,44 @@ test(
 );
 
 test(
-  'an event that another process commits is sent without being told',
+  'more deliveries than there are places all arrive',
   inShop(async (shop) => {
     const server = await startMerchantServer(ok);
-    const other = shop.connect();
+    for (let endpoint = 0; endpoint < 40; endpoint++) await shop.addEndpoint(`${server.origin}/${endpoint}`);
+    for (let count = 0; count < 14; count++) await shop.cancelOne();
+    shop.dispatch();
+    await until('all have arrived', () => server.received.length === 560);
+    await server.close();
+  }),
+);
+
+test(
+  'the next event of a session goes as soon as the one before is recorded',
+  inShop(async (shop) => {
+    const server = await startMerchantServer(ok);
+    await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected', 'payment.partially_paid']);
+    const { addresses } = await shop.order();
+    const block = await shop.chain.mine([{ to: addresses.evm ?? '', currency: 'USDT', units: 1_000_000n }]);
+    await shop.chain.confirm(block);
+    const clock = tickingClock();
+    shop.dispatch({ clock });
+    // The clock never ticks: only the record of the first can have called for the second.
+    await until('both have arrived', () => server.received.length === 2);
+    await server.close();
+  }),
+);
+
+test(
+  "another process's commit is noticed at the next tick",
+  inShop(async (shop) => {
+    const server = await startMerchantServer(ok);
     await shop.addEndpoint(`${server.origin}/hook`);
-    const dispatcher = shop.dispatch({ store: other });
+    const clock = tickingClock();
+    const other = shop.connect();
+    const dispatcher = shop.dispatch({ store: other, clock });
+    await until('it rests', clock.isAwaited);
     await shop.cancelOne();
+    clock.tick();
     await until('the event has arrived', () => server.received.length === 1);
     await dispatcher.stop();
     other.close();

@@ -225,6 +225,12 @@ test('one private address among public ones stops the connection', async () => {
   assert.is(await connect(createUrlGuard([], publicNames), 'https://mixed.example/'), 'blocked_address');
 });
 
+test('plain http to a public host is refused at connect too', async () => {
+  const guard = createUrlGuard(['10.0.0.0/8'], publicNames);
+  assert.is(await connect(guard, 'http://shop.example/'), 'blocked_address');
+  assert.is(await connect(guard, 'http://93.184.215.14/'), 'blocked_address');
+});
+
 test('a blocked target is not even connected to', async () => {
   let connections = 0;
   const server = createServer((socket) => {
@@ -232,6 +238,7 @@ test('a blocked target is not even connected to', async () => {
     socket.destroy();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.unref();
   const address = server.address();
   const port = typeof address === 'object' ? address?.port : undefined;
   const guard = createUrlGuard([], dns({ 'rebind.example': ['127.0.0.1'] }));
