@@ -10,11 +10,22 @@ import { type Currency, currencies } from '../core/transfer.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { Conversion, NewSession, PaymentOption, Replay, Session } from '../store/store.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';
-import { Refusal, refuse } from './errors.ts';
+import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
 import { newSessionId, parseSessionId } from './session-id.ts';
 import type { SessionInput } from './session-input.ts';
+
+/** What creating a session may be refused with, beyond what every signed request may meet. */
+export const createErrors: readonly ErrorCode[] = [
+  'missing_parameter',
+  'invalid_parameter',
+  'unsupported_currency',
+  'order_id_conflict',
+  'idempotency_key_conflict',
+  'exchange_rate_unavailable',
+  'address_pool_empty',
+];
 
 /** How a request is recognised when it is sent again, beside its body. */
 type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;

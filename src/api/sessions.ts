@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { exampleModeAnswer, exampleModeBody, exampleSession, exampleSessionBody } from './examples.ts';
 import { createSessionSchema, readSessionInput } from './session-input.ts';
-import { cancelSession, createSession, findSession } from './session-service.ts';
+import { cancelSession, createErrors, createSession, findSession } from './session-service.ts';
 import { paymentSession, paymentSessionSchema } from './session-view.ts';
 import { isModeShape, modeAnswer, modeAnswerSchema, modeBodySchema, readModeInput } from './variants.ts';
 
@@ -35,15 +35,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
           schema: z.union([paymentSessionSchema, modeAnswerSchema]),
           examples: { reference: exampleSession, 'quick-start': exampleModeAnswer },
         },
-        errors: [
-          'missing_parameter',
-          'invalid_parameter',
-          'unsupported_currency',
-          'order_id_conflict',
-          'idempotency_key_conflict',
-          'exchange_rate_unavailable',
-          'address_pool_empty',
-        ],
+        errors: createErrors,
       },
       async run({ caller, body, idempotencyKey }) {
         const isQuickStart = isModeShape(body);

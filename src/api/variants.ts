@@ -24,7 +24,7 @@ import {
   type SessionInput,
   textSchema,
 } from './session-input.ts';
-import { createSession, findSession } from './session-service.ts';
+import { createErrors, createSession, findSession } from './session-service.ts';
 import { optionAddress, paymentStatusSchema, paymentUrl } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
@@ -113,16 +113,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         description: 'The same as the reference call, with a decimal amount and an envelope.',
         body: { schema: quickStartBodySchema, examples: { session: exampleQuickStartBody } },
         answer,
-        errors: [
-          'FORBIDDEN',
-          'missing_parameter',
-          'invalid_parameter',
-          'unsupported_currency',
-          'order_id_conflict',
-          'idempotency_key_conflict',
-          'exchange_rate_unavailable',
-          'address_pool_empty',
-        ],
+        errors: ['FORBIDDEN', ...createErrors],
       },
       async run({ caller, body, idempotencyKey }) {
         const parsed = check(quickStartBodySchema, body);

@@ -241,6 +241,18 @@ test('an unexpected failure is 500 and says nothing of itself; the log has it, u
     broken.reopenStore();
   }));
 
+test('a broken invariant is answered, and then ends the process', () =>
+  withApi({}, async (broken) => {
+    const { id } = (await broken.send('POST', CREATE, order())).json as { id: string };
+    const other = new Database(broken.file);
+    other.prepare(`UPDATE addresses SET session_id = NULL, state = 'free' WHERE session_id = ?`).run(id);
+    other.close();
+    const ended = new Promise<Error>((resolve) => process.once('uncaughtException', resolve));
+    const answer = await broken.send('GET', `${SESSIONS}/${id}`);
+    expectError(answer, { status: 500, code: 'internal_error', param: null });
+    assert.is((await ended).name, 'InvariantBroken');
+  }));
+
 test('the log has one line a request and nothing that is secret', async () => {
   const before = api.logged().length;
   const created = await api.send('POST', CREATE, order({ description: 'not for the log' }));
