@@ -83,6 +83,38 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
+    'news of one network does not end a session while another has not been read to its end',
+    inWorld(makePlace, async ({ store, one, two }) => {
+      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+      one.nowMs = (END_S + 60) * 1000;
+      await one.mine([pays(to, 1n)]);
+      assert.is((await show(store, 'o1')).life.status, 'pending', 'the other network may still show money in time');
+      const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
+      await store.cancelSession({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+      assert.is((await show(store, 'o1')).life.status, 'pending');
+      two.nowMs = one.nowMs;
+      const block = await two.mine([pays(to, 1000n, { network: 'two' })], END_S);
+      await two.confirm(block);
+      const { life } = await show(store, 'o1');
+      assert.equal([life.status, life.paidLate], ['paid', false]);
+    }),
+  );
+
+  test(
+    'the bound holds over all networks together',
+    inWorld(makePlace, async ({ store, one, two }) => {
+      const { options } = newSession('x');
+      for (const [n, name] of ['one', 'two', 'one', 'two'].entries()) {
+        const offered = options.filter(({ network }) => network === name);
+        sessionOf(await store.createSession(newSession(`o${n}`, { options: offered })));
+      }
+      await readBoth(one, two, END_S + 1);
+      assert.is(await store.settleDue((END_S + 1) * 1000, 3), 3);
+      assert.is(await store.settleDue((END_S + 1) * 1000, 3), 1);
+    }),
+  );
+
+  test(
     'money seen holds the session; too little fails it after the grace; orphaned money lets it expire',
     inWorld(makePlace, async ({ store, one, two }) => {
       const [full, part, lost] = await Promise.all(

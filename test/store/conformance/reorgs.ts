@@ -182,6 +182,21 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'a block that is not canonical is not confirmed, not even by the step that drops it',
+    inWorld(makePlace, async ({ store, one }) => {
+      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+      const block = await one.mine([pays(to, 1000n)]);
+      const parent = one.chain.at(-2);
+      const next = one.child(parent);
+      await one.step({ drop: [block.hash], connect: [{ block: next, transfers: [] }], confirm: [block.hash] });
+      one.chain.splice(-1, 1, next);
+      await one.confirm(block);
+      const session = await show(store, 'o1');
+      assert.equal([session.life.status, session.payments[0]?.state], ['pending', 'orphaned']);
+    }),
+  );
+
+  test(
     'the floor never sinks',
     inWorld(makePlace, async ({ store, one }) => {
       const floorOf = async () => (await store.listNetworks()).find(({ network }) => network === 'test:one')?.floor;
