@@ -4,7 +4,17 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type Database from 'better-sqlite3';
@@ -114,25 +124,30 @@ function checkApplied(client: Database.Database, file: string, migrations: reado
   return version;
 }
 
-/** Copies the file as it stands into `backupDir`, never over an older copy. @returns the copy's path */
+/** Copies the file as it stands into `backupDir`, never over an older copy, and on the disk before its name is. @returns the copy's path */
 function backUp(client: Database.Database, file: string, backupDir: string, next: Migration): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
-  const path = claimPath(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
+  const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
+  const partial = `${stem}.${process.pid}.partial`;
+  rmSync(partial, { force: true });
+  // SQLite writes a copy into an empty file: made by us, only its owner may read it.
+  const descriptor = openSync(partial, 'wx', 0o600);
   try {
-    client.prepare('VACUUM INTO ?').run(path);
-    return path;
-  } catch (error) {
-    rmSync(path, { force: true });
-    throw error;
+    client.prepare('VACUUM INTO ?').run(partial);
+    fsyncSync(descriptor);
+    return nameCopy(partial, stem);
+  } finally {
+    closeSync(descriptor);
+    rmSync(partial, { force: true });
   }
 }
 
-/** Makes an empty file that only its owner may read, under the first name that is free. SQLite writes a copy into an empty file. */
-function claimPath(directory: string, stem: string): string {
+/** Gives a whole copy the first name that is free. A link, unlike a rename, replaces nothing. */
+function nameCopy(partial: string, stem: string): string {
   for (let copy = 1; ; copy++) {
-    const path = join(directory, copy === 1 ? `${stem}.db` : `${stem}-${copy}.db`);
+    const path = copy === 1 ? `${stem}.db` : `${stem}-${copy}.db`;
     if (existsSync(path)) continue;
-    closeSync(openSync(path, 'wx', 0o600));
+    linkSync(partial, path);
     return path;
   }
 }

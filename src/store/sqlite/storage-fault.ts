@@ -14,6 +14,7 @@ const passing: Readonly<Record<string, string>> = {
   READONLY: 'it may not be written. Check the owner and the mode of the file and of its folder',
   CANTOPEN: 'it cannot be opened. Check that the folder exists and may be written, and that the schema has been made',
   NOMEM: 'memory ran out. Free memory on the machine',
+  PROTOCOL: 'too many processes open it at this moment. Try again',
 };
 
 const lasting: Readonly<Record<string, string>> = {
@@ -22,10 +23,17 @@ const lasting: Readonly<Record<string, string>> = {
 };
 
 /**
- * An SQLite error as a `Fault`: `storage_unavailable` (transient) or `storage_damaged` (permanent). Any other error is returned as it is.
+ * An error of SQLite, or of the files beside it, as a `Fault`: `storage_unavailable` (transient) or `storage_damaged` (permanent). Any other error is returned as it is.
  * @throws Error `InvariantBroken` for a broken constraint: what may be refused is asked for before it is written
  */
 function asStorageFault(error: unknown, file: string): unknown {
+  if (isSystemError(error)) {
+    return transient(
+      'storage_unavailable',
+      `Beside the database ${file}: ${error.message}. Check the folder and the disk.`,
+      error,
+    );
+  }
   if (!(error instanceof Database.SqliteError)) return error;
   const family = error.code.replace(/^SQLITE_/, '').split('_', 1)[0] ?? '';
   const why = passing[family];
@@ -36,7 +44,10 @@ function asStorageFault(error: unknown, file: string): unknown {
   return error;
 }
 
-/** Runs `work`; SQLite's errors come out as faults or broken invariants. */
+/** An error of the operating system, as `node:fs` throws it. */
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
+
+/** Runs `work`; errors of SQLite and of the file system come out as faults or broken invariants. */
 export function guarded<T>(file: string, work: () => T): T {
   try {
     return work();

@@ -36,6 +36,7 @@ export function poolsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ store }) => {
       const before = await store.watchList(pool, 0, 1000);
       await store.addAddresses({ ...pool, source, firstIndex: 38, keys: [39, 40, 41, 42].map(keyOf) });
+      await store.addAddresses({ ...pool, source, firstIndex: 0, keys: [keyOf(1)] });
       const after = await store.watchList(pool, 0, 1000);
       assert.equal(after.slice(0, 40), before);
       assert.equal(

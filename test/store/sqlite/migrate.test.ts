@@ -134,6 +134,12 @@ test(
     rmSync(file);
     raw(file, (client) => client.exec('CREATE TABLE theirs (id INTEGER)'));
     refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', /another program/);
+    const nowhere = join(directory, 'no', 'such', 'folder', 'quayside.db');
+    assert.throws(
+      () => migrate({ file: nowhere, backupDir, directory }),
+      (error: { code?: string; message: string }) =>
+        error.code === 'storage_unavailable' && /ENOENT/.test(error.message),
+    );
     rmSync(file);
     write('0003_third.sql', '');
     refuses(() => migrate({ file, backupDir, directory }), 'migration_missing', /2 is missing/);
