@@ -13,7 +13,7 @@ import type { Vault } from './vault.ts';
 type ClaimCommands = Pick<Store, 'claimDeliveries'>;
 
 /**
- * So many due deliveries of one endpoint are looked at in one claim, those due longest first. A session has few deliveries that could
+ * So many due deliveries of one endpoint, and so many resends, are looked at in one claim. A session has few deliveries that could
  * wait for each other, so even the longest backlog shows some that may go.
  */
 const DUE_SEEN_MAX = 1_000;
@@ -33,7 +33,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
     `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, e.session_id AS sessionId, 'manual' AS trigger
      FROM deliveries AS d INDEXED BY deliveries_manual JOIN events AS e ON e.id = d.event_id
      WHERE d.manual_at_ms <= :nowMs AND coalesce(d.lease_until_ms, 0) <= :nowMs
-     ORDER BY d.event_id LIMIT :limit`,
+     ORDER BY d.event_id LIMIT ${DUE_SEEN_MAX}`,
   );
   // Each endpoint with a schedule is found by one seek, however long its backlog.
   const scheduledEndpoints = client
@@ -96,7 +96,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
       if (known !== undefined) return known;
       return perEndpointMax - Number(leasedCount.get({ endpointId, nowMs }));
     };
-    const manual = manualDue.all({ nowMs, limit }) as Candidate[];
+    const manual = manualDue.all({ nowMs }) as Candidate[];
     const auto = (scheduledEndpoints.all() as string[]).flatMap((endpointId) => {
       const free = Math.min(limit, placesOf(endpointId));
       return free > 0 ? (autoDue.all({ endpointId, nowMs, limit: free }) as Candidate[]) : [];

@@ -348,6 +348,27 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
+    'resends and the schedule share the places of an endpoint; many resends to one do not hide another',
+    inWorld(makePlace, async ({ store }) => {
+      await store.addEndpoint(endpoint('dead'));
+      for (let n = 0; n < 8; n++) await cancelNew(store, `o${n}`, T0_MS + n);
+      await store.addEndpoint(endpoint('alive'));
+      await cancelNew(store, 'last', T0_MS + 8);
+      const rows = await store.listDeliveries({ limit: 100 });
+      for (const { id, endpointId, sessionId } of rows) {
+        if (sessionId !== 'cs_o7' && (endpointId === 'alive' || sessionId !== 'cs_last')) {
+          await store.resendDelivery(id, T0_MS + 10);
+        }
+      }
+      const claimed = await claim(store, T0_MS + 10, 5, 2);
+      assert.equal(
+        claimed.map(({ sessionId, endpointId, trigger }) => `${sessionId} ${endpointId} ${trigger}`),
+        ['cs_o0 dead manual', 'cs_o1 dead manual', 'cs_last alive manual'],
+      );
+    }),
+  );
+
+  test(
     'lists: newest first, by store, session and state',
     inWorld(makePlace, async ({ store }) => {
       await store.createStore(merchant('m2'));
