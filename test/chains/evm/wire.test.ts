@@ -130,6 +130,30 @@ test('a sample cut anywhere is a fault, never fewer transfers', () => {
   }
 });
 
+test('receipts without one of two equal payments are refused, though the bloom stays the same', () => {
+  type Receipt = { logs: unknown[]; transactionHash: string };
+  const receipts = readResult(sample('receipts'), origin) as Receipt[];
+  const decodeWith = (changed: readonly Receipt[]) => () =>
+    evmWire.decode(
+      { ...sampleContent('receipts'), bytes: bytesOf({ id: 1, result: changed }) },
+      truth.tokens,
+      watchedSample,
+    );
+  const isContradictory = (error: unknown) => error instanceof Fault && error.code === 'node_content_contradictory';
+  // The batch pays the first address twice, at its first and its last log.
+  for (const hidden of [0, 2]) {
+    const changed = receipts.map((receipt) =>
+      receipt.transactionHash === truth.transactions.batch
+        ? { ...receipt, logs: receipt.logs.filter((_, at) => at !== hidden) }
+        : receipt,
+    );
+    assert.throws(decodeWith(changed), isContradictory);
+  }
+  const withoutFailed = receipts.filter(({ transactionHash }) => transactionHash !== truth.transactions.failed);
+  assert.throws(decodeWith(withoutFailed), isContradictory);
+  assert.not.throws(decodeWith(receipts));
+});
+
 // ── Blocks made up at random ─────────────────────────────────────────────────────────────────────────────────────────
 
 const tokens: readonly Token[] = [
