@@ -1,0 +1,182 @@
+/**
+ * Checks what Quayside concluded against what really happened. It shares no code with the decisions under test: it reads the world's own
+ * record of canonical transfers, adds them up its own way, and holds sessions and events against the documented rules.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import type { NetworkConfig } from '../../src/config.ts';
+import type { World } from '../../src/sandbox/world.ts';
+import type { ClaimedDelivery, Payment, Session, Store } from '../../src/store/store.ts';
+import type { Witness } from './witness.ts';
+
+export type AuditedNetwork = Readonly<{ config: NetworkConfig; world: World; witness: Witness }>;
+
+export type Audited = Readonly<{
+  store: Store;
+  networks: readonly AuditedNetwork[];
+  sessionIds: readonly string[];
+}>;
+
+/** A canonical transfer to a session's address. `par` is its value with 18 decimals, `atS` its block's time. */
+type Credit = Readonly<{ key: string; currency: string; par: bigint; atS: number; isDeep: boolean }>;
+
+const PAR_DECIMALS = 18n;
+
+const nameOf = (network: string, tx: string, index: number): string => `${network} ${tx} #${index}`;
+
+/** What the world says was paid to an address, on every network. */
+function creditsOf(networks: readonly AuditedNetwork[], address: string): Credit[] {
+  return networks.flatMap(({ config, world }) => {
+    const tip = world.tip().number;
+    const tokens = new Map(config.tokens.map((token) => [token.address.toLowerCase().slice(2), token]));
+    return world.transfers().flatMap(({ transactionId, index, block, token, to, units }) => {
+      const kind = tokens.get(token);
+      if (to !== address || !kind) return [];
+      return {
+        key: nameOf(config.key, `0x${transactionId}`, index),
+        currency: kind.symbol,
+        par: units * 10n ** (PAR_DECIMALS - BigInt(kind.decimals)),
+        atS: block.timeS,
+        isDeep:
+          config.confirmations.kind === 'depth'
+            ? tip - block.number + 1 >= config.confirmations.blocks
+            : block.number <= world.finalized().number,
+      };
+    });
+  });
+}
+
+const sum = (credits: readonly Credit[]): bigint => credits.reduce((total, { par }) => total + par, 0n);
+
+async function sessionOf(store: Store, id: string): Promise<Session> {
+  const session = await store.findSession(id);
+  assert.ok(session, `session ${id} is there`);
+  return session as Session;
+}
+
+/** At any moment: nothing is confirmed that was not deep enough at some time, and nothing is shown that was never in a block. */
+export async function auditNow({ store, networks, sessionIds }: Audited): Promise<void> {
+  for (const id of sessionIds) {
+    const { payments } = await sessionOf(store, id);
+    for (const payment of payments) auditPayment(networks, payment);
+  }
+}
+
+function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): void {
+  const name = nameOf(payment.networkKey, payment.tx, payment.index);
+  const network = networks.find(({ config }) => config.key === payment.networkKey);
+  assert.ok(network, `${name}: its network is one of ours`);
+  if (!network) return;
+  const hash = payment.block.slice(2);
+  const transaction = network.world.byHash(hash)?.transactions.find(({ id }) => `0x${id}` === payment.tx);
+  assert.ok(transaction?.succeeded, `${name} really stood in block ${payment.block}, as a success`);
+  if (payment.state !== 'confirmed' && payment.state !== 'final') return;
+  const { confirmations } = network.config;
+  if (confirmations.kind === 'finalized')
+    assert.ok(network.witness.wasFinal(hash), `${name} was final before it counted`);
+  else {
+    const depth = network.witness.deepest(hash);
+    assert.ok(depth >= confirmations.blocks, `${name} counted at depth ${depth} of ${confirmations.blocks}`);
+  }
+}
+
+/** At the end, with healthy nodes and level indexers, past every deadline: all money is where it belongs, exactly once. */
+export async function auditEnd(audited: Audited, events: readonly ClaimedDelivery[]): Promise<void> {
+  await auditNow(audited);
+  for (const id of audited.sessionIds) {
+    const session = await sessionOf(audited.store, id);
+    const address = session.addresses.evm ?? '';
+    const credits = creditsOf(audited.networks, address);
+    auditCredits(session, credits);
+    auditStatus(session, credits);
+    auditEvents(
+      session,
+      events.filter((event) => event.sessionId === id),
+    );
+  }
+}
+
+/** Every canonical transfer once, confirmed; nothing else stands. */
+function auditCredits({ id, payments, standing, terms }: Session, credits: readonly Credit[]): void {
+  const standingOnes = payments.filter(({ state }) => state !== 'orphaned');
+  assert.equal(
+    standingOnes.map(({ networkKey, tx, index }) => nameOf(networkKey, tx, index)).sort(),
+    credits.map(({ key }) => key).sort(),
+    `${id}: the payments that stand are those on the chain`,
+  );
+  for (const payment of standingOnes) {
+    const name = nameOf(payment.networkKey, payment.tx, payment.index);
+    const credit = credits.find(({ key }) => key === name);
+    assert.is(payment.currency, credit?.currency, `${id} ${name}: currency`);
+    assert.is(payment.units * 10n ** (PAR_DECIMALS - BigInt(payment.decimals)), credit?.par, `${id} ${name}: value`);
+    assert.ok(payment.state !== 'seen' || !credit?.isDeep, `${id} ${name} is deep enough and must be confirmed`);
+  }
+  const accepted = credits.filter(({ currency }) => (terms.accepts as readonly string[]).includes(currency));
+  const held = standing.seenPar + standing.confirmedPar + standing.latePar;
+  assert.ok(held <= sum(credits), `${id}: no more is held than was paid`);
+  assert.ok(held >= sum(accepted), `${id}: all that was paid in a currency it takes is held`);
+}
+
+function auditStatus({ id, life, terms, standing }: Session, credits: readonly Credit[]): void {
+  const accepted = credits.filter(({ currency }) => (terms.accepts as readonly string[]).includes(currency));
+  const enough = terms.duePar - terms.tolerancePar;
+  const inTime = sum(accepted.filter(({ atS }) => atS <= terms.expiresAtS));
+  switch (life.status) {
+    case 'pending':
+      assert.unreachable(`${id} is still pending after every deadline`);
+      break;
+    case 'paid':
+      assert.is(standing.confirmedPar + standing.seenPar, sum(accepted), `${id} is paid: everything it takes counts`);
+      break;
+    case 'canceled':
+      break;
+    case 'expired':
+    case 'failed':
+      assert.ok(inTime < enough, `${id} is ${life.status} although enough came in time`);
+      break;
+  }
+  // A paid session whose money a deep reorg took away stays paid; all others have what they were promised.
+  if (life.status === 'paid' && sum(accepted) < enough) assert.ok(life.paidAtS !== null);
+}
+
+const statusOfEvent: Readonly<Record<string, string>> = {
+  'payment.completed': 'paid',
+  'payment.failed': 'failed',
+  'payment.expired': 'expired',
+  'payment.cancelled': 'canceled',
+};
+/** Which status may follow which. Money that was read late, or that a store accepts late, may still pay an ended session. */
+const mayFollow: Readonly<Record<string, readonly string[]>> = {
+  pending: ['paid', 'failed', 'expired', 'canceled'],
+  failed: ['paid'],
+  expired: ['paid'],
+  canceled: ['paid'],
+  paid: [],
+};
+
+/** The events of a session are a legal path that ends where the session stands; their bodies agree with them. */
+function auditEvents({ id, life, request, terms }: Session, events: readonly ClaimedDelivery[]): void {
+  let status = 'pending';
+  let lastId = '';
+  for (const { eventId, eventType, body } of events) {
+    assert.ok(eventId.length === lastId.length || lastId === '', `${id}: event ids are of one length`);
+    assert.ok(eventId > lastId, `${id}: event ${eventId} comes after ${lastId}`);
+    lastId = eventId;
+    const next = statusOfEvent[eventType];
+    if (next) {
+      assert.ok(mayFollow[status]?.includes(next), `${id}: ${eventType} while it was ${status}`);
+      status = next;
+    }
+    if (eventType === 'payment.reversed') assert.is(status, 'paid', `${id}: only what was paid is reversed`);
+    if (eventType === 'payment.late') assert.is.not(status, 'pending', `${id}: late is told of after the end`);
+    const { object } = JSON.parse(body).data;
+    assert.is(object.session_id, id);
+    assert.is(object.order_id, request.orderId);
+    assert.is(object.status, status === 'paid' ? 'completed' : status, `${id}: ${eventType} says ${object.status}`);
+    if (eventType === 'payment.completed') {
+      const duePar = terms.duePar - terms.tolerancePar;
+      assert.ok(BigInt(object.amount) * 10n ** (PAR_DECIMALS - 2n) >= duePar, `${id}: it was paid in full`);
+    }
+  }
+  assert.is(status, life.status, `${id}: the last event tells its status`);
+}

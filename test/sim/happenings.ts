@@ -1,0 +1,178 @@
+/**
+ * What may happen to an installation in a simulation. Each happening picks its details from the stage's random source.
+ * @module
+ */
+import type { FaultKind } from '../../src/sandbox/faults.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+import { paymentKinds } from '../../src/sandbox/transaction.ts';
+import type { Session, Store } from '../../src/store/store.ts';
+import { addressKeyOf } from '../support/address-keys.ts';
+import type { LockstepClock } from '../support/lockstep-clock.ts';
+import { newSession } from '../support/new-session.ts';
+import { accountKey } from '../support/sandbox-node.ts';
+import type { SimNetwork } from './sim-network.ts';
+
+export type Stage = Readonly<{
+  random: Random;
+  clock: LockstepClock;
+  store: Store;
+  shopId: string;
+  networks: readonly SimNetwork[];
+  sessions: Session[];
+  /** How many addresses the pool was given. */
+  addresses: { count: number };
+  tell(what: string): void;
+}>;
+
+export type Happening = (stage: Stage) => void | Promise<void>;
+
+/** Faults and how often each may strike a request. The two kinds that are left out halt a network, as they should. */
+const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
+  rpc_error: 0.1,
+  http_error: 0.05,
+  hang: 0.004,
+  cut: 0.03,
+  drop: 0.02,
+  half_open: 0.003,
+  lag: 0.1,
+  backwards: 0.1,
+  unknown_block: 0.1,
+  empty_content: 0.2,
+  sibling_content: 0.1,
+  unlinked: 0.05,
+  bell_lost: 0.5,
+  bell_twice: 0.3,
+};
+
+export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;
+
+export async function addAddresses({ store, addresses }: Stage, count: number): Promise<void> {
+  const firstIndex = addresses.count;
+  const keys = Array.from({ length: count }, (_, n) => addressKeyOf(firstIndex + n, 20));
+  await store.addAddresses({ family: 'evm', mode: 'test', source: 'simulation', firstIndex, keys });
+  addresses.count += count;
+}
+
+export const refillPool: Happening = (stage) => addAddresses(stage, 1 + stage.random.int(5));
+
+export const order: Happening = async ({ random, clock, store, shopId, networks, sessions, tell }) => {
+  const name = `order${sessions.length}`;
+  const accepts = pick(random, [['USDT', 'USDC'], ['USDT', 'USDC'], ['USDT'], ['USDC']] as const);
+  const amountMinor = 100 + random.int(100_000);
+  const expiresInS = 60 + random.int(240);
+  const outcome = await store.createSession(
+    newSession({
+      storeId: shopId,
+      name,
+      networks: networks.map(({ config }) => config),
+      amountMinor,
+      accepts,
+      expiresInS,
+      nowMs: clock.nowMs(),
+    }),
+  );
+  if (!('session' in outcome)) return tell(`${name} is refused: ${outcome.kind}`);
+  sessions.push(outcome.session);
+  tell(`${name} for ${amountMinor} in ${accepts.join(' or ')}, expires in ${expiresInS} s`);
+};
+
+export const cancel: Happening = async ({ random, clock, store, sessions, tell }) => {
+  if (sessions.length === 0) return;
+  const { id, storeId, mode, request } = pick(random, sessions.slice(-6));
+  const replay = { idempotencyKey: null, path: `/cancel/${id}`, bodyHash: '' };
+  const { kind } = await store.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  tell(`${request.orderId} is canceled: ${kind}`);
+};
+
+/** Somebody pays a session, old or new, in one of the ways of people and swindlers. */
+export const pay: Happening = ({ random, networks, sessions, tell }) => {
+  const network = pick(random, networks);
+  const token = pick(random, network.config.tokens);
+  const session = sessions.length > 0 ? pick(random, sessions.slice(-12)) : undefined;
+  if (!session || network.node.world.pending().length > 50) return;
+  const asked = session.options.find(
+    ({ networkKey, token: address }) => networkKey === network.config.key && address === token.address,
+  );
+  // A currency that was not asked for is paid by value, too.
+  const due = asked?.units ?? (session.terms.duePar / 10n ** 12n) * 10n ** BigInt(token.decimals - 6);
+  const percent = pick(random, [100n, 100n, 100n, 100n, 50n, 50n, 30n, 101n, 150n, 0n]);
+  const units = (due * percent) / 100n;
+  const whole = { token: token.address.slice(2), to: session.addresses.evm ?? '', units };
+  const half = { ...whole, units: units / 2n };
+  const outputs = random.chance(0.15) ? [half, { ...half, units: units - half.units }] : [whole];
+  const kind = random.chance(0.7) ? 'direct' : pick(random, paymentKinds);
+  const id = network.node.world.pay({ kind, from: accountKey('payer'), outputs });
+  const what = `${percent} % in ${token.symbol} on ${network.config.name}, ${outputs.length} transfer(s)`;
+  tell(`${session.request.orderId} gets a ${kind} payment of ${what}: ${id.slice(0, 8)}`);
+};
+
+export const reorganise: Happening = ({ random, networks, tell }) => {
+  const { node, config } = pick(random, networks);
+  const { world } = node;
+  // Mostly shallow; now and then as deep as the chain allows.
+  const wanted = random.chance(0.85) ? 1 + random.int(3) : 1 + random.int(20);
+  const depth = Math.min(wanted, world.tip().number - world.finalized().number);
+  if (depth < 1) return;
+  const keep = pick(random, ['none', 'all', 'some'] as const);
+  const blocks = Math.max(1, depth - 1 + random.int(4));
+  world.reorg({ depth, keep, blocks });
+  tell(`${config.name} replaces ${depth} block(s) by ${blocks}, keeping ${keep}`);
+};
+
+export const breakNode: Happening = ({ random, networks, tell }) => {
+  const { node, config } = pick(random, networks);
+  node.faults.heal();
+  if (random.chance(0.4)) return tell(`${config.name} heals`);
+  const struck = Object.entries(rateMax).filter(() => random.chance(0.3));
+  const rates = Object.fromEntries(struck.map(([kind, max]) => [kind, (max * random.int(101)) / 100]));
+  node.faults.set({ rates, lagBlocks: 1 + random.int(6) });
+  tell(`${config.name} has faults ${JSON.stringify(rates)}`);
+};
+
+/** An indexer dies in the middle of something, and is perhaps not started again for a while. */
+export const kill: Happening = async ({ random, clock, networks, tell }) => {
+  const network = pick(random, networks);
+  if (!network.isRunning()) return;
+  clock.advance(1000);
+  for (let tick = random.int(40); tick > 0; tick--) await new Promise(setImmediate);
+  await network.kill();
+  const isBackAtOnce = random.chance(0.6);
+  if (isBackAtOnce) network.start();
+  tell(`the indexer of ${network.config.name} is killed${isBackAtOnce ? ' and started again' : ''}`);
+};
+
+export const restart: Happening = ({ networks, tell }) => {
+  for (const network of networks) {
+    if (network.isRunning()) continue;
+    network.start();
+    tell(`the indexer of ${network.config.name} is started again`);
+  }
+};
+
+/** Blocks that come while nobody looks. */
+export const mineMany: Happening = ({ random, clock, networks, tell }) => {
+  const { node, config } = pick(random, networks);
+  const blocks = 5 + random.int(40);
+  for (let n = 0; n < blocks; n++) {
+    clock.advance(200);
+    node.world.mine();
+  }
+  tell(`${config.name} mines ${blocks} blocks at once`);
+};
+
+export const settleDue: Happening = async ({ clock, store }) => {
+  await store.settleDue(clock.nowMs(), 100);
+};
+
+/** Happenings by weight. */
+export const happenings: readonly (readonly [number, Happening])[] = [
+  [14, order],
+  [40, pay],
+  [3, cancel],
+  [10, reorganise],
+  [7, breakNode],
+  [4, kill],
+  [4, restart],
+  [2, mineMany],
+  [3, refillPool],
+];

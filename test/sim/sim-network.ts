@@ -1,0 +1,91 @@
+/**
+ * One network of a simulation: its node with the world behind it, and the indexer between it and the store.
+ * @module
+ */
+import type { Node } from '../../src/chains/chain.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
+import { type RunningIndexer, startIndexer } from '../support/running-indexer.ts';
+import { type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
+import { testNetwork } from '../support/test-network.ts';
+import { type Witness, watchWorld } from './witness.ts';
+
+export type SimNetworkOptions = Readonly<{
+  seed: string;
+  clock: LockstepClock;
+  store: Store;
+  config: Partial<NetworkConfig> & Pick<NetworkConfig, 'name'>;
+  finalityDistance: number;
+  blocksPerIngestMax: number;
+  /** Without bells the indexer only polls. */
+  hasBells: boolean;
+}>;
+
+export interface SimNetwork {
+  readonly config: NetworkConfig;
+  readonly node: SandboxNode;
+  readonly witness: Witness;
+  start(): void;
+  isRunning(): boolean;
+  /** Ends the indexer wherever it is, as a crash would. */
+  kill(): Promise<void>;
+  /** Waits until the indexer has done what there is to do and sleeps. @throws what broke it, or when it does not come to rest */
+  settle(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** In an indexer at rest, the follower and the reporter sleep. */
+const SLEEPERS = 2;
+const REST_MS_MAX = 30_000;
+/** Real milliseconds: silent nodes must not cost a simulation much. */
+const REQUEST_TIMEOUT_MS = 150;
+
+export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNetwork> {
+  const { seed, clock, store, finalityDistance, blocksPerIngestMax, hasBells } = options;
+  const node = await startSandboxNode({ seed, clock, finalityDistance });
+  const config = testNetwork({ url: node.wsUrl, ...options.config });
+  const witness = watchWorld(node.world);
+  let running: Readonly<{ indexer: RunningIndexer; view: ClockView }> | null = null;
+  let broken: unknown = null;
+
+  const withoutBells = (real: Node): Node => ({ ...real, onBell: () => {} });
+
+  return {
+    config,
+    node,
+    witness,
+    start() {
+      const view = clock.view();
+      const indexer = startIndexer(store, config, {
+        clock: view,
+        nodeClock: clock.view(),
+        requestTimeoutMs: REQUEST_TIMEOUT_MS,
+        blocksPerIngestMax,
+        through: hasBells ? (real) => real : withoutBells,
+      });
+      indexer.ended.catch((error) => {
+        broken = error;
+      });
+      running = { indexer, view };
+    },
+    isRunning: () => running !== null,
+    async kill() {
+      await running?.indexer.stop();
+      running = null;
+    },
+    async settle() {
+      const startedAtMs = performance.now();
+      while (running && running.view.asleep() < SLEEPERS) {
+        if (broken) throw broken;
+        if (performance.now() - startedAtMs > REST_MS_MAX) throw new Error(`${config.key} does not come to rest`);
+        await new Promise(setImmediate);
+      }
+      if (broken) throw broken;
+    },
+    async close() {
+      await running?.indexer.stop().catch(() => {});
+      await node.close();
+    },
+  };
+}

@@ -1,0 +1,207 @@
+/**
+ * One simulated life of an installation: two networks with a simulated node each, a real database, real indexers, and sessions that are
+ * paid in every way that people and chains come up with, while nodes fail, chains reorganise, and indexers are killed and started again.
+ * Then everything heals, and all that was promised must have come true.
+ *
+ * Everything random comes from the seed, and time passes only between steps. In seeds that poll, a run repeats exactly; in seeds with
+ * bells, a notification may come before or after a request that it races with, as in life.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import { toPar } from '../../src/core/money.ts';
+import { standing } from '../../src/core/session.ts';
+import { issueEndpoint } from '../../src/issue.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import type { ClaimedDelivery, Store } from '../../src/store/store.ts';
+import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts';
+import { merchantStore } from '../support/new-session.ts';
+import { statusOf } from '../support/running-indexer.ts';
+import { openTempStore } from '../support/temp-store.ts';
+import { type Audited, auditEnd, auditNow } from './auditor.ts';
+import { addAddresses, happenings, pick, restart, type Stage, settleDue } from './happenings.ts';
+import { openSimNetwork, type SimNetwork } from './sim-network.ts';
+
+const STEPS = 150;
+const STEP_MS = 3000;
+/** One network makes a block in each step, the other in every so many. */
+const SLOW_STEPS = 4;
+const ADDRESSES = 80;
+const OUTAGE_WAIT_S = 240;
+const MONITORING_S = 600;
+const AUDIT_STEPS = 10;
+/** After healing, an indexer that is not level by then never will be. */
+const HEALING_STEPS_MAX = 300;
+
+const extendedEvents = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'] as const;
+
+/** How often something came about, by name: that simulations are not idle can be seen from it. */
+export type Tally = Map<string, number>;
+
+/** @throws an assertion when a promise was broken; `story` then tells what led there */
+export async function simulate(seed: number, story: string[], tally: Tally): Promise<void> {
+  const random = createRandom('simulation', seed);
+  const clock = lockstepClock();
+  const temp = openTempStore(OUTAGE_WAIT_S);
+  const networks = await openNetworks(seed, random, clock, temp.store);
+  try {
+    const stage = await setUp(random, clock, temp.store, networks, story);
+    await live(stage);
+    await heal(stage, tally);
+  } finally {
+    await Promise.all(networks.map((network) => network.close()));
+    temp.close();
+  }
+}
+
+function openNetworks(seed: number, random: Random, clock: LockstepClock, store: Store): Promise<SimNetwork[]> {
+  const shape = { clock, store, hasBells: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
+  const byDepth = { kind: 'depth', blocks: 2 + random.int(6) } as const;
+  const byFinality = { kind: 'finalized', usual: 14 } as const;
+  const slow = {
+    name: 'ethereum',
+    blockTimeMs: SLOW_STEPS * STEP_MS,
+    reorgDepthMax: 16,
+    confirmations: random.chance(0.3) ? byFinality : byDepth,
+  };
+  const fast = {
+    name: 'bsc',
+    blockTimeMs: STEP_MS,
+    reorgDepthMax: 24,
+    confirmations: { kind: 'depth', blocks: 3 + random.int(8) } as const,
+  };
+  return Promise.all([
+    openSimNetwork({ ...shape, seed: `${seed} slow`, finalityDistance: 14, config: slow }),
+    openSimNetwork({ ...shape, seed: `${seed} fast`, finalityDistance: 20, config: fast }),
+  ]);
+}
+
+async function setUp(
+  random: Random,
+  clock: LockstepClock,
+  store: Store,
+  networks: readonly SimNetwork[],
+  story: string[],
+): Promise<Stage> {
+  const shop = merchantStore({
+    latePolicy: pick(random, ['accept', 'hold']),
+    topUpGraceS: pick(random, [30, 120]),
+    monitoringS: MONITORING_S,
+    toleranceMinor: pick(random, [0, 50]),
+  });
+  await store.createStore(shop);
+  await store.addEndpoint(issueEndpoint(shop.id, 'test', 'https://shop.example/hook', extendedEvents, clock.nowMs()));
+  const stage: Stage = {
+    random,
+    clock,
+    store,
+    shopId: shop.id,
+    networks,
+    sessions: [],
+    addresses: { count: 0 },
+    tell: (what) => story.push(what),
+  };
+  await addAddresses(stage, ADDRESSES);
+  for (const network of networks) {
+    for (let n = random.int(40); n > 0; n--) network.node.world.mine();
+    network.start();
+  }
+  await step(stage, networks);
+  await step(stage, networks);
+  return stage;
+}
+
+/** Lets a step's time pass, with a block on each of `mining`, until the indexers have done what there is to do. */
+async function step({ clock, store, networks }: Stage, mining: readonly SimNetwork[]): Promise<void> {
+  for (const { node } of mining) node.world.mine();
+  clock.advance(STEP_MS);
+  await Promise.all(networks.map((network) => network.settle()));
+  await store.settleDue(clock.nowMs(), 100);
+}
+
+async function live(stage: Stage): Promise<void> {
+  const { random, networks, tell } = stage;
+  const wheel = happenings.flatMap(([weight, happening]) => Array.from({ length: weight }, () => happening));
+  for (let at = 0; at < STEPS; at++) {
+    tell(`— step ${at}`);
+    for (let happened = random.int(3); happened > 0; happened--) await pick(random, wheel)(stage);
+    const mining = networks.filter(({ config }) => config.blockTimeMs === STEP_MS || at % SLOW_STEPS === 0);
+    await step(stage, random.chance(0.95) ? mining : []);
+    if (at % AUDIT_STEPS === 0) await auditNow(auditedOf(stage));
+  }
+}
+
+const auditedOf = ({ store, networks, sessions }: Stage): Audited => ({
+  store,
+  networks: networks.map(({ config, node, witness }) => ({ config, world: node.world, witness })),
+  sessionIds: sessions.map(({ id }) => id),
+});
+
+/** Ends all faults, lets every deadline pass, and demands that everything has come to its right end. */
+async function heal(stage: Stage, tally: Tally): Promise<void> {
+  const { clock, store, networks, tell } = stage;
+  tell('— everything heals');
+  for (const { node } of networks) {
+    for (const [kind, times] of Object.entries(node.faults.report().injected)) count(tally, `fault ${kind}`, times);
+    node.faults.heal();
+  }
+  await restart(stage);
+  // Enough blocks that what was paid last is final, and that a lasting fork is overtaken.
+  for (let n = 0; n < 40; n++) await step(stage, networks);
+  clock.advance((MONITORING_S + OUTAGE_WAIT_S) * 1000);
+  for (let n = 0; !(await isLevel(stage)); n++) {
+    assert.ok(n < HEALING_STEPS_MAX, 'indexers with healthy nodes reach the head');
+    await step(stage, networks);
+  }
+  await step(stage, networks);
+  await settleDue(stage);
+  await checkDerived(stage, tally);
+  const events = await takeEvents(store, clock.nowMs());
+  for (const { eventType } of events) count(tally, eventType, 1);
+  await auditEnd(auditedOf(stage), events);
+}
+
+const count = (tally: Tally, name: string, times: number) => tally.set(name, (tally.get(name) ?? 0) + times);
+
+async function isLevel({ store, networks }: Stage): Promise<boolean> {
+  for (const { config, node } of networks) {
+    const status = await statusOf(store, config);
+    assert.is.not(status?.state, 'halted', `${config.key} is halted: ${status?.reason?.message}`);
+    if (status?.state !== 'following' || status.cursor?.hash !== `0x${node.world.tip().hash}`) return false;
+  }
+  return true;
+}
+
+/** What is stored about a session is what its facts say now: there is no undo that could have left something behind. */
+async function checkDerived({ store, sessions }: Stage, tally: Tally): Promise<void> {
+  for (const { id } of sessions) {
+    const session = await store.findSession(id);
+    if (!session) throw new Error(`session ${id} has vanished`);
+    count(tally, `session ${session.life.status}`, 1);
+    if (session.life.paidLate) count(tally, 'session paid late', 1);
+    for (const { state } of session.payments) count(tally, `payment ${state}`, 1);
+    const receipts = session.payments.map(({ networkKey, tx, currency, units, decimals, state, blockTimeS }) => ({
+      network: networkKey,
+      tx,
+      currency,
+      valuePar: toPar(units, decimals),
+      state,
+      blockTimeS,
+    }));
+    assert.equal(session.standing, standing(session.terms, session.life, receipts), `${id}: standing`);
+  }
+}
+
+/** Takes every event as a dispatcher would, in the order in which it may. */
+async function takeEvents(store: Store, nowMs: number): Promise<ClaimedDelivery[]> {
+  const taken: ClaimedDelivery[] = [];
+  for (;;) {
+    const claimed = await store.claimDeliveries({ nowMs, leaseMs: 1000, limit: 100, perEndpointMax: 100 });
+    if (claimed.length === 0) return taken;
+    for (const delivery of claimed) {
+      const { id: deliveryId, attempt, trigger } = delivery;
+      const done = { startedAtMs: nowMs, durationMs: 1, status: 200, error: null, responseExcerpt: null };
+      await store.recordAttempt({ deliveryId, attempt, trigger, ...done }, { kind: 'delivered' });
+    }
+    taken.push(...claimed);
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * Watches a simulated chain and remembers what an indexer could have known: how deep each block ever stood while it was canonical, and
+ * whether the chain ever called it final. What was confirmed without this was confirmed too early.
+ * @module
+ */
+import type { World } from '../../src/sandbox/world.ts';
+
+export interface Witness {
+  /** The largest depth (the block itself counts one) that the block had while it was canonical; 0 when it never was. */
+  deepest(hash: string): number;
+  wasFinal(hash: string): boolean;
+}
+
+/** How far below the tip depths are still told apart; far more than any confirmation policy asks for. */
+const DEPTH_MAX = 100;
+
+export function watchWorld(world: World): Witness {
+  const deepest = new Map<string, number>();
+  const final = new Set<string>();
+  function look(): void {
+    const tip = world.tip().number;
+    const finalNumber = world.finalized().number;
+    for (let number = tip; number >= Math.max(0, tip - DEPTH_MAX); number--) {
+      const block = world.at(number);
+      if (!block) continue;
+      deepest.set(block.hash, Math.max(deepest.get(block.hash) ?? 0, tip - number + 1));
+      if (number <= finalNumber) final.add(block.hash);
+    }
+  }
+  look();
+  world.onChange(look);
+  return { deepest: (hash) => deepest.get(hash) ?? 0, wasFinal: (hash) => final.has(hash) };
+}
