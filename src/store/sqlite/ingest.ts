@@ -177,20 +177,22 @@ function refuseContradiction(
   invariant(!known.canonical, `block ${block.hash} is not connected twice on ${network}`);
   const line = (parts: readonly unknown[]): string => parts.join(' ');
   const wasRead = before.map((t) => line([t.tx, t.position, t.currency, t.fromKey, t.addressId, t.units, t.decimals]));
-  const isRead = now
-    .filter(({ address }) => address.id <= known.watchedThroughId)
-    .map(({ transfer: t, address, decimals }) =>
-      line([t.tx, t.index, t.currency, t.from, address.id, t.units, decimals]),
-    );
+  const isRead = new Set(
+    now
+      .filter(({ address }) => address.id <= known.watchedThroughId)
+      .map(({ transfer: t, address, decimals }) =>
+        line([t.tx, t.index, t.currency, t.from, address.id, t.units, decimals]),
+      ),
+  );
   const agrees =
     block.parent === known.parent &&
     block.number === known.number &&
     block.timeS === known.timeS &&
-    wasRead.length === isRead.length &&
-    wasRead.every((text) => isRead.includes(text));
+    wasRead.length === isRead.size &&
+    wasRead.every((text) => isRead.has(text));
   if (agrees) return;
   throw transient(
     'node_contradicts_itself',
-    `Block ${block.hash} of ${network} reads otherwise than it did before: ${wasRead.length} transfers to our addresses then, ${isRead.length} now. Nothing was written. Compare the node with another one; the earlier reading stands in the tables blocks and transfers.`,
+    `Block ${block.hash} of ${network} reads otherwise than it did before: ${wasRead.length} transfers to our addresses then, ${isRead.size} now. Nothing was written. Compare the node with another one; the earlier reading stands in the tables blocks and transfers.`,
   );
 }

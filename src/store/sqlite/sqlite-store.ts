@@ -22,7 +22,7 @@ import { createReplays } from './replays.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
-import { checkKey, createVault } from './vault.ts';
+import { checkKey, createVault, type Vault } from './vault.ts';
 
 /** An unread network may hold a session open for so long after its deadline. */
 const OUTAGE_WAIT_S = 600;
@@ -51,7 +51,7 @@ export function openSqliteStore({ secretKey, outageWaitS = OUTAGE_WAIT_S, ...opt
   }
 }
 
-function assemble(db: Db, vault: ReturnType<typeof createVault>, outageWaitS: number): Store {
+function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
   const ring = createBell(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);

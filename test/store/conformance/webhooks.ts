@@ -162,6 +162,7 @@ export function webhooksConform(makePlace: MakePlace): void {
         ],
         'leases ran out; of one session only the oldest goes',
       );
+      assert.equal(await claimAll(store, T0_MS + 120_000), [], 'a retry under way holds up the rest, too');
     }),
   );
 
