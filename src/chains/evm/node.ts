@@ -10,9 +10,10 @@ import { type Clock, systemClock } from '../../clock.ts';
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, permanent, transient } from '../../core/fault.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
-import { errorFault, nonsense, type RpcAnswer } from './json-rpc.ts';
-import { createRpcClient } from './rpc-client.ts';
-import { openRpcHttp } from './rpc-http.ts';
+import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../json-rpc.ts';
+import { createRpcClient } from '../rpc-client.ts';
+import { openRpcHttp } from '../rpc-http.ts';
+import { evmErrors } from './rpc-errors.ts';
 import { openRpcSocket } from './rpc-socket.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from './wire.ts';
 
@@ -22,6 +23,7 @@ const HEADERS_KEPT_MAX = 2_048;
 const DECIMALS_CALL = '0x313ce567';
 const DECIMALS_MAX = 77;
 
+const errorFault = (error: RpcError, origin: Origin) => faultOf(error, origin, evmErrors);
 const quantity = (number: number): string => `0x${number.toString(16)}`;
 
 /**
@@ -40,7 +42,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   const transport = scheme.startsWith('ws')
     ? openRpcSocket(transportOptions, clock)
     : openRpcHttp(transportOptions, clock);
-  const rpc = createRpcClient(transport, { ...options, host });
+  const rpc = createRpcClient(transport, { ...options, host, meanings: evmErrors });
   const tokenAddresses = options.tokens.map((token) => token.address.toLowerCase());
   const kept = new Map<string, Header>();
 

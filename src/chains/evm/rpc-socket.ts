@@ -5,12 +5,23 @@
 import type { Clock } from '../../clock.ts';
 import { transient } from '../../core/fault.ts';
 import { excerpt } from '../excerpt.ts';
+import { parseJson, peekId, readAnswer } from '../json-rpc.ts';
+import type { RpcTransport, RpcTransportOptions } from '../rpc-transport.ts';
 import { openSocketRoad } from '../socket-road.ts';
-import { isNotification, parseJson, peekId, readAnswer } from './json-rpc.ts';
-import type { RpcTransport, RpcTransportOptions } from './rpc-transport.ts';
 
 /** The transport's own id; callers count from 1. */
 const SUBSCRIBE_ID = 0;
+
+/** Of a message, so much says that it is a notification. */
+const NOTIFICATION_BYTES = 96;
+const NOTIFICATION_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"eth_subscription"/;
+
+/** True for a subscription's message, told by its first bytes. */
+export function isNotification(bytes: Uint8Array): boolean {
+  return NOTIFICATION_FIRST.test(
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1', 0, NOTIFICATION_BYTES),
+  );
+}
 
 /** Opens the connection in the background and keeps it up until `close`. */
 export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTransport {

@@ -10,8 +10,9 @@ import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
+import { nonsense, type Origin, readResult } from '../json-rpc.ts';
 import { type BloomBits, bloomBits, bloomHas, createBloom } from './bloom.ts';
-import { nonsense, type Origin, readResult } from './json-rpc.ts';
+import { evmErrors } from './rpc-errors.ts';
 
 /** keccak256("Transfer(address,address,uint256)") */
 export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
@@ -225,7 +226,7 @@ function decode(content: RawContent, tokens: readonly Token[], watched: Watched)
   const method = methods[content.kind];
   invariant(method, `EVM content is of kind logs or receipts, not ${content.kind}`);
   const origin = { method, host: String(content.context.host) };
-  const rows = readResult(content.bytes, origin);
+  const rows = readResult(content.bytes, origin, evmErrors);
   const reading: Reading = {
     block: content.block,
     origin,

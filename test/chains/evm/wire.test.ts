@@ -5,8 +5,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';
 import { bloomBits, bloomHas, createBloom } from '../../../src/chains/evm/bloom.ts';
-import { isNotification, peekId, readResult } from '../../../src/chains/evm/json-rpc.ts';
+import { evmErrors } from '../../../src/chains/evm/rpc-errors.ts';
+import { isNotification } from '../../../src/chains/evm/rpc-socket.ts';
 import { evmWire, readHeader, TRANSFER_TOPIC } from '../../../src/chains/evm/wire.ts';
+import { peekId, readResult } from '../../../src/chains/json-rpc.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Currency, Token } from '../../../src/core/transfer.ts';
 
@@ -18,7 +20,7 @@ const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 /** One block of anvil, and its answers about it, byte for byte. */
 const sample = (name: string): Buffer => readFileSync(`test/vectors/evm-${name}.json`);
 const truth = JSON.parse(sample('block').toString());
-const header = readHeader(readResult(sample('header'), origin), origin);
+const header = readHeader(readResult(sample('header'), origin, evmErrors), origin);
 const watchedSample = (key: string): boolean => truth.watched.includes(key);
 
 const sampleContent = (kind: 'logs' | 'receipts'): RawContent => ({
@@ -56,7 +58,9 @@ test('an announcement of a head is told from an answer by its first bytes', () =
 
 test("the header's bloom is the one made of the receipts' addresses and topics", () => {
   const bloom = createBloom();
-  const receipts = readResult(sample('receipts'), origin) as { logs: { address: string; topics: string[] }[] }[];
+  const receipts = readResult(sample('receipts'), origin, evmErrors) as {
+    logs: { address: string; topics: string[] }[];
+  }[];
   for (const { address, topics } of receipts.flatMap(({ logs }) => logs)) {
     for (const text of [address, ...topics]) bloom.add(text.slice(2));
   }
@@ -91,7 +95,7 @@ test('whatever the bytes are, reading them ends in a value or a named fault', ()
   const withoutCrash = (bytes: Uint8Array): boolean => {
     try {
       peekId(bytes);
-      readResult(bytes, origin);
+      readResult(bytes, origin, evmErrors);
       return true;
     } catch (error) {
       return error instanceof Fault && error.kind === 'transient';
@@ -132,7 +136,7 @@ test('a sample cut anywhere is a fault, never fewer transfers', () => {
 
 test('receipts without one of two equal payments are refused, though the bloom stays the same', () => {
   type Receipt = { logs: unknown[]; transactionHash: string };
-  const receipts = readResult(sample('receipts'), origin) as Receipt[];
+  const receipts = readResult(sample('receipts'), origin, evmErrors) as Receipt[];
   const decodeWith = (changed: readonly Receipt[]) => () =>
     evmWire.decode(
       { ...sampleContent('receipts'), bytes: bytesOf({ id: 1, result: changed }) },

@@ -1,11 +1,11 @@
 /**
- * JSON-RPC 2.0 as EVM nodes speak it: envelopes, answers and what their errors mean to us. Pure.
+ * JSON-RPC 2.0 as nodes speak it: envelopes and answers. What an error means is the family's business. Pure.
  *
- * Sources: https://www.jsonrpc.org/specification, error codes of EIP-1474, and what geth, anvil and Nethermind really answer.
+ * Sources: https://www.jsonrpc.org/specification, and what geth, anvil, Nethermind and Agave really answer.
  * @module
  */
-import { type Fault, transient } from '../../core/fault.ts';
-import { excerpt } from '../excerpt.ts';
+import { type Fault, transient } from '../core/fault.ts';
+import { excerpt } from './excerpt.ts';
 
 export type RpcError = Readonly<{ code: number; message: string }>;
 export type RpcAnswer =
@@ -21,12 +21,11 @@ const ID_WINDOW_BYTES = 96;
 const ID_FIRST = /^\s*\[?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*[,}]/;
 /** `"id":7}` as the last thing of a message is a member of its outermost object (or of a batch's last one). */
 const ID_LAST = /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*\]?\s*$/;
-const NOTIFICATION_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"eth_subscription"/;
 
 const viewOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
- * The id of an answer, without parsing it where the id stands first (geth, reth, Erigon, anvil) or last (Nethermind).
+ * The id of an answer, without parsing it where the id stands first (geth, reth, Erigon, anvil) or last (Nethermind, Agave).
  * A batch is known by any one of its ids. Null where the id stands elsewhere.
  */
 export function peekId(bytes: Uint8Array): number | null {
@@ -35,11 +34,6 @@ export function peekId(bytes: Uint8Array): number | null {
     ID_FIRST.exec(buffer.toString('latin1', 0, ID_WINDOW_BYTES)) ??
     ID_LAST.exec(buffer.toString('latin1', Math.max(0, buffer.length - ID_WINDOW_BYTES)));
   return found ? Number(found[1]) : null;
-}
-
-/** True for a subscription's message, told by its first bytes. */
-export function isNotification(bytes: Uint8Array): boolean {
-  return NOTIFICATION_FIRST.test(viewOf(bytes).toString('latin1', 0, ID_WINDOW_BYTES));
 }
 
 /** @throws Fault transient `node_nonsense` */
@@ -70,51 +64,28 @@ export function readAnswer(value: unknown, origin: Origin): RpcAnswer {
 }
 
 /** The result of a single answer. @throws Fault transient: `node_nonsense`, or what the node's error means */
-export function readResult(bytes: Uint8Array, origin: Origin): unknown {
+export function readResult(bytes: Uint8Array, origin: Origin, meanings: readonly ErrorMeaning[]): unknown {
   const answer = readAnswer(parseJson(bytes, origin), origin);
-  if (!answer.ok) throw errorFault(answer.error, origin);
+  if (!answer.ok) throw errorFault(answer.error, origin, meanings);
   return answer.result;
 }
 
 export function nonsense(origin: Origin, what: string, cause?: unknown): Fault {
   return transient(
     'node_nonsense',
-    `${origin.method} at ${origin.host} ${what}. If this lasts, the URL is not that of an EVM node or something in between changes its answers`,
+    `${origin.method} at ${origin.host} ${what}. If this lasts, the URL is not that of such a node or something in between changes its answers`,
     cause,
   );
 }
 
-/** First match wins; the texts are those of geth, its forks, Erigon, Nethermind, reth, anvil and the usual gateways. */
-const meanings: readonly Readonly<{ code: string; is: (error: RpcError) => boolean; advice: string }>[] = [
-  {
-    code: 'node_rate_limited',
-    is: ({ code, message }) => code === -32005 || code === 429 || /rate.?limit|too many requests|quota/i.test(message),
-    advice: 'the node or a gateway in front of it limits requests: raise its limit',
-  },
-  {
-    code: 'node_method_missing',
-    is: ({ code, message }) => code === -32601 || /method not found|does not exist\/is not available/i.test(message),
-    advice: 'enable the eth namespace on the node',
-  },
-  {
-    code: 'node_response_too_large',
-    is: ({ code, message }) => code === -32003 || /response (is )?too (large|big)|exceeds? .*size/i.test(message),
-    advice: "raise the node's response size limit",
-  },
-  {
-    code: 'node_history_pruned',
-    is: ({ message }) => /pruned|missing trie node|history (is )?(not|un)available/i.test(message),
-    advice: 'the node no longer keeps blocks this old: give it more history or use an archive node to catch up',
-  },
-  {
-    code: 'node_block_unknown',
-    is: ({ code, message }) => code === -39001 || /(block|header)\b.*(not found|unknown)|unknown block/i.test(message),
-    advice: 'the node does not hold that block (any more); its chain is asked for again',
-  },
-];
+/** What an error of a certain look means to us, and what a person can do about it. */
+export type ErrorMeaning = Readonly<{ code: string; is: (error: RpcError) => boolean; advice: string }>;
 
-/** What a JSON-RPC error means to us: always transient, since nodes are restarted, upgraded and reconfigured under us. */
-export function errorFault(error: RpcError, origin: Origin): Fault {
+/**
+ * What a JSON-RPC error means to us: always transient, since nodes are restarted, upgraded and reconfigured under us.
+ * @param meanings those of the family; the first match wins
+ */
+export function errorFault(error: RpcError, origin: Origin, meanings: readonly ErrorMeaning[]): Fault {
   const meaning = meanings.find(({ is }) => is(error));
   return transient(
     meaning?.code ?? 'node_error',

@@ -3,9 +3,18 @@
  * the method. Nothing is retried here.
  * @module
  */
-import { Fault, transient } from '../../core/fault.ts';
-import { openGate } from '../gate.ts';
-import { errorFault, nonsense, type Origin, parseJson, peekId, type RpcAnswer, readAnswer } from './json-rpc.ts';
+import { Fault, transient } from '../core/fault.ts';
+import { openGate } from './gate.ts';
+import {
+  type ErrorMeaning,
+  errorFault,
+  nonsense,
+  type Origin,
+  parseJson,
+  peekId,
+  type RpcAnswer,
+  readAnswer,
+} from './json-rpc.ts';
 import type { RpcTransport } from './rpc-transport.ts';
 
 /** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
@@ -31,9 +40,15 @@ export type RpcClient = Readonly<{
 
 export function createRpcClient(
   transport: RpcTransport,
-  options: Readonly<{ host: string; concurrencyMax: number; requestTimeoutMs: number }>,
+  options: Readonly<{
+    host: string;
+    concurrencyMax: number;
+    requestTimeoutMs: number;
+    /** What errors mean in the family. */
+    meanings: readonly ErrorMeaning[];
+  }>,
 ): RpcClient {
-  const { host, requestTimeoutMs } = options;
+  const { host, requestTimeoutMs, meanings } = options;
   const gate = openGate(options);
   let lastId = 0;
 
@@ -71,7 +86,9 @@ export function createRpcClient(
     const value = parseJson(await exchange(text, ids, origin), origin);
     if (!Array.isArray(value)) {
       const answer = readAnswer(value, origin);
-      throw answer.ok ? nonsense(origin, 'answered a batch with a single result') : errorFault(answer.error, origin);
+      throw answer.ok
+        ? nonsense(origin, 'answered a batch with a single result')
+        : errorFault(answer.error, origin, meanings);
     }
     const byId = new Map(value.map((item) => readAnswer(item, origin)).map((answer) => [answer.id, answer]));
     return ids.map((id) => {
@@ -85,7 +102,7 @@ export function createRpcClient(
     attempt,
     async call(method, params) {
       const answer = await attempt(method, params);
-      if (!answer.ok) throw errorFault(answer.error, { method, host });
+      if (!answer.ok) throw errorFault(answer.error, { method, host }, meanings);
       return answer.result;
     },
     async batch(calls) {
@@ -100,7 +117,7 @@ export function createRpcClient(
       const seen = peekId(bytes);
       if (bytes.byteLength <= ERROR_BYTES_MAX) {
         const answer = readAnswer(parseJson(bytes, origin), origin);
-        if (!answer.ok) throw errorFault(answer.error, origin);
+        if (!answer.ok) throw errorFault(answer.error, origin, meanings);
       }
       if (seen !== null && seen !== id) throw nonsense(origin, 'answered another request');
       // A small message may be a view into a larger buffer, which a worker must neither copy nor take away.

@@ -1,8 +1,8 @@
 /**
- * What a road to a node offers, whatever it is made of. `rpc-socket.ts` is a WebSocket with a bell, `rpc-http.ts` plain requests.
+ * What a road to a node offers, whatever it is made of. Here are plain requests, `rpc-http.ts`; a family that is spoken to over a WebSocket brings its own.
  * @module
  */
-import type { Node } from '../chain.ts';
+import type { Node } from './chain.ts';
 
 /** A JSON-RPC message and the ids that its answer may be known by: one for a call, several for a batch. */
 export type RpcMessage = Readonly<{ text: string; ids: readonly number[] }>;

@@ -2,8 +2,8 @@
  * JSON-RPC by HTTP POST, for nodes without a WebSocket.
  * @module
  */
-import type { Clock } from '../../clock.ts';
-import { openHttpRoad } from '../http-road.ts';
+import type { Clock } from '../clock.ts';
+import { openHttpRoad } from './http-road.ts';
 import type { RpcTransport, RpcTransportOptions } from './rpc-transport.ts';
 
 /** Connects when first asked. */

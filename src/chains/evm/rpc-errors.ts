@@ -1,0 +1,35 @@
+/**
+ * What the errors of EVM nodes mean to us.
+ *
+ * Sources: error codes of EIP-1474, and the texts of geth, its forks, Erigon, Nethermind, reth, anvil and the usual gateways.
+ * @module
+ */
+import type { ErrorMeaning } from '../json-rpc.ts';
+
+export const evmErrors: readonly ErrorMeaning[] = [
+  {
+    code: 'node_rate_limited',
+    is: ({ code, message }) => code === -32005 || code === 429 || /rate.?limit|too many requests|quota/i.test(message),
+    advice: 'the node or a gateway in front of it limits requests: raise its limit',
+  },
+  {
+    code: 'node_method_missing',
+    is: ({ code, message }) => code === -32601 || /method not found|does not exist\/is not available/i.test(message),
+    advice: 'enable the eth namespace on the node',
+  },
+  {
+    code: 'node_response_too_large',
+    is: ({ code, message }) => code === -32003 || /response (is )?too (large|big)|exceeds? .*size/i.test(message),
+    advice: "raise the node's response size limit",
+  },
+  {
+    code: 'node_history_pruned',
+    is: ({ message }) => /pruned|missing trie node|history (is )?(not|un)available/i.test(message),
+    advice: 'the node no longer keeps blocks this old: give it more history or use an archive node to catch up',
+  },
+  {
+    code: 'node_block_unknown',
+    is: ({ code, message }) => code === -39001 || /(block|header)\b.*(not found|unknown)|unknown block/i.test(message),
+    advice: 'the node does not hold that block (any more); its chain is asked for again',
+  },
+];
