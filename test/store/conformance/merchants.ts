@@ -81,6 +81,10 @@ export function merchantsConform(makePlace: MakePlace): void {
       assert.is(await use('k1', T0_MS + 599_999, other), false);
       assert.is(await use('k1', T0_MS + 600_000, other), true, 'kept until the time that was asked for');
       other.close();
+      const old = Array.from({ length: 30 }, (_, n) => `old-${n}`);
+      for (const nonce of old) await store.useNonce({ keyId: 'k2', nonce, nowMs: T0_MS, keepUntilMs: T0_MS + 1 });
+      const again = { keyId: 'k2', nonce: 'old-29', nowMs: T0_MS + 2, keepUntilMs: T0_MS + 3 };
+      assert.is(await store.useNonce(again), true, 'an outlived nonce is gone, cleared away or not');
       const racers = Array.from({ length: 20 }, () =>
         store.useNonce({ keyId: 'k1', nonce: 'raced', nowMs: T0_MS, keepUntilMs: T0_MS + 1 }),
       );

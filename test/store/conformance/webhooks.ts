@@ -340,6 +340,7 @@ export function webhooksConform(makePlace: MakePlace): void {
       await store.resendDelivery(row.id, T0_MS);
       const manual = only(await claimAll(store, T0_MS));
       assert.is(manual.trigger, 'manual');
+      assert.equal(await claimAll(store, T0_MS), [], 'it is leased');
       // Asked for once more while it was under way: one more is due afterwards.
       await store.resendDelivery(row.id, T0_MS + 5);
       await store.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
