@@ -179,12 +179,12 @@ async function demo(wanted: string | undefined, say: (text: string) => void) {
       say(`the payer sends ${amount} ${currency} on ${network} to ${address}`);
       say(`transaction ${hash}`);
 
-      let counted = 0;
+      let seen = '';
       await waitFor('full confirmation', PAYMENT_MS_MAX, async () => {
         const now = await callApi(credentials, 'GET', `/api/v1/checkout/sessions/${session.id}`);
-        const confirmations = now.payments[0]?.confirmations ?? 0;
-        if (confirmations > counted) say(`confirmations ${confirmations} of ${required}: ${now.payment_status}`);
-        counted = Math.max(counted, confirmations);
+        const counted = `confirmations ${now.payments[0]?.confirmations ?? 0} of ${required}: ${now.payment_status}`;
+        if (counted !== seen && now.payments.length > 0) say(counted);
+        seen = counted;
         return now.payment_status === 'paid' || undefined;
       });
       const webhook = await waitFor('webhook', PAYMENT_MS_MAX, async () =>
@@ -206,7 +206,6 @@ async function demo(wanted: string | undefined, say: (text: string) => void) {
         currency,
         amount,
         transaction_hash: hash,
-        confirmations: counted,
         signatures,
       };
     });

@@ -153,6 +153,8 @@ try {
 } catch (error) {
   if (!(error instanceof Fault) || error.kind === 'transient') throw error;
   log.fatal({ code: error.code }, error.message);
-  process.send?.({ fault: { code: error.code, message: error.message } });
-  process.exit(EXIT_CANNOT_START);
+  const exit = () => process.exit(EXIT_CANNOT_START);
+  // The supervisor is to hear why before the channel closes.
+  if (process.send) process.send({ fault: { code: error.code, message: error.message } }, undefined, undefined, exit);
+  else exit();
 }

@@ -24,7 +24,7 @@ const node = /^node:/;
 const rooms: readonly Room[] = [
   {
     name: 'programs',
-    files: /^(src\/(main|server)\.ts|src\/sandbox\/main\.ts|indexers\/evm\.ts|scripts\/.*)$/,
+    files: /^(src\/(main|server)\.ts|src\/sandbox\/main\.ts|indexers\/(evm|tron)\.ts|scripts\/.*)$/,
     may: [/./],
   },
   { name: 'src/core', files: core, may: [core, /^@noble\/hashes\//] },
@@ -135,7 +135,7 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /(?<![a-z])(tron|ethereum|bsc|solana|evm)(?![a-z])/i,
-    except: /^(src\/(chains|sandbox)\/|indexers\/evm\.ts|scripts\/bench\.ts)/,
+    except: /^(src\/(chains|sandbox)\/|indexers\/(evm|tron)\.ts|scripts\/bench\.ts)/,
     todo: 'a chain’s name stays in its folder, the configuration and the sandbox: ask the configuration',
   },
   { pattern: /^export default\b/, except: nowhere, todo: 'export by name' },

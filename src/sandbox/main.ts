@@ -2,6 +2,8 @@
  * The sandbox program: simulated networks on loopback for `npm start` without real nodes. The supervisor starts it first and waits for
  * its `ready` message; it ends when told to, or when the supervisor is gone. It reads the ordinary configuration and serves those of its
  * networks that are simulated.
+ *
+ * Exit codes: 0 ended as asked; 1 a network can mine no more; 2 the configuration or a file of an earlier run does not allow a start.
  * @module
  */
 import { systemClock } from '../clock.ts';
@@ -43,6 +45,9 @@ try {
   process.send?.({ ready: true, networks });
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
-  log.fatal(error.message);
-  process.exit(1);
+  log.fatal({ code: error.code }, error.message);
+  const exit = () => process.exit(error.kind === 'permanent' ? 2 : 1);
+  // The supervisor is to hear why before the channel closes.
+  if (process.send) process.send({ fault: { code: error.code, message: error.message } }, undefined, undefined, exit);
+  else exit();
 }

@@ -8,7 +8,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/credentials.ts';
 import { readRunning } from '../../src/running.ts';
-import { find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
+import { endAll, find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-restart-'));
 const sandbox = sandboxInstallation(folder);
@@ -19,7 +19,7 @@ test.before(async () => {
 });
 
 test.after(async () => {
-  await quayside?.end('SIGTERM');
+  await endAll();
   rmSync(folder, { recursive: true, force: true });
 });
 

@@ -45,7 +45,9 @@ async function start(): Promise<Program> {
     }),
   );
   const message = await new Promise<Program['message']>((resolve, reject) => {
-    child.once('message', (told) => resolve(told as Program['message']));
+    child.on('message', (told) => {
+      if ((told as Program['message']).ready) resolve(told as Program['message']);
+    });
     child.once('exit', (code) => reject(new Error(`the sandbox ended with ${code}: ${output}`)));
   });
   return { child, message, output: () => output, ended };
@@ -153,7 +155,7 @@ test('a file that cannot be read ends it with what to do', async () => {
   writeFileSync(file, '{"xpub":');
   await start().then(
     () => assert.unreachable('it must not start'),
-    (error: Error) => assert.match(error.message, /ended with 1: .*sandbox\.json cannot be read.*delete it/),
+    (error: Error) => assert.match(error.message, /ended with 2: .*sandbox\.json cannot be read.*delete it/),
   );
   writeFileSync(file, good);
 });

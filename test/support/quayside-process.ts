@@ -10,7 +10,7 @@ import { readRunning } from '../../src/running.ts';
 import { signedClient } from './signed-client.ts';
 
 /** Generous: whole processes are started, perhaps on a busy machine. */
-const WAIT_MS_MAX = 60_000;
+const WAIT_MS_MAX = 120_000;
 
 const root = resolve(import.meta.dirname, '../..');
 
@@ -38,7 +38,7 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
   });
 }
 
-/** Waits until `look` finds something. @throws Error naming `what` after a minute */
+/** Waits until `look` finds something. @throws Error naming `what` after two minutes */
 export async function find<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
   const giveUpAtMs = performance.now() + WAIT_MS_MAX;
   while (performance.now() < giveUpAtMs) {
@@ -59,6 +59,13 @@ export type Supervisor = Readonly<{
   end(signal: NodeJS.Signals): Promise<number | null>;
 }>;
 
+const running = new Set<Supervisor>();
+
+/** Ends what a test has left running, also one that failed half-way. */
+export async function endAll(): Promise<void> {
+  await Promise.all([...running].map((supervisor) => supervisor.end('SIGTERM')));
+}
+
 /** Starts the supervisor; waits for nothing. */
 export function spawnSupervisor(variables: Variables): Supervisor {
   const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
@@ -72,8 +79,13 @@ export function spawnSupervisor(variables: Variables): Supervisor {
       said[stream] += chunk;
     });
   }
-  const ended = new Promise<number | null>((done) => child.once('exit', (code) => done(code)));
-  return {
+  const ended = new Promise<number | null>((done) => {
+    child.once('exit', (code) => {
+      running.delete(supervisor);
+      done(code);
+    });
+  });
+  const supervisor: Supervisor = {
     pid: child.pid ?? 0,
     stdout: () => said.stdout,
     stderr: () => said.stderr,
@@ -83,6 +95,8 @@ export function spawnSupervisor(variables: Variables): Supervisor {
       return ended;
     },
   };
+  running.add(supervisor);
+  return supervisor;
 }
 
 /** What tests look at in `quayside status --json`. */
