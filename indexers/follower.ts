@@ -150,7 +150,7 @@ export function createFollower(options: FollowerOptions): Follower {
   ): Promise<TurnEnd | 'done'> {
     const { read, fault } = await readBlocks(connect);
     const top = read.at(-1)?.block.number ?? -1;
-    // A chain that is shorter than ours is never saved, not even on the way to a longer one.
+    // A chain that is shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
     const end = top >= (cursor.tip()?.number ?? 0) ? await save({ drop, connect: read, confirm: [] }, seen) : 'done';
     if (fault) throw fault;
     return end;

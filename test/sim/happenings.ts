@@ -53,9 +53,15 @@ export async function addAddresses({ store, addresses }: Stage, count: number): 
   addresses.count += count;
 }
 
-export const refillPool: Happening = (stage) => addAddresses(stage, 1 + stage.random.int(5));
+/** Wakes the indexers and leaves them at some point of their work. */
+export const stir: Happening = async ({ random, clock }) => {
+  clock.advance(1000);
+  for (let tick = random.int(60); tick > 0; tick--) await new Promise(setImmediate);
+};
 
-export const order: Happening = async ({ random, clock, store, shopId, networks, sessions, tell }) => {
+export const order: Happening = async (stage) => {
+  const { random, clock, store, shopId, networks, sessions, tell } = stage;
+  if (random.chance(0.7)) await addAddresses(stage, 1 + random.int(2));
   const name = `order${sessions.length}`;
   const accepts = pick(random, [['USDT', 'USDC'], ['USDT', 'USDC'], ['USDT'], ['USDC']] as const);
   const amountMinor = 100 + random.int(100_000);
@@ -130,11 +136,11 @@ export const breakNode: Happening = ({ random, networks, tell }) => {
 };
 
 /** An indexer dies in the middle of something, and is perhaps not started again for a while. */
-export const kill: Happening = async ({ random, clock, networks, tell }) => {
+export const kill: Happening = async (stage) => {
+  const { random, networks, tell } = stage;
   const network = pick(random, networks);
   if (!network.isRunning()) return;
-  clock.advance(1000);
-  for (let tick = random.int(40); tick > 0; tick--) await new Promise(setImmediate);
+  await stir(stage);
   await network.kill();
   const isBackAtOnce = random.chance(0.6);
   if (isBackAtOnce) network.start();
@@ -174,5 +180,4 @@ export const happenings: readonly (readonly [number, Happening])[] = [
   [4, kill],
   [4, restart],
   [2, mineMany],
-  [3, refillPool],
 ];

@@ -18,14 +18,15 @@ import { merchantStore } from '../support/new-session.ts';
 import { statusOf } from '../support/running-indexer.ts';
 import { openTempStore } from '../support/temp-store.ts';
 import { type Audited, auditEnd, auditNow } from './auditor.ts';
-import { addAddresses, happenings, pick, restart, type Stage, settleDue } from './happenings.ts';
+import { addAddresses, happenings, pick, restart, type Stage, settleDue, stir } from './happenings.ts';
 import { openSimNetwork, type SimNetwork } from './sim-network.ts';
 
 const STEPS = 150;
 const STEP_MS = 3000;
 /** One network makes a block in each step, the other in every so many. */
 const SLOW_STEPS = 4;
-const ADDRESSES = 80;
+/** Few, so that sessions get addresses which were added moments ago. */
+const ADDRESSES = 4;
 const OUTAGE_WAIT_S = 240;
 const MONITORING_S = 600;
 const AUDIT_STEPS = 10;
@@ -123,6 +124,8 @@ async function live(stage: Stage): Promise<void> {
   const wheel = happenings.flatMap(([weight, happening]) => Array.from({ length: weight }, () => happening));
   for (let at = 0; at < STEPS; at++) {
     tell(`— step ${at}`);
+    // Now and then things happen while the indexers are in the middle of something.
+    if (random.chance(0.3)) await stir(stage);
     for (let happened = random.int(3); happened > 0; happened--) await pick(random, wheel)(stage);
     const mining = networks.filter(({ config }) => config.blockTimeMs === STEP_MS || at % SLOW_STEPS === 0);
     await step(stage, random.chance(0.95) ? mining : []);
