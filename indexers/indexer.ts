@@ -66,9 +66,10 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
-function nodeOptions({ url, tokens, blockTimeMs }: NetworkConfig): NodeOptions {
+function nodeOptions({ url, finalityUrl, tokens, blockTimeMs }: NetworkConfig): NodeOptions {
   return {
     url,
+    ...(finalityUrl !== undefined && { finalityUrl }),
     tokens,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     responseBytesMax: RESPONSE_BYTES_MAX,

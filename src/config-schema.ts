@@ -76,14 +76,13 @@ const readPublicUrl: Reader<string> = (value) => {
 };
 const publicUrl = setting('an http:// or https:// URL without query, or null', orNull(readPublicUrl));
 
-const nodeUrl = setting<string>(
-  'a ws://, wss://, http:// or https:// URL of your node',
+const urlOf =
+  (schemes: RegExp): Reader<string> =>
   (value) =>
-    typeof value === 'string' && URL.canParse(value) && /^(ws|http)s?:$/.test(new URL(value).protocol)
-      ? value
-      : undefined,
-  false,
-);
+    typeof value === 'string' && URL.canParse(value) && schemes.test(new URL(value).protocol) ? value : undefined;
+
+const nodeUrl = setting('a ws://, wss://, http:// or https:// URL of your node', urlOf(/^(ws|http)s?:$/), false);
+const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
 
 export const generalSettings = group({
   host: setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/)),
@@ -149,6 +148,7 @@ export const networkSettings = <F extends string>(families: readonly F[]) =>
     mode: oneOf(modes),
     sandbox: setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined)),
     url: nodeUrl,
+    solid_url: solidUrl.optional(),
     xpub: setting('an extended public key of the account that receives', matching(/^\S+$/), false),
     chain_id: setting<string>('the chain id as a whole number', (value) =>
       /^[1-9]\d{0,30}$/.test(String(value)) ? String(value) : undefined,

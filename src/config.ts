@@ -23,6 +23,8 @@ export type NetworkConfig = Readonly<{
   family: Family;
   mode: Mode;
   url: string;
+  /** Where the node shows what is final, when that is another address; null: nowhere; absent: the family's usual place. */
+  finalityUrl?: string | null;
   chainId: string;
   confirmations: ConfirmationPolicy;
   tokens: readonly Token[];
@@ -158,11 +160,12 @@ function readNetworks(
     const own = isTree(entry) ? { name: preset, sandbox: false, ...entry } : entry;
     const settings = check(problems, ['networks', preset], schema, isTree(own) ? withSandbox(own, sandbox) : own);
     if (!settings) return [];
-    const { chain_id, reorg_depth_max, block_time_ms, poll_ms, tokens, ...same } = settings;
+    const { chain_id, solid_url, reorg_depth_max, block_time_ms, poll_ms, tokens, ...same } = settings;
     const { address } = chains[settings.family];
     const config: NetworkConfig = {
       ...same,
       key: `${settings.mode}:${settings.name}`,
+      ...(solid_url !== undefined && { finalityUrl: solid_url }),
       chainId: chain_id,
       reorgDepthMax: reorg_depth_max,
       blockTimeMs: block_time_ms,
@@ -217,7 +220,11 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
       });
     }
   }
-  const { confirmations, reorgDepthMax } = config;
+  const { confirmations, finalityUrl, reorgDepthMax } = config;
+  if (confirmations.kind === 'finalized' && finalityUrl === null) {
+    const text = 'null, expected an address: confirmations of kind "finalized" wait for what the node shows there';
+    problems.push({ path: `${path}.solid_url`, text });
+  }
   const depth = confirmations.kind === 'depth' ? confirmations.blocks : confirmations.usual;
   if (depth > reorgDepthMax) {
     const key = confirmations.kind === 'depth' ? 'blocks' : 'usual';

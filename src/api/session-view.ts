@@ -23,7 +23,7 @@ export const paymentOptionSchema = z
     amount: tokenAmount(),
     confirmations_required: z.int().meta({ example: 12 }),
     qr_code_data: z.string().meta({ description: 'The bare address.' }),
-    deep_link: z.string().meta({ description: 'Opens the transfer in a wallet.' }),
+    deep_link: z.string().meta({ description: 'Opens the transfer, or the payment page, in a wallet.' }),
   })
   .meta({ id: 'PaymentOption', description: 'One way to pay, valid while the session is pending.' });
 
@@ -105,7 +105,7 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
       rate_locked_at: session.createdAtS,
     }),
     metadata: { order_id: request.orderId, ...request.metadata },
-    payment_options: session.options.map((option) => paymentOption(session, option)),
+    payment_options: session.options.map((option) => paymentOption(session, option, paymentUrl(session, config))),
     payments: session.payments.map(payment),
     underpaid: standing.touched && (standing.funded === 'none' || standing.funded === 'part'),
     overpaid: standing.funded === 'over',
@@ -122,7 +122,11 @@ export function optionAddress(session: Session, option: PaymentOption): string {
   return codecOf(option.family).format(addressKey(session, option));
 }
 
-function paymentOption(session: Session, option: PaymentOption): z.infer<typeof paymentOptionSchema> {
+function paymentOption(
+  session: Session,
+  option: PaymentOption,
+  pageUrl: string,
+): z.infer<typeof paymentOptionSchema> {
   const address = optionAddress(session, option);
   const token = { symbol: option.currency, address: option.token, decimals: option.decimals };
   const key = addressKey(session, option);
@@ -133,7 +137,7 @@ function paymentOption(session: Session, option: PaymentOption): z.infer<typeof 
     amount: formatUnits(option.units, option.decimals, MINOR_DECIMALS),
     confirmations_required: option.confirmationsRequired,
     qr_code_data: address,
-    deep_link: codecOf(option.family).deepLink(token, option.chainId, key, option.units),
+    deep_link: codecOf(option.family).deepLink(token, option.chainId, key, option.units, pageUrl),
   };
 }
 

@@ -13,7 +13,7 @@ import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 
 /** The families there are; `src/chains/index.ts` holds one row for each. */
-export type Family = 'evm';
+export type Family = 'evm' | 'tron';
 
 /** Turns addresses between what people see and the key that is stored and matched. */
 export interface AddressCodec {
@@ -30,10 +30,12 @@ export interface AddressCodec {
    */
   derive(xpub: string, index: number): string;
   /**
-   * Wallet link that opens a transfer of `units` base units of `token` to `key`.
+   * Link for a payer's wallet: opens a transfer of `units` base units of `token` to `key` or, where wallets know no such link, the payment
+   * page in the wallet's own browser.
    * @param chainId the network's numeric chain id as decimal text
+   * @param pageUrl the hosted payment page
    */
-  deepLink(token: Token, chainId: string, key: string, units: bigint): string;
+  deepLink(token: Token, chainId: string, key: string, units: bigint, pageUrl: string): string;
 }
 
 /**
@@ -63,6 +65,8 @@ export interface Wire {
 /** How to reach a node and what to expect of it. */
 export type NodeOptions = Readonly<{
   url: string;
+  /** Where the node shows what is final, when that is another address; null: it is not asked; absent: the family's usual place. */
+  finalityUrl?: string | null;
   tokens: readonly Token[];
   requestTimeoutMs: number;
   responseBytesMax: number;

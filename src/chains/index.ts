@@ -5,6 +5,7 @@
  */
 import type { Chain, Family } from './chain.ts';
 import { evmAddress } from './evm/address.ts';
+import { tronAddress } from './tron/address.ts';
 
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
@@ -12,5 +13,11 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: evmAddress,
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     node: () => import('./evm/node.ts'),
+  },
+  tron: {
+    family: 'tron',
+    address: tronAddress,
+    wire: async () => (await import('./tron/wire.ts')).tronWire,
+    node: () => import('./tron/node.ts'),
   },
 };

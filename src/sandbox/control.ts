@@ -10,7 +10,7 @@ import { Fault } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { type Faults, faultKinds } from './faults.ts';
-import { invalidParams, RpcError, serverError } from './json-rpc.ts';
+import { invalidParams, methodNotFound, RpcError, serverError } from './json-rpc.ts';
 import type { Miner } from './miner.ts';
 import { digest } from './random.ts';
 import { keepChoices } from './replay.ts';
@@ -77,11 +77,8 @@ const one = ({ from, kind, ...only }: z.infer<typeof payOneParams>): z.infer<typ
   outputs: [only],
 });
 
-/**
- * Whether the asker may control the sandbox: with the token as `Authorization: Bearer …`, or as the parameter `auth`.
- * @param token null when control is open (tests)
- */
-export function isAuthorized(token: string | null, bearer: string, params: unknown): boolean {
+/** Whether the asker has the token, as `Authorization: Bearer …` or as the parameter `auth`. */
+function isAuthorized(token: string | null, bearer: string, params: unknown): boolean {
   if (token === null) return true;
   const { auth } = named(params) as Record<string, unknown>;
   const same = (text: string) =>
@@ -91,8 +88,31 @@ export function isAuthorized(token: string | null, bearer: string, params: unkno
 
 type Method = (params: unknown) => unknown;
 
-/** @returns the control methods by name; each throws `RpcError` */
-export function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
+export type Control = Readonly<{
+  has(method: string): boolean;
+  /**
+   * Calls a control method.
+   * @param bearer from `Authorization: Bearer …`; empty when there is none
+   * @throws RpcError, also for an asker who may not
+   */
+  call(method: string, params: unknown, bearer: string): unknown;
+}>;
+
+/** @param token what an asker must have; null when control is open (tests) */
+export function openControl(controlled: Controlled, token: string | null): Control {
+  const methods = controlMethods(controlled);
+  return {
+    has: (method) => methods.has(method),
+    call(method, params, bearer) {
+      const run = methods.get(method);
+      if (!run) throw methodNotFound(method);
+      if (isAuthorized(token, bearer, params)) return run(params);
+      throw serverError('control of the sandbox needs the token in sandbox.json, as "Authorization: Bearer <token>"');
+    },
+  };
+}
+
+function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
   const { world, miner, faults, tokens, codec, formatHash } = controlled;
 
   const keyOf = (text: string): string => {

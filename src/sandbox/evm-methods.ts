@@ -2,7 +2,6 @@
  * The read methods of an Ethereum node, answered from a world.
  * @module
  */
-import type { Token } from '../core/transfer.ts';
 import { loggedEntries, type WorldBlock } from './block-tree.ts';
 import {
   addressOf,
@@ -25,12 +24,11 @@ import {
   renderReceipt,
   renderReceipts,
   renderTransaction,
-  selector,
-  word,
 } from './evm-render.ts';
 import type { FaultKind } from './faults.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
-import { lookalikeKey, routerKey } from './transaction.ts';
+import { createTokenCalls, type KeyedToken } from './token-calls.ts';
+import { routerKey } from './transaction.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
 
@@ -40,7 +38,7 @@ export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind 
 export type EvmChain = Readonly<{
   world: World;
   chainId: number;
-  tokens: readonly Readonly<{ symbol: Token['symbol']; key: string; decimals: number }>[];
+  tokens: readonly KeyedToken[];
 }>;
 
 /** The faults that make sense for a method besides those of the connection. */
@@ -73,32 +71,23 @@ type Method = (question: Question) => unknown;
 /** @returns the methods by name; each throws `RpcError` */
 export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<string, Method> {
   const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
-  const tokenAt = (key: string) => tokens.find((token) => token.key === key || lookalikeKey(token.key) === key);
-
-  const answers: Record<string, (call: { data: string; key: string; fault: FaultKind | null }) => string> = {
-    [selector('decimals()')]: ({ key, fault }) =>
-      word(((tokenAt(key)?.decimals ?? 0) + (fault === 'wrong_decimals' ? 1 : 0)).toString(16)),
-    [selector('symbol()')]: ({ key }) => abiString(tokenAt(key)?.symbol ?? ''),
-    [selector('name()')]: ({ key }) => abiString(`Sandbox ${tokenAt(key)?.symbol}`),
-    [selector('balanceOf(address)')]: ({ data, key }) =>
-      word(world.balance(key, data.slice(8).padEnd(64, '0').slice(24, 64)).toString(16)),
-  };
+  const calls = createTokenCalls(world, tokens);
 
   function ethCall({ params, view, fault }: Question): string {
     const args = positional(params, 4);
     const { to, input, data } = (args[0] ?? {}) as Record<string, unknown>;
     if (!blockByAny(args, 1, view)) throw serverError('header not found');
     const key = addressOf(to, 0);
-    if (!tokenAt(key)) return '0x';
+    if (!calls.isToken(key)) return '0x';
     const text = input ?? data ?? '0x';
     if (typeof text !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(text)) {
       throw invalidParams('invalid argument 0: invalid hex string');
     }
     const digits = text.slice(2).toLowerCase();
-    const answer = answers[digits.slice(0, 8)];
+    const answer = calls.answer(key, digits, fault);
     // 3 is go-ethereum's code for a reverted call.
-    if (!answer) throw new RpcError(3, 'execution reverted');
-    return hex(answer({ data: digits, key, fault }));
+    if (answer === null) throw new RpcError(3, 'execution reverted');
+    return hex(answer);
   }
 
   /** A transaction of the canonical chain or, with a null place, of those that wait. */
@@ -164,15 +153,8 @@ export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<st
       const args = positional(params, 2);
       const key = addressOf(args[0], 0);
       if (!blockByAny(args, 1, view)) throw serverError('header not found');
-      return tokenAt(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';
+      return calls.isToken(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';
     },
   };
   return new Map(Object.entries(methods));
-}
-
-/** A string as a contract returns it: where it starts, its length, its bytes (Solidity ABI). */
-function abiString(text: string): string {
-  const bytes = Buffer.from(text, 'utf8');
-  const digits = bytes.toString('hex');
-  return word('20') + word(bytes.length.toString(16)) + digits.padEnd(64 * Math.ceil(digits.length / 64), '0');
 }

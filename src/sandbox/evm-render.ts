@@ -4,6 +4,7 @@
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
+import { callData, topicsOf, word } from './abi.ts';
 import { type LoggedEntry, loggedEntries, type WorldBlock } from './block-tree.ts';
 import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
@@ -11,19 +12,6 @@ import type { WorldTransaction } from './transaction.ts';
 export const hex = (digits: string): string => `0x${digits}`;
 /** A number as the JSON-RPC of Ethereum writes it: hex without leading zeros. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
-export const word = (digits: string): string => digits.padStart(64, '0');
-
-const keccak = (bytes: Uint8Array): string => Buffer.from(keccak_256(bytes)).toString('hex');
-const signatureHash = (signature: string): string => keccak(Buffer.from(signature));
-/** The first four bytes of a call's data. */
-export const selector = (signature: string): string => signatureHash(signature).slice(0, 8);
-
-const topicOf = {
-  transfer: signatureHash('Transfer(address,address,uint256)'),
-  approval: signatureHash('Approval(address,address,uint256)'),
-};
-const transferSelector = selector('transfer(address,uint256)');
-const routeSelector = selector('route(address[],address[],uint256[])');
 
 /** keccak256 of the RLP of an empty list, of an empty trie's node, and SHA-256 of nothing: what an empty part of a block hashes to. */
 const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347';
@@ -55,8 +43,6 @@ export function logsBloom(logged: readonly LoggedEntry[]): string {
   }
   return hex(bloom.toString('hex'));
 }
-
-const topicsOf = (entry: LoggedEntry['entry']): string[] => [topicOf[entry.kind], word(entry.from), word(entry.to)];
 
 /** Blooms cost a few hashes per log and are asked for again and again. */
 const blooms = new WeakMap<WorldBlock, string>();
@@ -142,25 +128,6 @@ export function renderTransaction(transaction: WorldTransaction, chainId: number
     r: made('r'),
     s: made('s'),
   };
-}
-
-/** What the sender asked for, which may differ from what the token reports: a fee is part of it. */
-function callData({ target, entries }: WorldTransaction): string {
-  const transfers = entries.filter((entry) => entry.kind === 'transfer');
-  const [first] = transfers;
-  if (first && target === first.token) {
-    const asked = transfers.reduce((sum, entry) => sum + entry.units, 0n);
-    return transferSelector + word(first.to) + word(asked.toString(16));
-  }
-  const lists = [
-    transfers.map((entry) => entry.token),
-    transfers.map((entry) => entry.to),
-    transfers.map((entry) => entry.units.toString(16)),
-  ];
-  const listBytes = 32 * (1 + transfers.length);
-  const offsets = lists.map((_, at) => word((32 * lists.length + at * listBytes).toString(16)));
-  const contents = lists.map((list) => [word(list.length.toString(16)), ...list.map(word)].join(''));
-  return [routeSelector, ...offsets, ...contents].join('');
 }
 
 /** @param removed true when a reorg takes the log back (only `eth_subscribe` says so) */

@@ -4,7 +4,7 @@
  * @module
  */
 import { evmAddress } from '../chains/evm/address.ts';
-import { controlMethods, isAuthorized } from './control.ts';
+import { openControl } from './control.ts';
 import { filterArgument, type LogFilter, positional } from './evm-arguments.ts';
 import { contentFaults, evmMethods, logsOf } from './evm-methods.ts';
 import { hex, renderHeader } from './evm-render.ts';
@@ -26,7 +26,7 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
   const chainId = Number(options.chainId);
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(evmAddress, token) }));
   const reads = evmMethods({ world, chainId, tokens });
-  const control = controlMethods({ world, miner, faults, tokens, codec: evmAddress, formatHash: hex });
+  const control = openControl({ world, miner, faults, tokens, codec: evmAddress, formatHash: hex }, controlToken);
   const subscriptions = new Map<string, Subscription>();
   let subscribed = 0;
 
@@ -76,11 +76,7 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
     call(method, params, peer, fault) {
       if (method === 'eth_subscribe') return subscribe(params, peer);
       if (method === 'eth_unsubscribe') return unsubscribe(params, peer);
-      const controlled = control.get(method);
-      if (controlled) {
-        if (isAuthorized(controlToken, peer.bearer, params)) return controlled(params);
-        throw serverError('control of the sandbox needs the token in sandbox.json, as "Authorization: Bearer <token>"');
-      }
+      if (control.has(method)) return control.call(method, params, peer.bearer);
       const read = reads.get(method);
       if (!read) throw methodNotFound(method);
       return read({ params, view: viewThrough(world, fault), fault: fault?.kind ?? null });

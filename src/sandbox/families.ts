@@ -4,16 +4,32 @@
  */
 import type { AddressCodec, Family } from '../chains/chain.ts';
 import { evmAddress } from '../chains/evm/address.ts';
+import { tronAddress } from '../chains/tron/address.ts';
 import { startEvmServer } from './evm-server.ts';
 import type { NodeServer, NodeServerOptions } from './node-server.ts';
+import { tronBlockId } from './tron-render.ts';
+import { startTronServer } from './tron-server.ts';
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
   /** Where the family's receiving xpub stands in a wallet (BIP-44, external chain). */
   xpubPath: string;
+  /** About how far below the tip the chain's own finality stands. */
+  finalityDistance: number;
+  /** A block's hash out of its height and 64 hex digits; the digits themselves when absent. */
+  blockHash?: (chainId: string, number: number, digits: string) => string;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
 
 export const families: Readonly<Record<Family, SandboxFamily>> = {
-  evm: { codec: evmAddress, xpubPath: "m/44'/60'/0'/0", startServer: startEvmServer },
+  // Two epochs of Ethereum.
+  evm: { codec: evmAddress, xpubPath: "m/44'/60'/0'/0", finalityDistance: 64, startServer: startEvmServer },
+  // 18 blocks by other producers.
+  tron: {
+    codec: tronAddress,
+    xpubPath: "m/44'/195'/0'/0",
+    finalityDistance: 18,
+    blockHash: tronBlockId,
+    startServer: startTronServer,
+  },
 };

@@ -7,7 +7,7 @@ import { permanent } from '../core/fault.ts';
 import { createRandom, digest } from './random.ts';
 
 export const faultKinds = [
-  /** A JSON-RPC error instead of an answer. */
+  /** The node's own error instead of an answer. */
   'rpc_error',
   /** HTTP 429 or 503; over a WebSocket, the JSON-RPC error that stands for it. */
   'http_error',
@@ -27,6 +27,8 @@ export const faultKinds = [
   'unknown_block',
   /** A full block is said to hold nothing. */
   'empty_content',
+  /** The node says in plain text that it keeps no history. */
+  'history_closed',
   /** Another block's content is given. */
   'sibling_content',
   /** A header that belongs to no known chain. */

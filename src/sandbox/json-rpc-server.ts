@@ -3,9 +3,18 @@
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type WebSocket, WebSocketServer } from 'ws';
 import type { FaultKind, InjectedFault } from './faults.ts';
+import {
+  bearerOf,
+  closeDoor,
+  cut,
+  listenOnLoopback,
+  MESSAGE_BYTES_MAX,
+  readBody,
+  refuse,
+  sendThrough,
+} from './http-door.ts';
 import { answerMessage, RpcError, serverError } from './json-rpc.ts';
 
 /** The faults that this file acts out; the others are the service's business. */
@@ -28,9 +37,6 @@ export type RpcService = Readonly<{
   leave(peer: Peer): void;
 }>;
 
-const HOST = '127.0.0.1';
-const MESSAGE_BYTES_MAX = 5 * 1024 * 1024;
-const CONNECTIONS_MAX = 200;
 /** A client that reads so slowly is disconnected. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 
@@ -45,7 +51,6 @@ export async function serveJsonRpc(
   const server = createServer((request, response) => {
     answerHttp(request, response, service);
   });
-  server.maxConnections = CONNECTIONS_MAX;
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MESSAGE_BYTES_MAX,
@@ -56,32 +61,15 @@ export async function serveJsonRpc(
     sockets.handleUpgrade(request, socket, head, (client) => talk(client, bearerOf(request), service));
   });
 
-  const listen = (wanted: number) =>
-    new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(wanted, HOST, () => {
-        server.off('error', reject);
-        resolve();
-      });
-    });
-  await listen(port).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error;
-    return listen(0);
-  });
-
+  const listening = await listenOnLoopback(server, port);
   return {
-    port: (server.address() as AddressInfo).port,
+    port: listening,
     async close() {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       for (const client of sockets.clients) client.terminate();
-      server.closeAllConnections();
-      await closed;
+      await closeDoor(server);
     },
   };
 }
-
-const bearerOf = (request: IncomingMessage): string =>
-  /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 
 /** Answers one message and says which transport fault hit it. */
 function answer(text: string, peer: Peer, service: RpcService): { text: string; fault: InjectedFault | null } {
@@ -97,46 +85,16 @@ function answer(text: string, peer: Peer, service: RpcService): { text: string; 
   return { text: answered, fault: struck };
 }
 
-const cut = (text: string): string => text.slice(0, Math.floor(text.length / 2));
-
 /** Refusals have the status codes and texts of go-ethereum's `rpc/http.go`. */
 async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
-  const refuse = (status: number, why: string) => response.writeHead(status, { connection: 'close' }).end(`${why}\n`);
-  if (request.method !== 'POST') return void refuse(405, 'method not allowed');
+  if (request.method !== 'POST') return refuse(response, 405, 'method not allowed');
   if (!/^application\/json(-rpc)?\b/i.test(request.headers['content-type'] ?? '')) {
-    return void refuse(415, 'invalid content type, only application/json is supported');
+    return refuse(response, 415, 'invalid content type, only application/json is supported');
   }
   const body = await readBody(request);
-  if (body === null) return void refuse(413, 'content length too large');
+  if (body === null) return refuse(response, 413, 'content length too large');
   const { text, fault } = answer(body, { bearer: bearerOf(request), notify: null }, service);
-  const send = (content: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(content);
-  switch (fault?.kind) {
-    case 'hang':
-    case 'half_open':
-      return;
-    case 'drop':
-      return void request.socket.destroy();
-    case 'http_error':
-      return void (fault.roll % 2 === 0 ? refuse(429, 'Too Many Requests') : refuse(503, 'Service Unavailable'));
-    case 'cut':
-      return void send(cut(text));
-    default:
-      return void send(text);
-  }
-}
-
-/** The body's text; null when it is too long. A client that goes away leaves it unread for ever, and is gone with it. */
-function readBody(request: IncomingMessage): Promise<string | null> {
-  return new Promise((resolve) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= MESSAGE_BYTES_MAX) chunks.push(chunk);
-      else resolve(null);
-    });
-    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-  });
+  sendThrough(fault, request, response, text);
 }
 
 function talk(client: WebSocket, bearer: string, service: RpcService): void {

@@ -15,9 +15,6 @@ import { startMiner } from './miner.ts';
 import { tokenKey } from './node-server.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 
-/** Two epochs of Ethereum: about how far below the tip its finality stands. */
-const FINALITY_DISTANCE_BLOCKS = 64;
-
 export type SandboxNetwork = Pick<NetworkConfig, 'name' | 'family' | 'chainId' | 'tokens' | 'blockTimeMs'>;
 
 export type SandboxOptions = Readonly<{
@@ -36,18 +33,22 @@ export type Sandbox = Readonly<{ details: SandboxFile; close(): Promise<void> }>
  */
 export async function openSandbox({ dataDir, networks, clock, onFault }: SandboxOptions): Promise<Sandbox> {
   const file = join(dataDir, 'sandbox.json');
-  const before = readSandboxFile(file) ?? newSandboxFile();
+  const fresh = newSandboxFile();
+  const known = readSandboxFile(file) ?? fresh;
+  // An earlier run may not have known every family.
+  const before = { ...known, xpub: { ...fresh.xpub, ...known.xpub } };
   const opened = await Promise.all(networks.map(openNetwork));
 
   async function openNetwork(network: SandboxNetwork) {
-    const { codec, startServer } = families[network.family];
+    const { codec, finalityDistance, blockHash, startServer } = families[network.family];
     const { world, close } = openDurableWorld({
       file: join(dataDir, 'sandbox', `${network.name}.jsonl`),
       seed: randomBytes(16).toString('hex'),
       clock,
       tokens: network.tokens.map((token) => tokenKey(codec, token)),
       keyBytes: codec.keyBytes,
-      finalityDistance: FINALITY_DISTANCE_BLOCKS,
+      finalityDistance,
+      ...(blockHash && { blockHash: (number, digits) => blockHash(network.chainId, number, digits) }),
     });
     const miner = startMiner(world, clock, network.blockTimeMs, (error) => onFault(network.name, error));
     const server = await startServer({

@@ -17,6 +17,8 @@ export type WorldOptions = Readonly<{
   tokens: readonly string[];
   /** Width of this network's address keys. */
   keyBytes: number;
+  /** A block's hash out of its height and 64 hex digits; the digits themselves when absent. */
+  blockHash?: (number: number, digits: string) => string;
   /** A block this far below the tip is final. */
   finalityDistance: number;
   /** Blocks kept below the tip; at least as many as a follower may still ask for. */
@@ -118,7 +120,8 @@ export function createWorld(options: WorldOptions): World {
     const timeS = Math.max(parent.timeS, wantedTimeS);
     const born = serial++;
     const ids = transactions.map((transaction) => transaction.id);
-    const hash = digest('block', seed, born, parent.hash, number, timeS, ...ids);
+    const digits = digest('block', seed, born, parent.hash, number, timeS, ...ids);
+    const hash = options.blockHash?.(number, digits) ?? digits;
     return { hash, parent: parent.hash, number, timeS, serial: born, transactions };
   }
 

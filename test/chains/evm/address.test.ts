@@ -103,12 +103,13 @@ test('an xpub from another depth is refused: wallets would not find its addresse
 
 test('payment links are those of EIP-681, with exact units', () => {
   const usdt = { symbol: 'USDT', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 } as const;
+  const pageUrl = 'https://shop.example/pay/cs_1';
   const key = (accounts[1] ?? '').slice(2).toLowerCase();
   assert.is(
-    evmAddress.deepLink(usdt, '1', key, 10_500_000n),
+    evmAddress.deepLink(usdt, '1', key, 10_500_000n, pageUrl),
     `ethereum:0xdAC17F958D2ee523a2206206994597C13D831ec7@1/transfer?address=${accounts[1]}&uint256=10500000`,
   );
-  assert.match(evmAddress.deepLink(usdt, '56', key, 10n ** 24n), /@56\/.*uint256=1000000000000000000000000$/);
+  assert.match(evmAddress.deepLink(usdt, '56', key, 10n ** 24n, pageUrl), /@56\/.*uint256=1000000000000000000000000$/);
 });
 
 test.run();

@@ -1,0 +1,7 @@
+/**
+ * Indexer of one TRON network: `tsx indexers/tron.ts test:tron`. The supervisor (`npm start`) runs one for each configured network.
+ * @module
+ */
+import { runIndexer } from './run.ts';
+
+process.exitCode = await runIndexer({ family: 'tron', network: process.argv[2], env: process.env, cwd: process.cwd() });

@@ -1,0 +1,80 @@
+/**
+ * Answers of java-tron's HTTP interface: JSON with status 200, also when something went wrong. Pure.
+ *
+ * Sources: https://tronprotocol.github.io/documentation-en/api/http/ and java-tron `services/http/{Util,RateLimiterServlet}.java`,
+ * `services/filter/LiteFnQueryHttpFilter.java`.
+ * @module
+ */
+import { type Fault, transient } from '../../core/fault.ts';
+import { excerpt } from '../excerpt.ts';
+
+/** Where an answer came from, for fault messages: never a whole URL, which may hold credentials. */
+export type Origin = Readonly<{ path: string; host: string }>;
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** `{}` is how the node says that it knows no such thing (yet, or any more). */
+export const isUnknown = (value: unknown): boolean => isFields(value) && Object.keys(value).length === 0;
+
+export function nonsense(origin: Origin, what: string, cause?: unknown): Fault {
+  return transient(
+    'node_nonsense',
+    `${origin.path} at ${origin.host} ${what}. If this lasts, the URL is not that of a java-tron node or something in between changes its answers`,
+    cause,
+  );
+}
+
+/** First match wins; the texts are java-tron's own. */
+const meanings: readonly Readonly<{ code: string; text: RegExp; advice: string }>[] = [
+  {
+    code: 'node_rate_limited',
+    text: /lack of computing resources/i,
+    advice: 'the node limits requests: raise rate.limiter in its configuration, or let nobody else use it',
+  },
+  {
+    code: 'node_history_pruned',
+    text: /lite ?fullnode/i,
+    advice: 'set node.openHistoryQueryWhenLiteFN = true in its configuration, or use a full node',
+  },
+  {
+    code: 'node_method_missing',
+    text: /unavailable due to config/i,
+    advice: "take the path out of node.disabledApi in the node's configuration",
+  },
+  {
+    code: 'node_constant_calls_off',
+    text: /does not support constant/i,
+    advice:
+      "set vm.supportConstant = true in the node's configuration and restart it: tokens are checked with such calls",
+  },
+];
+
+/** What an error's text means to us: always transient, since nodes are restarted, upgraded and reconfigured under us. */
+export function errorFault(text: string, origin: Origin): Fault {
+  const meaning = meanings.find((one) => one.text.test(text));
+  return transient(
+    meaning?.code ?? 'node_error',
+    `${origin.path} at ${origin.host} answered with the error "${excerpt(text)}": ${meaning?.advice ?? "look into the node's own log"}`,
+  );
+}
+
+/**
+ * One answer's JSON value.
+ * @throws Fault transient: `node_nonsense` for what is no JSON, or what the node's error means
+ */
+export function readAnswer(bytes: Uint8Array, origin: Origin): unknown {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    // Some refusals are a bare sentence.
+    if (meanings.some((one) => one.text.test(text))) throw errorFault(text, origin);
+    throw nonsense(origin, `answered with text that is not JSON (${bytes.byteLength} bytes): ${excerpt(text)}`, error);
+  }
+  if (isFields(value) && typeof value.Error === 'string') throw errorFault(value.Error, origin);
+  return value;
+}

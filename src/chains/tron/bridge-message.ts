@@ -1,0 +1,112 @@
+/**
+ * What the bridge beside java-tron (`scripts/tron-ws.ts`) and its client say to each other over a WebSocket. Pure.
+ *
+ *   client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]}
+ *   bridge → client   {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
+ *                     {"id":7,"fault":{"code":"node_timeout","message":"…"}}
+ *                     {"head":{"number":5,"hash":"0000000000000005…"}}     at once after connecting, then at each new head
+ *
+ * An answer is one JSON text as long as java-tron's are, but nobody needs to parse it whole: `sizes` says where each answer ends.
+ * @module
+ */
+import type { Fault } from '../../core/fault.ts';
+import { isFields } from './answer.ts';
+import type { Call, Part } from './calls.ts';
+
+/** What the bridge passes on, and nothing else: the calls that a follower needs. All of them only read. */
+export const bridgePaths: readonly string[] = [
+  '/wallet/getblock',
+  '/wallet/gettransactioninfobyblocknum',
+  '/wallet/gettransactioninfobyid',
+  '/wallet/triggerconstantcontract',
+  '/walletsolidity/getblock',
+];
+
+/** Calls in one request, made one after the other. */
+export const CALLS_MAX = 8;
+
+export type BridgeRequest = Readonly<{ id: number; calls: readonly Call[] }>;
+
+/** The id and the sizes stand within so many bytes. */
+const PREFIX_BYTES_MAX = 256;
+const ANSWERS = /^\{"id":(\d{1,15}),"sizes":\[(\d{1,10}(?:,\d{1,10})*)\],"answers":\[/;
+const FAULT = /^\{"id":(\d{1,15}),"fault":/;
+const HEAD = /^\{"head":/;
+
+const startOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, PREFIX_BYTES_MAX)).toString('latin1');
+
+export const writeRequest = ({ id, calls }: BridgeRequest): string =>
+  JSON.stringify({ id, calls: calls.map(({ path, body }) => [path, body]) });
+
+/** @returns the request, or a sentence that says what is wrong with it */
+export function readRequest(text: string): BridgeRequest | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return 'expected JSON';
+  }
+  if (!isFields(value) || !Number.isSafeInteger(value.id) || Number(value.id) < 0 || !Array.isArray(value.calls)) {
+    return 'expected {"id": a whole number, "calls": [[path, body], …]}';
+  }
+  if (value.calls.length < 1 || value.calls.length > CALLS_MAX) return `expected 1 to ${CALLS_MAX} calls`;
+  const calls: Call[] = [];
+  for (const call of value.calls) {
+    const [path, body] = Array.isArray(call) ? call : [];
+    if (typeof path !== 'string' || !bridgePaths.includes(path)) return `expected one of ${bridgePaths.join(', ')}`;
+    if (!isFields(body)) return `expected an object to post to ${path}`;
+    calls.push({ path, body });
+  }
+  return { id: Number(value.id), calls };
+}
+
+/** The message with all answers, each given as the pieces in which it came. */
+export function writeAnswers(id: number, answers: readonly (readonly Uint8Array[])[]): Buffer {
+  const sizes = answers.map((pieces) => pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
+  const comma = Buffer.from(',');
+  return Buffer.concat([
+    Buffer.from(`{"id":${id},"sizes":[${sizes.join()}],"answers":[`),
+    ...answers.flatMap((pieces, at) => (at === 0 ? pieces : [comma, ...pieces])),
+    Buffer.from(']}'),
+  ]);
+}
+
+export const writeFault = (id: number, { code, message }: Pick<Fault, 'code' | 'message'>): string =>
+  JSON.stringify({ id, fault: { code, message } });
+
+export const writeHead = (head: Readonly<{ number: number; hash: string }> | null): string => JSON.stringify({ head });
+
+/** The id of the request that a message answers; null for a head; undefined when it is neither. */
+export function peekId(bytes: Uint8Array): number | null | undefined {
+  const start = startOf(bytes);
+  if (HEAD.test(start)) return null;
+  const found = ANSWERS.exec(start) ?? FAULT.exec(start);
+  return found ? Number(found[1]) : undefined;
+}
+
+/** Where the answers stand in a message; null when it is no message with answers, or not as long as it says. */
+export function readAnswers(bytes: Uint8Array): Part[] | null {
+  const found = ANSWERS.exec(startOf(bytes));
+  if (!found) return null;
+  const parts: Part[] = [];
+  let from = found[0].length;
+  for (const size of (found[2] ?? '').split(',')) {
+    const to = from + Number(size);
+    parts.push({ from, to });
+    from = to + 1;
+  }
+  // After the last answer comes `]}`.
+  return from + 1 === bytes.byteLength ? parts : null;
+}
+
+/** The fault in a message; null when there is none. */
+export function readFault(bytes: Uint8Array): Readonly<{ code: string; message: string }> | null {
+  if (!FAULT.test(startOf(bytes))) return null;
+  try {
+    const { fault } = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+    return typeof fault?.code === 'string' && typeof fault.message === 'string' ? fault : null;
+  } catch {
+    return null;
+  }
+}

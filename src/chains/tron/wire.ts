@@ -1,0 +1,274 @@
+/**
+ * java-tron's blocks and transaction infos turned from unknown JSON into values that agree with the block they were asked for. Pure: runs
+ * in worker threads.
+ *
+ * A block's content is two answers: the block itself, which lists its transactions and what became of each, and the infos, which hold the
+ * logs. A log is money only when all three say that its transaction succeeded: the block's `contractRet`, the info's `result` and the info's
+ * `receipt.result`; java-tron keeps the logs of some failed transactions.
+ * Sources: https://tronprotocol.github.io/documentation-en/api/http/, java-tron `Tron.proto`, `BlockCapsule.java`; TRC-20.
+ * @module
+ */
+import type { BlockRef } from '../../core/block.ts';
+import { type Fault, invariant, transient } from '../../core/fault.ts';
+import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
+import type { RawContent, Watched, Wire } from '../chain.ts';
+import { tronAddress } from './address.ts';
+import { type Fields, isFields, isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
+
+export const BLOCK_PATH = '/wallet/getblock';
+export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';
+
+/** keccak256("Transfer(address,address,uint256)") */
+const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+
+const HASH = /^[0-9a-f]{64}$/;
+const WORD = /^[0-9a-f]{64}$/i;
+/** The word's upper bytes are zero, or hold the 0x41 of the address's long form. */
+const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
+const NO_TRANSACTIONS_ROOT = /^0*$/;
+/** A block's id starts with its height, 8 bytes. */
+const HEIGHT_CHARS = 16;
+
+/** A header. `isEmpty`: its Merkle root says that the block holds no transactions. */
+export type Header = Readonly<{ ref: BlockRef; isEmpty: boolean }>;
+
+/** A whole number that JSON omits when it is zero. */
+function readCount(value: unknown): number | null {
+  if (value === undefined) return 0;
+  return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null;
+}
+
+/** A block as `getblock` answers, with or without its transactions. @throws Fault transient `node_nonsense` */
+export function readHeader(value: unknown, origin: Origin): Header {
+  const head = isFields(value) && isFields(value.block_header) ? value.block_header.raw_data : null;
+  if (!isFields(value) || !isFields(head)) throw nonsense(origin, 'answered with something that is not a block');
+  const { blockID: hash } = value;
+  const { parentHash: parent, txTrieRoot: root = '' } = head;
+  const number = readCount(head.number);
+  const timeMs = readCount(head.timestamp);
+  const wrong =
+    ((typeof hash !== 'string' || !HASH.test(hash)) && 'blockID') ||
+    ((typeof parent !== 'string' || !HASH.test(parent)) && 'parentHash') ||
+    (number === null && 'number') ||
+    (timeMs === null && 'timestamp') ||
+    (typeof root !== 'string' && 'txTrieRoot');
+  if (wrong || typeof hash !== 'string' || typeof parent !== 'string' || number === null || timeMs === null) {
+    throw nonsense(origin, `answered with a block whose field "${wrong}" is missing or malformed`);
+  }
+  if (Number.parseInt(hash.slice(0, HEIGHT_CHARS), 16) !== number) {
+    throw nonsense(origin, `answered with block ${number} under the id ${hash}, which starts with another height`);
+  }
+  const ref = { hash, parent, number, timeS: Math.floor(timeMs / 1000) };
+  return { ref, isEmpty: NO_TRANSACTIONS_ROOT.test(String(root)) };
+}
+
+/** What a transaction's info says of it. */
+type Info = Readonly<{ id: string; succeeded: boolean; logs: readonly unknown[] }>;
+
+/** Which transaction an info is about, where it stands, and whether it succeeded. @throws Fault transient `node_nonsense` */
+export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ blockNumber: number }> {
+  if (!isFields(value)) throw nonsense(origin, 'answered with a transaction info that is not an object');
+  const { id, receipt, log = [] } = value;
+  const blockNumber = readCount(value.blockNumber);
+  if (typeof id !== 'string' || !HASH.test(id) || blockNumber === null || !Array.isArray(log)) {
+    throw nonsense(origin, 'answered with a malformed transaction info');
+  }
+  // A transaction that calls no contract has no result in its receipt, and no logs that could be money.
+  const succeeded = value.result !== 'FAILED' && isFields(receipt) && receipt.result === 'SUCCESS';
+  return { id, blockNumber, succeeded, logs: log };
+}
+
+/** The node's chain holds another block there, or none. */
+export function blockUnknown(block: Pick<BlockRef, 'hash' | 'number'>, origin: Origin): Fault {
+  return transient(
+    'node_block_unknown',
+    `${origin.path} at ${origin.host}: the node does not hold block ${block.number} ${block.hash} (any more); its chain is asked for again`,
+  );
+}
+
+/** One decoding under way: what was asked, and the two answers. */
+type Reading = Readonly<{
+  block: BlockRef;
+  host: string;
+  blockBytes: Buffer;
+  infosBytes: Buffer;
+  isThorough: boolean;
+}>;
+
+const blockOrigin = ({ host }: Reading): Origin => ({ path: BLOCK_PATH, host });
+const infosOrigin = ({ host }: Reading): Origin => ({ path: INFOS_PATH, host });
+
+function contradiction(reading: Reading, what: string): Fault {
+  const { block, host } = reading;
+  return transient(
+    'node_content_contradictory',
+    `${host} answered for block ${block.number} ${block.hash} with ${what}: the answers are thrown away and asked for again`,
+  );
+}
+
+/** A transaction as the block lists it. */
+type Listed = Readonly<{ id: string; succeeded: boolean }>;
+
+/** The block's own list of transactions. @throws Fault transient when it is another block, or contradicts its header */
+function readListed(reading: Reading): Listed[] {
+  const origin = blockOrigin(reading);
+  const value = readAnswer(reading.blockBytes, origin);
+  if (isUnknown(value)) throw blockUnknown(reading.block, origin);
+  const { ref, isEmpty } = readHeader(value, origin);
+  if (ref.hash !== reading.block.hash) throw blockUnknown(reading.block, origin);
+  const { transactions = [] } = value as Fields;
+  if (!Array.isArray(transactions)) throw nonsense(origin, 'answered with transactions that are not a list');
+  if (isEmpty !== (transactions.length === 0)) {
+    throw contradiction(
+      reading,
+      `${transactions.length} transactions, though its header says that there are ${isEmpty ? 'none' : 'some'}`,
+    );
+  }
+  return transactions.map((transaction: unknown) => {
+    if (!isFields(transaction) || typeof transaction.txID !== 'string') {
+      throw nonsense(origin, 'answered with a transaction without an id');
+    }
+    const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
+    return { id: transaction.txID, succeeded: isFields(result) && result.contractRet === 'SUCCESS' };
+  });
+}
+
+const TX_ID = Buffer.from('"txID":"');
+const BLOCK_ID = Buffer.from('"blockID":"');
+const HASH_CHARS = 64;
+
+/**
+ * Whether the block's answer is about the block and lists exactly these transactions, told without parsing its half megabyte: inside a JSON
+ * string every quote is escaped, so these bytes can only be the keys themselves. False means "parse it", never "it does not".
+ */
+function listsExactly({ block, blockBytes }: Reading, infos: readonly Info[]): boolean {
+  const hashAt = blockBytes.indexOf(BLOCK_ID) + BLOCK_ID.length;
+  if (blockBytes.toString('latin1', hashAt, hashAt + HASH_CHARS) !== block.hash || infos.length === 0) return false;
+  let at = 0;
+  for (const { id } of infos) {
+    const idAt = blockBytes.indexOf(TX_ID, at) + TX_ID.length;
+    at = idAt + HASH_CHARS;
+    if (idAt < TX_ID.length || blockBytes.toString('latin1', idAt, at) !== id) return false;
+  }
+  return blockBytes.indexOf(TX_ID, at) < 0;
+}
+
+/** The infos of every transaction of the block, in its order. @throws Fault transient */
+function readInfos(reading: Reading): Info[] {
+  const origin = infosOrigin(reading);
+  const value = readAnswer(reading.infosBytes, origin);
+  if (isUnknown(value)) throw blockUnknown(reading.block, origin);
+  if (!Array.isArray(value)) throw nonsense(origin, 'answered with something that is not a list');
+  const infos = value.map((row: unknown) => {
+    const info = readInfo(row, origin);
+    if (info.blockNumber === reading.block.number) return info;
+    throw contradiction(reading, `the info of a transaction in block ${info.blockNumber}`);
+  });
+  if (!listsExactly(reading, infos)) checkAgree(reading, readListed(reading), infos);
+  return infos;
+}
+
+function checkAgree(reading: Reading, listed: readonly Listed[], infos: readonly Info[]): void {
+  if (infos.length === 0 && listed.length > 0) throw infosMissing(reading, listed.length);
+  if (infos.length !== listed.length) {
+    throw contradiction(reading, `${infos.length} infos for ${listed.length} transactions`);
+  }
+  const other = listed.findIndex(({ id }, at) => infos[at]?.id !== id);
+  if (other >= 0) {
+    throw contradiction(reading, `the info of ${infos[other]?.id} in the place of transaction ${listed[other]?.id}`);
+  }
+}
+
+/** java-tron shows a new block a moment before the infos of its transactions. */
+function infosMissing({ block, host, isThorough }: Reading, count: number): Fault {
+  return transient(
+    isThorough ? 'node_infos_missing' : 'node_content_doubtful',
+    `${INFOS_PATH} at ${host} for block ${block.number} ${block.hash} answered with no infos, and the block holds ${count} transactions: they are asked for again`,
+  );
+}
+
+/** A watched transfer whose transaction succeeded as far as its info says; `place` is that of the transaction in the block. */
+type Candidate = Readonly<{ place: number; transfer: ChainTransfer }>;
+
+/**
+ * Reads a log as a transfer. Strangers' contracts (look-alike tokens), other events and Transfers with an indexed value (TRC-721) are not
+ * ours and no fault.
+ */
+function readTransfer(
+  log: unknown,
+  origin: Origin,
+  tokens: ReadonlyMap<string, Currency>,
+  watched: Watched,
+): Pick<ChainTransfer, 'currency' | 'from' | 'to' | 'units'> | null {
+  if (!isFields(log)) throw nonsense(origin, 'answered with a log that is not an object');
+  const currency = tokens.get(String(log.address));
+  if (!currency || !Array.isArray(log.topics)) return null;
+  const [topic, from, to] = log.topics;
+  if (topic !== TRANSFER_TOPIC || log.topics.length !== 3) return null;
+  if (typeof to !== 'string' || !ADDRESS_TOPIC.test(to)) {
+    throw nonsense(origin, 'answered with a Transfer to no address');
+  }
+  if (!watched(to.slice(24))) return null;
+  const { data } = log;
+  if (typeof from !== 'string' || !ADDRESS_TOPIC.test(from) || typeof data !== 'string' || !WORD.test(data)) {
+    throw nonsense(origin, 'answered with a malformed Transfer');
+  }
+  const units = BigInt(`0x${data}`);
+  return units === 0n ? null : { currency, from: from.slice(24), to: to.slice(24), units };
+}
+
+function findCandidates(
+  reading: Reading,
+  infos: readonly Info[],
+  tokens: ReadonlyMap<string, Currency>,
+  watched: Watched,
+): Candidate[] {
+  const origin = infosOrigin(reading);
+  const found: Candidate[] = [];
+  let index = -1;
+  infos.forEach(({ id: tx, succeeded, logs }, place) => {
+    for (const log of logs) {
+      // Failed transactions' logs keep their places, so that an index never depends on how a result is judged.
+      index += 1;
+      const moved = succeeded ? readTransfer(log, origin, tokens, watched) : null;
+      if (moved) found.push({ place, transfer: { tx, index, ...moved } });
+    }
+  });
+  return found;
+}
+
+/** Token keys as logs write them: 20 bytes without the 0x41. */
+function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
+  return new Map(
+    tokens.map(({ address, symbol }) => {
+      const key = tronAddress.parse(address);
+      invariant(key !== null, `the token address ${address} is a valid TRON address`);
+      return [key, symbol];
+    }),
+  );
+}
+
+/** The bytes between two offsets that `context` holds under these names. */
+function part({ bytes, context }: RawContent, from: string, to: string): Buffer {
+  const [start, end] = [context[from], context[to]];
+  invariant(typeof start === 'number' && typeof end === 'number', 'content says where its answers stand');
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
+}
+
+function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
+  // What the first block holds was never executed, so there are no infos of it.
+  if (content.block.number === 0) return [];
+  const reading: Reading = {
+    block: content.block,
+    host: String(content.context.host),
+    blockBytes: part(content, 'blockFrom', 'blockTo'),
+    infosBytes: part(content, 'infosFrom', 'infosTo'),
+    isThorough: content.kind === 'thorough',
+  };
+  const candidates = findCandidates(reading, readInfos(reading), tokenKeys(tokens), watched);
+  if (candidates.length === 0) return [];
+  const listed = readListed(reading);
+  return candidates.filter(({ place }) => listed[place]?.succeeded).map(({ transfer }) => transfer);
+}
+
+export const tronWire: Wire = { decode };

@@ -1,0 +1,52 @@
+/**
+ * The Solidity ABI as far as tokens need it: call data, return values and event topics, all as hex digits without a prefix. The virtual
+ * machines of several families share it. Source: https://docs.soliditylang.org/en/latest/abi-spec.html.
+ * @module
+ */
+import { keccak_256 } from '@noble/hashes/sha3.js';
+import type { Entry, WorldTransaction } from './transaction.ts';
+
+const WORD_CHARS = 64;
+
+export const word = (digits: string): string => digits.padStart(WORD_CHARS, '0');
+
+const signatureHash = (signature: string): string => Buffer.from(keccak_256(Buffer.from(signature))).toString('hex');
+/** The first four bytes of a call's data. */
+export const selector = (signature: string): string => signatureHash(signature).slice(0, 8);
+
+const topicOf = {
+  transfer: signatureHash('Transfer(address,address,uint256)'),
+  approval: signatureHash('Approval(address,address,uint256)'),
+};
+const transferSelector = selector('transfer(address,uint256)');
+const routeSelector = selector('route(address[],address[],uint256[])');
+
+/** The event's hash and its two indexed addresses; the amount is the log's data. */
+export const topicsOf = (entry: Entry): string[] => [topicOf[entry.kind], word(entry.from), word(entry.to)];
+
+/** What the sender asked for, which may differ from what the token reports: a fee is part of it. */
+export function callData({ target, entries }: WorldTransaction): string {
+  const transfers = entries.filter((entry) => entry.kind === 'transfer');
+  const [first] = transfers;
+  if (first && target === first.token) {
+    const asked = transfers.reduce((sum, entry) => sum + entry.units, 0n);
+    return transferSelector + word(first.to) + word(asked.toString(16));
+  }
+  const lists = [
+    transfers.map((entry) => entry.token),
+    transfers.map((entry) => entry.to),
+    transfers.map((entry) => entry.units.toString(16)),
+  ];
+  const listBytes = 32 * (1 + transfers.length);
+  const offsets = lists.map((_, at) => word((32 * lists.length + at * listBytes).toString(16)));
+  const contents = lists.map((list) => [word(list.length.toString(16)), ...list.map(word)].join(''));
+  return [routeSelector, ...offsets, ...contents].join('');
+}
+
+/** A string as a contract returns it: where it starts, its length, its bytes. */
+export function abiString(text: string): string {
+  const bytes = Buffer.from(text, 'utf8');
+  const digits = bytes.toString('hex');
+  const padded = digits.padEnd(WORD_CHARS * Math.ceil(digits.length / WORD_CHARS), '0');
+  return word('20') + word(bytes.length.toString(16)) + padded;
+}

@@ -1,0 +1,91 @@
+/**
+ * The HTTP port of a simulated node on loopback, whatever is spoken there, and the faults that happen to an answer on its way.
+ * @module
+ */
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { InjectedFault } from './faults.ts';
+
+const HOST = '127.0.0.1';
+const CONNECTIONS_MAX = 200;
+export const MESSAGE_BYTES_MAX = 5 * 1024 * 1024;
+
+/**
+ * @param port tried first; when it is taken (or 0), any free one
+ * @returns the port
+ * @throws the listen error when not even that works
+ */
+export async function listenOnLoopback(server: Server, port: number): Promise<number> {
+  server.maxConnections = CONNECTIONS_MAX;
+  const listen = (wanted: number) =>
+    new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(wanted, HOST, () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
+  await listen(port).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EADDRINUSE' && error.code !== 'EACCES') throw error;
+    return listen(0);
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** Closes the port and every HTTP connection to it. */
+export async function closeDoor(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeAllConnections();
+  await closed;
+}
+
+/** From `Authorization: Bearer …`; empty when there is none. */
+export const bearerOf = (request: IncomingMessage): string =>
+  /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
+
+/** The body's text; null when it is too long. A client that goes away leaves it unread for ever, and is gone with it. */
+export function readBody(request: IncomingMessage): Promise<string | null> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MESSAGE_BYTES_MAX) chunks.push(chunk);
+      else resolve(null);
+    });
+    request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+  });
+}
+
+export function refuse(response: ServerResponse, status: number, why: string): void {
+  response.writeHead(status, { connection: 'close' }).end(`${why}\n`);
+}
+
+export const cut = (text: string): string => text.slice(0, Math.floor(text.length / 2));
+
+/** Sends an answer as JSON with status 200, unless the fault makes something else of it. */
+export function sendThrough(
+  fault: InjectedFault | null,
+  request: IncomingMessage,
+  response: ServerResponse,
+  text: string,
+): void {
+  const send = (content: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(content);
+  switch (fault?.kind) {
+    case 'hang':
+    case 'half_open':
+      break;
+    case 'drop':
+      request.socket.destroy();
+      break;
+    case 'http_error':
+      if (fault.roll % 2 === 0) refuse(response, 429, 'Too Many Requests');
+      else refuse(response, 503, 'Service Unavailable');
+      break;
+    case 'cut':
+      send(cut(text));
+      break;
+    default:
+      send(text);
+  }
+}

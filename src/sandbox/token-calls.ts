@@ -1,0 +1,39 @@
+/**
+ * What token contracts answer to read-only calls, whatever the family's way to make one.
+ * @module
+ */
+import type { Token } from '../core/transfer.ts';
+import { abiString, selector, word } from './abi.ts';
+import type { FaultKind } from './faults.ts';
+import { lookalikeKey } from './transaction.ts';
+import type { World } from './world.ts';
+
+export type KeyedToken = Readonly<{ symbol: Token['symbol']; key: string; decimals: number }>;
+
+export type TokenCalls = Readonly<{
+  /** Whether the contract there is a token or calls itself one. */
+  isToken(key: string): boolean;
+  /**
+   * @param data selector and arguments as hex digits
+   * @returns the return value as hex digits; null where the contract reverts
+   */
+  answer(key: string, data: string, fault: FaultKind | null): string | null;
+}>;
+
+export function createTokenCalls(world: Pick<World, 'balance'>, tokens: readonly KeyedToken[]): TokenCalls {
+  const tokenAt = (key: string) => tokens.find((token) => token.key === key || lookalikeKey(token.key) === key);
+
+  const answers: Record<string, (call: { data: string; key: string; fault: FaultKind | null }) => string> = {
+    [selector('decimals()')]: ({ key, fault }) =>
+      word(((tokenAt(key)?.decimals ?? 0) + (fault === 'wrong_decimals' ? 1 : 0)).toString(16)),
+    [selector('symbol()')]: ({ key }) => abiString(tokenAt(key)?.symbol ?? ''),
+    [selector('name()')]: ({ key }) => abiString(`Sandbox ${tokenAt(key)?.symbol}`),
+    [selector('balanceOf(address)')]: ({ data, key }) =>
+      word(world.balance(key, data.slice(8).padEnd(64, '0').slice(24, 64)).toString(16)),
+  };
+
+  return {
+    isToken: (key) => tokenAt(key) !== undefined,
+    answer: (key, data, fault) => answers[data.slice(0, 8)]?.({ data, key, fault }) ?? null,
+  };
+}

@@ -1,0 +1,123 @@
+/**
+ * The read methods of java-tron's HTTP interface, answered from a world. Refusals have java-tron's own words.
+ * @module
+ */
+import { selector } from './abi.ts';
+import type { WorldBlock } from './block-tree.ts';
+import type { FaultKind } from './faults.ts';
+import { createTokenCalls, type KeyedToken } from './token-calls.ts';
+import { renderBlock, renderInfo, tronBlockId } from './tron-render.ts';
+import type { View } from './view.ts';
+import type { World } from './world.ts';
+
+/** One question: the body's fields, what the node shows of the world, and whether it lies about itself. */
+export type TronQuestion = Readonly<{
+  body: Readonly<Record<string, unknown>>;
+  view: View;
+  fault: FaultKind | null;
+}>;
+
+export type TronChain = Readonly<{ world: World; chainId: string; tokens: readonly KeyedToken[] }>;
+
+/** A refusal: its text is the value of `Error`. */
+export class TronError extends Error {}
+
+const ADDRESS = /^41([0-9a-f]{40})$/i;
+const HASH = /^[0-9a-f]{64}$/i;
+const HEIGHT_CHARS = 16;
+
+const badField = (name: string, expected: string) =>
+  new TronError(`class org.tron.core.services.http.JsonFormat$ParseException : 1:2: ${name}: Expected ${expected}.`);
+
+function text(body: TronQuestion['body'], name: string): string {
+  const value = body[name] ?? '';
+  if (typeof value !== 'string') throw badField(name, 'string');
+  return value;
+}
+
+function whole(body: TronQuestion['body'], name: string): number {
+  const value = body[name] ?? 0;
+  if (!Number.isSafeInteger(value)) throw badField(name, 'number');
+  return Number(value);
+}
+
+/** The faults that make sense for a method besides those of the connection. */
+export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
+  ['getblock', ['wrong_chain', 'lag', 'backwards', 'unknown_block', 'unlinked']],
+  ['getnowblock', ['lag', 'backwards']],
+  ['getblockbynum', ['lag', 'unknown_block', 'unlinked', 'history_closed']],
+  ['getblockbyid', ['lag', 'unknown_block', 'history_closed']],
+  ['gettransactioninfobyblocknum', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'history_closed']],
+  ['gettransactioninfobyid', ['lag', 'unknown_block', 'history_closed']],
+  ['triggerconstantcontract', ['wrong_decimals']],
+]);
+
+type Method = (question: TronQuestion) => unknown;
+
+/** @returns the methods by name; each throws `TronError` */
+export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<string, Method> {
+  const calls = createTokenCalls(world, tokens);
+
+  function show(block: WorldBlock | undefined, detail: boolean, fault: FaultKind | null) {
+    if (!block) return {};
+    const rendered = renderBlock(block, detail);
+    if (fault !== 'wrong_chain' || block.number > 0) return rendered;
+    return { ...rendered, blockID: tronBlockId(String(Number(chainId) + 1), 0, block.hash) };
+  }
+
+  function byIdOrNumber(wanted: string, view: View): WorldBlock | undefined {
+    if (wanted === '') return view.tip();
+    if (/^\d{1,18}$/.test(wanted)) return view.at(Number(wanted));
+    if (/^-\d+$/.test(wanted)) throw new TronError('num must be non-positive number.');
+    const height = Number.parseInt(wanted.slice(0, HEIGHT_CHARS), 16);
+    if (!HASH.test(wanted) || height > view.tip().number) throw new TronError('id must be legal block hash.');
+    const block = view.byHash(wanted.toLowerCase());
+    // A block that lost its place is forgotten by the node's store.
+    return block && view.at(block.number)?.hash === block.hash ? block : undefined;
+  }
+
+  const methods: Record<string, Method> = {
+    getblock: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true, fault),
+    getnowblock: ({ view, fault }) => show(view.tip(), true, fault),
+    getblockbynum: ({ body, view, fault }) => show(view.at(whole(body, 'num')), true, fault),
+    getblockbyid: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'value') || 'none', view), true, fault),
+
+    gettransactioninfobyblocknum({ body, view }) {
+      const number = whole(body, 'num');
+      if (number <= 0) return {};
+      const block = view.at(number);
+      return block ? block.transactions.map((transaction) => renderInfo(transaction, block)) : [];
+    },
+
+    gettransactioninfobyid({ body, view }) {
+      const place = world.find(text(body, 'value').toLowerCase());
+      const block = place && view.at(place.block.number);
+      const transaction = block?.transactions[place?.index ?? 0];
+      return block && transaction ? renderInfo(transaction, block) : {};
+    },
+
+    triggerconstantcontract({ body, fault }) {
+      const [, key] = ADDRESS.exec(text(body, 'contract_address')) ?? [];
+      if (!ADDRESS.test(text(body, 'owner_address'))) return refused('OTHER_ERROR', "owner_address isn't set.");
+      if (!key || !calls.isToken(key.toLowerCase())) {
+        return refused('CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.');
+      }
+      const data = text(body, 'data') || selector(text(body, 'function_selector')) + text(body, 'parameter');
+      const answer = calls.answer(key.toLowerCase(), data, fault);
+      return {
+        result: {
+          result: true,
+          ...(answer === null && { message: Buffer.from('REVERT opcode executed').toString('hex') }),
+        },
+        energy_used: 541,
+        constant_result: [answer ?? ''],
+        transaction: { ret: [answer === null ? { ret: 'FAILED' } : {}], visible: false },
+      };
+    },
+  };
+  return new Map(Object.entries(methods));
+}
+
+const refused = (code: string, message: string) => ({
+  result: { code, message: Buffer.from(message).toString('hex') },
+});

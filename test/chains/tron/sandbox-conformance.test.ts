@@ -1,0 +1,41 @@
+/** TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface. */
+import { chains } from '../../../src/chains/index.ts';
+import { accountKey } from '../../support/sandbox-node.ts';
+import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
+import { type ChainBench, chainConformance } from '../conformance.ts';
+
+async function makeBench(): Promise<ChainBench> {
+  const node = await startTronNode({ seed: 'conformance' });
+  const payer = accountKey('payer');
+  let keys = 0;
+  return {
+    chain: chains.tron,
+    urls: [{ url: node.url, rings: false }],
+    chainId: TRON_CHAIN_ID,
+    tokens: tronTokens,
+    payer,
+    freshKey() {
+      keys += 1;
+      return accountKey(`payee ${keys}`);
+    },
+    async pay(kind, outputs) {
+      const moved = outputs.map(({ token, to, units }) => ({
+        token: chains.tron.address.parse(token.address) ?? '',
+        to,
+        units,
+      }));
+      return node.world.pay({ kind, from: payer, outputs: moved });
+    },
+    async mine(blocks = 1) {
+      for (let left = blocks; left > 0; left--) node.world.mine();
+    },
+    async reorg(depth, keep) {
+      node.world.reorg({ depth, keep, blocks: depth + 1 });
+    },
+    stop: node.stop,
+    start: node.start,
+    close: node.close,
+  };
+}
+
+chainConformance('TRON on the sandbox', makeBench);
