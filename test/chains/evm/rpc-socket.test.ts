@@ -1,6 +1,7 @@
 /** What only a WebSocket can suffer: half-open connections, refused subscriptions, messages that answer nothing. */
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../src/chains/evm/node.ts';
@@ -206,6 +207,31 @@ test("an answer that comes after its timeout is nobody else's", async () => {
   assert.is(node.health().connections, 1);
   await node.close();
   await close();
+});
+
+test('a long answer that is still coming is a sign of life', async () => {
+  // Without pongs, nothing but the pieces of the answer says that the node is there.
+  const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false });
+  sockets.on('connection', (client) => {
+    client.on('message', async (data) => {
+      const { id, method } = JSON.parse(String(data)) as Request;
+      if (method === 'eth_subscribe') return;
+      client.send(`{"jsonrpc":"2.0","id":${id},"result":`, { fin: false });
+      for (let piece = 0; piece < 12; piece++) {
+        await wait(100);
+        client.send(' '.repeat(1_000), { fin: false });
+      }
+      client.send('null}', { fin: true });
+    });
+  });
+  await new Promise((resolve) => sockets.once('listening', resolve));
+  const { port } = sockets.address() as AddressInfo;
+  const node = openNode({ ...limits, url: `ws://127.0.0.1:${port}`, idleMsMax: 600 });
+  assert.is(await node.header(`0x${'1'.repeat(64)}`), null);
+  assert.is(node.health().connections, 1);
+  await node.close();
+  for (const client of sockets.clients) client.terminate();
+  await new Promise((resolve) => sockets.close(resolve));
 });
 
 test('what cannot be a node URL is a permanent fault', async () => {
