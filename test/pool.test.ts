@@ -1,3 +1,4 @@
+import { HDKey } from '@scure/bip32';
 import Database from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -16,6 +17,8 @@ import { until } from './support/until.ts';
 /** m/44'/60'/0'/0 of the BIP-39 phrase that development nodes use: eleven times "test", then "junk". */
 const xpub =
   'xpub6DyUKdwoLWmUJ4Tn9Bbsdtx7B5Ws18mEN19e5HT52ikE53FiUheSQXrZUNPovqfyKmw4579A1Mm3GXXKM39N64uooBfJ4tNAzFsEbodRTx4';
+/** The same account of somebody else's wallet. */
+const otherXpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const source = xpubFingerprint(xpub);
 const pool = { family: 'evm', mode: 'test' } as const;
 const log = openLog('test', 'silent');
@@ -25,7 +28,7 @@ const networksOf = (key: string) => ['ethereum', 'bsc'].map((name) => testNetwor
 const keep = (store: PoolOptions['store'], poolTarget: number, key = xpub) =>
   startPool({ store, config: { networks: networksOf(key), limits: { poolTarget } }, clock: systemClock, log });
 
-const freeIn = async (store: Store) => (await store.poolLevel(pool, source)).free;
+const freeIn = async (store: Store, key = xpub) => (await store.poolLevel(pool, xpubFingerprint(key))).free;
 
 test('an empty pool is filled to its target with the addresses of the xpub, in order', async () => {
   const { store, close } = openTempStore();
@@ -81,6 +84,30 @@ test('a pool goes on where it was after a restart', async () => {
     await keeper.stop();
   }
   assert.is((await store.poolLevel(pool, source)).nextIndex, 25);
+  close();
+});
+
+test('an xpub that is put back is given out from again, however full its own pool still is', async () => {
+  const { store, close } = openTempStore();
+  const network = testNetwork({ name: 'ethereum' });
+  await ingestedChain(() => store, systemClock, network).mine();
+  const shop = merchantStore();
+  await store.createStore(shop);
+  const first = keep(store, 10);
+  await until('the pool is full', async () => (await freeIn(store)) === 10);
+  await first.stop();
+  const mistaken = keep(store, 10, otherXpub);
+  await until('the other xpub is in use', async () => (await freeIn(store, otherXpub)) === 10);
+  assert.is(await freeIn(store), 0, 'retired addresses are not on offer');
+  await mistaken.stop();
+
+  const corrected = keep(store, 10);
+  await until('the first xpub is in use again', async () => (await freeIn(store)) >= 10);
+  await corrected.stop();
+  assert.is(await freeIn(store, otherXpub), 0);
+  const wish = { storeId: shop.id, name: 'order', networks: [network], amountMinor: 100, nowMs: 1 };
+  const outcome = await store.createSession(newSession(wish));
+  assert.is('session' in outcome && outcome.session.addresses.evm, evmAddress.derive(xpub, 0));
   close();
 });
 

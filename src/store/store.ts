@@ -217,7 +217,7 @@ export type NetworkReport = Pick<
 
 // ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A pool of collection addresses: one per family and mode, all derived from one source (an xpub's fingerprint). */
+/** A pool of collection addresses: one per family and mode, all from one source (an xpub's fingerprint, or the signer of imported lists). */
 export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
 
@@ -317,7 +317,10 @@ export interface Store {
   addAddresses(
     input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
   ): Promise<void>;
+  /** What new sessions can take from a source: nothing of one that is retired, until addresses are added to it again. */
   poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
+  /** The source that the pool gives out from; null before the first. */
+  poolSource(pool: PoolKey): Promise<string | null>;
   /** Addresses with ids above `afterId`, by id: taken, free and retired alike, for all of them are watched. */
   watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
 

@@ -13,7 +13,7 @@ import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, pools } from './schema.ts';
 
-type PoolCommands = Pick<Store, 'addAddresses' | 'poolLevel' | 'watchList'>;
+type PoolCommands = Pick<Store, 'addAddresses' | 'poolLevel' | 'poolSource' | 'watchList'>;
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
 
@@ -99,6 +99,12 @@ export function poolCommands(db: Db): PoolCommands {
       .from(pools)
       .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
       .get();
+  const countFree = (poolId: number): number =>
+    db.orm
+      .select({ free: count() })
+      .from(addresses)
+      .where(and(eq(addresses.poolId, poolId), eq(addresses.state, sql`'free'`)))
+      .get()?.free ?? 0;
   /** Makes `source` the one that the pool gives out from. */
   function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
     const known = findPool({ family, mode }, source);
@@ -129,9 +135,19 @@ export function poolCommands(db: Db): PoolCommands {
       return db.read(() => {
         const pool = findPool({ family, mode }, source);
         if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0 };
-        const isFree = and(eq(addresses.poolId, pool.id), eq(addresses.state, sql`'free'`));
-        const free = db.orm.select({ free: count() }).from(addresses).where(isFree).get()?.free ?? 0;
-        return { family, mode, free, taken: pool.taken, nextIndex: pool.nextIndex };
+        return {
+          family,
+          mode,
+          free: pool.current ? countFree(pool.id) : 0,
+          taken: pool.taken,
+          nextIndex: pool.nextIndex,
+        };
+      });
+    },
+    async poolSource({ family, mode }) {
+      return db.read(() => {
+        const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
+        return db.orm.select({ source: pools.source }).from(pools).where(isCurrent).get()?.source ?? null;
       });
     },
     async watchList({ family, mode }, afterId, limit) {
