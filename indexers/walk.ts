@@ -41,12 +41,12 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
 
   return {
     async towards(head, tail, floor, blocksMax) {
-      const tipNumber = tail.at(-1)?.number ?? head.number;
-      const shown =
-        head.number > tipNumber
-          ? await node.range(tipNumber + 1, Math.min(head.number, tipNumber + blocksMax))
-          : [head];
-      const branch = [...shown];
+      const tip = tail.at(-1);
+      // The next block, or one that is no higher than ours, says by itself where it belongs.
+      const isFar = tip && head.number > tip.number && head.parent !== tip.hash;
+      const branch = isFar
+        ? [...(await node.range(tip.number + 1, Math.min(head.number, tip.number + blocksMax)))]
+        : [head];
       for (;;) {
         const next = plan(tail, branch, floor);
         if (next.kind === 'move') checkRises(tail[tail.length - next.drop.length - 1], next.connect[0]);

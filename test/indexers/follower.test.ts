@@ -3,6 +3,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/clock.ts';
 import type { NetworkConfig } from '../../src/config.ts';
+import { transient } from '../../src/core/fault.ts';
 import type { FaultRates } from '../../src/sandbox/faults.ts';
 import type { NetworkStatus, Session, Store } from '../../src/store/store.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
@@ -15,14 +16,16 @@ import { until } from '../support/until.ts';
 
 const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
 const DUE = 10_000_000n;
+/** The chain's first 30 blocks are so old; block times never go back. */
+const FIRST_AGO_MS = 300_000;
 
 type Scene = Readonly<{
   temp: TempStore;
   store: Store;
   node: SandboxNode;
   network: NetworkConfig;
-  /** Mines `count` blocks, one after the other. */
-  mine(count: number): void;
+  /** Mines `count` blocks, one after the other, made `agoMs` ago. */
+  mine(count: number, agoMs?: number): void;
   start(change?: IndexerChange): RunningIndexer;
   status(): Promise<NetworkStatus | null>;
   /** Waits until the store holds the node's head. */
@@ -32,19 +35,29 @@ type Scene = Readonly<{
 }>;
 
 /** A database with a shop, a simulated node with 30 blocks, and nothing between them yet. Everything is ended at the end. */
-async function scene(change: Partial<NetworkConfig>, play: (scene: Scene) => Promise<void>): Promise<void> {
+async function scene(
+  change: Partial<NetworkConfig>,
+  play: (scene: Scene) => Promise<void>,
+  headAgoMs = 0,
+): Promise<void> {
   const temp = openTempStore();
-  const node = await startSandboxNode({ seed: 'follower' });
+  let worldAgoMs = FIRST_AGO_MS;
+  const node = await startSandboxNode({
+    seed: 'follower',
+    clock: { nowMs: () => systemClock.nowMs() - worldAgoMs },
+  });
   const { store } = temp;
   const network = testNetwork({ name: 'ethereum', url: node.wsUrl, ...change });
   const shop = merchantStore();
   const running: RunningIndexer[] = [];
   await store.createStore(shop);
   await store.addAddresses({ ...pool, firstIndex: 0, keys: Array.from({ length: 20 }, (_, n) => addressKeyOf(n, 20)) });
-  const mine = (count: number) => {
+  const mine = (count: number, agoMs = 0) => {
+    worldAgoMs = agoMs;
     for (let n = 0; n < count; n++) node.world.mine();
   };
-  mine(30);
+  mine(29, FIRST_AGO_MS);
+  mine(1, headAgoMs);
   try {
     await play({
       temp,
@@ -182,6 +195,32 @@ test('a reorg takes a payment away; mined again elsewhere it counts once', () =>
     assert.is((await gone.read()).life.status, 'pending');
   }));
 
+test('a reorg between the look at the chain and the last check: the payment is not credited', () =>
+  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+    let isReorganised = false;
+    s.start({
+      through: (node) => ({
+        ...node,
+        async attest(block, txs) {
+          if (!isReorganised) s.node.world.reorg({ depth: 5, keep: 'none', blocks: 3 });
+          isReorganised = true;
+          return node.attest(block, txs);
+        },
+      }),
+    });
+    await s.level();
+    const order = await s.order('check');
+    s.node.pay(order.address, DUE);
+    s.mine(3);
+    await until('the last check was made', async () => isReorganised);
+    await until('the network says why it waits', async () => (await s.status())?.state !== 'following');
+    assert.is((await order.read()).life.status, 'pending');
+    s.mine(5);
+    await s.level();
+    assert.is((await order.read()).payments[0]?.state, 'orphaned');
+    assert.is((await order.read()).life.status, 'pending');
+  }));
+
 test('a shorter fork is waited out, and followed when it has grown', () =>
   scene({}, async (s) => {
     s.start();
@@ -258,15 +297,39 @@ test('a node that lags is behind, and nothing is rolled back', () =>
     await isIn(s, 'following');
   }));
 
-test('a chain that stands still is told of, and its silence does not count as having read', () =>
-  scene({}, async (s) => {
-    // Blocks of an hour ago: the sandbox's clock is ours, so the indexer's runs ahead instead.
-    const ahead = { ...systemClock, nowMs: () => systemClock.nowMs() + 3_600_000 };
-    s.start({ clock: ahead });
-    await isIn(s, 'behind', 'node_stale');
-    const { readThroughS = 0, cursor } = (await s.status()) ?? {};
-    assert.is(readThroughS, cursor?.timeS);
-  }));
+test('what was read counts as read, and no more: not the time of a standing chain, not blocks still to come', () =>
+  scene(
+    {},
+    async (s) => {
+      let isOpen = false;
+      s.start({
+        blocksPerIngestMax: 4,
+        // The node keeps the later blocks to itself for a while.
+        through: (node) => ({
+          ...node,
+          content: (block, isThorough) =>
+            isOpen || block.number <= 35
+              ? node.content(block, isThorough)
+              : Promise.reject(transient('node_test', 'later')),
+        }),
+      });
+      await isIn(s, 'behind', 'node_stale');
+      const standing = await s.status();
+      assert.is(standing?.readThroughS, standing?.cursor?.timeS);
+      s.mine(10, 30_000);
+      await isIn(s, 'fault', 'node_test');
+      await until('what can be read is read', async () => (await s.status())?.cursor?.number === 35);
+      const waiting = await s.status();
+      assert.is(waiting?.readThroughS, waiting?.cursor?.timeS);
+      isOpen = true;
+      await s.level();
+      await until('being level with a living chain counts as having read up to now', async () => {
+        const { readThroughS = 0, cursor } = (await s.status()) ?? {};
+        return readThroughS > (cursor?.timeS ?? 0) + 20;
+      });
+    },
+    FIRST_AGO_MS,
+  ));
 
 test('a reorg of final blocks halts the network, loudly and for good, and no other', () =>
   scene({ reorgDepthMax: 8 }, async (s) => {

@@ -12,7 +12,7 @@ import * as assert from 'uvu/assert';
 import { notableSeeds } from './seeds.ts';
 import { simulate, type Tally } from './simulation.ts';
 
-const SEEDS = 12;
+const SEEDS = 10;
 const STORY_LINES_MAX = 60;
 
 function chosenSeeds(): number[] {
