@@ -2,7 +2,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type BlockRef, isLinked } from '../../src/core/block.ts';
 import { type Plan, plan } from '../../src/core/follow.ts';
-import { type SeededRandom, seededRandom } from '../support/seeded-random.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
 
 /** `chain('a1 a2 b3')`: blocks named by fork and number, each the child of the one before; the first one's parent is `root`. */
 function chain(names: string, parent = 'root'): BlockRef[] {
@@ -80,7 +80,7 @@ const REORG_DEPTH_MAX = 12;
 const CHUNK = 5;
 
 /** A node over a growing tree of blocks. It lags, forgets headers and changes its mind between two calls. */
-function treeNode(random: SeededRandom) {
+function treeNode(random: Random) {
   const blocks = new Map<string, BlockRef>();
   let best: BlockRef[] = chain('g0');
   let made = 0;
@@ -170,7 +170,7 @@ function shell(node: ReturnType<typeof treeNode>, start: BlockRef) {
 }
 
 function follow(seed: number): void {
-  const random = seededRandom(seed);
+  const random = createRandom('follow', seed);
   const node = treeNode(random);
   node.grow(1 + random.int(30));
   const start = node.best().findLast((block) => block.number <= node.final());

@@ -5,8 +5,8 @@ import { writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createRandom } from '../../../src/sandbox/random.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
 import { openTempStore, type TempStore } from '../../support/temp-store.ts';
 import {
   addressOf,
@@ -80,7 +80,7 @@ test(
   'a process killed in the midst of writing leaves whole commands, and everything that it answered',
   onFile(async (place) => {
     const seed = Number(process.env.SEED ?? randomInt(1_000_000));
-    const random = seededRandom(seed);
+    const random = createRandom('durability', seed);
     let next = 1;
     for (let round = 0; round < 8; round++) {
       const writer = startWriter(place.file, 'all', next, 100_000);
