@@ -106,23 +106,31 @@ test('without an operator’s file it is the sandbox, whose nodes are known once
   assert.equal(
     before.networks.map(({ key, sandbox }) => [key, sandbox]),
     [
+      ['test:tron', true],
       ['test:ethereum', true],
       ['test:bsc', true],
     ],
   );
-  const networks = { ethereum: { url: 'ws://127.0.0.1:1001' }, bsc: { url: 'ws://127.0.0.1:1002' } };
-  writeFileSync(join(dataDir, 'sandbox.json'), JSON.stringify({ xpub: { evm: xpub }, networks }));
+  const networks = {
+    tron: { url: 'http://127.0.0.1:1000' },
+    ethereum: { url: 'ws://127.0.0.1:1001' },
+    bsc: { url: 'ws://127.0.0.1:1002' },
+  };
+  writeFileSync(join(dataDir, 'sandbox.json'), JSON.stringify({ xpub: { evm: xpub, tron: xpub }, networks }));
   const running = loadConfig({ env, cwd: folder });
   assert.equal(
     running.networks.map(({ url }) => url),
-    ['ws://127.0.0.1:1001', 'ws://127.0.0.1:1002'],
+    ['http://127.0.0.1:1000', 'ws://127.0.0.1:1001', 'ws://127.0.0.1:1002'],
   );
   writeFileSync(join(dataDir, 'sandbox.json'), '{');
   assert.throws(() => loadConfig({ env, cwd: folder }), /sandbox\.json cannot be read/);
 });
 
 test('sandbox chains share neither chain id nor contract with a real one', () => {
-  const shipped = load({ networks: { ethereum: node, bsc: node, sepolia: node, 'bsc-testnet': node } }).networks;
+  const own = { ...node, xpub: otherXpub };
+  const shipped = load({
+    networks: { tron: node, ethereum: node, bsc: node, 'tron-nile': own, sepolia: own, 'bsc-testnet': own },
+  }).networks;
   const simulated = loadConfig({ env: {}, cwd: folder, beforeSandbox: true }).networks;
   const real = new Set(shipped.flatMap(({ chainId, tokens }) => [chainId, ...tokens.map((token) => token.address)]));
   for (const { chainId, tokens, confirmations, name, mode } of simulated) {

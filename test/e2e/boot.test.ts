@@ -64,7 +64,7 @@ test('health, reference and metrics answer', async () => {
   for (const line of lines) assert.match(text, line);
 });
 
-for (const network of ['ethereum', 'bsc']) {
+for (const network of ['tron', 'ethereum', 'bsc']) {
   test(`the demo takes a payment on ${network}, telling each step`, async () => {
     const { code, stdout, stderr } = await runProgram(['scripts/demo.ts', '--network', network], sandbox.variables);
     assert.is(code, 0, stderr);
@@ -99,11 +99,19 @@ test('status shows networks, pools and rates, also from another folder', async (
   assert.equal(
     networks.map(({ network, state }) => [network, state]),
     [
+      ['test:tron', 'following'],
       ['test:ethereum', 'following'],
       ['test:bsc', 'following'],
     ],
   );
-  assert.is(pools[0]?.taken, 2, 'one address for each demo');
+  assert.equal(
+    pools.map(({ family, taken }) => [family, taken]),
+    [
+      ['tron', 3],
+      ['evm', 3],
+    ],
+    'one address of each family for each demo',
+  );
   assert.equal(
     rates?.map(({ source, fresh }) => [source, fresh]),
     [['static', true]],

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
+import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey } from '../support/sandbox-node.ts';
@@ -16,6 +17,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const dataDir = mkdtempSync(join(tmpdir(), 'quayside-sandbox-'));
 const env = { ...process.env, QUAYSIDE_CONFIG: '', QUAYSIDE_DATA_DIR: dataDir };
 const running = new Set<ChildProcess>();
+const nodeLimits = { requestTimeoutMs: 5000, responseBytesMax: 1_000_000, idleMsMax: 5000, concurrencyMax: 4 };
 
 test.after(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -83,19 +85,20 @@ test('it serves the configured networks, mines by itself, and says so in a file 
   assert.equal(
     config.networks.map(({ key, url, xpub }) => [key, url, xpub]),
     [
+      ['test:tron', file.networks.tron.url, file.xpub.tron],
       ['test:ethereum', file.networks.ethereum.url, file.xpub.evm],
       ['test:bsc', file.networks.bsc.url, file.xpub.evm],
     ],
     'the configuration finds it',
   );
-  for (const network of config.networks) {
-    assert.is(Number(await ask(network.name, 'eth_chainId')), Number(network.chainId));
-    for (const token of network.tokens) {
-      const decimals = await ask(network.name, 'eth_call', [{ to: token.address, data: '0x313ce567' }, 'latest']);
-      assert.is(Number(decimals), token.decimals);
-    }
-    const from = await heightOf(network.name);
-    await until(`${network.name} mines`, async () => (await heightOf(network.name)) > from + 1);
+  for (const { name, family, url, chainId, tokens } of config.networks) {
+    const { openNode } = await chains[family].node();
+    const node = openNode({ url, tokens, ...nodeLimits });
+    const decimals = new Map(tokens.map((token) => [token.address, token.decimals]));
+    assert.equal(await node.identity(), { chainId, decimals });
+    const from = (await node.head()).number;
+    await until(`${name} mines`, async () => (await node.head()).number > from + 1);
+    await node.close();
   }
   child.kill('SIGTERM');
   assert.is(await ended, 0);

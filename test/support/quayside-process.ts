@@ -103,7 +103,7 @@ export function spawnSupervisor(variables: Variables): Supervisor {
 export type Status = Readonly<{
   server: Readonly<{ pid: number; base_url: string }> | null;
   networks: readonly Readonly<{ network: string; state: string; pid: number }>[];
-  pools: readonly Readonly<{ free: number; taken: number }>[];
+  pools: readonly Readonly<{ family: string; free: number; taken: number }>[];
   rates: readonly Readonly<{ source: string; fresh: boolean }>[] | null;
 }>;
 
@@ -172,9 +172,9 @@ export function sandboxInstallation(dataDir: string): SandboxInstallation {
         const running = readRunning(dataDir);
         return running && (await fetch(`${running.base_url}/readyz`)).ok;
       });
-      await find('both networks are followed', async () => {
+      await find('every network is followed', async () => {
         const { networks } = await status();
-        return networks.length === 2 && networks.every(({ state }) => state === 'following');
+        return networks.length > 0 && networks.every(({ state }) => state === 'following');
       });
       return supervisor;
     },

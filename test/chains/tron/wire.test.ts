@@ -1,0 +1,263 @@
+/** java-tron's answers, as its documentation and sources have them, and every way in which they may be wrong. */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readHeader, tronWire } from '../../../src/chains/tron/wire.ts';
+import type { BlockRef } from '../../../src/core/block.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+import { tronContent } from '../../support/tron-content.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: recorded answers are changed at will
+type Json = any;
+
+const golden: Json = JSON.parse(readFileSync('test/vectors/tron-block.json', 'utf8'));
+const answers: Json = JSON.parse(readFileSync('test/vectors/tron-answers.json', 'utf8'));
+const origin = { path: '/wallet/getblock', host: 'test' };
+const tokens = [{ symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 }] as const;
+const goldenRef = readHeader(golden.block, origin).ref;
+const expected: ChainTransfer[] = golden.expected.map((one: Json) => ({ ...one, units: BigInt(one.units) }));
+const isPayee = (key: string) => key === golden.payee;
+const copy = (): { block: Json; infos: Json } => structuredClone({ block: golden.block, infos: golden.infos });
+
+function decode(block: Json, infos: Json, { ref = goldenRef, kind = 'light' }: Decoding = {}): ChainTransfer[] {
+  const text = (value: Json) => (typeof value === 'string' ? value : `${JSON.stringify(value)}\n`);
+  return tronWire.decode(tronContent(ref, text(block), text(infos), kind), tokens, isPayee);
+}
+type Decoding = { ref?: BlockRef; kind?: 'light' | 'thorough' };
+
+function faultOf(work: () => unknown): Fault {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('expected a fault');
+}
+
+test('of a whole block, exactly the successful transfers to the watched address are found', () => {
+  assert.equal(decode(golden.block, golden.infos), expected);
+  assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
+});
+
+test('the text’s form does not matter: spaces, or another order of keys', () => {
+  assert.equal(decode(JSON.stringify(golden.block, null, 2), JSON.stringify(golden.infos, null, 2)), expected);
+  const reversed = (value: Json): Json => {
+    if (Array.isArray(value)) return value.map(reversed);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value)
+        .reverse()
+        .map(([name, inner]) => [name, reversed(inner)]),
+    );
+  };
+  assert.equal(decode(reversed(golden.block), reversed(golden.infos)), expected);
+});
+
+test('a header is read with or without its omitted fields', () => {
+  const header = readHeader(answers.header, origin);
+  assert.equal(header, {
+    ref: {
+      hash: '0000000003fe262d52bfa4b2814f816fd2e57af5b98a33d60d8630a03a908e0e',
+      parent: '0000000003fe262c85cd6b02033f4c3e5c1efa35de256a17bd906dc61fb1aeed',
+      number: 66_987_565,
+      timeS: 1_777_445_121,
+    },
+    isEmpty: false,
+  });
+  assert.is(readHeader(answers.emptyBlock, origin).isEmpty, true);
+  const { ref } = readHeader(answers.firstBlock, origin);
+  assert.equal([ref.number, ref.timeS], [0, 0]);
+});
+
+test('an empty block has no transactions key and no infos', () => {
+  const { ref } = readHeader(answers.emptyBlock, origin);
+  assert.equal(decode(answers.emptyBlock, [], { ref }), []);
+});
+
+test('the first block is never asked for money', () => {
+  const { ref } = readHeader(answers.firstBlock, origin);
+  assert.equal(decode(answers.firstBlock, {}, { ref }), []);
+});
+
+test('each of the three success fields can deny a transfer by itself', () => {
+  const denials: readonly (readonly [string, (block: Json, infos: Json) => void])[] = [
+    ['the block’s contractRet', (block) => Object.assign(block.transactions[1].ret[0], { contractRet: 'OUT_OF_TIME' })],
+    ['no contractRet', (block) => Object.assign(block.transactions[1], { ret: [{}] })],
+    ['no ret', (block) => delete block.transactions[1].ret],
+    ['the info’s result', (_, infos) => Object.assign(infos[1], { result: 'FAILED' })],
+    ['the receipt’s result', (_, infos) => Object.assign(infos[1].receipt, { result: 'OUT_OF_ENERGY' })],
+    ['no receipt result', (_, infos) => delete infos[1].receipt.result],
+    ['no receipt', (_, infos) => delete infos[1].receipt],
+  ];
+  for (const [what, deny] of denials) {
+    const { block, infos } = copy();
+    deny(block, infos);
+    assert.equal(decode(block, infos), expected.slice(1), what);
+  }
+});
+
+test('indexes do not depend on what failed before', () => {
+  const { block, infos } = copy();
+  Object.assign(infos[1], { result: 'FAILED' });
+  assert.equal(
+    decode(block, infos).map(({ index }) => index),
+    expected.slice(1).map(({ index }) => index),
+  );
+});
+
+test('an address may stand in a topic in its long form', () => {
+  const { block, infos } = copy();
+  const [topic, from, to] = infos[1].log[0].topics;
+  infos[1].log[0].topics = [topic, from, to.replace(/^0{24}/, `${'0'.repeat(22)}41`)];
+  assert.equal(decode(block, infos), expected);
+});
+
+const contradictions: readonly (readonly [string, string, (block: Json, infos: Json) => readonly [Json, Json]])[] = [
+  ['an info too few', 'node_content_contradictory', (block, infos) => [block, infos.slice(1)]],
+  ['the last info is missing', 'node_content_contradictory', (block, infos) => [block, infos.slice(0, -1)]],
+  ['an info twice', 'node_content_contradictory', (block, infos) => [block, [...infos, infos[0]]]],
+  ['infos in another order', 'node_content_contradictory', (block, infos) => [block, infos.toReversed()]],
+  [
+    'an info of another transaction',
+    'node_content_contradictory',
+    (block, [first, ...rest]) => [block, [{ ...first, id: 'ab'.repeat(32) }, ...rest]],
+  ],
+  [
+    'infos of another block',
+    'node_content_contradictory',
+    (block, infos) => [block, infos.map((info: Json) => ({ ...info, blockNumber: info.blockNumber - 1 }))],
+  ],
+  [
+    'a transaction too few',
+    'node_content_contradictory',
+    (block, infos) => [{ ...block, transactions: block.transactions.slice(1) }, infos],
+  ],
+  [
+    'no transactions, though its header says that there are some',
+    'node_content_contradictory',
+    ({ transactions, ...block }, infos) => [block, infos],
+  ],
+  [
+    'no transactions and no infos, though its header says that there are some',
+    'node_content_contradictory',
+    ({ transactions, ...block }) => [block, []],
+  ],
+  [
+    'transactions, though its header says that there are none',
+    'node_content_contradictory',
+    (block, infos) => {
+      block.block_header.raw_data.txTrieRoot = '0'.repeat(64);
+      return [JSON.stringify(block, null, 1), infos];
+    },
+  ],
+  ['no such block', 'node_block_unknown', (_, infos) => [{}, infos]],
+  ['no such block, and no infos', 'node_block_unknown', () => [{}, []]],
+  ['no infos of such a number', 'node_block_unknown', (block) => [block, {}]],
+  [
+    'another block at that height',
+    'node_block_unknown',
+    (block, infos) => [{ ...block, blockID: block.blockID.replace(/0e$/, '0f') }, infos],
+  ],
+  ['infos that are no list', 'node_nonsense', (block) => [block, '"many"']],
+  ['infos that are no objects', 'node_nonsense', (block) => [block, [1, 2]]],
+  ['an info without an id', 'node_nonsense', (block, [{ id, ...first }, ...rest]) => [block, [first, ...rest]]],
+  [
+    'logs that are no list',
+    'node_nonsense',
+    (block, [first, second, ...rest]) => [block, [first, { ...second, log: {} }, ...rest]],
+  ],
+  ['a block that is no object', 'node_nonsense', (_, infos) => ['[]', infos]],
+  [
+    'a block without a header',
+    'node_nonsense',
+    ({ block_header, ...block }, infos) => [JSON.stringify(block, null, 1), infos],
+  ],
+  [
+    'transactions that are no list',
+    'node_nonsense',
+    (block, infos) => [JSON.stringify({ ...block, transactions: {} }), infos],
+  ],
+];
+for (const [title, code, change] of contradictions) {
+  test(`${title}: ${code}`, () => {
+    const { block, infos } = copy();
+    const fault = faultOf(() => decode(...change(block, infos)));
+    assert.is(fault.code, code);
+    assert.is(fault.kind, 'transient');
+    assert.match(fault.message, /^\S*.*\btest\b/);
+  });
+}
+
+test('a full block whose infos are not there yet is doubted at first, then named', () => {
+  assert.is(faultOf(() => decode(golden.block, [])).code, 'node_content_doubtful');
+  const fault = faultOf(() => decode(golden.block, [], { kind: 'thorough' }));
+  assert.is(fault.code, 'node_infos_missing');
+  assert.match(fault.message, /the block holds 10 transactions/);
+});
+
+const malformed: readonly (readonly [string, (log: Json) => Json])[] = [
+  ['a log that is no object', () => 'log'],
+  ['data of 31 bytes', (log) => ({ ...log, data: log.data.slice(2) })],
+  ['no data', ({ data, ...log }) => log],
+  ['data that is no hex', (log) => ({ ...log, data: 'z'.repeat(64) })],
+  ['a cut recipient', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'ab'] })],
+  ['a recipient that is no address', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'f'.repeat(64)] })],
+  ['a sender that is no address', (log) => ({ ...log, topics: log.topics.with(1, 'f'.repeat(64)) })],
+];
+for (const [title, change] of malformed) {
+  test(`a Transfer of our token with ${title} is nonsense`, () => {
+    const { block, infos } = copy();
+    infos[1].log[0] = change(infos[1].log[0]);
+    assert.is(faultOf(() => decode(block, infos)).code, 'node_nonsense');
+  });
+}
+
+test('what is no block is never taken for one, in either place', () => {
+  for (const { text, code } of answers.refusals) {
+    assert.is(faultOf(() => decode(text, golden.infos)).code, code, `block ${text}`);
+    assert.is(faultOf(() => decode(golden.block, text)).code, code, `infos ${text}`);
+  }
+});
+
+test('a fault’s message is one line, says where, and what to do', () => {
+  const { message } = faultOf(() => decode(golden.block, answers.refusals[1].text));
+  assert.match(message, /^\/wallet\/gettransactioninfobyblocknum at test answered .*openHistoryQueryWhenLiteFN/);
+  const long = faultOf(() => decode(golden.block, `<html>\n${'x'.repeat(5_000)}`)).message;
+  assert.ok(long.length < 600 && !long.includes('\n'));
+});
+
+test('an answer that breaks off anywhere gives no transfers', () => {
+  const [blockText, infosText] = [JSON.stringify(golden.block), JSON.stringify(golden.infos)];
+  const cutAt = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  fc.assert(
+    fc.property(cutAt, fc.boolean(), (share, inBlock) => {
+      const cut = (text: string) => text.slice(0, Math.floor(text.length * share));
+      const fault = faultOf(() => (inBlock ? decode(cut(blockText), infosText) : decode(blockText, cut(infosText))));
+      assert.is(fault.code, 'node_nonsense');
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('headers with a missing or malformed field are nonsense that names the field', () => {
+  const raw = answers.header.block_header.raw_data;
+  const changes: readonly (readonly [string, Json])[] = [
+    ['blockID', { ...answers.header, blockID: '0x12' }],
+    ['blockID', { block_header: answers.header.block_header }],
+    ['parentHash', { ...answers.header, block_header: { raw_data: { ...raw, parentHash: 7 } } }],
+    ['number', { ...answers.header, block_header: { raw_data: { ...raw, number: '66987565' } } }],
+    ['number', { ...answers.header, block_header: { raw_data: { ...raw, number: -1 } } }],
+    ['timestamp', { ...answers.header, block_header: { raw_data: { ...raw, timestamp: 1.5 } } }],
+    ['txTrieRoot', { ...answers.header, block_header: { raw_data: { ...raw, txTrieRoot: null } } }],
+  ];
+  for (const [field, value] of changes) {
+    assert.match(faultOf(() => readHeader(value, origin)).message, `"${field}"`);
+  }
+  const other = { ...answers.header, block_header: { raw_data: { ...raw, number: raw.number + 1 } } };
+  assert.match(faultOf(() => readHeader(other, origin)).message, /starts with another height/);
+});
+
+test.run();
