@@ -7,6 +7,7 @@
  * @module
  */
 import { createApp } from './api/app.ts';
+import { createCheckout } from './checkout/router.ts';
 import { systemClock } from './clock.ts';
 import { type Config, loadConfig, withPort } from './config.ts';
 import { Fault } from './core/fault.ts';
@@ -70,10 +71,11 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
 
 function listenForMerchants(config: Config, store: Store, rates: Rates, metrics: Metrics): Promise<Listening> {
   const guard = createUrlGuard(config.webhooks.allowCidrs);
-  return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) =>
-    createApp({
+  return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
+    const reached = withPort(config, port);
+    return createApp({
       store,
-      config: withPort(config, port),
+      config: reached,
       rates,
       clock,
       log,
@@ -89,6 +91,7 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
   const at = { host: config.host, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
   return listen(at, clock, () => async (request, response) => {
     const answer = (status: number, type: string, text: string) =>
+      pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal }),
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);
     try {
       if (request.url === '/rates') answer(200, 'application/json', JSON.stringify(rates.status()));

@@ -16,7 +16,8 @@ const seam = /^src\/chains\/(chain|index)\.ts$/;
 const codec = /^src\/chains\/(\w+\/(address|wire|spend|bloom|answer|rpc-errors)|xpub|excerpt|json-rpc)\.ts$/;
 const port = /^src\/store\/store\.ts$/;
 /** Light modules that any room may use. */
-const ground = /^src\/(config|config-layers|config-schema|clock|log|id|thread-pool|secret-file)\.ts$/;
+const ground =
+  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|network-health|thread-pool|secret-file)\.ts$/;
 const cryptography = /^@(noble|scure)\//;
 const node = /^node:/;
 
@@ -58,6 +59,20 @@ const rooms: readonly Room[] = [
     ],
   },
   {
+  {
+    name: 'src/checkout',
+    files: /^src\/checkout\//,
+    may: [
+      core,
+      /^src\/checkout\//,
+      port,
+      /^src\/rates\/currencies\.ts$/,
+      seam,
+      ground,
+      /^node:(crypto|fs|path)$/,
+      /^(express|uqr)$/,
+    ],
+  },
     name: 'src/webhooks',
     files: /^src\/webhooks\//,
     may: [core, /^src\/webhooks\//, port, ground, node, /^(undici|ipaddr\.js|p-queue)$/],
@@ -75,7 +90,7 @@ const rooms: readonly Room[] = [
   {
     name: 'the ground',
     files: ground,
-    may: [core, seam, ground, node, /^(pino|piscina|zod|ipaddr\.js|node-cron)$/],
+    may: [core, seam, port, ground, node, /^(pino|piscina|zod|ipaddr\.js|node-cron)$/],
   },
   { name: 'what programs are made of', files: /^src\/[^/]+\.ts$/, may: [/^src\//, node, /^(zod|prom-client)$/] },
   { name: 'tests', files: /^test\//, may: [/./] },

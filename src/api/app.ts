@@ -51,6 +51,7 @@ export function createApp(deps: ApiDeps): Express {
   app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion);
   serveHealth(app, deps);
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
+  if (deps.pages) app.use(deps.pages);
   servePages(app, referencePages(openApiDocument(endpoints, config.baseUrl)));
   serveEndpoints(app, endpoints, deps, keyLimiter);
   app.use(refuseRoute);

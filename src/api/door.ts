@@ -32,10 +32,13 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
     response.set('Cache-Control', 'no-store');
     response.once('close', () => {
       const answered = { method: request.method, status: response.statusCode, ms: clock.nowMs() - startedAtMs };
-      onAnswered?.({ route: trace.route, ...answered });
+      // Pages note nothing; express itself knows their template.
+      const route = trace.route ?? request.route?.path ?? null;
+      onAnswered?.({ route, ...answered });
       log.info(
         {
           ...trace,
+          route,
           ...answered,
           ...(!response.writableFinished && { aborted: true }),
         },

@@ -3,6 +3,7 @@
  * `openapi.ts` describes it; neither knows more of an endpoint than this.
  * @module
  */
+import type { RequestHandler } from 'express';
 import type { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
@@ -23,6 +24,8 @@ export type ApiDeps = Readonly<{
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** True once the process has begun to stop; `/readyz` says so. */
   isDraining?(): boolean;
+  /** Pages for people, behind the same door; a path that they pass on is the API's. */
+  pages?: RequestHandler;
   /** Told of every request once it is over; `route` is the template, null where none matched. */
   onAnswered?(answered: Readonly<{ route: string | null; method: string; status: number; ms: number }>): void;
 }>;

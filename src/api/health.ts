@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { Fault } from '../core/fault.ts';
+import { isFollowed } from '../network-health.ts';
 import type { ApiDeps } from './endpoint.ts';
 
 export const healthSchema = z
@@ -18,9 +19,6 @@ export const healthSchema = z
 
 export type Health = z.infer<typeof healthSchema>;
 
-/** A follower reports every second; one that is silent for so long is dead or stuck, whatever its last report says. */
-const REPORT_AGE_MS_MAX = 30_000;
-
 /** Ready means: storage can be written, at least one network of every configured mode is followed, and no stop is under way. */
 export async function readiness({
   store,
@@ -32,9 +30,8 @@ export async function readiness({
   try {
     await store.probe();
     const reports = await store.listNetworks();
-    const aliveSinceMs = clock.nowMs() - REPORT_AGE_MS_MAX;
-    const alive = reports.filter(({ state, updatedAtMs }) => state === 'following' && updatedAtMs >= aliveSinceMs);
-    const followed = new Set(alive.map(({ network }) => network));
+    const nowMs = clock.nowMs();
+    const followed = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
     for (const mode of new Set(config.networks.map((network) => network.mode))) {
       const isFollowed = config.networks.some((network) => network.mode === mode && followed.has(network.key));
       if (!isFollowed) reasons.push(`no_network_followed:${mode}`);

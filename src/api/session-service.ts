@@ -8,12 +8,12 @@ import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import { exponentOf } from '../rates/currencies.ts';
+import { newSessionId, parseSessionId } from '../session-id.ts';
 import type { Conversion, NewSession, PaymentOption, Replay, Session } from '../store/store.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
-import { newSessionId, parseSessionId } from './session-id.ts';
 import type { SessionInput } from './session-input.ts';
 
 /** What creating a session may be refused with, beyond what every signed request may meet. */

@@ -11,6 +11,8 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
+import { createCheckout } from '../../src/checkout/router.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Config, NetworkConfig } from '../../src/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
@@ -102,6 +104,8 @@ export type ApiServerOptions = Readonly<{
   busyTimeoutMs?: number;
   networks?: readonly NetworkConfig[];
   checkoutUrl?: string;
+  /** Serves the payment page too, at `checkoutUrl`; its live updates look once a second of real time. */
+  pages?: boolean;
   /** Stands in for the guard of webhook URLs, whose rules are not this room's. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
@@ -142,7 +146,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     port: 0,
     metricsPort: 0,
     baseUrl,
-    checkoutUrl: options.checkoutUrl ?? 'https://pay.shop.example',
+    checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
     logLevel: 'debug',
     networks,
     rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
@@ -162,6 +166,8 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   // The application keeps what it is given; a proxy lets the test close and open the file under it.
   const current = new Proxy({} as Store, { get: (_, name) => Reflect.get(store, name) });
   let isDraining = false;
+  const stopping = new AbortController();
+  const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
   server.on(
     'request',
     createApp({
@@ -172,6 +178,9 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       log,
       checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
       isDraining: () => isDraining,
+      ...(options.pages && {
+        pages: createCheckout({ store: current, config, clock: pageClock, log, signal: stopping.signal }),
+      }),
     }),
   );
 
@@ -244,6 +253,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       isDraining = true;
     },
     async close() {
+      stopping.abort();
       await rates.stop();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -2,7 +2,7 @@
  * The public id of a session: `cs_` and 26 time-sortable characters. `sess_<body>` and the bare body name the same session.
  * @module
  */
-import { sortableId } from '../id.ts';
+import { sortableId } from './id.ts';
 
 const SESSION_ID = /^(?:cs_|sess_)?([0-9a-hjkmnp-tv-z]{26})$/;
 

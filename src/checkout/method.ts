@@ -1,0 +1,50 @@
+/**
+ * The choice of a stablecoin and a network, by links alone.
+ * @module
+ */
+import type { Currency } from '../core/transfer.ts';
+import { type Html, html } from '../html.ts';
+import type { PaymentOption } from '../store/store.ts';
+import { icon } from './icon.ts';
+import { isUp, linkTo, networkTitle, type PageModel } from './model.ts';
+import { optionName } from './state.ts';
+
+export function methodChoice(model: PageModel): Html {
+  const { session, words, choice } = model;
+  const { say } = words;
+  const tokens = [...new Set(session.options.map(({ currency }) => currency))];
+  const preferred = session.conversion?.currency ?? tokens[0];
+  const token = tokens.find((one) => one === choice.token) ?? preferred;
+  const options = session.options.filter(({ currency }) => currency === token);
+  return html`<p class="lead">${say(tokens.length > 1 ? 'choose_lead' : 'choose_lead_network')}</p>
+${
+  tokens.length > 1
+    ? html`<nav class="tokens" aria-label="${say('choose_token')}">${tokens.map((one) => tokenLink(model, one, one === token))}</nav>`
+    : null
+}
+<nav aria-label="${say('choose_network')}"><ul class="networks">${options.map((option) => networkLink(model, option))}</ul></nav>
+<p class="muted">${say('network_same')}</p>`;
+}
+
+const tokenLink = (model: PageModel, token: Currency, isCurrent: boolean): Html =>
+  isCurrent
+    ? html`<a id="token-${token}" href="${linkTo(model, { token, pay: null })}" aria-current="true">${token}</a>`
+    : html`<a id="token-${token}" href="${linkTo(model, { token, pay: null })}">${token}</a>`;
+
+function networkLink(model: PageModel, option: PaymentOption): Html {
+  const { say } = model.words;
+  const name = optionName(option);
+  const title = networkTitle(model, option);
+  if (!isUp(model, option)) {
+    return html`<li><span class="network off"><strong>${title}</strong><small>${icon('alert')} ${say('network_down')}</small></span></li>`;
+  }
+  const view = model.networks.get(option.networkKey);
+  const facts = [
+    ...(view ? [say('network_time', { time: timeText(model, view.timeS) })] : []),
+    ...(view?.feeText ? [say(view.feeText)] : []),
+  ];
+  return html`<li><a id="network-${name}" class="network" href="${linkTo(model, { pay: name, token: null })}"><strong>${title}</strong><small>${facts.join(' · ')}</small>${icon('next')}</a></li>`;
+}
+
+const timeText = ({ words }: PageModel, seconds: number): string =>
+  seconds < 60 ? words.say('time_short') : words.say('time_minutes', { minutes: Math.ceil(seconds / 60) });

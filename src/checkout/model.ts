@@ -1,0 +1,136 @@
+/**
+ * Everything that the page is rendered from, and the small readings of it that several parts share.
+ * @module
+ */
+import { chains } from '../chains/index.ts';
+import type { NetworkConfig } from '../config.ts';
+import { invariant } from '../core/fault.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
+import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
+import { isFollowed } from '../network-health.ts';
+import type { NetworkStatus, Payment, PaymentOption, Session } from '../store/store.ts';
+import known from './networks.json' with { type: 'json' };
+import { findOption, optionName, type PageState } from './state.ts';
+import type { TextKey, Words } from './texts.ts';
+
+/** What the address of the page asks for; it changes what is shown and never what is due. */
+export type Choice = Readonly<{
+  /** A way to pay, as `network-CURRENCY`. */
+  pay: string | null;
+  token: string | null;
+  walletQr: boolean;
+  language: string | null;
+}>;
+
+/** A network as payers know it. */
+export type NetworkView = Readonly<{
+  /** The name that exchanges use. */
+  title: string;
+  feeText: TextKey | null;
+  /** Usual time until a payment is confirmed, in seconds. */
+  timeS: number;
+  isUp: boolean;
+}>;
+
+export type PageModel = Readonly<{
+  session: Session;
+  shop: string;
+  state: PageState;
+  networks: ReadonlyMap<NetworkKey, NetworkView>;
+  choice: Choice;
+  words: Words;
+  nowS: number;
+  /** Changes whenever the page has something else to say. */
+  version: string;
+  /** The page's public address without a choice. */
+  pageUrl: string;
+}>;
+
+const titles: Readonly<Record<string, { title: string; fee: string }>> = known;
+const fees: Readonly<Record<string, TextKey>> = { low: 'fee_low', medium: 'fee_medium', high: 'fee_high' };
+
+/** Joins what is configured, what payers call it, and whether it is watched now. */
+export function networkViews(
+  networks: readonly NetworkConfig[],
+  reports: readonly NetworkStatus[],
+  nowMs: number,
+): ReadonlyMap<NetworkKey, NetworkView> {
+  const up = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
+  return new Map(
+    networks.map(({ key, name, confirmations, blockTimeMs }) => {
+      const { title, fee } = titles[name] ?? { title: name, fee: '' };
+      const blocks = confirmations.kind === 'depth' ? confirmations.blocks : confirmations.usual;
+      return [
+        key,
+        { title, feeText: fees[fee] ?? null, timeS: Math.ceil((blocks * blockTimeMs) / 1000), isUp: up.has(key) },
+      ];
+    }),
+  );
+}
+
+/** A network by the name that exchanges use; one that is not configured any more by its own. */
+export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'networkKey' | 'network'>): string =>
+  networks.get(at.networkKey)?.title ?? at.network;
+
+/** False for a network whose follower is silent or at fault, and for one that is not configured any more. */
+export const isUp = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
+  networks.get(networkKey)?.isUp ?? false;
+
+/** The way to pay that is shown: the one asked for, the only one, or the one that the payer has begun with. */
+export function selectedOption({ session, state, choice }: PageModel): PaymentOption | null {
+  const { options, payments } = session;
+  const named = findOption(session, choice.pay);
+  if (named || options.length === 1) return named ?? options[0] ?? null;
+  if (state.kind !== 'underpaid') return null;
+  const begun = payments.find(({ state: receipt }) => receipt !== 'orphaned');
+  return (begun && findOption(session, optionName(begun))) ?? options[0] ?? null;
+}
+
+/** What is still due on this way, as decimal text. */
+export const amountDue = ({ state }: PageModel, { decimals }: PaymentOption): string =>
+  formatUnits(parToUnitsCeil(state.leftPar, decimals), decimals, MINOR_DECIMALS);
+
+export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
+
+/** Sums of payments by currency: "4.00 USDT + 2.00 USDC". */
+export function sumText(payments: readonly Payment[]): string {
+  const sums = new Map<Currency, bigint>();
+  for (const { currency, units, decimals } of payments) {
+    sums.set(currency, (sums.get(currency) ?? 0n) + toPar(units, decimals));
+  }
+  return [...sums].map(([currency, par]) => `${parText(par)} ${currency}`).join(' + ');
+}
+
+/** The address to pay to, as wallets show it. */
+export const addressText = ({ session }: PageModel, { family }: PaymentOption): string =>
+  codecOf(family).format(addressKey(session, family));
+
+/** The link that opens a wallet with what is still due. */
+export function walletLink({ session, state, pageUrl }: PageModel, option: PaymentOption): string {
+  const token: Token = { symbol: option.currency, address: option.token, decimals: option.decimals };
+  const units = parToUnitsCeil(state.leftPar, option.decimals);
+  return codecOf(option.family).deepLink(token, option.chainId, addressKey(session, option.family), units, pageUrl);
+}
+
+function addressKey(session: Session, family: string): string {
+  const key = session.addresses[family];
+  invariant(key !== undefined, `session ${session.id} has an address of every family it offers (${family})`);
+  return key;
+}
+
+function codecOf(family: string) {
+  const chain = Object.entries(chains).find(([name]) => name === family)?.[1];
+  invariant(chain, `a session offers only known chain families, not ${family}`);
+  return chain.address;
+}
+
+/** An address of this page with another choice; relative, so that it holds behind any proxy. */
+export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
+  const { pay, token, walletQr, language } = { ...choice, ...change };
+  const query = new URLSearchParams();
+  if (pay !== null) query.set('pay', pay);
+  if (token !== null) query.set('token', token);
+  if (walletQr) query.set('qr', 'wallet');
+  if (language !== null) query.set('lang', language);
+  return `?${query}`;
+}

@@ -1,0 +1,292 @@
+/**
+ * The page: one document for every state of a session, whole without scripts.
+ * @module
+ */
+import { type Html, html } from '../html.ts';
+import type { Payment } from '../store/store.ts';
+import { type IconName, icon } from './icon.ts';
+import { methodChoice } from './method.ts';
+import { amountDue, isUp, linkTo, networkTitle, type PageModel, parText, selectedOption, sumText } from './model.ts';
+import { orderSummary, priceText } from './order.ts';
+import { sendPanel, timeLeft } from './send.ts';
+import { confirmationsRequired, progress } from './state.ts';
+import { allWords, type Words } from './texts.ts';
+
+/** How often a page without scripts loads itself again while something may happen. */
+const RELOAD_S = 15;
+
+/** Where the style sheet and the script are, relative to the page. */
+export type Assets = Readonly<{ style: string; script: string }>;
+
+export function paymentPage(model: PageModel, assets: Assets): string {
+  const { session, state, words, shop, version, nowS, choice } = model;
+  const { say } = words;
+  const { headline, body } = stateSection(model);
+  const isTest = session.mode === 'test';
+  return documentOf(
+    words,
+    say('title', { shop }),
+    html`<link rel="stylesheet" href="${assets.style}">
+${state.hasEnded ? null : html`<noscript><meta http-equiv="refresh" content="${RELOAD_S}"></noscript>`}
+<script type="module" src="${assets.script}"></script>`,
+    html`<a class="skip" href="#main">${say('skip')}</a>
+<header><p class="shop">${shop}</p>${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
+<main id="main" tabindex="-1" data-version="${version}" data-now="${nowS}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${state.hasEnded ? '' : 'yes'}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
+<section class="card pay" aria-labelledby="headline">${body}</section>
+${orderSummary(model)}
+</main>
+<p id="announcer" class="unseen" role="status"></p>
+<footer>
+<p>${say('footer')}</p>
+<p>${say('reference', { id: session.id })}</p>
+${allWords.length > 1 ? languageSwitch(model, choice.language) : null}
+</footer>`,
+  );
+}
+
+/** A page without a session: `retry` loads it again by itself. */
+export function messagePage(
+  words: Words,
+  text: Readonly<{ title: string; text: string; retry: boolean }>,
+  assets: Assets,
+): string {
+  return documentOf(
+    words,
+    text.title,
+    html`<link rel="stylesheet" href="${assets.style}">${text.retry ? html`<meta http-equiv="refresh" content="${RELOAD_S}">` : null}`,
+    html`<main id="main"><section class="card pay"><div class="state">${icon('alert')}<h1>${text.title}</h1></div><p>${text.text}</p>${
+      text.retry ? html`<p><a class="button main" href="">${words.say('retry')}</a></p>` : null
+    }</section></main>`,
+  );
+}
+
+const documentOf = (words: Words, title: string, head: Html, body: Html): string =>
+  `<!doctype html>\n${
+    html`<html lang="${words.code}" dir="${words.direction}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+${head}
+</head>
+<body>
+${body}
+</body>
+</html>
+`.html
+  }`;
+
+function languageSwitch(model: PageModel, asked: string | null): Html {
+  return html`<nav class="languages" aria-label="${model.words.say('languages')}">${allWords.map((words) =>
+    words.code === model.words.code
+      ? html`<span lang="${words.code}" aria-current="true">${words.say('language')}</span>`
+      : html`<a href="${linkTo(model, { language: words.code === asked ? null : words.code })}" lang="${words.code}" hreflang="${words.code}">${words.say('language')}</a>`,
+  )}</nav>`;
+}
+
+// ── The states ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Section = Readonly<{ headline: string; body: Html }>;
+
+function stateSection(model: PageModel): Section {
+  const { session, state, shop, words } = model;
+  const { say } = words;
+  const { terms, standing, payments, life } = session;
+  const standingPayments = payments.filter(({ state: receipt }) => receipt !== 'orphaned');
+  const countedPar = standing.seenPar + standing.confirmedPar;
+  switch (state.kind) {
+    case 'open':
+      return openSection(model);
+    case 'underpaid': {
+      const option = selectedOption(model);
+      const amount = option ? amountDue(model, option) : parText(state.leftPar);
+      const counted = payments.filter(
+        ({ state: receipt, currency }) => receipt !== 'orphaned' && terms.accepts.includes(currency),
+      );
+      const headline = say('underpaid_title', { amount, currency: option?.currency ?? '' });
+      const received = sumText(counted);
+      const text = say('underpaid_text', { received, due: parText(terms.duePar) });
+      return {
+        headline,
+        body: html`${stateHead('alert', 'attention', headline)}
+<p>${text} ${say('underpaid_deadline')}</p>${timeLeft(model)}
+${payments.length > 0 ? transferList(model) : null}${payable(model)}`,
+      };
+    }
+    case 'wrong_token': {
+      const currency = terms.accepts.join(' / ');
+      const headline = say('wrong_token_title', { currency });
+      const text = say('wrong_token_text', { received: sumText(state.foreign), currency, shop });
+      return {
+        headline,
+        body: html`${stateHead('alert', 'attention', headline)}<p>${text}</p>${timeLeft(model)}${transferList(model)}${payable(model)}`,
+      };
+    }
+    case 'seen': {
+      const slowest = progress(session);
+      const headline = say('seen_title');
+      return {
+        headline,
+        body: html`${stateHead('wait', 'good', headline)}<p>${say('seen_text')}</p>
+${slowest && confirmationBar(model, slowest)}${overNote(model)}${transferList(model)}${backLink(model, session.request.successUrl, false)}`,
+      };
+    }
+    case 'paid': {
+      const headline = say('paid_title');
+      return {
+        headline,
+        body: html`${stateHead('done', 'good', headline)}
+<p class="lead">${life.paidLate ? say('paid_late_text', { shop }) : say('paid_text', { shop })}</p>
+${overNote(model)}${foreignNote(model)}
+${backLink(model, session.request.successUrl, true)}
+<h2>${say('receipt')}</h2>
+<dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments)}</dd></div>
+<div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
+${transferList(model)}`,
+      };
+    }
+    case 'checking':
+      return ended(model, 'wait', say('checking_title'), say('checking_text'), null);
+    case 'expired':
+      return ended(model, 'stop', say('expired_title'), say('expired_text', { shop }), say('expired_sent', { shop }));
+    case 'canceled':
+      return ended(model, 'stop', say('canceled_title'), say('canceled_text', { shop }), null);
+    case 'late': {
+      const currency = [...new Set(standingPayments.map((payment) => payment.currency))].join(' / ');
+      const received = `${parText(standing.latePar)} ${currency}`;
+      return ended(model, 'alert', say('late_title'), say('late_text', { received, shop }), null);
+    }
+    case 'failed': {
+      const text = say('failed_text', { received: parText(countedPar), due: parText(terms.duePar), shop });
+      return ended(model, 'stop', say('failed_title'), text, null);
+    }
+  }
+}
+
+/** Nothing has come yet: choose a way, then send. */
+function openSection(model: PageModel): Section {
+  const { session, shop, words, state } = model;
+  const { say } = words;
+  const option = selectedOption(model);
+  const undone = state.isUndone
+    ? html`<p class="notice attention">${icon('alert')} <span>${say('undone_text')}</span></p>`
+    : null;
+  const cancel = session.request.cancelUrl;
+  const leave =
+    cancel === null
+      ? null
+      : html`<p><a id="cancel" href="${cancel}" rel="noreferrer">${say('cancel', { shop })}</a></p>`;
+  const price = priceText(session.request.amountMinor, session.request.currency);
+  if (!session.options.some((one) => isUp(model, one))) {
+    const headline = say('networks_down_title');
+    return {
+      headline,
+      body: html`${stateHead('alert', 'attention', headline)}<p>${say('networks_down_text')}</p>${leave}`,
+    };
+  }
+  if (option === null) {
+    const headline = say('choose_title');
+    return {
+      headline,
+      body: html`<div class="send-head"><div><p class="price">${price}</p><h1 id="headline">${headline}</h1></div>${timeLeft(model)}</div>${undone}${methodChoice(model)}${leave}`,
+    };
+  }
+  if (!isUp(model, option)) {
+    const network = networkTitle(model, option);
+    const headline = say('down_title', { network });
+    return {
+      headline,
+      body: html`${stateHead('alert', 'attention', headline)}<p>${say('down_text')}</p>${changeLink(model, say('down_choose'))}${leave}`,
+    };
+  }
+  const { currency } = option;
+  const headline = say('send_title', { amount: amountDue(model, option), currency });
+  return {
+    headline,
+    body: html`<div class="send-head"><div><h1 id="headline">${headline}</h1>
+<p class="on">${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, say('change_method'))}</p></div>${timeLeft(model)}</div>
+${undone}${sendPanel(model, option)}
+<p class="waiting"><span class="pulse" aria-hidden="true"></span>${say('waiting')}<noscript> ${say('refreshes')}</noscript></p>${leave}`,
+  };
+}
+
+/** The way to send the rest, or the choice of one. */
+function payable(model: PageModel): Html {
+  const option = selectedOption(model);
+  if (option === null) return methodChoice(model);
+  const { say } = model.words;
+  return html`<p class="on">${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, say('change_method'))}</p>${sendPanel(model, option)}`;
+}
+
+const changeLink = (model: PageModel, label: string): Html | null =>
+  model.session.options.length > 1 && (model.state.kind === 'open' || model.choice.pay !== null)
+    ? html`<a id="change" href="${linkTo(model, { pay: null, walletQr: false })}">${label}</a>`
+    : null;
+
+const stateHead = (name: IconName, tone: 'good' | 'attention' | 'plain', headline: string): Html =>
+  html`<div class="state ${tone}">${icon(name)}<h1 id="headline">${headline}</h1></div>`;
+
+/** A session that takes no more money: what happened, what to do, what has come. */
+function ended(model: PageModel, name: IconName, headline: string, text: string, more: string | null): Section {
+  const { session } = model;
+  const tone = name === 'alert' ? 'attention' : 'plain';
+  const back = backLink(model, session.request.cancelUrl ?? session.request.successUrl, false);
+  return {
+    headline,
+    body: html`${stateHead(name, tone, headline)}<p class="lead">${text}</p>${more === null ? null : html`<p>${more}</p>`}
+${foreignNote(model)}${back}${session.payments.length > 0 ? transferList(model) : null}`,
+  };
+}
+
+const backLink = ({ words, shop }: PageModel, url: string | null, isMain: boolean): Html | null =>
+  url === null
+    ? null
+    : html`<p><a class="button ${isMain ? 'main' : ''}" id="back" href="${url}" rel="noreferrer">${words.say('back', { shop })}</a></p>`;
+
+function overNote({ session, state, words, shop }: PageModel): Html | null {
+  if (state.overPar === 0n) return null;
+  const currencies = [...new Set(session.payments.map(({ currency }) => currency))].join(' / ');
+  const over = `${parText(state.overPar)} ${currencies}`;
+  return html`<p class="notice">${icon('alert')} <span>${words.say('paid_over_text', { over, shop })}</span></p>`;
+}
+
+const foreignNote = ({ state, words, shop }: PageModel): Html | null =>
+  state.foreign.length === 0
+    ? null
+    : html`<p class="notice attention">${icon('alert')} <span>${words.say('wrong_token_note', { received: sumText(state.foreign), shop })}</span></p>`;
+
+function confirmationBar(
+  model: PageModel,
+  { payment, required }: Readonly<{ payment: Payment; required: number }>,
+): Html {
+  const count = Math.min(payment.confirmations, required);
+  const text = model.words.say('seen_progress', { count, required, network: networkTitle(model, payment) });
+  return html`<p class="bar"><label for="confirmations">${text}</label><progress id="confirmations" value="${count}" max="${required}"></progress></p>`;
+}
+
+function transferList(model: PageModel): Html {
+  const { session, words } = model;
+  const { say } = words;
+  return html`<h2>${say('transfers')}</h2><ul class="transfers">${session.payments.map((payment) => {
+    const required = confirmationsRequired(session, payment);
+    const status = {
+      seen: say('transfer_seen', { count: Math.min(payment.confirmations, required), required }),
+      confirmed: say('transfer_confirmed'),
+      final: say('transfer_confirmed'),
+      orphaned: say('transfer_orphaned'),
+    }[payment.state];
+    const sum = sumText([payment]);
+    const [amount = '', currency = ''] = sum.split(' ');
+    return html`<li><span>${say('transfer', { amount, currency, network: networkTitle(model, payment) })} <em>${status}</em></span>
+<code dir="ltr" aria-label="${say('transaction')}">${payment.tx}</code></li>`;
+  })}</ul>`;
+}
+
+/** A moment in UTC: the payer's own zone is not known here. */
+function time(seconds: number): Html {
+  const iso = new Date(seconds * 1000).toISOString();
+  return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC</time>`;
+}

@@ -1,0 +1,78 @@
+/**
+ * What a payer needs to send the money: amount, address, QR code, time left.
+ * @module
+ */
+import { type Html, html } from '../html.ts';
+import type { PaymentOption } from '../store/store.ts';
+import { addressText, amountDue, linkTo, networkTitle, type PageModel, walletLink } from './model.ts';
+import { qrSvg } from './qr.ts';
+
+const GROUP_CHARACTERS = 4;
+/** Groups at each end that a payer compares; look-alike addresses match the ends, so one in the middle is marked too. */
+const MARKED_AT_ENDS = 2;
+
+export function sendPanel(model: PageModel, option: PaymentOption): Html {
+  const { say } = model.words;
+  const { currency } = option;
+  const amount = amountDue(model, option);
+  const address = addressText(model, option);
+  const network = networkTitle(model, option);
+  return html`<div class="send">
+<dl class="facts">
+<div><dt id="amount-label">${say('amount')}</dt>
+<dd><span class="value amount" id="amount" tabindex="-1">${amount}</span> <span class="unit">${currency}</span>
+${copyButton('copy-amount', amount, say('copy_amount'), say('copied_amount', { text: amount }))}
+<p class="muted">${say('amount_hint')}</p></dd></div>
+<div><dt id="address-label">${say('address')}</dt>
+<dd>${addressGroups(address)}
+${copyButton('copy-address', address, say('copy_address'), say('copied_address', { tail: address.slice(-6) }))}
+<p class="muted">${say('address_hint')}</p></dd></div>
+</dl>
+<div class="scan">${codeToScan(model, option, { amount, address })}</div>
+</div>
+<ul class="rules"><li>${say('mistake_network', { currency, network })}</li><li>${say('mistake_once')}</li></ul>
+<details id="exchange"><summary>${say('exchange_title')}</summary><p>${say('exchange_text', { amount, currency, network })}</p></details>`;
+}
+
+/** The bare address by default: every wallet reads it, and none sends elsewhere. */
+function codeToScan(
+  model: PageModel,
+  option: PaymentOption,
+  { amount, address }: Readonly<{ amount: string; address: string }>,
+): Html {
+  const { say } = model.words;
+  const link = walletLink(model, option);
+  // A link that changes with the page opens the page; it carries no amount to scan.
+  const carriesAmount = walletLink({ ...model, pageUrl: '' }, option) === link;
+  const open = html`<a class="button" id="open-wallet" href="${link}">${say('open_wallet')}</a>`;
+  if (!carriesAmount) return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>${open}`;
+  if (!model.choice.walletQr) {
+    return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
+<p><a id="qr-kind" href="${linkTo(model, { walletQr: true, pay: `${option.network}-${option.currency}` })}">${say('qr_to_wallet')}</a></p>`;
+  }
+  return html`${qrSvg(link, say('qr_wallet'))}
+<p class="warning">${say('qr_warning', { amount, currency: option.currency })}</p>${open}
+<p><a id="qr-kind" href="${linkTo(model, { walletQr: false, pay: `${option.network}-${option.currency}` })}">${say('qr_to_address')}</a></p>`;
+}
+
+/** The whole address without a space, in groups that the eye can hold. */
+function addressGroups(address: string): Html {
+  const groups = address.match(new RegExp(`.{1,${GROUP_CHARACTERS}}`, 'g')) ?? [];
+  const middle = Math.floor(groups.length / 2);
+  const isMarked = (at: number) => at < MARKED_AT_ENDS || at === middle || at >= groups.length - MARKED_AT_ENDS;
+  return html`<code class="value address" id="address" dir="ltr">${groups.map((group, at) =>
+    isMarked(at) ? html`<b>${group}</b>` : html`<span>${group}</span>`,
+  )}</code>`;
+}
+
+/** Shown by the script alone: without it there is nothing to press, and the text is selected by one tap. */
+const copyButton = (id: string, text: string, label: string, done: string): Html =>
+  html`<button type="button" class="button copy" id="${id}" data-copy="${text}" data-done="${done}" hidden>${label}</button>`;
+
+/** Minutes and seconds until the deadline, by the server's clock. */
+export function timeLeft({ state, nowS, words }: PageModel): Html | null {
+  if (state.deadlineS === null || !state.isPayable) return null;
+  const seconds = Math.max(0, state.deadlineS - nowS);
+  const text = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  return html`<p class="time">${words.say('time_left')} <span role="timer" aria-label="${words.say('time_left')}" id="timer">${text}</span></p>`;
+}

@@ -1,0 +1,27 @@
+/**
+ * A short text that changes whenever the page has something else to say about a session, whatever its language.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { toSeconds } from '../clock.ts';
+import { isFollowed } from '../network-health.ts';
+import type { NetworkStatus, Session } from '../store/store.ts';
+import { pageState } from './state.ts';
+
+/** Also the id of the page's events, so that a reconnecting browser says what it has seen. */
+export function pageVersion(session: Session, reports: readonly NetworkStatus[], nowMs: number): string {
+  const { life, standing, payments, options } = session;
+  const own = new Set(options.map(({ networkKey }) => networkKey));
+  const up = reports.filter((report) => own.has(report.network) && isFollowed(report, nowMs));
+  const { kind, deadlineS } = pageState(session, toSeconds(nowMs));
+  const shown = [
+    kind,
+    deadlineS,
+    life,
+    standing,
+    payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
+    up.map(({ network }) => network).sort(),
+  ];
+  const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
+  return createHash('sha256').update(text).digest('base64url').slice(0, 16);
+}

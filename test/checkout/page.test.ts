@@ -1,0 +1,230 @@
+/**
+ * The page over HTTP, as a browser without scripts gets it, and what stands around it: headers, versions, live updates, limits.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chooseWords } from '../../src/checkout/texts.ts';
+import { withApi } from '../support/api-server.ts';
+import { openSale, scenes } from '../support/payment-scenes.ts';
+import { exchange } from '../support/signed-client.ts';
+
+/** What a person reads: text without tags. */
+const textOf = (html: string): string =>
+  html
+    .replace(/<(style|script)[\s\S]*?<\/\1>/g, ' ')
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/&#39;/g, "'")
+    .replace(/\s+/g, ' ');
+
+const headlineOf = (html: string): string => textOf(/<h1[^>]*>([\s\S]*?)<\/h1>/.exec(html)?.[1] ?? '').trim();
+
+for (const [name, { headline, play }] of Object.entries(scenes)) {
+  test(`${name}: the page says so without a script`, () =>
+    withApi({ pages: true }, async (api) => {
+      const path = await play(api);
+      const { status, text, headers } = await exchange('GET', `${api.baseUrl}${path}`);
+      assert.is(status, name === 'not_found' ? 404 : 200);
+      assert.match(headlineOf(text), headline);
+      assert.match(String(headers['content-type']), /^text\/html/);
+      assert.not.match(text, /\{\w+\}|undefined|\[object|NaN/);
+    }));
+}
+
+test('everything needed to pay stands in the first answer', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api, { description: 'Two bags' });
+    const answer = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
+    const { payment_options: options } = answer.json as {
+      payment_options: { network: string; currency: string; address: string; amount: string }[];
+    };
+    for (const { network, currency, address, amount } of options) {
+      const { text } = await exchange('GET', `${api.baseUrl}${sale.path}?pay=${network}-${currency}`);
+      const shown = /<code[^>]*id="address"[^>]*>([\s\S]*?)<\/code>/.exec(text)?.[1] ?? '';
+      assert.is(shown.replace(/<[^>]+>/g, ''), address, 'the address, whole and without a space');
+      assert.match(text, `data-copy="${address}"`);
+      assert.is(/id="amount"[^>]*>([^<]+)</.exec(text)?.[1], amount);
+      assert.match(text, /<svg class="qr"/);
+      assert.match(text, /<noscript><meta http-equiv="refresh"/);
+      for (const words of ['Espresso beans, 250 g', '7.00 USD', 'Two bags', 'Shipping', '10.50 USD', 'A shop']) {
+        assert.ok(textOf(text).includes(words), words);
+      }
+      assert.match(text, 'href="https://shop.example/cart"');
+      assert.is(/\bstyle=|\son\w+=|<style/.exec(text), null, 'nothing that the policy would block');
+    }
+  }));
+
+test('what a merchant or an address line says is text, never markup', () =>
+  withApi({ pages: true }, async (api) => {
+    const evil = '"><script>alert(1)</script>';
+    const sale = await openSale(api, { order_id: evil, description: evil });
+    const query = `?pay=${encodeURIComponent(evil)}&token=${encodeURIComponent(evil)}&lang=${encodeURIComponent(evil)}`;
+    const { text } = await exchange('GET', `${api.baseUrl}${sale.path}${query}`);
+    assert.is(text.match(/<script/g)?.length, 1);
+  }));
+
+test('nobody can change a session from its page', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const before = (await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).text;
+    for (const query of ['?amount=1', '?pay=bsc-USDT&amount=1&address=0x1', '?cancel=1']) {
+      await exchange('GET', `${api.baseUrl}${sale.path}${query}`);
+    }
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      assert.is((await exchange(method, `${api.baseUrl}${sale.path}`)).status, 404);
+    }
+    assert.is((await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).text, before);
+  }));
+
+test('a session that is not there and one of another spelling', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const body = sale.id.slice(3);
+    for (const id of [`cs_${body}`, `sess_${body}`, body]) {
+      assert.is((await exchange('GET', `${api.baseUrl}/pay/${id}`)).status, 200, id);
+    }
+    for (const id of ['cs_1', '%00', '..%2f', `${sale.id}x`, encodeURIComponent("cs_' OR 1=1")]) {
+      assert.is((await exchange('GET', `${api.baseUrl}/pay/${id}`)).status, 404, id);
+    }
+    assert.is((await exchange('GET', `${api.baseUrl}/pay/cs_1/events`)).status, 404);
+  }));
+
+test('strict headers on every answer of the page', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    for (const path of [sale.path, '/pay/cs_1']) {
+      const { headers } = await exchange('GET', `${api.baseUrl}${path}`);
+      const policy = String(headers['content-security-policy']);
+      for (const part of ["default-src 'none'", "script-src 'self'", "frame-ancestors 'none'", "form-action 'none'"]) {
+        assert.ok(policy.includes(part), part);
+      }
+      assert.not.match(policy, /upgrade-insecure|unsafe/);
+      assert.is(headers['referrer-policy'], 'no-referrer');
+      assert.match(String(headers['x-robots-tag']), 'noindex');
+      assert.is(headers['cache-control'], 'no-store');
+      assert.ok(headers['request-id']);
+    }
+  }));
+
+test('the style and the script are cached for good, and the page stays small', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const { text } = await exchange('GET', `${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+    let bytes = Buffer.byteLength(text.replace(/<svg class="qr"[\s\S]*?<\/svg>/, ''));
+    const paths = [...text.matchAll(/(?:href|src)="(assets\/[^"]+)"/g)].map((match) => match[1]);
+    assert.is(paths.length, 2);
+    for (const path of paths) {
+      const answer = await exchange('GET', `${api.baseUrl}/pay/${path}`);
+      assert.is(answer.status, 200);
+      assert.match(String(answer.headers['cache-control']), 'immutable');
+      bytes += Buffer.byteLength(answer.text);
+    }
+    assert.ok(bytes <= 60 * 1024, `${bytes} bytes before the QR code`);
+    assert.is((await exchange('GET', `${api.baseUrl}/pay/assets/0/page.css`)).status, 404);
+  }));
+
+test('a page that has not changed is not sent again', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const url = `${api.baseUrl}${sale.path}`;
+    const etag = String((await exchange('GET', url)).headers.etag);
+    api.clock.advance(5000);
+    const again = await exchange('GET', url, { 'If-None-Match': etag });
+    assert.is(again.status, 304);
+    assert.is(Date.parse(String(again.headers.date)), Math.floor(api.clock.nowMs() / 1000) * 1000, 'the server’s time');
+    const other = await exchange('GET', `${url}?token=USDC`, { 'If-None-Match': etag });
+    assert.is(other.status, 200, 'another choice is another page');
+    await sale.send('10.50');
+    assert.is((await exchange('GET', url, { 'If-None-Match': etag })).status, 200);
+  }));
+
+// ── Live updates ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type SeenEvent = Readonly<{ id: string | undefined; event: string | undefined }>;
+
+/** Reads a stream of events until it ends or `enough` of them came. */
+async function readEvents(url: string, enough: (events: readonly SeenEvent[]) => boolean): Promise<SeenEvent[]> {
+  const response = await fetch(url);
+  assert.is(response.status, 200);
+  assert.match(response.headers.get('content-type') ?? '', 'text/event-stream');
+  const events: SeenEvent[] = [];
+  let text = '';
+  const decoder = new TextDecoder();
+  for await (const chunk of response.body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true });
+    const blocks = text.split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
+      if (field('event')) events.push({ id: field('id'), event: field('event') });
+    }
+    if (enough(events)) break;
+  }
+  return events;
+}
+
+test('the stream rings for each new version, and ends with the session', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const url = `${api.baseUrl}${sale.path}`;
+    const version = async () => /data-version="([^"]+)"/.exec((await exchange('GET', url)).text)?.[1];
+    const first = await version();
+    const reading = readEvents(`${url}/events?after=${first}`, () => false);
+    await sale.send('10.50');
+    const seen = await version();
+    const tip = (await api.store().tail('test:ethereum', 1)).at(-1);
+    // The stream looks once a second: give it the chance to see both.
+    await readEvents(`${url}/events?after=`, (events) => events.length > 0);
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    if (tip) await api.chain('ethereum').confirm(tip);
+    const events = await reading;
+    assert.equal(events, [
+      { id: seen, event: 'version' },
+      { id: await version(), event: 'version' },
+      { id: undefined, event: 'end' },
+    ]);
+  }));
+
+test('a browser that comes back with the version it knows is told nothing, one with an old version at once', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const events = await readEvents(`${api.baseUrl}${sale.path}/events?after=old`, (all) => all.length > 0);
+    assert.is(events[0]?.event, 'version');
+  }));
+
+test('streams from one address are limited', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const url = `${api.baseUrl}${sale.path}/events?after=old`;
+    const abort = new AbortController();
+    const open = await Promise.all(Array.from({ length: 101 }, () => fetch(url, { signal: abort.signal })));
+    const statuses = open.map(({ status }) => status).sort();
+    assert.equal([statuses[0], statuses[99], statuses[100]], [200, 200, 503]);
+    abort.abort();
+  }));
+
+// ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const folder = new URL('../../src/checkout/texts/', import.meta.url);
+const read = (file: string) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Record<string, string>;
+const places = (text = '') => [...new Set(text.match(/\{\w+\}/g))].sort();
+
+for (const file of readdirSync(folder)) {
+  test(`${file} says everything that en.json says, with the same places to fill`, () => {
+    const english = read('en.json');
+    const own = read(file);
+    assert.equal(Object.keys(own), Object.keys(english));
+    for (const [key, text] of Object.entries(own)) {
+      assert.ok(text.trim() === text && text !== '', key);
+      assert.equal(places(text), places(english[key]), key);
+    }
+  });
+}
+
+test('a browser gets the first language that there is', () => {
+  assert.is(chooseWords(null, undefined).code, 'en');
+  assert.is(chooseWords(null, 'xx, *;q=0.1, ;;q=, q=1,,').code, 'en');
+  assert.is(chooseWords('en', 'xx').code, 'en');
+});
+
+test.run();
