@@ -32,7 +32,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => st
 const stopped = new Promise<null>((resolve) => {
   stopping.signal.addEventListener('abort', () => resolve(null), { once: true });
 });
-/** Running children, in the order in which they were started. */
+/** Every child that was started. */
 const children: Supervised[] = [];
 /** Rejected when a child that the rest cannot do without is halted. */
 const broken: Promise<never>[] = [];
@@ -48,8 +48,7 @@ try {
   try {
     await run(config);
   } finally {
-    // What was started later leans on what was started before, so it ends first.
-    for (const child of children.reverse()) await child.stop();
+    await Promise.all(children.map((child) => child.stop()));
     release();
   }
   say(['Quayside has stopped.']);

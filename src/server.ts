@@ -12,10 +12,12 @@ import { systemClock } from './clock.ts';
 import { type Config, loadConfig, withPort } from './config.ts';
 import { Fault } from './core/fault.ts';
 import { type Listening, listen } from './http-server.ts';
+import { watchImportedPools } from './imported-pools.ts';
 import { openLog } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openStore } from './open-store.ts';
-import { startPool, xpubFingerprint } from './pool.ts';
+import { startPool } from './pool.ts';
+import { networkOfEachPool, readPool } from './pool-source.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
 import { removeRunning, writeRunning } from './running.ts';
@@ -26,7 +28,7 @@ import { createUrlGuard } from './webhooks/guard.ts';
 const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;
 const SETTLE_BATCH = 200;
-/** Answers under way may take so long after the stop; everything together stays below the supervisor's ten seconds. */
+/** Answers under way may take so long after the stop; everything together stays below the supervisor's patience. */
 const REQUESTS_PATIENCE_MS = 5000;
 const METRICS_PATIENCE_MS = 500;
 const FIRST_ADDRESSES_MS_MAX = 10_000;
@@ -48,6 +50,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   const pool = startPool({ store, config, clock, log });
   const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
   const settling = settleDue(store, signal);
+  const watching = watchImportedPools({ store, config, clock, log }, signal);
   const refreshing = rates.start();
   await firstAddresses(config, store, signal);
 
@@ -65,7 +68,14 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   log.info('the server stops');
   removeRunning(config.dataDir);
   await api.close(REQUESTS_PATIENCE_MS);
-  await Promise.all([settling, pool.stop(), dispatcher.stop(), rates.stop(), operators.close(METRICS_PATIENCE_MS)]);
+  await Promise.all([
+    settling,
+    watching,
+    pool.stop(),
+    dispatcher.stop(),
+    rates.stop(),
+    operators.close(METRICS_PATIENCE_MS),
+  ]);
   await refreshing;
 }
 
@@ -81,9 +91,10 @@ function listenForMerchants(config: Config, store: Store, rates: Rates, metrics:
       log,
       checkWebhookUrl: guard.check,
       isDraining: () => stopping.signal.aborted,
+      pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal }),
       onAnswered: metrics.observe,
-    }),
-  );
+    });
+  });
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
@@ -91,7 +102,6 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
   const at = { host: config.host, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
   return listen(at, clock, () => async (request, response) => {
     const answer = (status: number, type: string, text: string) =>
-      pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal }),
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);
     try {
       if (request.url === '/rates') answer(200, 'application/json', JSON.stringify(rates.status()));
@@ -109,10 +119,10 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
 /** Waits until new sessions find an address; a fresh installation has to derive some first. What takes longer shows in `status`. */
 async function firstAddresses(config: Config, store: Store, signal: AbortSignal): Promise<void> {
   const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
-  for (const { family, mode, xpub } of config.networks) {
-    const source = xpubFingerprint(xpub);
+  for (const network of networkOfEachPool(config.networks)) {
     while (!signal.aborted && clock.nowMs() < giveUpAtMs) {
-      if ((await store.poolLevel({ family, mode }, source)).free > 0) break;
+      const { free, imported } = await readPool(store, network);
+      if (free > 0 || imported) break;
       await clock.sleep(FIRST_ADDRESSES_POLL_MS, signal);
     }
   }

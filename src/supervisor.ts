@@ -10,8 +10,8 @@ const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
 /** A child that has run for so long starts again from the shortest wait. */
 const HEALTHY_MS = 60_000;
-/** A child has so long to end by itself before it is killed. */
-const STOP_MS_MAX = 10_000;
+/** A child has so long to end by itself before it is killed. Service managers often kill everything after ten seconds. */
+const STOP_MS_MAX = 9000;
 /** Exit code of a program whose configuration or database does not let it start: starting again changes nothing. */
 const EXIT_CANNOT_START = 2;
 
