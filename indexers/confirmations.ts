@@ -2,9 +2,10 @@
  * Which blocks' transfers may be credited now. A block is due by the network's policy, and then asked about once more.
  * @module
  */
-import type { Node } from '../src/chains/chain.ts';
+import type { Attestation, Node } from '../src/chains/chain.ts';
 import type { ConfirmationPolicy } from '../src/config.ts';
 import type { BlockRef, Tail } from '../src/core/block.ts';
+import { Fault } from '../src/core/fault.ts';
 import type { Unconfirmed } from '../src/store/store.ts';
 
 /**
@@ -28,14 +29,25 @@ export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere
   return tail.some((block) => block.hash === finalized.hash) ? 'ours' : 'foreign';
 }
 
-/** Asks the node about each due block. `gone` blocks contradict the chain that we read from the same node. */
-export async function attestAll(
-  node: Pick<Node, 'attest'>,
-  due: readonly Unconfirmed[],
-): Promise<{ stands: string[]; gone: Unconfirmed[] }> {
-  const answers = await Promise.all(due.map((block) => node.attest(block, block.txs)));
+/** `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and no answer about the others. */
+export type Attested = Readonly<{ stands: string[]; gone: Unconfirmed[]; fault: Fault | null }>;
+
+/** Asks the node about each due block. What it answered before and beside a failure counts. */
+export async function attestAll(node: Pick<Node, 'attest'>, due: readonly Unconfirmed[]): Promise<Attested> {
+  let fault: Fault | null = null;
+  const attest = async (block: Unconfirmed): Promise<Attestation> => {
+    try {
+      return await node.attest(block, block.txs);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      fault ??= error;
+      return 'unsure';
+    }
+  };
+  const answers = await Promise.all(due.map(attest));
   return {
     stands: due.filter((_, at) => answers[at] === 'stands').map((block) => block.hash),
     gone: due.filter((_, at) => answers[at] === 'gone'),
+    fault,
   };
 }

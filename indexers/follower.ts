@@ -13,7 +13,7 @@ import type { NetworkConfig } from '../src/config.ts';
 import type { BlockRef } from '../src/core/block.ts';
 import { Fault, permanent, transient } from '../src/core/fault.ts';
 import type { ChainTransfer } from '../src/core/transfer.ts';
-import type { Store } from '../src/store/store.ts';
+import type { NetworkReport, Store } from '../src/store/store.ts';
 import { createBell } from './bell.ts';
 import { attestAll, isDue, placeFinal } from './confirmations.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
@@ -168,16 +168,18 @@ export function createFollower(options: FollowerOptions): Follower {
     const due = (await store.unconfirmed(network.key, UNCONFIRMED_MAX)).filter(({ number }) =>
       isDue(network.confirmations, number, tip, finalized?.number ?? null),
     );
-    const { stands, gone } = await attestAll(node, due);
+    const { stands, gone, fault } = await attestAll(node, due);
     const end = await save({ drop: [], connect: [], confirm: stands }, seen);
+    if (end !== 'done') return end;
+    if (fault) throw fault;
     const [lost] = gone;
-    if (lost && end === 'done') {
+    if (lost) {
       throw transient(
         'confirmation_contradicted',
         `the node no longer stands by block ${lost.number} ${lost.hash}, which holds payments that are due; they stay unconfirmed until its chain shows why`,
       );
     }
-    return end;
+    return 'done';
   }
 
   /** One look at the node, and at most one step towards its head. */
@@ -209,20 +211,22 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   function tellProgress(seen: Look): TurnEnd {
-    const { head, askedAtMs, isStale } = seen;
+    const { head } = seen;
     const gap = head.number - (cursor.tip()?.number ?? 0);
-    const reason =
-      gap > options.blocksPerIngestMax
-        ? { code: 'catching_up', message: `${gap} blocks are still to be read` }
-        : isStale
-          ? {
-              code: 'node_stale',
-              message: `the node's newest block ${head.number} is ${Math.round(askedAtMs / 1000) - head.timeS} s old: it is syncing or cut off`,
-            }
-          : null;
+    const reason = whyBehind(seen, gap);
     const readThroughS = cursor.readThroughS(seen);
     reporter.tell({ state: reason ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';
+  }
+
+  function whyBehind({ head, askedAtMs, isStale }: Look, gap: number): NetworkReport['reason'] {
+    if (gap > options.blocksPerIngestMax) {
+      return { code: 'catching_up', message: `${gap} blocks are still to be read` };
+    }
+    if (!isStale) return null;
+    const ageS = Math.round(askedAtMs / 1000) - head.timeS;
+    const message = `the node's newest block ${head.number} is ${ageS} s old: the node is syncing or cut off`;
+    return { code: 'node_stale', message };
   }
 
   /** Tells of a permanent fault, once, and waits for the end. */
@@ -262,7 +266,7 @@ export function createFollower(options: FollowerOptions): Follower {
           shorten();
           // A bell may say that the node is back; it never makes the retries faster than the first.
           await clock.sleep(RETRY_MS_MIN, signal);
-          await bell.wait(retryMs * (0.75 + options.random() / 2) - RETRY_MS_MIN);
+          await bell.wait((retryMs - RETRY_MS_MIN) * (0.5 + options.random() / 2));
           retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
         }
       }

@@ -221,6 +221,30 @@ test('a reorg between the look at the chain and the last check: the payment is n
     assert.is((await order.read()).life.status, 'pending');
   }));
 
+test('a check that fails holds up its own block only', () =>
+  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+    let isOpen = false;
+    s.start({
+      through: (node) => ({
+        ...node,
+        attest: (block, txs) =>
+          block.number === 31 && !isOpen ? Promise.reject(transient('node_test', 'not now')) : node.attest(block, txs),
+      }),
+    });
+    await s.level();
+    const stuck = await s.order('stuck');
+    const free = await s.order('free');
+    s.node.pay(stuck.address, DUE);
+    s.mine(1);
+    s.node.pay(free.address, DUE);
+    s.mine(4);
+    await until('the other session is paid', async () => (await free.read()).life.status === 'paid');
+    assert.is((await stuck.read()).life.status, 'pending');
+    await isIn(s, 'fault', 'node_test');
+    isOpen = true;
+    await until('the session is paid', async () => (await stuck.read()).life.status === 'paid');
+  }));
+
 test('a shorter fork is waited out, and followed when it has grown', () =>
   scene({}, async (s) => {
     s.start();

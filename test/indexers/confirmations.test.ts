@@ -1,0 +1,38 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { isDue, placeFinal } from '../../indexers/confirmations.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+
+const block = (hash: string, parent: string, number: number): BlockRef => ({ hash, parent, number, timeS: number });
+
+for (const [about, number, tip, blocks, expected] of [
+  ['the tip itself is one confirmation', 10, 10, 1, true],
+  ['one block short', 10, 11, 3, false],
+  ['exactly as deep as asked', 10, 12, 3, true],
+  ['deeper', 10, 50, 3, true],
+] as const) {
+  test(`by depth: ${about}`, () => assert.is(isDue({ kind: 'depth', blocks }, number, tip, null), expected));
+}
+
+for (const [about, number, final, expected] of [
+  ['the node names no final block', 10, null, false],
+  ['above the final block', 10, 9, false],
+  ['the final block itself', 10, 10, true],
+  ['below it', 10, 11, true],
+] as const) {
+  test(`by finality: ${about}`, () => assert.is(isDue({ kind: 'finalized', usual: 64 }, number, 999, final), expected));
+}
+
+const tail = [block('a5', 'a4', 5), block('a6', 'a5', 6), block('a9', 'a6', 9)];
+for (const [about, final, expected] of [
+  ['a block of ours', block('a6', 'a5', 6), 'ours'],
+  ['our tip', block('a9', 'a6', 9), 'ours'],
+  ['another block at a height of ours', block('b6', 'a5', 6), 'foreign'],
+  ['a block at a height that our chain left out', block('b7', 'a6', 7), 'foreign'],
+  ['beyond our tip', block('a10', 'a9', 10), 'elsewhere'],
+  ['older than all we hold', block('a4', 'a3', 4), 'elsewhere'],
+] as const) {
+  test(`the node's final block is ${about}`, () => assert.is(placeFinal(tail, final), expected));
+}
+
+test.run();
