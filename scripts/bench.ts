@@ -58,7 +58,7 @@ function progress(title: string, total: number) {
 
 // ── Matching ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const TRANSFERS_PER_BLOCK = [10, 50, 200, 800, 3200];
+const TRANSFERS_PER_BLOCK = [10, 50, 100, 200, 400, 800, 3200];
 const BYTES_PER_SIZE = 48 * 1024 * 1024;
 const BLOCKS_MAX = 1500;
 const WATCHED = 100_000;
