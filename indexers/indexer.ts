@@ -66,10 +66,11 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
-function nodeOptions({ url, finalityUrl, tokens, blockTimeMs }: NetworkConfig): NodeOptions {
+function nodeOptions({ url, finalityUrl, rpcUrl, tokens, blockTimeMs }: NetworkConfig): NodeOptions {
   return {
     url,
     ...(finalityUrl !== undefined && { finalityUrl }),
+    ...(rpcUrl !== undefined && { rpcUrl }),
     tokens,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     responseBytesMax: RESPONSE_BYTES_MAX,

@@ -82,6 +82,7 @@ const urlOf =
     typeof value === 'string' && URL.canParse(value) && schemes.test(new URL(value).protocol) ? value : undefined;
 
 const nodeUrl = setting('a ws://, wss://, http:// or https:// URL of your node', urlOf(/^(ws|http)s?:$/), false);
+const rpcUrl = setting('an http:// or https:// URL of your node', urlOf(/^https?:$/), false);
 const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
 
 export const generalSettings = group({
@@ -130,6 +131,14 @@ export const generalSettings = group({
 
 const modes: readonly Mode[] = ['live', 'test'];
 
+const xpub = setting('an extended public key of the account that receives', matching(/^\S+$/), false);
+/** A setting that a network of this family must not have. */
+const absent = (why: string) => z.undefined({ error: `there is no such setting for this family: ${why}` }).optional();
+const addressSigner = setting('the signer that `quayside address-pool derive` shows', matching(/^[0-9A-Za-z]{32,64}$/));
+const chainId = setting<string>('the chain id as a whole number, or a genesis hash', (value) =>
+  /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
+);
+
 const depthMax = 100_000;
 const confirmations = z.discriminatedUnion(
   'kind',
@@ -140,8 +149,12 @@ const confirmations = z.discriminatedUnion(
   { error: 'expected {"kind": "depth", "blocks": …} or {"kind": "finalized", "usual": …}' },
 );
 
-/** One network's settings; `families` are the chain families there are. */
-export const networkSettings = <F extends string>(families: readonly F[]) =>
+/**
+ * One network's settings.
+ * @param families the chain families there are
+ * @param derives whether this network's family derives addresses from an xpub; the others import them
+ */
+export const networkSettings = <F extends string>(families: readonly F[], derives: boolean) =>
   group({
     name: setting('a short lower-case name such as "mychain"', matching(/^[a-z0-9][a-z0-9-]{0,31}$/)),
     family: oneOf(families),
@@ -149,10 +162,10 @@ export const networkSettings = <F extends string>(families: readonly F[]) =>
     sandbox: setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined)),
     url: nodeUrl,
     solid_url: solidUrl.optional(),
-    xpub: setting('an extended public key of the account that receives', matching(/^\S+$/), false),
-    chain_id: setting<string>('the chain id as a whole number', (value) =>
-      /^[1-9]\d{0,30}$/.test(String(value)) ? String(value) : undefined,
-    ),
+    rpc_url: rpcUrl.optional(),
+    xpub: derives ? xpub : absent('its addresses are imported'),
+    address_signer: derives ? absent('its addresses are derived from the xpub') : addressSigner.optional(),
+    chain_id: chainId,
     confirmations,
     reorg_depth_max: whole(1, depthMax),
     block_time_ms: whole(1, 3_600_000),

@@ -25,10 +25,15 @@ export type NetworkConfig = Readonly<{
   url: string;
   /** Where the node shows what is final, when that is another address; null: nowhere; absent: the family's usual place. */
   finalityUrl?: string | null;
+  /** Where the node answers requests, when that is not where `url` or its usual neighbour is. */
+  rpcUrl?: string;
   chainId: string;
   confirmations: ConfirmationPolicy;
   tokens: readonly Token[];
-  xpub: string;
+  /** Null where the family's addresses are imported. */
+  xpub: string | null;
+  /** The only signer whose lists of addresses may be imported; absent: the first one's. */
+  addressSigner?: string;
   /** Usual time between blocks; paces polling and watchdogs. */
   blockTimeMs: number;
   /** How many of the newest blocks may still be replaced; deeper is a halt. */
@@ -145,7 +150,7 @@ function readNetworks(
   sandbox: Tree | null,
 ): ReadNetwork[] {
   const families = Object.keys(chains) as Family[];
-  const schema = networkSettings(families);
+  const schemas = { derives: networkSettings(families, true), imports: networkSettings(families, false) };
   if (Object.keys(entries).length === 0) {
     problems.push({
       path: 'networks',
@@ -158,14 +163,31 @@ function readNetworks(
       problems.push({ path, text: `not a preset (${presets.join(', ')}), so all of its settings must be given` });
     }
     const own = isTree(entry) ? { name: preset, sandbox: false, ...entry } : entry;
-    const settings = check(problems, ['networks', preset], schema, isTree(own) ? withSandbox(own, sandbox) : own);
+    const derives = !isTree(own) || chains[own.family as Family]?.address.derive !== null;
+    const schema = derives ? schemas.derives : schemas.imports;
+    const placed = isTree(own) ? withSandbox(own, sandbox, derives) : own;
+    const settings = check(problems, ['networks', preset], schema, placed);
     if (!settings) return [];
-    const { chain_id, solid_url, reorg_depth_max, block_time_ms, poll_ms, tokens, ...same } = settings;
+    const {
+      chain_id,
+      solid_url,
+      rpc_url,
+      xpub = null,
+      address_signer,
+      reorg_depth_max,
+      block_time_ms,
+      poll_ms,
+      tokens,
+      ...same
+    } = settings;
     const { address } = chains[settings.family];
     const config: NetworkConfig = {
       ...same,
       key: `${settings.mode}:${settings.name}`,
       ...(solid_url !== undefined && { finalityUrl: solid_url }),
+      ...(rpc_url !== undefined && { rpcUrl: rpc_url }),
+      ...(address_signer !== undefined && { addressSigner: address_signer }),
+      xpub,
       chainId: chain_id,
       reorgDepthMax: reorg_depth_max,
       blockTimeMs: block_time_ms,
@@ -185,19 +207,25 @@ function readNetworks(
 }
 
 /** A simulated network with its node's URL and its account key as the sandbox program wrote them down; stand-ins before that. */
-function withSandbox(settings: Tree, sandbox: Tree | null): Tree {
+function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tree {
   if (settings.sandbox !== true) return settings;
-  if (!sandbox) return { ...settings, url: 'ws://127.0.0.1:0', xpub: 'not-known-yet' };
-  const { xpub, networks } = sandbox;
+  const { xpub, networks } = sandbox ?? {};
   const own = isTree(networks) ? networks[String(settings.name)] : undefined;
-  return { ...settings, xpub: isTree(xpub) && xpub[String(settings.family)], url: isTree(own) && own.url };
+  return {
+    ...settings,
+    url: sandbox ? isTree(own) && own.url : 'ws://127.0.0.1:0',
+    ...(isTree(own) && own.rpc_url !== undefined && { rpc_url: own.rpc_url }),
+    ...(derives && { xpub: sandbox ? isTree(xpub) && xpub[String(settings.family)] : 'not-known-yet' }),
+  };
 }
 
 function checkXpub(problems: Problem[], path: string, { family, xpub }: NetworkConfig): void {
+  const { derive } = chains[family].address;
+  if (!derive || xpub === null) return;
   try {
     if (/^.prv/.test(xpub))
       throw permanent('xpub_invalid', 'this is a private key; keep it offline and give its public half');
-    chains[family].address.derive(xpub, 0);
+    derive(xpub, 0);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     problems.push({ path: `${path}.xpub`, text: error.message });
@@ -249,6 +277,10 @@ function checkTogether(problems: Problem[], networks: readonly ReadNetwork[]): v
       if (other.mode === config.mode && other.xpub !== config.xpub) {
         const text = `differs from that of ${otherPath}, expected one xpub for all ${config.family} networks of mode ${config.mode}: they share addresses`;
         problems.push({ path: `${path}.xpub`, text });
+      }
+      if (other.mode === config.mode && other.addressSigner !== config.addressSigner) {
+        const text = `differs from that of ${otherPath}, expected one for all ${config.family} networks of mode ${config.mode}: they share addresses`;
+        problems.push({ path: `${path}.address_signer`, text });
       }
     }
   }

@@ -5,14 +5,14 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { xpubFingerprint } from './pool.ts';
+import { networkOfEachPool, readPool } from './pool-source.ts';
 import type { Rates } from './rates/rates.ts';
 import type { NetworkState, Store } from './store/store.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 export type MetricsOptions = Readonly<{
-  store: Pick<Store, 'listNetworks' | 'census' | 'poolLevel' | 'listAlarms'>;
+  store: Pick<Store, 'listNetworks' | 'census' | 'poolLevel' | 'poolSource' | 'listAlarms'>;
   config: Pick<Config, 'networks'>;
   rates: Pick<Rates, 'status'>;
   clock: Clock;
@@ -86,10 +86,10 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
   }
 
   async function readPools(): Promise<void> {
-    for (const { family, mode, xpub } of config.networks) {
-      const level = await store.poolLevel({ family, mode }, xpubFingerprint(xpub));
-      pool.free.set({ family, mode }, level.free);
-      pool.taken.set({ family, mode }, level.taken);
+    for (const network of networkOfEachPool(config.networks)) {
+      const { family, mode, free, taken } = await readPool(store, network);
+      pool.free.set({ family, mode }, free);
+      pool.taken.set({ family, mode }, taken);
     }
   }
 

@@ -5,12 +5,15 @@
  */
 import type { Family } from './chains/chain.ts';
 import { chains } from './chains/index.ts';
+import { invariant } from './core/fault.ts';
 import { answer, type ThreadAnswer } from './thread-pool.ts';
 
 export type DeriveTask = Readonly<{ family: Family; xpub: string; firstIndex: number; count: number }>;
 
 /** The task that the pool's thread runs, by name. @returns the address keys of `firstIndex…`, in order */
 export const deriveAddresses = (task: DeriveTask): Promise<ThreadAnswer<string[]>> =>
-  answer(() =>
-    Array.from({ length: task.count }, (_, n) => chains[task.family].address.derive(task.xpub, task.firstIndex + n)),
-  );
+  answer(() => {
+    const { derive } = chains[task.family].address;
+    invariant(derive, `${task.family} derives addresses from an xpub`);
+    return Array.from({ length: task.count }, (_, n) => derive(task.xpub, task.firstIndex + n));
+  });

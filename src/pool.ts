@@ -1,6 +1,6 @@
 /**
- * Keeps every address pool filled ahead of the sessions that will take from it. There is one pool for each chain family and mode;
- * a request only ever takes an address that is already there.
+ * Keeps every address pool that is derived from an xpub filled ahead of the sessions that will take from it. There is one pool for each
+ * chain family and mode; a request only ever takes an address that is already there. Imported pools are watched by `imported-pools.ts`.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -114,6 +114,7 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
 function sourcesOf(networks: Config['networks']): Source[] {
   const sources = new Map<string, Source>();
   for (const { family, mode, xpub } of networks) {
+    if (xpub === null) continue;
     sources.set(`${family}/${mode}`, { family, mode, xpub, fingerprint: xpubFingerprint(xpub) });
   }
   return [...sources.values()];

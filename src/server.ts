@@ -44,15 +44,16 @@ let log = openLog('server', 'info');
 async function serve(config: Config, store: Store, signal: AbortSignal): Promise<void> {
   const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
   const metrics = createMetrics({ store, config, rates, clock });
+  const pool = startPool({ store, config, clock, log });
+  // Before anybody can ask for one: until a changed xpub has addresses, those of the earlier one are on offer.
+  await Promise.race([firstAddresses(config, store, signal), pool.ended]);
   const api = await listenForMerchants(config, store, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
   const { baseUrl } = withPort(config, api.port);
-  const pool = startPool({ store, config, clock, log });
   const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
   const settling = settleDue(store, signal);
   const watching = watchImportedPools({ store, config, clock, log }, signal);
   const refreshing = rates.start();
-  await firstAddresses(config, store, signal);
 
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   writeRunning(config.dataDir, {

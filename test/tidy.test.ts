@@ -13,7 +13,8 @@ type Room = Readonly<{ name: string; files: RegExp; may: readonly RegExp[] }>;
 
 const core = /^src\/core\//;
 const seam = /^src\/chains\/(chain|index)\.ts$/;
-const codec = /^src\/chains\/(\w+\/(address|wire|spend|bloom|answer|rpc-errors)|xpub|excerpt|json-rpc)\.ts$/;
+const codec =
+  /^src\/chains\/(\w+\/(address|wire|spend|bloom|answer|rpc-errors|block-slices|slip10|offline-keys)|xpub|excerpt|json-rpc)\.ts$/;
 const port = /^src\/store\/store\.ts$/;
 /** Light modules that any room may use. */
 const ground =
@@ -25,7 +26,7 @@ const node = /^node:/;
 const rooms: readonly Room[] = [
   {
     name: 'programs',
-    files: /^(src\/(main|server)\.ts|src\/sandbox\/main\.ts|indexers\/(evm|tron)\.ts|scripts\/.*)$/,
+    files: /^(src\/(main|server)\.ts|src\/sandbox\/main\.ts|indexers\/(evm|tron|solana)\.ts|scripts\/.*)$/,
     may: [/./],
   },
   { name: 'src/core', files: core, may: [core, /^@noble\/hashes\//] },
@@ -59,7 +60,6 @@ const rooms: readonly Room[] = [
     ],
   },
   {
-  {
     name: 'src/checkout',
     files: /^src\/checkout\//,
     may: [
@@ -73,6 +73,7 @@ const rooms: readonly Room[] = [
       /^(express|uqr)$/,
     ],
   },
+  {
     name: 'src/webhooks',
     files: /^src\/webhooks\//,
     may: [core, /^src\/webhooks\//, port, ground, node, /^(undici|ipaddr\.js|p-queue)$/],
@@ -150,7 +151,7 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /(?<![a-z])(tron|ethereum|bsc|solana|evm)(?![a-z])/i,
-    except: /^(src\/(chains|sandbox)\/|indexers\/(evm|tron)\.ts|scripts\/bench\.ts)/,
+    except: /^(src\/(chains|sandbox)\/|indexers\/(evm|tron|solana)\.ts|scripts\/bench\.ts)/,
     todo: 'a chain’s name stays in its folder, the configuration and the sandbox: ask the configuration',
   },
   { pattern: /^export default\b/, except: nowhere, todo: 'export by name' },

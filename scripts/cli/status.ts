@@ -3,10 +3,10 @@
  * @module
  */
 import type { NetworkConfig } from '../../src/config.ts';
-import { xpubFingerprint } from '../../src/pool.ts';
+import { networkOfEachPool, type PoolReport, readPool } from '../../src/pool-source.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { readRunning } from '../../src/running.ts';
-import type { Alarm, NetworkStatus, PoolLevel } from '../../src/store/store.ts';
+import type { Alarm, NetworkStatus } from '../../src/store/store.ts';
 import { type Command, type Installation, moment, table } from './command.ts';
 
 const ALARMS_SHOWN = 10;
@@ -32,7 +32,7 @@ export const status: Command = {
       json: {
         server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
         networks,
-        pools: pools.map(({ family, mode, free, taken }) => ({ family, mode, free, taken })),
+        pools: pools.map(({ family, mode, free, taken, isLow }) => ({ family, mode, free, taken, low: isLow })),
         rates,
         sessions,
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
@@ -56,8 +56,13 @@ export const status: Command = {
         ]),
         '',
         ...table([
-          ['POOL', 'FREE', 'TAKEN'],
-          ...pools.map((pool) => [`${pool.mode} ${pool.family}`, String(pool.free), String(pool.taken)]),
+          ['POOL', 'FREE', 'TAKEN', ''],
+          ...pools.map((pool) => [
+            `${pool.mode} ${pool.family}`,
+            String(pool.free),
+            String(pool.taken),
+            poolAdvice(pool),
+          ]),
         ]),
         '',
         ...(rates ?? []).map(rateLine),
@@ -95,15 +100,13 @@ function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs
 
 const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
 
-/** The pool of each family and mode; all networks of one share an account. */
-async function readPools({ store, config }: Installation): Promise<PoolLevel[]> {
-  const sources = new Map(
-    config.networks.map(({ family, mode, xpub }) => [`${family}/${mode}`, { family, mode, xpub }]),
-  );
-  return Promise.all(
-    [...sources.values()].map(({ family, mode, xpub }) => store.poolLevel({ family, mode }, xpubFingerprint(xpub))),
-  );
-}
+/** The pool of each family and mode; all networks of one share it. */
+const readPools = ({ store, config }: Installation): Promise<PoolReport[]> =>
+  Promise.all(networkOfEachPool(config.networks).map((network) => readPool(store, network)));
+
+/** What a person must do about a pool; empty when nothing. */
+const poolAdvice = ({ isLow, nextIndex }: PoolReport): string =>
+  isLow ? `import addresses from ${nextIndex} on: \`quayside address-pool\`` : '';
 
 /** Rates live in the server's memory; it shows them beside its metrics. Null when it does not answer. */
 async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {

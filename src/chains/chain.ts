@@ -5,7 +5,7 @@
  * Rules that every implementation keeps:
  * - An answer that is malformed, contradicts the block it was asked for, or could be a lie by omission is a transient `Fault`
  *   with a code of its own (`node_*`), never an empty block.
- * - Hashes, transaction ids and address keys are lower-case canonical text, so equality is `===`.
+ * - Hashes and transaction ids are canonical text and address keys lower-case hex, so equality is `===`.
  * - Nothing here touches the store.
  * @module
  */
@@ -13,7 +13,7 @@ import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 
 /** The families there are; `src/chains/index.ts` holds one row for each. */
-export type Family = 'evm' | 'tron';
+export type Family = 'evm' | 'tron' | 'solana';
 
 /** Turns addresses between what people see and the key that is stored and matched. */
 export interface AddressCodec {
@@ -24,18 +24,37 @@ export interface AddressCodec {
   /** The canonical text of a key: the form to show a payer. */
   format(key: string): string;
   /**
-   * The public key path from an account's extended public key: `xpub/index` (BIP-44 external chain).
-   * @param xpub base58 extended public key at the family's documented path; never a private one
-   * @throws Fault permanent `xpub_invalid`
+   * The key of address number `index` of an account's extended public key (BIP-44 external chain): base58 text at the family's documented
+   * path, never a private key. It throws the permanent Fault `xpub_invalid`. Null where a curve has no public derivation: addresses are then
+   * made where the seed is (`OfflineKeys`) and imported.
    */
-  derive(xpub: string, index: number): string;
+  readonly derive: ((xpub: string, index: number) => string) | null;
   /**
    * Link for a payer's wallet: opens a transfer of `units` base units of `token` to `key` or, where wallets know no such link, the payment
    * page in the wallet's own browser.
-   * @param chainId the network's numeric chain id as decimal text
+   * @param chainId the network's chain id as the configuration has it
    * @param pageUrl the hosted payment page
    */
   deepLink(token: Token, chainId: string, key: string, units: bigint, pageUrl: string): string;
+}
+
+/** A codec of a family that derives. */
+export type DerivingCodec = AddressCodec & Readonly<{ derive: NonNullable<AddressCodec['derive']> }>;
+
+/**
+ * How a family without public derivation makes addresses: on a machine that has the seed, as lists that are signed there. The server
+ * only verifies. A seed is the 64 bytes of BIP-39.
+ */
+export interface OfflineKeys {
+  /** Where address number i stands in a wallet, for people to read. */
+  readonly path: string;
+  /** Keys of the addresses `from` … `from + count − 1`. */
+  derive(seed: Uint8Array, from: number, count: number): string[];
+  /** Signs a list's bytes with the seed's own key for that, which is never an address. `signer` is its public half, as an address is written. */
+  sign(seed: Uint8Array, message: Uint8Array): Readonly<{ signer: string; signature: Uint8Array }>;
+  verify(signer: string, message: Uint8Array, signature: Uint8Array): boolean;
+  /** Whether a private key can stand behind an address key. */
+  isSpendable(key: string): boolean;
 }
 
 /**
@@ -67,6 +86,8 @@ export type NodeOptions = Readonly<{
   url: string;
   /** Where the node shows what is final, when that is another address; null: it is not asked; absent: the family's usual place. */
   finalityUrl?: string | null;
+  /** Where the node answers requests, when that is not where `url` or its usual neighbour is. */
+  rpcUrl?: string;
   tokens: readonly Token[];
   requestTimeoutMs: number;
   responseBytesMax: number;
@@ -90,7 +111,10 @@ export interface Node {
   head(): Promise<BlockRef>;
   /** The newest block that the chain itself calls final, or null where the node has no such notion (yet). */
   finalized(): Promise<BlockRef | null>;
-  /** The node's own chain from `fromNumber` to `toNumber` (inclusive), oldest first and linked; at least one block, or a fault. */
+  /**
+   * The node's own chain from `fromNumber` to `toNumber` (inclusive), oldest first and linked; at least one block, or a fault. Where numbers
+   * may skip and none of these has a block, the next block above them.
+   */
   range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]>;
   /** One header by hash; null when the node does not know it now. */
   header(hash: string): Promise<BlockRef | null>;
@@ -114,4 +138,6 @@ export interface Chain {
   readonly address: AddressCodec;
   wire(): Promise<Wire>;
   node(): Promise<{ openNode(options: NodeOptions): Node }>;
+  /** Present where `address.derive` is null. */
+  offlineKeys?(): Promise<OfflineKeys>;
 }

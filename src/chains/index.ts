@@ -5,6 +5,7 @@
  */
 import type { Chain, Family } from './chain.ts';
 import { evmAddress } from './evm/address.ts';
+import { solanaAddress } from './solana/address.ts';
 import { tronAddress } from './tron/address.ts';
 
 export const chains: Readonly<Record<Family, Chain>> = {
@@ -19,5 +20,12 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: tronAddress,
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     node: () => import('./tron/node.ts'),
+  },
+  solana: {
+    family: 'solana',
+    address: solanaAddress,
+    wire: async () => (await import('./solana/wire.ts')).solanaWire,
+    node: () => import('./solana/node.ts'),
+    offlineKeys: async () => (await import('./solana/offline-keys.ts')).solanaOfflineKeys,
   },
 };

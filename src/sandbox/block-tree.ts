@@ -41,6 +41,8 @@ export interface BlockTree {
   tip(): WorldBlock;
   /** The canonical block with this number. */
   at(number: number): WorldBlock | undefined;
+  /** The canonical block with this number or, where numbers skip, the nearest one below; the lowest that is kept when there is none. */
+  atOrBelow(number: number): WorldBlock;
   /** Canonical or orphaned. */
   byHash(hash: string): WorldBlock | undefined;
   /** Every canonical block from this number on is kept; of those below, only some. */
@@ -134,9 +136,18 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
   for (const block of chain) link(block);
   sweep();
 
+  function atOrBelow(number: number): WorldBlock {
+    for (let below = Math.min(number, tip.number); below >= sweptTo; below--) {
+      const block = byNumber.get(below);
+      if (block) return block;
+    }
+    return bottom;
+  }
+
   return {
     tip: () => tip,
     at: (number) => byNumber.get(number),
+    atOrBelow,
     byHash: (hash) => byHash.get(hash),
     floor: () => sweptTo,
     find: (transactionId) => places.get(transactionId),

@@ -23,8 +23,9 @@ export type Controlled = Readonly<{
   faults: Faults;
   tokens: readonly Readonly<{ symbol: Token['symbol']; key: string }>[];
   codec: Pick<AddressCodec, 'keyBytes' | 'parse' | 'format'>;
-  /** How the family writes the hashes of blocks and transactions. */
+  /** How the family writes the hashes of blocks, and of transactions where that differs. */
   formatHash: (digits: string) => string;
+  formatTransaction?: (digits: string) => string;
 }>;
 
 const MINED_AT_ONCE_MAX = 10_000;
@@ -113,7 +114,7 @@ export function openControl(controlled: Controlled, token: string | null): Contr
 }
 
 function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
-  const { world, miner, faults, tokens, codec, formatHash } = controlled;
+  const { world, miner, faults, tokens, codec, formatHash, formatTransaction = formatHash } = controlled;
 
   const keyOf = (text: string): string => {
     const key = codec.parse(text);
@@ -145,7 +146,7 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       // Nobody in particular, but the same payer for the same payment.
       const payer =
         from === undefined ? digest('payer', outputs[0]?.to ?? '').slice(0, 2 * codec.keyBytes) : keyOf(from);
-      return { transactionHash: formatHash(world.pay({ kind, from: payer, outputs })) };
+      return { transactionHash: formatTransaction(world.pay({ kind, from: payer, outputs })) };
     },
     sandbox_mine(params) {
       const { blocks, noise } = read(mineParams, params);
@@ -178,7 +179,7 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
         finalized: showBlock(world.finalized()),
         pending: world.pending().length,
         transfers: transfers.slice(-TRUTH_MAX).map(({ transactionId, index, block, token, from, to, units }) => ({
-          transactionHash: formatHash(transactionId),
+          transactionHash: formatTransaction(transactionId),
           index,
           block: showBlock(block),
           symbol: tokens.find(({ key }) => key === token)?.symbol,

@@ -4,20 +4,25 @@
  */
 import type { AddressCodec, Family } from '../chains/chain.ts';
 import { evmAddress } from '../chains/evm/address.ts';
+import { solanaAddress } from '../chains/solana/address.ts';
 import { tronAddress } from '../chains/tron/address.ts';
 import { startEvmServer } from './evm-server.ts';
 import type { NodeServer, NodeServerOptions } from './node-server.ts';
+import { isSkippedSlot } from './solana-render.ts';
+import { startSolanaServer } from './solana-server.ts';
 import { tronBlockId } from './tron-render.ts';
 import { startTronServer } from './tron-server.ts';
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
-  /** Where the family's receiving xpub stands in a wallet (BIP-44, external chain). */
-  xpubPath: string;
+  /** Where the family's receiving xpub stands in a wallet (BIP-44, external chain); null where addresses are imported. */
+  xpubPath: string | null;
   /** About how far below the tip the chain's own finality stands. */
   finalityDistance: number;
   /** A block's hash out of its height and 64 hex digits; the digits themselves when absent. */
   blockHash?: (chainId: string, number: number, digits: string) => string;
+  /** Whether nobody makes a block with this number; every number has one when absent. */
+  isSkipped?: (chainId: string, number: number) => boolean;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
 
@@ -31,5 +36,13 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     finalityDistance: 18,
     blockHash: tronBlockId,
     startServer: startTronServer,
+  },
+  // 32 slots, each with a vote on it.
+  solana: {
+    codec: solanaAddress,
+    xpubPath: null,
+    finalityDistance: 32,
+    isSkipped: isSkippedSlot,
+    startServer: startSolanaServer,
   },
 };

@@ -22,8 +22,8 @@ export type NodeServerOptions = Readonly<{
   controlToken: string | null;
 }>;
 
-/** `url` is where a family's `node.ts` connects. */
-export type NodeServer = Readonly<{ url: string; close(): Promise<void> }>;
+/** `url` is where a family's `node.ts` connects, and `rpcUrl` where it asks, if that is not the same. */
+export type NodeServer = Readonly<{ url: string; rpcUrl?: string; close(): Promise<void> }>;
 
 /** The key of a configured token. */
 export function tokenKey(codec: Pick<AddressCodec, 'parse'>, { address }: Pick<Token, 'address'>): string {

@@ -14,7 +14,7 @@ const schema = z.object({
   /** For the control methods `sandbox_*`. */
   token: z.string().min(32),
   /** Where each network's node listens. */
-  networks: z.record(z.string(), z.object({ url: z.string() })),
+  networks: z.record(z.string(), z.object({ url: z.string(), rpc_url: z.string().optional() })),
 });
 export type SandboxFile = z.infer<typeof schema>;
 

@@ -5,7 +5,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
-import type { Family } from '../chains/chain.ts';
 import type { Clock } from '../clock.ts';
 import type { NetworkConfig } from '../config.ts';
 import { families } from './families.ts';
@@ -40,7 +39,7 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
   const opened = await Promise.all(networks.map(openNetwork));
 
   async function openNetwork(network: SandboxNetwork) {
-    const { codec, finalityDistance, blockHash, startServer } = families[network.family];
+    const { codec, finalityDistance, blockHash, isSkipped, startServer } = families[network.family];
     const { world, close } = openDurableWorld({
       file: join(dataDir, 'sandbox', `${network.name}.jsonl`),
       seed: randomBytes(16).toString('hex'),
@@ -48,6 +47,7 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
       tokens: network.tokens.map((token) => tokenKey(codec, token)),
       keyBytes: codec.keyBytes,
       finalityDistance,
+      ...(isSkipped && { isSkipped: (number) => isSkipped(network.chainId, number) }),
       ...(blockHash && { blockHash: (number, digits) => blockHash(network.chainId, number, digits) }),
     });
     const miner = startMiner(world, clock, network.blockTimeMs, (error) => onFault(network.name, error));
@@ -62,7 +62,7 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
     });
     return {
       name: network.name,
-      url: server.url,
+      place: { url: server.url, ...(server.rpcUrl !== undefined && { rpc_url: server.rpcUrl }) },
       async close() {
         await miner.stop();
         await server.close();
@@ -71,7 +71,7 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
     };
   }
 
-  const details = { ...before, networks: Object.fromEntries(opened.map(({ name, url }) => [name, { url }])) };
+  const details = { ...before, networks: Object.fromEntries(opened.map(({ name, place }) => [name, place])) };
   writeSandboxFile(file, details);
   return {
     details,
@@ -86,11 +86,12 @@ const portOf = (url: string | undefined): number => (url === undefined ? 0 : Num
 
 /** What a new sandbox starts from: fresh receiving accounts, whose private keys are thrown away, and a control token. */
 function newSandboxFile(): SandboxFile {
-  const account = (family: Family) =>
-    HDKey.fromMasterSeed(randomBytes(32)).derive(families[family].xpubPath).publicExtendedKey;
-  const names = Object.keys(families) as Family[];
+  const account = (path: string) => HDKey.fromMasterSeed(randomBytes(32)).derive(path).publicExtendedKey;
+  const deriving = Object.entries(families).flatMap(([family, { xpubPath }]) =>
+    xpubPath ? [{ family, xpubPath }] : [],
+  );
   return {
-    xpub: Object.fromEntries(names.map((family) => [family, account(family)])),
+    xpub: Object.fromEntries(deriving.map(({ family, xpubPath }) => [family, account(xpubPath)])),
     token: randomBytes(24).toString('base64url'),
     networks: {},
   };

@@ -33,7 +33,7 @@ export function viewThrough(world: World, fault: InjectedFault | null): View {
 }
 
 function lagging(world: World, blocks: number): View {
-  const lowered = (block: WorldBlock): WorldBlock => world.at(Math.max(0, block.number - blocks)) ?? block;
+  const lowered = (block: WorldBlock): WorldBlock => world.atOrBelow(Math.max(0, block.number - blocks));
   const tip = lowered(world.tip());
   const isShown = (block: WorldBlock | undefined) => (block && block.number <= tip.number ? block : undefined);
   return {

@@ -19,6 +19,8 @@ export type WorldOptions = Readonly<{
   keyBytes: number;
   /** A block's hash out of its height and 64 hex digits; the digits themselves when absent. */
   blockHash?: (number: number, digits: string) => string;
+  /** Whether nobody makes a block with this number (never 0); every number has one when absent. */
+  isSkipped?: (number: number) => boolean;
   /** A block this far below the tip is final. */
   finalityDistance: number;
   /** Blocks kept below the tip; at least as many as a follower may still ask for. */
@@ -56,7 +58,10 @@ export type TrueTransfer = Readonly<{
 /** Blocks that left and joined the canonical chain, each oldest first. */
 export type Change = Readonly<{ removed: readonly WorldBlock[]; added: readonly WorldBlock[] }>;
 
-export type World = Pick<BlockTree, 'tip' | 'at' | 'byHash' | 'floor' | 'find' | 'siblings' | 'canonical' | 'kept'> &
+export type World = Pick<
+  BlockTree,
+  'tip' | 'at' | 'atOrBelow' | 'byHash' | 'floor' | 'find' | 'siblings' | 'canonical' | 'kept'
+> &
   Readonly<{
     finalized(): WorldBlock;
     pending(): readonly WorldTransaction[];
@@ -116,7 +121,8 @@ export function createWorld(options: WorldOptions): World {
     wantedTimeS: number,
     transactions: readonly WorldTransaction[],
   ): WorldBlock {
-    const number = parent.number + 1;
+    let number = parent.number + 1;
+    while (options.isSkipped?.(number)) number++;
     const timeS = Math.max(parent.timeS, wantedTimeS);
     const born = serial++;
     const ids = transactions.map((transaction) => transaction.id);
@@ -152,13 +158,13 @@ export function createWorld(options: WorldOptions): World {
   }
 
   function finalized(): WorldBlock {
-    const number = Math.min(finalNumber, tree.tip().number);
-    return tree.at(number) ?? tree.tip();
+    return tree.atOrBelow(finalNumber);
   }
 
   return {
     tip: tree.tip,
     at: tree.at,
+    atOrBelow: tree.atOrBelow,
     byHash: tree.byHash,
     floor: tree.floor,
     find: tree.find,

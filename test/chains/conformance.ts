@@ -26,7 +26,9 @@ export type Output = Readonly<{ token: Token; to: string; units: bigint }>;
 export type ChainBench = Readonly<{
   chain: Chain;
   /** Where the node listens; the suite runs over each. `rings` is false where there is no push. */
-  urls: readonly Readonly<{ url: string; rings: boolean }>[];
+  urls: readonly Readonly<{ url: string; rpcUrl?: string; rings: boolean }>[];
+  /** What one address gets in one transaction is one transfer, however many there were. */
+  addsUp?: true;
   chainId: string;
   /** USDT first and USDC second, with different decimals. */
   tokens: readonly [Token, Token];
@@ -66,6 +68,16 @@ export async function faultOf(work: Promise<unknown>): Promise<Fault> {
   throw new Error('expected a fault');
 }
 
+/** The sum of each key's units, in the order in which keys first stand. */
+function sums(units: readonly (readonly [string, bigint])[]): Map<string, bigint> {
+  const sum = new Map<string, bigint>();
+  for (const [key, value] of units) sum.set(key, (sum.get(key) ?? 0n) + value);
+  return sum;
+}
+
+/** A hash or id of the same form that nothing has: its last 20 characters are turned by one. */
+const otherThan = (text: string): string => text.slice(0, -20) + text.slice(-19) + text.slice(-20, -19);
+
 /** Registers the suite; the caller's file needs nothing else. */
 export function chainConformance(name: string, makeBench: () => Promise<ChainBench>): void {
   const test = suite(name);
@@ -79,8 +91,8 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
   /** Registers one test for each way to reach the node. */
   const each = (title: string, run: (node: Node, rings: boolean) => Promise<void>): void => {
     test(title, async () => {
-      for (const { url, rings } of bench.urls) {
-        const node = await open({ url });
+      for (const { rings, ...place } of bench.urls) {
+        const node = await open(place);
         try {
           await run(node, rings);
         } finally {
@@ -139,8 +151,8 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
   test('a token that is no contract is a permanent fault', async () => {
     const [token] = bench.tokens;
     const nowhere = { ...token, address: bench.chain.address.format(bench.freshKey()) };
-    for (const { url } of bench.urls) {
-      const node = await open({ url, tokens: [nowhere] });
+    for (const { rings: _, ...place } of bench.urls) {
+      const node = await open({ ...place, tokens: [nowhere] });
       const fault = await faultOf(node.identity());
       assert.is(fault.kind, 'permanent');
       assert.is(fault.code, 'token_not_a_contract');
@@ -153,16 +165,18 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     const before = await node.head();
     await bench.mine();
     const after = await node.head();
-    assert.is(after.number, before.number + 1);
+    assert.ok(after.number > before.number);
     assert.is(after.parent, before.hash);
     assert.ok(after.timeS >= before.timeS && after.timeS < 1e11, 'seconds, not milliseconds');
   });
 
   each('a range is the linked chain with both its ends', async (node) => {
+    const before = await node.head();
     await bench.mine(40);
     const head = await node.head();
-    const blocks = await node.range(head.number - 39, head.number);
+    const blocks = await node.range(before.number + 1, head.number);
     assert.is(blocks.length, 40);
+    assert.is(blocks[0]?.parent, before.hash);
     assert.equal(blocks.at(-1), head);
     blocks.slice(1).forEach((block, at) => {
       assert.is(block.parent, blocks[at]?.hash);
@@ -186,7 +200,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     const head = await node.head();
     assert.equal(await node.header(head.hash), head);
     assert.equal((await node.header(head.parent))?.hash, head.parent);
-    assert.is(await node.header(head.hash.replace(/[0-9a-f]{40}$/, 'd'.repeat(40))), null);
+    assert.is(await node.header(otherThan(head.hash)), null);
   });
 
   each('a payment in each token is found with its exact units', async (node) => {
@@ -216,9 +230,10 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       { token: usdt, to: one, units: 5n },
     ];
     const { tx, transfers } = await payAndRead(node, 'contract', outputs);
+    const expected = outputs.map(({ to, units }) => [to, units] as const);
     assert.equal(
       transfers.map(({ to, units }) => [to, units]),
-      outputs.map(({ to, units }) => [to, units]),
+      bench.addsUp ? [...sums(expected)] : expected,
     );
     assert.ok(transfers.every((transfer) => transfer.tx === tx));
     transfers.slice(1).forEach((transfer, at) => {
@@ -300,7 +315,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
 
   each('content of a block that the node does not have is a transient fault, never an empty block', async (node) => {
     const head = await node.head();
-    const nowhere = { ...head, hash: head.hash.replace(/[0-9a-f]{40}$/, 'e'.repeat(40)) };
+    const nowhere = { ...head, hash: otherThan(head.hash) };
     for (const thorough of [false, true]) {
       assert.is((await faultOf(node.content(nowhere, thorough))).kind, 'transient');
     }
@@ -315,7 +330,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.is(await node.attest(block, []), 'stands');
     assert.is(await node.attest(block, [tx, failed]), 'gone', 'a failed transaction');
     assert.is(await node.attest(block, [otherTx]), 'gone', "another block's transaction");
-    assert.is(await node.attest(block, [tx.replace(/[0-9a-f]{8}$/, '00000000')]), 'gone', 'an unknown transaction');
+    assert.is(await node.attest(block, [otherThan(tx)]), 'gone', 'an unknown transaction');
     assert.is(
       await node.attest({ number: block.number, hash: block.parent }, []),
       'gone',
@@ -362,7 +377,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
   each('asks many things at once within its bound', async (node) => {
     await bench.mine(20);
     const { number } = await node.head();
-    const blocks = await node.range(number - 19, number);
+    const blocks = await node.range(Math.max(0, number - 19), number);
     const headers = await Promise.all(blocks.flatMap((block) => [node.header(block.hash), node.header(block.hash)]));
     assert.equal(
       headers,

@@ -8,7 +8,7 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invariant } from '../../core/fault.ts';
-import type { AddressCodec } from '../chain.ts';
+import type { DerivingCodec } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';
 
 const KEY_BYTES = 20;
@@ -36,7 +36,7 @@ function parse(text: string): string | null {
   return format(key) === text ? key : null;
 }
 
-export const evmAddress: AddressCodec = {
+export const evmAddress: DerivingCodec = {
   keyBytes: KEY_BYTES,
   parse,
   format,

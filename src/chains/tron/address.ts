@@ -8,7 +8,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { createBase58check } from '@scure/base';
-import type { AddressCodec } from '../chain.ts';
+import type { DerivingCodec } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';
 
 const KEY_BYTES = 20;
@@ -34,7 +34,7 @@ function parse(text: string): string | null {
 /** The form that java-tron's HTTP interface takes: hex with the prefix. */
 export const wireAddress = (key: string): string => `${PREFIX.toString(16)}${key}`;
 
-export const tronAddress: AddressCodec = {
+export const tronAddress: DerivingCodec = {
   keyBytes: KEY_BYTES,
   parse,
   format: (key) => base58check.encode(hexToBytes(wireAddress(key))),

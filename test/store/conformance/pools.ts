@@ -51,9 +51,12 @@ export function poolsConform(makePlace: MakePlace): void {
   test(
     'a new source retires the free addresses of the old one; they stay watched, and return with their source',
     inWorld(makePlace, async ({ store }) => {
+      assert.is(await store.poolSource({ ...pool, mode: 'live' }), null);
+      assert.is(await store.poolSource(pool), source);
       const first = sessionOf(await store.createSession(newSession('o1')));
       assert.is(addressOf(first), keyOf(1));
       await store.addAddresses({ ...pool, source: 'xpub two', firstIndex: 0, keys: [keyOf(1001)] });
+      assert.is(await store.poolSource(pool), 'xpub two');
       assert.is(addressOf(sessionOf(await store.createSession(newSession('o2')))), keyOf(1001));
       assert.equal(await store.createSession(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
       assert.equal(await store.poolLevel(pool, 'xpub two'), { ...pool, free: 0, taken: 1, nextIndex: 1 });

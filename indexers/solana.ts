@@ -1,0 +1,12 @@
+/**
+ * Indexer of one Solana network: `tsx indexers/solana.ts test:solana`. The supervisor (`npm start`) runs one for each configured network.
+ * @module
+ */
+import { runIndexer } from './run.ts';
+
+process.exitCode = await runIndexer({
+  family: 'solana',
+  network: process.argv[2],
+  env: process.env,
+  cwd: process.cwd(),
+});

@@ -1,0 +1,37 @@
+/**
+ * Addresses of Solana: the 32 bytes of an ed25519 public key, shown in base58. There is no checksum; the length is all that can be checked.
+ *
+ * A payer is shown the owner's address, never a token account: wallets find or make the owner's token account by themselves.
+ * Ed25519 keys have hardened children only (SLIP-0010), so nothing can be derived from a public key: addresses are made where the seed
+ * is and imported as a signed list. Payment links: Solana Pay, https://docs.solanapay.com/spec.
+ * @module
+ */
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { base58 } from '@scure/base';
+import { invariant } from '../../core/fault.ts';
+import { formatUnits } from '../../core/money.ts';
+import type { AddressCodec } from '../chain.ts';
+
+const KEY_BYTES = 32;
+/** 32 bytes in base58: every leading zero byte is a 1. */
+const TEXT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+
+function parse(text: string): string | null {
+  if (!TEXT.test(text)) return null;
+  const bytes = base58.decode(text);
+  return bytes.length === KEY_BYTES ? bytesToHex(bytes) : null;
+}
+
+const format = (key: string): string => base58.encode(hexToBytes(key));
+
+export const solanaAddress: AddressCodec = {
+  keyBytes: KEY_BYTES,
+  parse,
+  format,
+  derive: null,
+  /** No `reference`: the address is the session's own. */
+  deepLink(token, _chainId, key, units) {
+    invariant(parse(token.address), `the token address ${token.address} is a valid Solana address`);
+    return `solana:${format(key)}?amount=${formatUnits(units, token.decimals)}&spl-token=${token.address}`;
+  },
+};

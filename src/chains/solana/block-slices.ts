@@ -1,0 +1,75 @@
+/**
+ * Cuts a block's answer into its transactions without parsing it, and keeps only those that hold one of the wanted texts. A block is
+ * megabytes of JSON, and most of it is votes.
+ *
+ * Inside a JSON string a quote has a backslash before it, so `},{"meta":` is never part of a string; and no transaction holds a list of
+ * objects that begin with one of `FIRST_KEYS`. So that text stands between two transactions and nowhere else. Whatever does not look
+ * like that is left to a whole parse.
+ * @module
+ */
+
+/** `frame` is the answer with an empty list of transactions; each slice is one transaction's JSON and its place in the block. */
+export type BlockSlices = Readonly<{ frame: string; slices: readonly Readonly<{ at: number; bytes: Buffer }>[] }>;
+
+const LIST = Buffer.from('"transactions":[');
+/** Members of a transaction, one of which stands first. */
+const FIRST_KEYS = ['meta', 'transaction', 'version'];
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const CLOSE_BRACKET = 0x5d;
+
+/**
+ * @param needles plain ASCII texts
+ * @returns null when the bytes are not laid out as expected
+ */
+export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): BlockSlices | null {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  // An escaped character could hide a needle.
+  if (buffer.includes('\\u')) return null;
+  const list = buffer.indexOf(LIST);
+  if (list < 0) return null;
+  const first = list + LIST.length;
+  if (buffer[first] === CLOSE_BRACKET) return { frame: buffer.toString(), slices: [] };
+  const key = FIRST_KEYS.find((name) => buffer.toString('latin1', first, first + name.length + 4) === `{"${name}":`);
+  if (!key) return null;
+
+  const between = Buffer.from(`},{"${key}":`);
+  const found = needles.map((needle) => buffer.indexOf(needle, first));
+  const slices: { at: number; bytes: Buffer }[] = [];
+  for (let at = 0, start = first; ; at++) {
+    const border = buffer.indexOf(between, start);
+    const end = border < 0 ? endOfObject(buffer, start) : border + 1;
+    if (end < 0) return null;
+    needles.forEach((needle, n) => {
+      const place = found[n] ?? -1;
+      if (place >= 0 && place < start) found[n] = buffer.indexOf(needle, start);
+    });
+    if (found.some((place) => place >= start && place < end)) {
+      slices.push({ at, bytes: buffer.subarray(start, end) });
+    }
+    if (border < 0) return { frame: buffer.toString('latin1', 0, first) + buffer.toString('latin1', end), slices };
+    start = border + 2;
+  }
+}
+
+/** Where the object that starts at `start` ends, or −1. */
+function endOfObject(buffer: Buffer, start: number): number {
+  let depth = 0;
+  let inString = false;
+  for (let at = start; at < buffer.length; at++) {
+    const byte = buffer[at];
+    if (inString) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) inString = false;
+    } else if (byte === QUOTE) inString = true;
+    else if (byte === OPEN_BRACE) depth++;
+    else if (byte === CLOSE_BRACE) {
+      depth--;
+      if (depth === 0) return at + 1;
+    }
+  }
+  return -1;
+}

@@ -1,0 +1,30 @@
+/**
+ * Mints as accounts: whether one is a token of the classic token program, and its decimals. Layout of the 82 bytes: spl-token, `state.rs`
+ * (byte 44 decimals, byte 45 initialised).
+ * @module
+ */
+import { permanent } from '../../core/fault.ts';
+import { TOKEN_PROGRAM } from './wire.ts';
+
+const MINT_BYTES = 82;
+const AT_DECIMALS = 44;
+const AT_INITIALISED = 45;
+
+/**
+ * @param account as `getMultipleAccounts` answers with `encoding: base64`; null where there is none
+ * @returns the mint's decimals
+ * @throws Fault permanent `token_not_a_contract`
+ */
+export function readMint(account: unknown, mint: string, host: string): number {
+  const { owner, data } = (account ?? {}) as { owner?: unknown; data?: unknown };
+  const text = Array.isArray(data) && typeof data[0] === 'string' ? data[0] : '';
+  const bytes = Buffer.from(text, 'base64');
+  const decimals = bytes[AT_DECIMALS];
+  if (owner === TOKEN_PROGRAM && bytes.length === MINT_BYTES && bytes[AT_INITIALISED] === 1 && decimals !== undefined) {
+    return decimals;
+  }
+  throw permanent(
+    'token_not_a_contract',
+    `${mint} is no mint of the classic token program on the chain of ${host}${typeof owner === 'string' ? `, but an account of ${owner}` : ''}: correct the network's token address, or point its url at the right chain`,
+  );
+}

@@ -1,0 +1,63 @@
+/**
+ * What the errors of Solana nodes mean to us.
+ *
+ * Source: Agave, `rpc-client-api/src/custom_error.rs`.
+ * @module
+ */
+import type { ErrorMeaning, RpcError } from '../json-rpc.ts';
+
+/** The slot is about to have a block that can be read: ask again in a moment. */
+export const isNotYet = ({ code }: RpcError): boolean => code === -32004 || code === -32014;
+
+/** "Skipped, or missing": the node cannot tell an empty slot from a block that it lost, and neither can we. */
+export const isSkippedOrMissing = ({ code }: RpcError): boolean => code === -32007 || code === -32009;
+
+export const solanaErrors: readonly ErrorMeaning[] = [
+  {
+    code: 'node_history_pruned',
+    is: ({ code }) => code === -32001,
+    advice:
+      'the node no longer keeps blocks this old: raise its --limit-ledger-size, or catch up from a node that does',
+  },
+  {
+    code: 'node_block_pending',
+    is: ({ code }) => code === -32004,
+    advice: 'the block is not there yet; it is asked for again',
+  },
+  {
+    code: 'node_unhealthy',
+    is: ({ code }) => code === -32005,
+    advice: 'the node is behind the cluster: wait for it',
+  },
+  {
+    code: 'node_block_missing',
+    is: isSkippedOrMissing,
+    advice:
+      'the slot has no block, or the node lost it (a restart from a snapshot leaves a hole); it is never passed over unless the next block says so',
+  },
+  {
+    code: 'node_history_disabled',
+    is: ({ code }) => code === -32011,
+    advice: 'start the node with --enable-rpc-transaction-history',
+  },
+  {
+    code: 'node_status_pending',
+    is: ({ code }) => code === -32014,
+    advice: "the node has not written the block's results yet; it is asked for again",
+  },
+  {
+    code: 'node_version_unsupported',
+    is: ({ code }) => code === -32015,
+    advice: 'the block holds transactions of a version that this Quayside does not know: update it',
+  },
+  {
+    code: 'node_rate_limited',
+    is: ({ code, message }) => code === 429 || code === -32429 || /rate.?limit|too many requests/i.test(message),
+    advice: 'the node or a gateway in front of it limits requests: raise its limit',
+  },
+  {
+    code: 'node_method_missing',
+    is: ({ code }) => code === -32601,
+    advice: 'the method is off: the node needs --full-rpc-api',
+  },
+];

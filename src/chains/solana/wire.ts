@@ -1,0 +1,245 @@
+/**
+ * Solana's blocks turned from unknown JSON into transfers. Pure: runs in worker threads.
+ *
+ * Money is read from balances, not from instructions: for each owner and mint, what its token accounts hold after a transaction less what
+ * they held before. That covers inner and batched instructions, accounts at any address, and accounts made in the same transaction.
+ * What one owner gets in one transaction is one transfer.
+ *
+ * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only what came into it
+ * on top counts. Handing over a full account (`SetAuthority`) is no payment; nobody sent anything, and the account stands where no
+ * wallet looks for it. What left such an account is a loss of the earlier owner.
+ *
+ * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`, never from `uiAmount`.
+ * Source: Agave, `transaction-status-client-types/src/lib.rs`.
+ * @module
+ */
+import type { BlockRef } from '../../core/block.ts';
+import { type Fault, invariant, transient } from '../../core/fault.ts';
+import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
+import type { RawContent, Watched, Wire } from '../chain.ts';
+import { nonsense, type Origin, readResult } from '../json-rpc.ts';
+import { solanaAddress } from './address.ts';
+import { sliceBlock } from './block-slices.ts';
+import { solanaErrors } from './rpc-errors.ts';
+
+export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+
+/** What a block says of itself. `slot` is not part of the answer: it is what was asked for. */
+export type Header = Readonly<{ ref: BlockRef; parentSlot: number }>;
+
+const HASH = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
+/** A u64 in decimal. */
+const AMOUNT = /^\d{1,20}$/;
+/** Account indexes within a transaction are one byte. */
+const ACCOUNTS_MAX = 256;
+/** Where tokens come from that nobody sent (MintTo). */
+const NOBODY = '0'.repeat(64);
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
+
+/** A block as `getBlock` answers, with or without transactions. @throws Fault transient `node_nonsense` */
+export function readHeader(value: unknown, slot: number, origin: Origin): Header {
+  if (!isFields(value)) throw nonsense(origin, `answered for slot ${slot} with a block that is not an object`);
+  const { blockhash, previousBlockhash, parentSlot, blockTime } = value;
+  if (
+    typeof blockhash !== 'string' ||
+    typeof previousBlockhash !== 'string' ||
+    !HASH.test(blockhash) ||
+    !HASH.test(previousBlockhash) ||
+    !isWhole(parentSlot) ||
+    !isWhole(blockTime)
+  ) {
+    throw nonsense(origin, `answered for slot ${slot} with a block without its hash, its parent or its time`);
+  }
+  if (parentSlot >= slot && slot > 0)
+    throw nonsense(origin, `answered for slot ${slot} with a parent in slot ${parentSlot}`);
+  return { ref: { hash: blockhash, parent: previousBlockhash, number: slot, timeS: blockTime }, parentSlot };
+}
+
+/** The node holds another block in the slot than the one that was asked for. */
+export function otherBlock(block: BlockRef, origin: Origin): Fault {
+  return transient(
+    'node_block_unknown',
+    `${origin.method} at ${origin.host}: the node does not hold block ${block.hash} in slot ${block.number} (any more); its chain is asked for again`,
+  );
+}
+
+/** One token account's balance before or after a transaction. */
+type Balance = Readonly<{ account: number; token: Token; owner: string; units: bigint }>;
+
+/** One decoding under way. */
+type Reading = Readonly<{
+  block: BlockRef;
+  origin: Origin;
+  /** By mint. */
+  tokens: ReadonlyMap<string, Token>;
+  watched: Watched;
+  found: ChainTransfer[];
+}>;
+
+/** Balances of the wanted tokens, by account. Token accounts of other programs are not ours, whatever mint they name. */
+function readBalances({ tokens, origin }: Reading, rows: unknown): Map<number, Balance> {
+  if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a transaction without token balances');
+  const balances = new Map<number, Balance>();
+  for (const row of rows) {
+    if (!isFields(row)) throw nonsense(origin, 'answered with a token balance that is not an object');
+    const token = tokens.get(String(row.mint));
+    if (!token) continue;
+    const { accountIndex: account, owner, programId, uiTokenAmount } = row;
+    const { amount, decimals } = isFields(uiTokenAmount) ? uiTokenAmount : {};
+    if (!isWhole(account) || account >= ACCOUNTS_MAX || balances.has(account)) {
+      throw nonsense(origin, 'answered with a token balance of no account, or with two of one');
+    }
+    if (typeof owner !== 'string' || typeof programId !== 'string') {
+      throw nonsense(origin, `answered with a balance of ${token.address} without its owner or its program`);
+    }
+    if (typeof amount !== 'string' || !AMOUNT.test(amount)) {
+      throw nonsense(origin, `answered with a balance of ${token.address} without an amount`);
+    }
+    if (programId !== TOKEN_PROGRAM) continue;
+    if (decimals !== token.decimals) {
+      throw nonsense(
+        origin,
+        `answered with ${String(decimals)} decimals of ${token.address}, which has ${token.decimals}`,
+      );
+    }
+    balances.set(account, { account, token, owner, units: BigInt(amount) });
+  }
+  return balances;
+}
+
+/** What an owner gained (or lost) of one token, and the lowest account that it now holds it in. */
+type Net = { units: bigint; account: number };
+
+/** Net gains by owner of one token: see the rule at the top of this file. */
+function netOf(currency: Currency, before: Map<number, Balance>, after: Map<number, Balance>): Map<string, Net> {
+  const nets = new Map<string, Net>();
+  const add = (owner: string, units: bigint, account: number): void => {
+    const net = nets.get(owner);
+    if (!net) nets.set(owner, { units, account });
+    else {
+      net.units += units;
+      net.account = Math.min(net.account, account);
+    }
+  };
+  for (const { account, token, owner, units } of after.values()) {
+    if (token.symbol !== currency) continue;
+    const prior = before.get(account);
+    // An account that held another mint was closed and made anew.
+    if (prior?.token !== token) add(owner, units, account);
+    else if (prior.owner === owner) add(owner, units - prior.units, account);
+    else if (units > prior.units) add(owner, units - prior.units, account);
+    else add(prior.owner, units - prior.units, ACCOUNTS_MAX);
+  }
+  for (const { account, token, owner, units } of before.values()) {
+    if (token.symbol === currency && after.get(account)?.token !== token) add(owner, -units, ACCOUNTS_MAX);
+  }
+  return nets;
+}
+
+/** Who lost most: the payer, as far as balances tell. */
+function payerOf(nets: ReadonlyMap<string, Net>): string {
+  let payer = NOBODY;
+  let loss = 0n;
+  for (const [owner, { units }] of nets) {
+    if (units >= loss) continue;
+    loss = units;
+    payer = solanaAddress.parse(owner) ?? NOBODY;
+  }
+  return payer;
+}
+
+/** @param at the transaction's place in the block */
+function takeTransaction(reading: Reading, value: unknown, at: number): void {
+  const { origin, tokens, watched, found } = reading;
+  const { meta, transaction } = isFields(value) ? value : {};
+  if (!isFields(meta) || meta.err === undefined) {
+    throw nonsense(origin, `answered with a transaction without its result (is --enable-rpc-transaction-history on?)`);
+  }
+  if (meta.err !== null) return;
+  const before = readBalances(reading, meta.preTokenBalances);
+  const after = readBalances(reading, meta.postTokenBalances);
+  if (after.size === 0) return;
+  const credits: ChainTransfer[] = [];
+  for (const { symbol } of tokens.values()) {
+    const nets = netOf(symbol, before, after);
+    for (const [owner, { units, account }] of nets) {
+      if (units <= 0n) continue;
+      const to = solanaAddress.parse(owner);
+      if (to === null) throw nonsense(origin, 'answered with an owner that is no address');
+      if (!watched(to)) continue;
+      const tx = isFields(transaction) && Array.isArray(transaction.signatures) ? transaction.signatures[0] : null;
+      if (typeof tx !== 'string' || !SIGNATURE.test(tx))
+        throw nonsense(origin, 'answered with an unsigned transaction');
+      // Unique in the block and the same whoever is watched: an account has one owner and one mint after a transaction.
+      credits.push({ tx, index: at * ACCOUNTS_MAX + account, currency: symbol, from: payerOf(nets), to, units });
+    }
+  }
+  found.push(...credits.sort((a, b) => a.index - b.index));
+}
+
+/** The block itself, checked against what was asked for. */
+function checkBlock({ block, origin }: Reading, value: unknown): Fields {
+  const { ref } = readHeader(value, block.number, origin);
+  if (ref.hash !== block.hash) throw otherBlock(block, origin);
+  if (ref.parent !== block.parent) throw nonsense(origin, `answered for block ${block.hash} with another parent`);
+  if (!isFields(value) || !Array.isArray(value.transactions)) {
+    throw nonsense(origin, `answered for block ${block.hash} without transactions`);
+  }
+  return value;
+}
+
+/** Every transaction of the answer. */
+function readWhole(reading: Reading, bytes: Uint8Array): void {
+  const value = checkBlock(reading, readResult(bytes, reading.origin, solanaErrors));
+  const transactions = value.transactions as readonly unknown[];
+  transactions.forEach((transaction, at) => {
+    takeTransaction(reading, transaction, at);
+  });
+}
+
+/** Only the transactions whose bytes name a wanted mint. */
+function readSlices(reading: Reading, bytes: Uint8Array): void {
+  const sliced = sliceBlock(bytes, [...reading.tokens.keys()]);
+  if (!sliced) throw unusual(reading);
+  checkBlock(reading, readResult(Buffer.from(sliced.frame), reading.origin, solanaErrors));
+  for (const { at, bytes: slice } of sliced.slices) takeTransaction(reading, parseSlice(reading, slice), at);
+}
+
+function parseSlice(reading: Reading, slice: Buffer): unknown {
+  try {
+    return JSON.parse(slice.toString());
+  } catch {
+    throw unusual(reading);
+  }
+}
+
+function unusual({ block, origin }: Reading): Fault {
+  return transient(
+    'node_content_doubtful',
+    `${origin.method} at ${origin.host} wrote block ${block.number} ${block.hash} in an unusual way: it is read whole`,
+  );
+}
+
+function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
+  const { block, kind, bytes, context } = content;
+  invariant(kind === 'slices' || kind === 'whole', `Solana content is read in slices or whole, not as ${kind}`);
+  const reading: Reading = {
+    block,
+    origin: { method: 'getBlock', host: String(context.host) },
+    tokens: new Map(tokens.map((token) => [token.address, token])),
+    watched,
+    found: [],
+  };
+  if (kind === 'slices') readSlices(reading, bytes);
+  else readWhole(reading, bytes);
+  return reading.found;
+}
+
+export const solanaWire: Wire = { decode };

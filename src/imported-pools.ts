@@ -1,0 +1,53 @@
+/**
+ * Tells when an imported address pool runs out. Nobody but a person can fill it: the seed is elsewhere.
+ * @module
+ */
+import type { Clock } from './clock.ts';
+import type { Config } from './config.ts';
+import { Fault } from './core/fault.ts';
+import type { Log } from './log.ts';
+import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from './pool-source.ts';
+import type { Store } from './store/store.ts';
+
+const POLL_MS = 5_000;
+
+export type ImportedPoolsOptions = Readonly<{
+  store: Pick<Store, 'poolLevel' | 'poolSource' | 'raiseAlarm'>;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+  log: Log;
+}>;
+
+/** Looks after the imported pools until the signal aborts: a line in the log and an alarm when one gets low, and again when it is empty. */
+export async function watchImportedPools(options: ImportedPoolsOptions, signal: AbortSignal): Promise<void> {
+  const { store, config, clock, log } = options;
+  const imported = networkOfEachPool(config.networks).filter(({ xpub }) => xpub === null);
+  /** What was told last of each pool. */
+  const told = new Map<string, string | null>();
+  while (imported.length > 0 && !signal.aborted) {
+    for (const network of imported) {
+      try {
+        const report = await readPool(store, network);
+        const code = trouble(report);
+        if (code !== null && told.get(network.key) !== code) {
+          const message = advice(report);
+          log.warn({ code, family: network.family, mode: network.mode, free: report.free }, message);
+          await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network: network.key, sessionId: null });
+        }
+        told.set(network.key, code);
+      } catch (error) {
+        // The store is out of reach: whoever writes to it says so, and the pool is looked at again.
+        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+      }
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+function trouble({ free, isLow }: PoolReport): string | null {
+  if (free === 0) return 'address_pool_empty';
+  return isLow ? 'address_pool_low' : null;
+}
+
+const advice = ({ family, mode, free, nextIndex }: PoolReport): string =>
+  `The ${mode} ${family} address pool has ${free} of ${nextIndex} addresses left${free === 0 ? ', and new sessions are refused' : ` (${LOW_SHARE * 100} % or less)`}. Make more where the seed is with \`quayside address-pool derive --from ${nextIndex}\`, and bring them in with \`quayside address-pool import\`.`;

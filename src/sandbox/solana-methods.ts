@@ -1,0 +1,222 @@
+/**
+ * The read methods of a Solana node, answered from a world. Codes and texts of errors are Agave's (`rpc-client-api/src/custom_error.rs`).
+ * @module
+ */
+import { solanaAddress } from '../chains/solana/address.ts';
+import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
+import type { WorldBlock } from './block-tree.ts';
+import type { FaultKind } from './faults.ts';
+import { invalidParams, RpcError } from './json-rpc.ts';
+import {
+  isSkippedSlot,
+  type Mint,
+  readSignature,
+  renderBlock,
+  TOKEN_2022_PROGRAM,
+  versionOf,
+} from './solana-render.ts';
+import { lookalikeKey } from './transaction.ts';
+import type { View } from './view.ts';
+import type { World } from './world.ts';
+
+/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
+export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
+
+export type SolanaChain = Readonly<{
+  world: World;
+  /** The genesis hash, which names the chain. */
+  chainId: string;
+  tokens: readonly Readonly<{ key: string; decimals: number }>[];
+}>;
+
+/** The faults that make sense for a method besides those of the connection. */
+export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
+  ['getGenesisHash', ['wrong_chain']],
+  ['getMultipleAccounts', ['wrong_decimals']],
+  ['getSlot', ['lag', 'backwards']],
+  ['getBlocks', ['lag']],
+  ['getBlocksWithLimit', ['lag']],
+  ['getBlock', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'unlinked']],
+  ['getSignatureStatuses', ['lag', 'unknown_block']],
+]);
+
+const SLOTS_MAX = 500_000;
+const SIGNATURES_MAX = 256;
+const ACCOUNTS_MAX = 100;
+const MINT_BYTES = 82;
+const MINT_LAMPORTS = 1_461_600;
+const OTHER_GENESIS = '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY';
+
+type Settings = Readonly<Record<string, unknown>>;
+
+const listOf = (params: unknown): readonly unknown[] => (Array.isArray(params) ? params : []);
+const settingsOf = (value: unknown): Settings =>
+  typeof value === 'object' && value !== null ? (value as Settings) : {};
+
+function slotOf(value: unknown): number {
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
+  throw invalidParams(`Invalid params: invalid type: ${typeof value}, expected u64.`);
+}
+
+type Method = (question: Question) => unknown;
+
+/** @returns the methods by name; each throws `RpcError` */
+export function solanaMethods({ world, chainId, tokens }: SolanaChain): ReadonlyMap<string, Method> {
+  const skippedBelow: number[] = [0];
+
+  /** Skipped slots have no height. */
+  function heightOf(slot: number): number {
+    for (let at = skippedBelow.length; at <= slot; at++) {
+      skippedBelow.push((skippedBelow[at - 1] ?? 0) + (isSkippedSlot(chainId, at) ? 1 : 0));
+    }
+    return slot - (skippedBelow[slot] ?? 0);
+  }
+
+  function mintOf(key: string): Mint {
+    const token = tokens.find((one) => one.key === key);
+    if (token) return { ...token, program: TOKEN_PROGRAM };
+    const copied = tokens.find((one) => lookalikeKey(one.key) === key);
+    return { key, decimals: copied?.decimals ?? 0, program: TOKEN_2022_PROGRAM };
+  }
+
+  /** The newest block at a commitment; `finalized` is Solana's default. */
+  const newest = (view: View, { commitment }: Settings): WorldBlock =>
+    commitment === 'confirmed' || commitment === 'processed' ? view.tip() : view.finalized();
+
+  function blocksFrom(view: View, settings: Settings, from: number, to: number, limit: number): number[] {
+    const top = Math.min(to, newest(view, settings).number);
+    const found: number[] = [];
+    for (let slot = from; slot <= top && found.length < limit; slot++) if (view.at(slot)) found.push(slot);
+    return found;
+  }
+
+  /** @throws RpcError where the slot has no block to show */
+  function blockAt(view: View, slot: number, settings: Settings): WorldBlock {
+    if (settings.commitment === 'processed')
+      throw invalidParams('Method does not support commitment below `confirmed`');
+    if (slot > newest(view, settings).number) throw new RpcError(-32004, `Block not available for slot ${slot}`);
+    const block = view.at(slot);
+    if (block) return block;
+    if (slot < view.floor() && slot > 0) {
+      throw new RpcError(
+        -32001,
+        `Block ${slot} cleaned up, does not exist on node. First available block: ${view.floor()}`,
+      );
+    }
+    throw new RpcError(-32007, `Slot ${slot} was skipped, or missing due to ledger jump to recent snapshot`);
+  }
+
+  function refuseNewVersions(
+    { transactions }: WorldBlock,
+    { maxSupportedTransactionVersion: supported }: Settings,
+  ): void {
+    for (const transaction of transactions) {
+      const version = versionOf(transaction);
+      if (version === 'legacy' || (typeof supported === 'number' && supported >= version)) continue;
+      throw new RpcError(
+        -32015,
+        `Transaction version (${version}) is not supported by the requesting client. Please try the request again with the following configuration parameter: "maxSupportedTransactionVersion": ${version}`,
+      );
+    }
+  }
+
+  function mintAccount(address: unknown, fault: FaultKind | null) {
+    const key = solanaAddress.parse(String(address));
+    const token = tokens.find((one) => one.key === key);
+    if (!token) return null;
+    const data = Buffer.alloc(MINT_BYTES);
+    data.writeUInt8(token.decimals + (fault === 'wrong_decimals' ? 1 : 0), 44);
+    data.writeUInt8(1, 45);
+    return {
+      data: [data.toString('base64'), 'base64'],
+      executable: false,
+      lamports: MINT_LAMPORTS,
+      owner: TOKEN_PROGRAM,
+      rentEpoch: 18446744073709552000,
+      space: MINT_BYTES,
+    };
+  }
+
+  const inContext = (view: View, value: unknown) => ({
+    context: { apiVersion: '4.2.0', slot: view.tip().number },
+    value,
+  });
+
+  function statusOf(signature: unknown, view: View) {
+    const id = readSignature(String(signature));
+    const place = id === null ? undefined : world.find(id);
+    const block = place && view.byHash(place.block.hash);
+    const transaction = block?.transactions[place?.index ?? -1];
+    if (!block || !transaction) return null;
+    const isFinal = block.number <= view.finalized().number;
+    const err = transaction.succeeded ? null : { InstructionError: [0, { Custom: 1 }] };
+    return {
+      confirmationStatus: isFinal ? 'finalized' : 'confirmed',
+      confirmations: isFinal ? null : view.tip().number - block.number,
+      err,
+      slot: block.number,
+      status: err ? { Err: err } : { Ok: null },
+    };
+  }
+
+  const methods: Record<string, Method> = {
+    getHealth: () => 'ok',
+    getVersion: () => ({ 'feature-set': 3294202862, 'solana-core': '4.2.0' }),
+    getGenesisHash: ({ fault }) => (fault === 'wrong_chain' ? OTHER_GENESIS : chainId),
+    getFirstAvailableBlock: ({ view }) => view.floor(),
+    getSlot: ({ params, view }) => newest(view, settingsOf(listOf(params)[0])).number,
+    getBlockHeight: ({ params, view }) => heightOf(newest(view, settingsOf(listOf(params)[0])).number),
+
+    getBlocks({ params, view }) {
+      const [first, second, third] = listOf(params);
+      const hasEnd = typeof second === 'number';
+      const from = slotOf(first);
+      const to = hasEnd ? slotOf(second) : from + SLOTS_MAX;
+      if (to < from) return [];
+      if (to - from > SLOTS_MAX) throw invalidParams(`Slot range too large; max ${SLOTS_MAX}`);
+      return blocksFrom(view, settingsOf(hasEnd ? third : second), from, to, Number.POSITIVE_INFINITY);
+    },
+
+    getBlocksWithLimit({ params, view }) {
+      const [first, second, third] = listOf(params);
+      const limit = slotOf(second);
+      if (limit > SLOTS_MAX) throw invalidParams(`Limit too large; max ${SLOTS_MAX}`);
+      return blocksFrom(view, settingsOf(third), slotOf(first), Number.POSITIVE_INFINITY, limit);
+    },
+
+    getBlock({ params, view }) {
+      const [first, second] = listOf(params);
+      const slot = slotOf(first);
+      const settings = settingsOf(second);
+      const block = blockAt(view, slot, settings);
+      const details = settings.transactionDetails;
+      if (details !== 'none' && details !== 'signatures' && details !== 'accounts') {
+        throw invalidParams('the sandbox shows blocks with transactionDetails none, signatures or accounts');
+      }
+      if (details === 'accounts') refuseNewVersions(block, settings);
+      const parentSlot = world.byHash(block.parent)?.number ?? Math.max(0, block.number - 1);
+      return renderBlock(block, parentSlot, heightOf(block.number), details, mintOf);
+    },
+
+    getMultipleAccounts({ params, view, fault }) {
+      const [addresses] = listOf(params);
+      const asked = listOf(addresses);
+      if (asked.length > ACCOUNTS_MAX) throw invalidParams(`Too many inputs provided; max ${ACCOUNTS_MAX}`);
+      return inContext(
+        view,
+        asked.map((address) => mintAccount(address, fault)),
+      );
+    },
+
+    getSignatureStatuses({ params, view }) {
+      const [signatures] = listOf(params);
+      const asked = listOf(signatures);
+      if (asked.length > SIGNATURES_MAX) throw invalidParams(`Too many inputs provided; max ${SIGNATURES_MAX}`);
+      return inContext(
+        view,
+        asked.map((signature) => statusOf(signature, view)),
+      );
+    },
+  };
+  return new Map(Object.entries(methods));
+}

@@ -1,0 +1,184 @@
+/**
+ * How blocks of a world look in a Solana node's JSON, as `getBlock` shows them with `transactionDetails: "accounts"`. Members stand in the
+ * order of their names, as Agave writes them. What the world has no notion of is filled with well-formed values: votes, fees, lamports, and
+ * how much an account held before (what it gained or lost is the world's truth).
+ * @module
+ */
+import { base58 } from '@scure/base';
+import { solanaAddress } from '../chains/solana/address.ts';
+import { formatUnits } from '../core/money.ts';
+import type { WorldBlock } from './block-tree.ts';
+import { digest } from './random.ts';
+import type { WorldTransaction } from './transaction.ts';
+
+export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
+const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
+const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+
+/** One slot in about so many has no block. */
+const SKIPPED_EVERY = 20;
+const VOTES = 2;
+const FEE_LAMPORTS = 5000;
+const ACCOUNT_LAMPORTS = 2_039_280;
+const WALLET_LAMPORTS = 1_000_000_000;
+
+/** A transaction's version, for which a client must have asked. */
+export type Version = 'legacy' | 0 | 1;
+
+/** A token of the network and whether it is one that people believe in. */
+export type Mint = Readonly<{ key: string; decimals: number; program: string }>;
+
+/** Whether the leader of a slot failed to make a block. Always the same for the same slot. */
+export const isSkippedSlot = (chainId: string, slot: number): boolean =>
+  slot > 0 && Number.parseInt(digest('slot', chainId, slot).slice(0, 8), 16) % SKIPPED_EVERY === 0;
+
+export const formatBlockHash = (digits: string): string => base58.encode(Buffer.from(digits, 'hex'));
+/** A signature has 64 bytes: the transaction's id, and a half that follows from it. */
+export const formatSignature = (id: string): string => base58.encode(Buffer.from(id + digest('signature', id), 'hex'));
+/** The id of a signature that this world made, or null. */
+export function readSignature(text: string): string | null {
+  const id = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)
+    ? Buffer.from(base58.decode(text)).toString('hex').slice(0, 64)
+    : '';
+  return id && formatSignature(id) === text ? id : null;
+}
+
+const versions: readonly Version[] = ['legacy', 0, 1];
+export const versionOf = ({ id }: WorldTransaction): Version => versions[Number.parseInt(id.slice(0, 6), 16) % 3] ?? 0;
+
+/** What happened to one token account: `before` is null when it was made in the transaction. */
+type AccountChange = Readonly<{ owner: string; mint: Mint; before: bigint | null; after: bigint }>;
+
+/** Net changes by owner and mint, in the order in which they are first named. */
+function changesOf({ id, entries, succeeded }: WorldTransaction, mintOf: (token: string) => Mint): AccountChange[] {
+  const nets = new Map<string, { owner: string; mint: Mint; units: bigint }>();
+  const add = (owner: string, token: string, units: bigint): void => {
+    const key = `${owner} ${token}`;
+    const net = nets.get(key) ?? { owner, mint: mintOf(token), units: 0n };
+    nets.set(key, { ...net, units: net.units + units });
+  };
+  for (const { kind, token, from, to, units } of entries) {
+    if (kind !== 'transfer') continue;
+    add(from, token, -units);
+    add(to, token, units);
+  }
+  return [...nets.values()].map(({ owner, mint, units }) => {
+    const filler = BigInt(`0x${digest('held', id, owner, mint.key).slice(0, 8)}`);
+    const held = units < 0n ? filler - units : filler;
+    if (!succeeded) return { owner, mint, before: held, after: held };
+    const isNew = units > 0n && filler % 2n === 0n;
+    return { owner, mint, before: isNew ? null : held, after: isNew ? units : held + units };
+  });
+}
+
+function tokenBalance(accountIndex: number, { owner, mint }: AccountChange, units: bigint) {
+  const shown = formatUnits(units, mint.decimals);
+  return {
+    accountIndex,
+    mint: solanaAddress.format(mint.key),
+    owner: solanaAddress.format(owner),
+    programId: mint.program,
+    uiTokenAmount: {
+      amount: units.toString(),
+      decimals: mint.decimals,
+      uiAmount: units === 0n ? null : JSON.parse(shown),
+      uiAmountString: shown,
+    },
+  };
+}
+
+const accountKey = (pubkey: string, signer: boolean, writable: boolean) => ({
+  pubkey,
+  signer,
+  source: 'transaction',
+  writable,
+});
+
+function renderTransaction(transaction: WorldTransaction, mintOf: (token: string) => Mint) {
+  const { id, sender, target, succeeded } = transaction;
+  const changes = changesOf(transaction, mintOf);
+  const tokenAccounts = changes.map(({ owner, mint }) =>
+    solanaAddress.format(digest('token account', owner, mint.key)),
+  );
+  const programs = [...new Set(changes.map(({ mint }) => mint.program))];
+  const mints = [...new Set(changes.map(({ mint }) => solanaAddress.format(mint.key)))];
+  const called = mints.includes(solanaAddress.format(target)) ? [] : [solanaAddress.format(target)];
+  const readOnly = [...mints, ...called, SYSTEM_PROGRAM, ...programs];
+  // The fee payer stands first; token accounts follow it.
+  const accountKeys = [
+    accountKey(solanaAddress.format(sender), true, true),
+    ...tokenAccounts.map((pubkey) => accountKey(pubkey, false, true)),
+    ...readOnly.map((pubkey) => accountKey(pubkey, false, false)),
+  ];
+  const err = succeeded ? null : { InstructionError: [0, { Custom: 1 }] };
+  const rest = readOnly.map(() => 1);
+  return {
+    meta: {
+      err,
+      fee: FEE_LAMPORTS,
+      postBalances: [WALLET_LAMPORTS - FEE_LAMPORTS, ...changes.map(() => ACCOUNT_LAMPORTS), ...rest],
+      postTokenBalances: changes.map((change, at) => tokenBalance(at + 1, change, change.after)),
+      preBalances: [WALLET_LAMPORTS, ...changes.map(({ before }) => (before === null ? 0 : ACCOUNT_LAMPORTS)), ...rest],
+      preTokenBalances: changes.flatMap((change, at) =>
+        change.before === null ? [] : [tokenBalance(at + 1, change, change.before)],
+      ),
+      status: err ? { Err: err } : { Ok: null },
+    },
+    transaction: { accountKeys, signatures: [formatSignature(id)] },
+    version: versionOf(transaction),
+  };
+}
+
+/** A validator's vote, as most transactions of a block are. */
+function renderVote(block: WorldBlock, at: number) {
+  const voter = solanaAddress.format(digest('voter', at));
+  const account = solanaAddress.format(digest('vote account', at));
+  return {
+    meta: {
+      err: null,
+      fee: FEE_LAMPORTS,
+      postBalances: [WALLET_LAMPORTS - FEE_LAMPORTS, WALLET_LAMPORTS, 1],
+      postTokenBalances: [],
+      preBalances: [WALLET_LAMPORTS, WALLET_LAMPORTS, 1],
+      preTokenBalances: [],
+      status: { Ok: null },
+    },
+    transaction: {
+      accountKeys: [
+        accountKey(voter, true, true),
+        accountKey(account, false, true),
+        accountKey(VOTE_PROGRAM, false, false),
+      ],
+      signatures: [formatSignature(digest('vote', block.hash, at))],
+    },
+    version: 'legacy',
+  };
+}
+
+/**
+ * A block as `getBlock` answers.
+ * @param parentSlot the slot of the block below
+ * @param mintOf what is known of a token by its key
+ */
+export function renderBlock(
+  block: WorldBlock,
+  parentSlot: number,
+  blockHeight: number,
+  details: 'none' | 'signatures' | 'accounts',
+  mintOf: (token: string) => Mint,
+) {
+  const head = {
+    blockHeight,
+    blockTime: block.timeS,
+    blockhash: formatBlockHash(block.hash),
+    parentSlot,
+    previousBlockhash: formatBlockHash(block.parent),
+  };
+  if (details === 'none') return head;
+  const votes = Array.from({ length: VOTES }, (_, at) => renderVote(block, at));
+  if (details === 'signatures') {
+    const signed = votes.map(({ transaction }) => transaction.signatures[0]);
+    return { ...head, signatures: [...signed, ...block.transactions.map(({ id }) => formatSignature(id))] };
+  }
+  return { ...head, transactions: [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf))] };
+}

@@ -1,0 +1,41 @@
+/** The simulated Solana node behaves to our client as any other family's node does, skipped slots included. */
+import { chains } from '../../../src/chains/index.ts';
+import { solanaAddress } from '../../../src/chains/solana/address.ts';
+import { formatSignature } from '../../../src/sandbox/solana-render.ts';
+import { SOLANA_CHAIN_ID, solanaAccountKey, solanaTokens, startSolanaNode } from '../../support/solana-node.ts';
+import { chainConformance } from '../conformance.ts';
+
+chainConformance('Solana over the sandbox', async () => {
+  const node = await startSolanaNode({ seed: 'conformance' });
+  const { world } = node;
+  let accounts = 0;
+  return {
+    chain: chains.solana,
+    urls: [
+      { url: node.url, rpcUrl: node.rpcUrl, rings: true },
+      { url: node.rpcUrl, rings: false },
+    ],
+    addsUp: true,
+    chainId: SOLANA_CHAIN_ID,
+    tokens: solanaTokens,
+    payer: solanaAccountKey('payer'),
+    freshKey: () => solanaAccountKey(`payee ${accounts++}`),
+    async pay(kind, outputs) {
+      const moved = outputs.map(({ token, to, units }) => ({
+        token: solanaAddress.parse(token.address) ?? '',
+        to,
+        units,
+      }));
+      return formatSignature(world.pay({ kind, from: solanaAccountKey('payer'), outputs: moved }));
+    },
+    async mine(blocks = 1) {
+      for (let left = blocks; left > 0; left--) world.mine(left % 4 === 0 ? 3 : 0);
+    },
+    async reorg(depth, keep) {
+      world.reorg({ depth, keep });
+    },
+    stop: node.stop,
+    start: node.start,
+    close: node.close,
+  };
+});
