@@ -1,14 +1,17 @@
 /**
  * Processes that die, and stops in order: what was promised before goes on afterwards.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { evmAddress } from '../../src/chains/evm/address.ts';
 import { readCredentials } from '../../src/credentials.ts';
 import { readRunning } from '../../src/running.ts';
-import { endAll, find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
+import { endAll, find, type Supervisor, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
+import { signedClient } from '../support/signed-client.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-restart-'));
 const sandbox = sandboxInstallation(folder);
@@ -63,6 +66,27 @@ test('SIGTERM ends it in order, and the next start goes on where it was', async 
   assert.not.ok(after && quayside.stdout().includes(after.api_secret), 'secrets are shown once');
   await sandbox.tool('pay', id, '--network', 'ethereum');
   await sandbox.paid(id);
+});
+
+test('after a change of the xpub, not even the first session takes an address of the old one', async () => {
+  const { port } = readRunning(folder) ?? {};
+  await quayside.end('SIGTERM');
+  const file = join(folder, 'sandbox.json');
+  const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
+  const details = JSON.parse(readFileSync(file, 'utf8'));
+  writeFileSync(file, JSON.stringify({ ...details, xpub: { ...details.xpub, evm: xpub } }));
+
+  quayside = spawnSupervisor({ ...sandbox.variables, QUAYSIDE_PORT: String(port) });
+  const { base_url: baseUrl = '', api_key: apiKey = '', api_secret: apiSecret = '' } = readCredentials(folder) ?? {};
+  const shop = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
+  const body = { amount: 100, currency: 'USD', order_id: 'the first' };
+  const options = await find('a session is created', async () => {
+    const answer = await shop.send('POST', '/api/v1/checkout/sessions/create', body).catch(() => null);
+    return (answer?.json as { payment_options?: { network: string; address: string }[] } | null)?.payment_options;
+  });
+  const ofEthereum = options.find(({ network }) => network === 'ethereum');
+  assert.is(ofEthereum?.address.toLowerCase(), `0x${evmAddress.derive(xpub, 0)}`);
+  await find('the start is over', async () => quayside.stdout().includes('Try next'));
 });
 
 test('when the supervisor is killed its children end, and a start takes over', async () => {
