@@ -20,6 +20,7 @@ export type Terms = Readonly<{
   tolerancePar: bigint;
   /** Currencies that count towards the due value; any other token is seen and shown, and counts nothing. */
   accepts: readonly Currency[];
+  createdAtS: number;
   expiresAtS: number;
   /** After expiry with too little paid, how long a top-up still counts. */
   topUpGraceS: number;
@@ -85,6 +86,16 @@ export type Moment = Readonly<{
   outageWaitS: number;
 }>;
 
+/** So far may our clock and a chain's lie apart; the API, whose signatures carry the time, would have stopped long before. */
+const CLOCK_SKEW_S_MAX = 600;
+
+/**
+ * True for money that came before the session was there. Somebody else was given its address, by a database that was since lost or
+ * put back to an earlier state: it pays for another order.
+ */
+export const isOlder = (terms: Pick<Terms, 'createdAtS'>, blockTimeS: number): boolean =>
+  blockTimeS < terms.createdAtS - CLOCK_SKEW_S_MAX;
+
 /** What must be confirmed before the session is paid. A tolerance as large as the due value is none: nothing is sold for nothing. */
 const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
@@ -143,7 +154,7 @@ const sumPar = (receipts: readonly Receipt[]): bigint => receipts.reduce((sum, {
 
 /**
  * Sorts what stands on the chain: `counted` counts towards the due value, `late` came after the deadline and does not. Money in time
- * in a currency that is not accepted is in neither, but it touches the session as well.
+ * in a currency that is not accepted is in neither, but it touches the session as well. Money older than the session is in none.
  */
 function sortOut(
   terms: Terms,
@@ -156,7 +167,7 @@ function sortOut(
     firstTimes.set(place(receipt), Math.min(receipt.blockTimeS, firstTimes.get(place(receipt)) ?? Infinity));
   }
   const cameS = (receipt: Receipt): number => firstTimes.get(place(receipt)) ?? receipt.blockTimeS;
-  const valid = receipts.filter(({ state }) => state !== 'orphaned');
+  const valid = receipts.filter((receipt) => receipt.state !== 'orphaned' && !isOlder(terms, cameS(receipt)));
   const touched = life.canceledAtS === null && valid.some((receipt) => cameS(receipt) <= terms.expiresAtS);
   const isTimely = (receipt: Receipt): boolean => touched && cameS(receipt) <= terms.expiresAtS + terms.topUpGraceS;
   // Once paid, everything is part of the payment. After another end, late money counts only where the store accepts it.

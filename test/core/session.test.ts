@@ -33,6 +33,7 @@ const terms: Terms = {
   duePar: 10n * ONE,
   tolerancePar: 0n,
   accepts: ['USDT', 'USDC'],
+  createdAtS: 0,
   expiresAtS: EXPIRES_AT_S,
   topUpGraceS: GRACE_S,
   monitoringS: MONITORING_S,
@@ -96,6 +97,17 @@ test('a payment in the last second counts although it is read after the deadline
   const done = look(waiting, [receipt(10n * ONE, EXPIRES_AT_S, 'confirmed')], EXPIRES_AT_S + 40);
   assert.is(done.life.status, 'paid');
   assert.is(done.life.paidLate, false);
+});
+
+test('money older than the session is another order’s: it is neither counted nor late, and stops nothing', () => {
+  const ofLater = { terms: { ...terms, createdAtS: 5_000, expiresAtS: 6_000 } };
+  const foreign = receipt(10n * ONE, 4_399, 'confirmed');
+  const untouched = look(start, [foreign], 5_010, ofLater);
+  assert.equal(untouched, { ...start, events: [] });
+  assert.is(look(untouched, [foreign], 6_001, ofLater).life.status, 'expired');
+  // A chain whose clock lies ten minutes behind ours.
+  const own = receipt(10n * ONE, 4_400, 'confirmed');
+  assert.is(look(untouched, [foreign, own], 5_010, ofLater).life.status, 'paid');
 });
 
 test('too little: a top-up counts within the grace, and fails after it', () => {
@@ -304,6 +316,7 @@ function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
     duePar: BigInt(t.due) * ONE,
     tolerancePar: BigInt(t.tolerance) * ONE,
     accepts: t.accepts as Terms['accepts'],
+    createdAtS: 0,
     expiresAtS: t.expiresAtS,
     topUpGraceS: t.graceS,
     monitoringS: t.monitoringS,

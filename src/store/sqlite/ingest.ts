@@ -5,6 +5,7 @@
  */
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, transient } from '../../core/fault.ts';
+import { isOlder } from '../../core/session.ts';
 import type { ChainTransfer, Mode } from '../../core/transfer.ts';
 import type { Ingest, Store } from '../store.ts';
 import type { Ring } from './alarms.ts';
@@ -13,6 +14,7 @@ import type { Moves } from './moves.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Address, Addresses } from './pool.ts';
+import { termsOf } from './session-row.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
@@ -57,7 +59,11 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     const id = known?.id ?? blocks.insert({ ...block, network: step.network, canonical: true, watchedThroughId });
     if (known) blocks.mark(id, { canonical: true, watchedThroughId });
     // Of a known block, only transfers to addresses that were not watched when it was read first are new.
-    for (const found of ours) if (found.address.id > (known?.watchedThroughId ?? 0)) write(step, id, found);
+    for (const found of ours) {
+      if (found.address.id <= (known?.watchedThroughId ?? 0)) continue;
+      write(step, id, found);
+      claim(step, block, found);
+    }
     return id;
   }
 
@@ -84,14 +90,23 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
       confirmed: false,
       firstConfirmedAtMs: null,
     });
-    if (address.state === 'taken') return;
-    addresses.spoil(address.id);
+  }
+
+  /** Says whose the money is: a session's, or else a person must find the payer, and the address is given to nobody. */
+  function claim(step: Ingest, block: BlockRef, { transfer, address }: Ours): void {
+    const session = address.sessionId === null ? undefined : findSession(address.sessionId);
+    if (session && !isOlder(termsOf(session), block.timeS)) return;
+    if (!session) addresses.spoil(address.id);
+    const { tx, units, currency, to } = transfer;
+    const why = session
+      ? `which session ${session.id} took only later: the database that gave it out before was lost or put back to an earlier state. It does not count for that session`
+      : 'which no session has taken. It will not be given out';
     ring({
       atMs: step.nowMs,
-      code: 'payment_without_session',
-      message: `Transaction ${transfer.tx} on ${step.network} paid ${transfer.units} base units of ${transfer.currency} to ${transfer.to}, an address of ours that no session has taken. The address will not be given out; find the payer and return the money.`,
+      code: session ? 'payment_before_session' : 'payment_without_session',
+      message: `Transaction ${tx} on ${step.network} paid ${units} base units of ${currency} to our address ${to}, ${why}; find the payer and return the money.`,
       network: step.network,
-      sessionId: null,
+      sessionId: session?.id ?? null,
     });
   }
 

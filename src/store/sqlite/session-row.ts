@@ -32,6 +32,7 @@ export const termsOf = (row: SessionRow): Terms => ({
   duePar: row.duePar,
   tolerancePar: row.tolerancePar,
   accepts: row.accepts,
+  createdAtS: toSeconds(row.createdAtMs),
   expiresAtS: row.expiresAtS,
   topUpGraceS: row.topUpGraceS,
   monitoringS: row.monitoringS,

@@ -187,6 +187,7 @@ function toRow(
     duePar,
     tolerancePar: minorToPar(BigInt(settings.toleranceMinor)),
     accepts,
+    createdAtS: toSeconds(nowMs),
     expiresAtS: toSeconds(nowMs) + expiresInS,
     topUpGraceS: settings.topUpGraceS,
     monitoringS: settings.monitoringS,

@@ -61,6 +61,7 @@ export function creationConforms(makePlace: MakePlace): void {
           duePar: 2n ** 255n,
           tolerancePar: 25n * 10n ** 16n,
           accepts: ['USDC'],
+          createdAtS: T0_S,
           expiresAtS: T0_S + 60,
           topUpGraceS: 90,
           monitoringS: 1000,

@@ -203,7 +203,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
       assert.is(outcome(await cancel(store, 'over', late)), 'refused: session_expired, expired');
       assert.is((await show(store, 'over')).life.status, 'expired');
       const paid = addressOf(sessionOf(await store.createSession(newSession('paid', late))));
-      await one.confirm(await one.mine([pays(paid, 1000n)]));
+      await one.confirm(await one.mine([pays(paid, 1000n)], END_S + 1));
       assert.is(outcome(await cancel(store, 'paid', late)), 'refused: session_not_cancelable, paid');
     }),
   );

@@ -1,6 +1,18 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, pool, sessionOf, T0_MS } from '../place.ts';
+import {
+  addressOf,
+  inWorld,
+  keyOf,
+  type MakePlace,
+  newSession,
+  pays,
+  pool,
+  sessionOf,
+  show,
+  T0_MS,
+  T0_S,
+} from '../place.ts';
 
 /** The address pool. */
 export function poolsConform(makePlace: MakePlace): void {
@@ -115,6 +127,25 @@ export function poolsConform(makePlace: MakePlace): void {
       assert.is(addressOf(sessionOf(await store.createSession(newSession('o1')))), keyOf(2));
       assert.is((await store.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
       assert.is((await store.unconfirmed('test:one', 10)).length, 1, 'the money is kept as a fact');
+    }),
+  );
+
+  test(
+    'money that came to an address long before its session is another order’s, of a database that is gone',
+    inWorld(makePlace, async ({ store, one }) => {
+      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+      const block = await one.mine([pays(to, 1000n)], T0_S - 601);
+      await one.confirm(block);
+      const { life, standing, payments } = await show(store, 'o1');
+      assert.is(life.status, 'pending');
+      assert.is(standing.touched, false);
+      assert.is(payments.length, 1, 'it is kept, and shown as what it is');
+      const [alarm] = await store.listAlarms(10);
+      assert.is(alarm?.code, 'payment_before_session');
+      assert.is(alarm?.sessionId, 'cs_o1');
+      await one.confirm(await one.mine([pays(to, 1000n)]));
+      assert.is((await show(store, 'o1')).life.status, 'paid');
+      assert.is((await store.listAlarms(10)).length, 1);
     }),
   );
 
