@@ -216,7 +216,7 @@ ${undone}${sendPanel(model, option)}
 /** The way to send the rest, or the choice of one. */
 function payable(model: PageModel): Html {
   const option = selectedOption(model);
-  if (option === null) return methodChoice(model);
+  if (option === null || !isUp(model, option)) return methodChoice(model);
   const { say } = model.words;
   return html`<p class="on">${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, say('change_method'))}</p>${sendPanel(model, option)}`;
 }

@@ -57,12 +57,12 @@ export async function openSale(api: ApiServer, body: object = {}): Promise<Sale>
 }
 
 /** Says that both networks are followed now. */
-export async function refreshNetworks(api: ApiServer): Promise<void> {
+async function refreshNetworks(api: ApiServer): Promise<void> {
   for (const name of ['ethereum', 'bsc'] as const) await api.chain(name).report('following');
 }
 
 /** Confirms whatever stands in the newest block. */
-async function confirmTip(api: ApiServer, network: Network = 'ethereum'): Promise<void> {
+export async function confirmTip(api: ApiServer, network: Network = 'ethereum'): Promise<void> {
   const tip = (await api.store().tail(`test:${network}`, 1)).at(-1);
   invariant(tip, 'there is a newest block');
   await api.chain(network).confirm(tip);

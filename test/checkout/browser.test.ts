@@ -1,0 +1,217 @@
+/**
+ * The page in a real browser: every state in light and dark without a barrier, and a payer's whole way, with and without scripts.
+ * Screenshots are written to `.tmp/pages/`.
+ */
+import { mkdirSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { confirmTip, openSale, pass, scenes } from '../support/payment-scenes.ts';
+import { until } from '../support/until.ts';
+
+const PICTURES = '.tmp/pages';
+mkdirSync(PICTURES, { recursive: true });
+
+type World = { browser: Browser; api: ApiServer };
+const test = suite<World>('the payment page in a browser');
+
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await startApi({ pages: true });
+});
+test.after(async ({ browser, api }) => {
+  await browser.close();
+  await api.close();
+});
+
+const headline = (page: Page) => page.locator('h1');
+const says = (page: Page, words: RegExp) =>
+  until(`the page says ${words}`, async () => words.test((await headline(page).textContent()) ?? ''));
+
+/** Pixels by which the page is wider than the screen, and controls that are too small for a thumb. */
+const misfits = (page: Page) =>
+  page.evaluate(`(() => {
+    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    const small = [...document.querySelectorAll('.button, .network, .tokens a, summary, .languages > *')]
+      .map((one) => [one.textContent, one.getBoundingClientRect()])
+      .filter(([, box]) => box.height > 0 && box.height < 44)
+      .map(([text, box]) => text + ' is ' + box.height + ' high');
+    return [...(wide > 0 ? ['too wide by ' + wide] : []), ...small];
+  })()`) as Promise<string[]>;
+
+const devices: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+  ['phone-dark', { ...phone, colorScheme: 'dark' }],
+  ['narrow', { ...phone, viewport: { width: 320, height: 640 } }],
+];
+
+for (const [name, scene] of Object.entries(scenes)) {
+  test(`${name}: no barrier in light and dark, on a desk and on phones`, async ({ browser, api }) => {
+    const path = await scene.play(api);
+    for (const [device, options] of devices) {
+      const { page, complaints } = await openPage(browser, api.baseUrl, options);
+      await page.goto(api.baseUrl + path);
+      assert.match((await headline(page).textContent()) ?? '', scene.headline);
+      assert.equal(await misfits(page), [], device);
+      if (device !== 'narrow') {
+        assert.equal(await barriers(page), [], device);
+        await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });
+      }
+      // A page that is not there is itself an error to the browser.
+      if (name !== 'not_found') assert.equal(complaints, []);
+      await page.context().close();
+    }
+  });
+}
+
+test('a payer on a phone, from the choice to the receipt, without loading the page once', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page, complaints } = await openPage(browser, api.baseUrl, phone);
+  await page.goto(api.baseUrl + sale.path);
+  await page.tap('text=BNB Smart Chain (BEP20)');
+  await says(page, /Send 10\.50 USDT/);
+  await page.evaluate('window.isSamePage = true');
+  await page.tap('summary');
+  await page.tap('#copy-address');
+  await until('the button says how the address ends', async () =>
+    ((await page.textContent('#copy-address')) ?? '').endsWith(((await page.textContent('#address')) ?? '').slice(-6)),
+  );
+
+  await sale.send('4.00', { network: 'bsc' });
+  await says(page, /6\.50 USDT still due/);
+  assert.is(await page.textContent('#amount'), '6.50');
+  assert.is(await page.getAttribute('#exchange', 'open'), '', 'what was opened stays open');
+  assert.match((await page.textContent('#announcer')) ?? '', /6\.50 USDT still due/);
+  await confirmTip(api, 'bsc');
+  await sale.send('6.50', { network: 'bsc' });
+  await says(page, /Payment seen/);
+  assert.is(await page.locator('#timer').count(), 0, 'the timer has stopped');
+  await api.chain('bsc').mine();
+  await until('the confirmations are counted', async () => (await page.getAttribute('progress', 'value')) === '2');
+  const [paidIn] = await api.store().tail('test:bsc', 2);
+  assert.ok(paidIn);
+  await api.chain('bsc').confirm(paidIn);
+  await says(page, /^Paid$/);
+  assert.is(await page.getAttribute('#back', 'href'), 'https://shop.example/thanks');
+  assert.is(await page.evaluate('window.isSamePage'), true);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('with the keyboard alone', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl, { permissions: ['clipboard-read', 'clipboard-write'] });
+  await page.goto(api.baseUrl + sale.path);
+  const focused = () =>
+    page.evaluate('document.activeElement.id || document.activeElement.className') as Promise<string>;
+  const order: string[] = [];
+  for (let presses = 0; presses < 6; presses++) {
+    await page.keyboard.press('Tab');
+    order.push(await focused());
+  }
+  assert.equal(order, ['skip', 'token-USDT', 'token-USDC', 'network-ethereum-USDT', 'network-bsc-USDT', 'cancel']);
+  await page.focus('#network-ethereum-USDT');
+  await page.keyboard.press('Enter');
+  await says(page, /Send 10\.50 USDT/);
+  await page.focus('#copy-amount');
+  await page.keyboard.press('Enter');
+  await until('it is copied', async () => (await page.evaluate('navigator.clipboard.readText()')) === '10.50');
+  await page.keyboard.press('Tab');
+  assert.is(await focused(), 'copy-address');
+  await page.keyboard.press('Space');
+  const address = await page.textContent('#address');
+  await until('it is copied', async () => (await page.evaluate('navigator.clipboard.readText()')) === address);
+  assert.match((await page.textContent('#announcer')) ?? '', /Copied, ends in/);
+  await api.chain('ethereum').report('fault');
+  await until('the page has changed', async () => (await page.locator('#copy-address').count()) === 0);
+  assert.is(await focused(), 'main', 'focus is not lost when what had it goes');
+  await page.context().close();
+});
+
+test('without scripts', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl, { ...phone, javaScriptEnabled: false });
+  await page.goto(api.baseUrl + sale.path);
+  await page.tap('#token-USDC');
+  await page.tap('text=Ethereum (ERC20)');
+  assert.is(await headline(page).textContent(), 'Send 10.50 USDC');
+  assert.is(await page.locator('.qr').count(), 1);
+  assert.is(await page.isVisible('#copy-address'), false, 'nothing to press that does nothing');
+  assert.match((await page.textContent('.waiting')) ?? '', /reloads every 15 seconds/);
+  await page.tap('#qr-kind');
+  assert.match((await page.textContent('.warning')) ?? '', /10\.50 USDC/);
+  await page.tap('#qr-kind');
+  await page.tap('#change');
+  assert.match((await headline(page).textContent()) ?? '', /How do you want to pay/);
+  await sale.send('10.50');
+  await page.reload();
+  assert.is(await headline(page).textContent(), 'Payment seen');
+  await page.screenshot({ path: `${PICTURES}/without-scripts.png`, fullPage: true });
+  await page.context().close();
+});
+
+test('a device whose clock is wrong by an hour', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  for (const hours of [-1, 1]) {
+    const { page } = await openPage(browser, api.baseUrl);
+    await page.addInitScript(`{
+      const Real = Date;
+      const shift = ${hours * 3_600_000};
+      globalThis.Date = class extends Real {
+        constructor(...given) { super(...(given.length ? given : [Real.now() + shift])); }
+        static now() { return Real.now() + shift; }
+      };
+    }`);
+    await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+    await until('the timer runs', async () => (await page.textContent('#timer')) !== '30:00');
+    const [minutes = 0, seconds = 0] = ((await page.textContent('#timer')) ?? '').split(':').map(Number);
+    const left = minutes * 60 + seconds;
+    assert.ok(left < 1800 && left > 1700, `${left} s are left by the server's clock`);
+    await page.context().close();
+  }
+});
+
+test('two tabs, one of them where no stream gets through', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page: first } = await openPage(browser, api.baseUrl);
+  const second = await first.context().newPage();
+  await second.route('**/events?*', (route) => route.abort());
+  for (const tab of [first, second]) await tab.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDC`);
+  await sale.send('11.00', { currency: 'USDC' });
+  for (const tab of [first, second]) {
+    await says(tab, /Payment seen/);
+    assert.match((await tab.textContent('.notice')) ?? '', /0\.50 USDC more than was due/);
+  }
+  await first.context().close();
+});
+
+test('a tab that slept past the end says so as soon as it is looked at', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl);
+  await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'))`);
+  await pass(api, 1801);
+  assert.match((await headline(page).textContent()) ?? '', /Send 10\.50 USDT/);
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: false, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'))`);
+  await says(page, /has expired/);
+  await page.context().close();
+});
+
+test('when the server is away for a while, the page stays and goes on afterwards', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl);
+  await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+  await page.context().setOffline(true);
+  await sale.send('10.50');
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+  assert.match((await headline(page).textContent()) ?? '', /Send 10\.50 USDT/);
+  await page.context().setOffline(false);
+  await says(page, /Payment seen/);
+  await page.context().close();
+});
+
+test.run();
