@@ -50,7 +50,17 @@ const everywhere: Readonly<Record<string, Option>> = {
 
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
+/** Programs of their own, which work without an installation: each gets the words after its name and returns the exit code. */
+const programs: Readonly<Record<string, { summary: string; run(words: readonly string[]): Promise<number> }>> = {
+  'tron-ws': {
+    summary: 'Offer a WebSocket beside a java-tron node; runs on the node’s machine.',
+    run: async (words) => (await import('./cli/tron-ws.ts')).runTronWs(words),
+  },
+};
+
 async function main(words: readonly string[]): Promise<number> {
+  const program = programs[words[0] ?? ''];
+  if (program) return program.run(words.slice(1));
   const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
   const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
   if (!command) {
@@ -142,9 +152,10 @@ const help = (command: Command): string[] => [
 const overview = (): string[] => [
   'quayside: the operator’s tool of a Quayside installation',
   '',
-  ...table(
-    commands.map((command) => [`  ${command.name}${command.args.map((arg) => ` <${arg}>`).join('')}`, command.summary]),
-  ),
+  ...table([
+    ...commands.map(({ name, args, summary }) => [`  ${name}${args.map((arg) => ` <${arg}>`).join('')}`, summary]),
+    ...Object.entries(programs).map(([name, { summary }]) => [`  ${name}`, summary]),
+  ]),
   '',
   'Each takes --json and --help. QUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR say which installation.',
   'Exit codes: 0 done, 1 refused or failed, 2 called wrongly or wrongly configured, 3 what was named does not exist.',

@@ -151,7 +151,7 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /(?<![a-z])(tron|ethereum|bsc|solana|evm)(?![a-z])/i,
-    except: /^(src\/(chains|sandbox)\/|indexers\/(evm|tron|solana)\.ts|scripts\/bench\.ts)/,
+    except: /^(src\/(chains|sandbox)\/|indexers\/(evm|tron|solana)\.ts|scripts\/(bench|quayside|(cli\/)?tron-ws)\.ts)/,
     todo: 'a chain’s name stays in its folder, the configuration and the sandbox: ask the configuration',
   },
   { pattern: /^export default\b/, except: nowhere, todo: 'export by name' },

@@ -1,5 +1,5 @@
 /**
- * What the bridge beside java-tron (`scripts/tron-ws.ts`) and its client say to each other over a WebSocket. Pure.
+ * What the bridge beside java-tron (`bridge.ts`) and its client (`bridge-road.ts`) say to each other over a WebSocket. Pure.
  *
  *   client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]}
  *   bridge → client   {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
@@ -9,6 +9,7 @@
  * An answer is one JSON text as long as java-tron's are, but nobody needs to parse it whole: `sizes` says where each answer ends.
  * @module
  */
+import type { BlockRef } from '../../core/block.ts';
 import type { Fault } from '../../core/fault.ts';
 import { isFields } from './answer.ts';
 import type { Call, Part } from './calls.ts';
@@ -61,13 +62,13 @@ export function readRequest(text: string): BridgeRequest | string {
   return { id: Number(value.id), calls };
 }
 
-/** The message with all answers, each given as the pieces in which it came. */
-export function writeAnswers(id: number, answers: readonly (readonly Uint8Array[])[]): Buffer {
-  const sizes = answers.map((pieces) => pieces.reduce((sum, { byteLength }) => sum + byteLength, 0));
+/** The message with all answers. */
+export function writeAnswers(id: number, answers: readonly Uint8Array[]): Buffer {
+  const sizes = answers.map(({ byteLength }) => byteLength);
   const comma = Buffer.from(',');
   return Buffer.concat([
     Buffer.from(`{"id":${id},"sizes":[${sizes.join()}],"answers":[`),
-    ...answers.flatMap((pieces, at) => (at === 0 ? pieces : [comma, ...pieces])),
+    ...answers.flatMap((answer, at) => (at === 0 ? [answer] : [comma, answer])),
     Buffer.from(']}'),
   ]);
 }
@@ -75,7 +76,8 @@ export function writeAnswers(id: number, answers: readonly (readonly Uint8Array[
 export const writeFault = (id: number, { code, message }: Pick<Fault, 'code' | 'message'>): string =>
   JSON.stringify({ id, fault: { code, message } });
 
-export const writeHead = (head: Readonly<{ number: number; hash: string }> | null): string => JSON.stringify({ head });
+export const writeHead = ({ number, hash }: Pick<BlockRef, 'number' | 'hash'>): string =>
+  JSON.stringify({ head: { number, hash } });
 
 /** The id of the request that a message answers; null for a head; undefined when it is neither. */
 export function peekId(bytes: Uint8Array): number | null | undefined {

@@ -1,16 +1,21 @@
-/** TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface. */
+/** TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface and through the bridge beside it. */
 import { chains } from '../../../src/chains/index.ts';
 import { accountKey } from '../../support/sandbox-node.ts';
+import { startTronBridge } from '../../support/tron-bridge.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
 import { type ChainBench, chainConformance } from '../conformance.ts';
 
 async function makeBench(): Promise<ChainBench> {
   const node = await startTronNode({ seed: 'conformance' });
+  const bridge = await startTronBridge(node.url);
   const payer = accountKey('payer');
   let keys = 0;
   return {
     chain: chains.tron,
-    urls: [{ url: node.url, rings: false }],
+    urls: [
+      { url: node.url, rings: false },
+      { url: bridge.url, rings: true },
+    ],
     chainId: TRON_CHAIN_ID,
     tokens: tronTokens,
     payer,
@@ -34,7 +39,10 @@ async function makeBench(): Promise<ChainBench> {
     },
     stop: node.stop,
     start: node.start,
-    close: node.close,
+    async close() {
+      await bridge.stop();
+      await node.close();
+    },
   };
 }
 

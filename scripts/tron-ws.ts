@@ -1,0 +1,8 @@
+/**
+ * The bridge beside java-tron, on the machine where the node runs: `npx quayside tron-ws`, or this file by itself. `tron-ws.md` tells how to
+ * set it up.
+ * @module
+ */
+import { runTronWs } from './cli/tron-ws.ts';
+
+process.exitCode = await runTronWs(process.argv.slice(2));

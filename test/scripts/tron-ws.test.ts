@@ -1,0 +1,112 @@
+/** The bridge as an operator starts it: options, token file, exit codes. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runProgram } from '../support/quayside-process.ts';
+import { openConsumer } from '../support/tron-bridge.ts';
+import { startTronNode, type TronNode } from '../support/tron-node.ts';
+import { until } from '../support/until.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-ws-'));
+const tokenFile = join(folder, 'tron-ws.token');
+const running = new Set<ChildProcess>();
+let node: TronNode;
+
+test.before(async () => {
+  node = await startTronNode({ seed: 'program' });
+});
+test.after(async () => {
+  for (const child of running) child.kill('SIGKILL');
+  await node.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Starts it, and waits until it has told its URL. */
+async function start(...words: string[]) {
+  const child = spawn(
+    process.execPath,
+    ['scripts/quayside.mjs', 'tron-ws', '--node', node.url, '--token-file', tokenFile, ...words],
+    {
+      cwd: root,
+    },
+  );
+  running.add(child);
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].on('data', (chunk) => {
+      said[stream] += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((done) => child.once('exit', done));
+  await until('it tells its URL', () => /url: ws/.test(said.stdout) || child.exitCode !== null);
+  const port = /listening on 127\.0\.0\.1:(\d+) for 127/.exec(said.stdout)?.[1];
+  return { child, port, said, ended };
+}
+
+test('the first start makes a token, prints the URL that holds it, and serves; SIGTERM ends it in order', async () => {
+  const { child, port, said, ended } = await start('--port', '0', '--poll-ms', '50');
+  const token = readFileSync(tokenFile, 'utf8').trim();
+  assert.match(token, /^[\w-]{32}$/);
+  assert.is(statSync(tokenFile).mode & 0o777, 0o600);
+  assert.match(said.stdout, `ws://127.0.0.1:${port}/?token=${token}`);
+  assert.not.ok(said.stderr.includes(token), 'no log line holds it');
+  const consumer = await connect(`ws://127.0.0.1:${port}/?token=${token}`);
+  await until('the head is told', () => consumer.messages.length > 0);
+  child.kill('SIGTERM');
+  assert.equal(await consumer.closed, [1001, 'the bridge stops']);
+  assert.is(await ended, 0);
+});
+
+test('a later start keeps the token and does not show it', async () => {
+  const token = readFileSync(tokenFile, 'utf8').trim();
+  const { child, port, said, ended } = await start('--port', '0');
+  assert.not.ok(said.stdout.includes(token));
+  assert.match(said.stdout, tokenFile);
+  const consumer = await connect(`ws://127.0.0.1:${port}/?token=${token}`);
+  consumer.socket.close();
+  child.kill('SIGINT');
+  assert.is(await ended, 0);
+});
+
+test('it says what it cannot do, and ends with 2', async () => {
+  const { child, port, ended } = await start('--port', '0');
+  writeFileSync(join(folder, 'short'), 'abc');
+  const cases: readonly (readonly [string[], RegExp])[] = [
+    [['--port', String(port)], /EADDRINUSE/],
+    [['--port', 'x'], /--port is "x", expected a whole number from 0 to 65535/],
+    [['--poll-ms', '1'], /--poll-ms is "1", expected a whole number from 50/],
+    [['--node', 'ftp://x'], /--node is not an http/],
+    [['--speed', '9'], /Unknown option '--speed'/],
+    [['--port', '0', '--token-file', join(folder, 'short')], /shorter than 16 characters/],
+  ];
+  for (const [words, expected] of cases) {
+    const { code, stderr } = await runProgram(['scripts/tron-ws.ts', '--token-file', tokenFile, ...words], {});
+    assert.is(code, 2, words.join(' '));
+    assert.match(stderr, expected);
+  }
+  child.kill('SIGTERM');
+  assert.is(await ended, 0);
+});
+
+test('help needs neither node nor token', async () => {
+  const { code, stdout } = await runProgram(['scripts/quayside.mjs', 'tron-ws', '--help'], {}, folder);
+  assert.is(code, 0);
+  assert.match(stdout, /--token-file FILE/);
+});
+
+/** The node may not have been asked for its head yet. */
+async function connect(url: string) {
+  let consumer: Awaited<ReturnType<typeof openConsumer>> | null = null;
+  await until('the bridge knows a head', async () => {
+    consumer = await openConsumer(url).catch(() => null);
+    return consumer !== null;
+  });
+  if (!consumer) throw new Error('unreachable');
+  return consumer as Awaited<ReturnType<typeof openConsumer>>;
+}
+
+test.run();

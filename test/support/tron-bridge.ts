@@ -1,0 +1,76 @@
+/**
+ * A bridge in the test's own process, between real sockets.
+ * @module
+ */
+import WebSocket from 'ws';
+import { type BridgeLimits, startBridge } from '../../src/chains/tron/bridge.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openLog } from '../../src/log.ts';
+
+export const BRIDGE_TOKEN = 'a-token-of-more-than-16-characters';
+
+export type TronBridge = Readonly<{
+  /** With the token. */
+  url: string;
+  stop(): Promise<void>;
+  /** Again at the same port. */
+  start(): Promise<void>;
+}>;
+
+/** @param nodeUrl where java-tron listens, both interfaces at one address */
+export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLimits> = {}): Promise<TronBridge> {
+  const listen = (port: number) =>
+    startBridge({
+      host: '127.0.0.1',
+      port,
+      token: BRIDGE_TOKEN,
+      nodeUrl: new URL(nodeUrl),
+      solidUrl: new URL(nodeUrl),
+      pollMs: 20,
+      limits,
+      clock: systemClock,
+      log: openLog('tron-ws', process.env.LOG ?? 'silent'),
+    });
+  let bridge = await listen(0);
+  const { port } = bridge;
+  return {
+    url: `ws://127.0.0.1:${port}/?token=${BRIDGE_TOKEN}`,
+    stop: () => bridge.close(),
+    async start() {
+      bridge = await listen(port);
+    },
+  };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: messages are looked into freely; every field used is asserted
+type Json = any;
+
+export type Consumer = Readonly<{
+  socket: WebSocket;
+  /** Messages so far, parsed. */
+  messages: readonly Json[];
+  /** Resolves with close code and reason. */
+  closed: Promise<readonly [number, string]>;
+  /** Sends a value as JSON, a text as it is. */
+  say(message: unknown): void;
+}>;
+
+/** A consumer with nothing but a WebSocket. @throws Error naming the HTTP status when it is refused */
+export async function openConsumer(url: string, headers: Record<string, string> = {}): Promise<Consumer> {
+  const socket = new WebSocket(url, { headers });
+  const messages: Json[] = [];
+  socket.on('message', (data) => messages.push(JSON.parse(String(data))));
+  const closed = new Promise<readonly [number, string]>((resolve) => {
+    socket.on('close', (code, reason) => resolve([code, reason.toString()]));
+  });
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', () => resolve());
+    socket.once('error', reject);
+  });
+  return {
+    socket,
+    messages,
+    closed,
+    say: (message) => socket.send(typeof message === 'string' ? message : JSON.stringify(message)),
+  };
+}
