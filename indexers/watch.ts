@@ -10,7 +10,7 @@ const PAGE = 10_000;
 export interface Watch {
   /** The highest address id that is in the table. */
   throughId(): number;
-  /** Loads what was added since the last time. Without `force`, only if another connection has committed meanwhile. */
+  /** Loads what was added since the last time. Without `force`, only if something was committed meanwhile. */
   load(force: boolean): Promise<void>;
 }
 

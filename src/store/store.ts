@@ -371,7 +371,7 @@ export interface Store {
   ): Promise<
     Readonly<{ sessions: Readonly<Record<string, number>>; deliveriesWaiting: number; oldestWaitingMs: number }>
   >;
-  /** A number that changes whenever another connection has committed; cheap enough to poll ten times a second. */
+  /** A number that changes with every commit of a change, by whatever connection; cheap enough to poll ten times a second. */
   changeCount(): number;
   /** Takes and releases the write lock: proves that the store can be written now. */
   probe(): Promise<void>;

@@ -20,6 +20,7 @@ import { createOutbox } from './outbox.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { createReplays } from './replays.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
@@ -59,7 +60,9 @@ function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
   const transfers = createTransfers(db);
   const findSession = createSessionFinder(db);
   const moves = createMoves(db, { networks, transfers, outbox: createOutbox(db), ring }, outageWaitS);
-  const dataVersion = db.client.prepare('PRAGMA data_version').pluck();
+  // The first counts other connections' commits, the second this one's rows; neither ever falls.
+  const othersCommits = db.client.prepare('PRAGMA data_version').pluck();
+  const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
   return {
     ...storeCommands(db, vault),
     ...keyCommands(db, vault),
@@ -82,7 +85,7 @@ function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
     ...deliveryCommands(db),
     ...alarmCommands(db, ring),
     ...censusCommands(db),
-    changeCount: () => Number(dataVersion.get()),
+    changeCount: () => guarded(db.file, () => Number(othersCommits.get()) + Number(ownChanges.get())),
     async probe() {
       db.write(() => {});
     },

@@ -76,7 +76,7 @@ export function operationsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'the change count moves when another connection commits, and rests otherwise',
+    'the change count moves with every commit, own or not, and rests otherwise',
     inWorld(makePlace, async ({ store, place }) => {
       const other = place.connect();
       const before = store.changeCount();
@@ -85,7 +85,10 @@ export function operationsConform(makePlace: MakePlace): void {
       await other.listNetworks();
       assert.is(store.changeCount(), before);
       await other.raiseAlarm({ atMs: 1, code: 'c', message: 'm', network: null, sessionId: null });
-      assert.is.not(store.changeCount(), before);
+      const between = store.changeCount();
+      assert.is.not(between, before);
+      sessionOf(await store.createSession(newSession('o1')));
+      assert.is.not(store.changeCount(), between);
       other.close();
     }),
   );
