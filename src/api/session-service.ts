@@ -137,7 +137,7 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
 
 /** Locks a rate to the store's settlement currency. Everything follows from the shown text of the rate. */
 async function convert(
-  { rates, store }: ApiDeps,
+  { rates, store, log }: ApiDeps,
   { storeId }: Caller,
   currency: string,
   amountMinor: bigint,
@@ -148,7 +148,10 @@ async function convert(
   const exponent = exponentOf(currency);
   const quote = rates.quote(currency, target);
   if (exponent === null || quote.kind === 'unsupported') return refuse('unsupported_currency', { param: 'currency' });
-  if (quote.kind === 'unavailable') return refuse('exchange_rate_unavailable');
+  if (quote.kind === 'unavailable') {
+    log.warn({ currency, target, why: quote.why }, 'no fresh exchange rate');
+    return refuse('exchange_rate_unavailable');
+  }
   const converted = convertMinor(amountMinor, exponent, quote.rate);
   if (converted > BigInt(Number.MAX_SAFE_INTEGER)) {
     return badParam('amount', `is too large: converted to ${target} it leaves the range of exact integers`);
