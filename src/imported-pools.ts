@@ -18,10 +18,10 @@ export type ImportedPoolsOptions = Readonly<{
   log: Log;
 }>;
 
-/** Looks after the imported pools until the signal aborts: a line in the log and an alarm when one gets low, and again when it is empty. */
+/** Looks after the imported pools of real networks until the signal aborts: a line in the log and an alarm when one gets low, and again when it is empty. */
 export async function watchImportedPools(options: ImportedPoolsOptions, signal: AbortSignal): Promise<void> {
   const { store, config, clock, log } = options;
-  const imported = networkOfEachPool(config.networks).filter(({ xpub }) => xpub === null);
+  const imported = networkOfEachPool(config.networks).filter(({ xpub, sandbox }) => xpub === null && !sandbox);
   /** What was told last of each pool. */
   const told = new Map<string, string | null>();
   while (imported.length > 0 && !signal.aborted) {

@@ -21,6 +21,8 @@ import { networkOfEachPool, readPool } from './pool-source.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
 import { removeRunning, writeRunning } from './running.ts';
+import { keepSandboxAddresses } from './sandbox-addresses.ts';
+import { createSimulator } from './simulator.ts';
 import type { Store } from './store/store.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { createUrlGuard } from './webhooks/guard.ts';
@@ -53,6 +55,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
   const settling = settleDue(store, signal);
   const watching = watchImportedPools({ store, config, clock, log }, signal);
+  const simulating = keepSandboxAddresses({ store, config, clock, log }, signal);
   const refreshing = rates.start();
 
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
@@ -72,6 +75,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   await Promise.all([
     settling,
     watching,
+    simulating,
     pool.stop(),
     dispatcher.stop(),
     rates.stop(),
@@ -84,6 +88,8 @@ function listenForMerchants(config: Config, store: Store, rates: Rates, metrics:
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
     const reached = withPort(config, port);
+    const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
+    const play = hasSandbox && { simulate: createSimulator({ store, config, clock }) };
     return createApp({
       store,
       config: reached,
@@ -92,7 +98,8 @@ function listenForMerchants(config: Config, store: Store, rates: Rates, metrics:
       log,
       checkWebhookUrl: guard.check,
       isDraining: () => stopping.signal.aborted,
-      pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal }),
+      pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal, ...play }),
+      ...play,
       onAnswered: metrics.observe,
     });
   });
@@ -123,7 +130,7 @@ async function firstAddresses(config: Config, store: Store, signal: AbortSignal)
   for (const network of networkOfEachPool(config.networks)) {
     while (!signal.aborted && clock.nowMs() < giveUpAtMs) {
       const { free, imported } = await readPool(store, network);
-      if (free > 0 || imported) break;
+      if (free > 0 || (imported && !network.sandbox)) break;
       await clock.sleep(FIRST_ADDRESSES_POLL_MS, signal);
     }
   }

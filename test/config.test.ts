@@ -109,18 +109,30 @@ test('without an operator’s file it is the sandbox, whose nodes are known once
       ['test:tron', true],
       ['test:ethereum', true],
       ['test:bsc', true],
+      ['test:solana', true],
     ],
   );
   const networks = {
     tron: { url: 'http://127.0.0.1:1000' },
     ethereum: { url: 'ws://127.0.0.1:1001' },
     bsc: { url: 'ws://127.0.0.1:1002' },
+    solana: { url: 'ws://127.0.0.1:1003', rpc_url: 'http://127.0.0.1:1003' },
   };
   writeFileSync(join(dataDir, 'sandbox.json'), JSON.stringify({ xpub: { evm: xpub, tron: xpub }, networks }));
   const running = loadConfig({ env, cwd: folder });
   assert.equal(
     running.networks.map(({ url }) => url),
-    ['http://127.0.0.1:1000', 'ws://127.0.0.1:1001', 'ws://127.0.0.1:1002'],
+    ['http://127.0.0.1:1000', 'ws://127.0.0.1:1001', 'ws://127.0.0.1:1002', 'ws://127.0.0.1:1003'],
+  );
+  assert.equal(
+    running.networks.map(({ rpcUrl, xpub: key }) => [rpcUrl, key !== null]),
+    [
+      [undefined, true],
+      [undefined, true],
+      [undefined, true],
+      ['http://127.0.0.1:1003', false],
+    ],
+    'what imports its addresses has no xpub',
   );
   writeFileSync(join(dataDir, 'sandbox.json'), '{');
   assert.throws(() => loadConfig({ env, cwd: folder }), /sandbox\.json cannot be read/);
@@ -128,9 +140,9 @@ test('without an operator’s file it is the sandbox, whose nodes are known once
 
 test('sandbox chains share neither chain id nor contract with a real one', () => {
   const own = { ...node, xpub: otherXpub };
-  const shipped = load({
-    networks: { tron: node, ethereum: node, bsc: node, 'tron-nile': own, sepolia: own, 'bsc-testnet': own },
-  }).networks;
+  const { xpub: _, ...place } = node;
+  const derived = { tron: node, ethereum: node, bsc: node, 'tron-nile': own, sepolia: own, 'bsc-testnet': own };
+  const shipped = load({ networks: { ...derived, solana: place, 'solana-devnet': place } }).networks;
   const simulated = loadConfig({ env: {}, cwd: folder, beforeSandbox: true }).networks;
   const real = new Set(shipped.flatMap(({ chainId, tokens }) => [chainId, ...tokens.map((token) => token.address)]));
   for (const { chainId, tokens, confirmations, name, mode } of simulated) {

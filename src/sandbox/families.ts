@@ -37,11 +37,11 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     blockHash: tronBlockId,
     startServer: startTronServer,
   },
-  // 32 slots, each with a vote on it.
+  // A block is final as the 32nd from the tip.
   solana: {
     codec: solanaAddress,
     xpubPath: null,
-    finalityDistance: 32,
+    finalityDistance: 31,
     isSkipped: isSkippedSlot,
     startServer: startSolanaServer,
   },

@@ -64,7 +64,7 @@ test('health, reference and metrics answer', async () => {
   for (const line of lines) assert.match(text, line);
 });
 
-for (const network of ['tron', 'ethereum', 'bsc']) {
+for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   test(`the demo takes a payment on ${network}, telling each step`, async () => {
     const { code, stdout, stderr } = await runProgram(['scripts/demo.ts', '--network', network], sandbox.variables);
     assert.is(code, 0, stderr);
@@ -102,13 +102,15 @@ test('status shows networks, pools and rates, also from another folder', async (
       ['test:tron', 'following'],
       ['test:ethereum', 'following'],
       ['test:bsc', 'following'],
+      ['test:solana', 'following'],
     ],
   );
   assert.equal(
     pools.map(({ family, taken }) => [family, taken]),
     [
-      ['tron', 3],
-      ['evm', 3],
+      ['tron', 4],
+      ['evm', 4],
+      ['solana', 4],
     ],
     'one address of each family for each demo',
   );

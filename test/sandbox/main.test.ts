@@ -88,12 +88,13 @@ test('it serves the configured networks, mines by itself, and says so in a file 
       ['test:tron', file.networks.tron.url, file.xpub.tron],
       ['test:ethereum', file.networks.ethereum.url, file.xpub.evm],
       ['test:bsc', file.networks.bsc.url, file.xpub.evm],
+      ['test:solana', file.networks.solana.url, null],
     ],
     'the configuration finds it',
   );
-  for (const { name, family, url, chainId, tokens } of config.networks) {
+  for (const { name, family, url, rpcUrl, chainId, tokens } of config.networks) {
     const { openNode } = await chains[family].node();
-    const node = openNode({ url, tokens, ...nodeLimits });
+    const node = openNode({ url, ...(rpcUrl && { rpcUrl }), tokens, ...nodeLimits });
     const decimals = new Map(tokens.map((token) => [token.address, token.decimals]));
     assert.equal(await node.identity(), { chainId, decimals });
     const from = (await node.head()).number;
