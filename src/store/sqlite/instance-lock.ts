@@ -7,6 +7,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { permanent } from '../../core/fault.ts';
+import { isBusy } from './storage-fault.ts';
 
 /**
  * Takes the lock for as long as this process lives, or until it is released.
@@ -21,7 +22,7 @@ export function takeInstanceLock(dataDir: string): () => void {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
-    if (!(error instanceof Database.SqliteError) || !error.code.startsWith('SQLITE_BUSY')) throw error;
+    if (!isBusy(error)) throw error;
     const pid = readPid(pidFile);
     throw permanent(
       'already_running',

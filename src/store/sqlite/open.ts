@@ -5,10 +5,16 @@
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { permanent } from '../../core/fault.ts';
-import { guarded } from './storage-fault.ts';
+import { guarded, isBusy } from './storage-fault.ts';
 
 /** Below this, several processes that write and checkpoint one WAL file can corrupt it (sqlite.org/wal.html, "WAL-reset bug"). */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
+
+/**
+ * After a wait for the write lock that was in vain, the next ones are this short until one gets through. A wait blocks the thread, so a
+ * row of long ones would keep it from answering anybody, and from saying that it lives.
+ */
+const BUSY_AGAIN_MS = 50;
 
 export type Db = Readonly<{
   file: string;
@@ -25,7 +31,7 @@ export type Db = Readonly<{
 
 export type OpenOptions = Readonly<{
   file: string;
-  /** How long a call may wait for another process's write. The wait blocks the thread. */
+  /** How long a call may wait for another process's write. The wait blocks the thread, so those after one in vain are short. */
   busyTimeoutMs: number;
   /** Upper limit of the file's size; null for none. */
   bytesMax: number | null;
@@ -38,6 +44,26 @@ export type OpenOptions = Readonly<{
 export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db {
   const client = guarded(file, () => connect(file, busyTimeoutMs, true));
   const inTransaction = client.transaction((work: () => unknown) => work());
+  let isPatient = true;
+
+  /** Says how long the next wait for another process's write may be. */
+  function bePatient(patient: boolean): void {
+    if (isPatient === patient) return;
+    isPatient = patient;
+    client.pragma(`busy_timeout = ${patient ? busyTimeoutMs : Math.min(busyTimeoutMs, BUSY_AGAIN_MS)}`);
+  }
+
+  function write<T>(work: () => T): T {
+    try {
+      const result = inTransaction.immediate(work) as T;
+      bePatient(true);
+      return result;
+    } catch (error) {
+      if (isBusy(error)) bePatient(false);
+      throw error;
+    }
+  }
+
   try {
     guarded(file, () => {
       if (bytesMax === null) return;
@@ -52,7 +78,7 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db
     file,
     client,
     orm: drizzle(client, { casing: 'snake_case' }),
-    write: <T>(work: () => T) => guarded(file, () => inTransaction.immediate(work) as T),
+    write: <T>(work: () => T) => guarded(file, () => write(work)),
     read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
   };
 }

@@ -47,6 +47,10 @@ function asStorageFault(error: unknown, file: string): unknown {
 /** An error of the operating system, as `node:fs` throws it. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
 
+/** Whether another process held the write lock for longer than this one may wait. */
+export const isBusy = (error: unknown): boolean =>
+  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+
 /** Runs `work`; errors of SQLite and of the file system come out as faults or broken invariants. */
 export function guarded<T>(file: string, work: () => T): T {
   try {

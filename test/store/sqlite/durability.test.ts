@@ -6,6 +6,7 @@ import Database from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createRandom } from '../../../src/sandbox/random.ts';
+import { openDatabase } from '../../../src/store/sqlite/open.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 import { openTempStore, type TempStore } from '../../support/temp-store.ts';
 import {
@@ -165,6 +166,27 @@ test(
     assert.equal((await small.census(0)).sessions, before);
     small.close();
     assert.is((await place.store.createSession(newSession('roomy'))).kind, 'created');
+  }),
+);
+
+test(
+  'a wait for the lock that was in vain makes the next ones short, until one gets through',
+  onFile(async ({ file }) => {
+    const db = openDatabase({ file, busyTimeoutMs: 300, bytesMax: null });
+    const holder = new Database(file);
+    const waitMs = () => db.client.pragma('busy_timeout', { simple: true });
+    const write = () => db.write(() => db.client.exec("UPDATE session_counts SET sessions = 0 WHERE status = 'paid'"));
+    assert.is(waitMs(), 300);
+    holder.exec('BEGIN IMMEDIATE');
+    assert.throws(write, (error: { code?: string }) => error.code === 'storage_unavailable');
+    assert.is(waitMs(), 50);
+    assert.throws(write, (error: { code?: string }) => error.code === 'storage_unavailable');
+    assert.is(waitMs(), 50);
+    holder.exec('ROLLBACK');
+    write();
+    assert.is(waitMs(), 300);
+    holder.close();
+    db.client.close();
   }),
 );
 
