@@ -1,0 +1,76 @@
+/** TRON addresses: base58check texts, derivation from an xpub, links. */
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmAddress } from '../../../src/chains/evm/address.ts';
+import { tronAddress } from '../../../src/chains/tron/address.ts';
+import { Fault } from '../../../src/core/fault.ts';
+
+/** Contracts that everybody knows, as text and as the node's hex without the 0x41. */
+const known = [
+  ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'a614f803b6fd780986a42c78ec9c7f77e6ded13c'],
+  ['TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', '3487b63d30b5b2c87fb7ffa8bcfade38eaac1abe'],
+] as const;
+
+test('texts and keys are turned into each other', () => {
+  for (const [text, key] of known) {
+    assert.is(tronAddress.parse(text), key);
+    assert.is(tronAddress.format(key), text);
+  }
+});
+
+test('what is no address of TRON is none', () => {
+  const [[text, key]] = known;
+  const wrong = [
+    text.slice(0, -1),
+    `${text}t`,
+    text.replace('q', 'Q'),
+    text.toLowerCase(),
+    `41${key}`,
+    `0x${key}`,
+    evmAddress.format(key),
+    // Bitcoin's first address: base58check with another prefix.
+    '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa',
+    // The right alphabet and length, and a wrong checksum.
+    `${text.slice(0, -1)}u`,
+  ];
+  for (const one of wrong) assert.is(tronAddress.parse(one), null, one);
+});
+
+/** The seed of BIP-39's words "abandon … about", whose TRON addresses every wallet shows. */
+const seed =
+  '5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6da5fc19a5ac40b389cd370d086206dec8aa6c43daea6690f20ad3d8d48b2d2ce9e38e4';
+const wallet = HDKey.fromMasterSeed(Buffer.from(seed, 'hex'));
+
+test('addresses are those that other wallets derive from the same words', () => {
+  const { publicExtendedKey } = wallet.derive("m/44'/195'/0'/0");
+  const texts = [0, 1].map((index) => tronAddress.format(tronAddress.derive(publicExtendedKey, index)));
+  assert.equal(texts, ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK']);
+});
+
+test('an xpub from another depth is refused with the path that is meant', () => {
+  const { publicExtendedKey } = wallet.derive("m/44'/195'/0'");
+  try {
+    tronAddress.derive(publicExtendedKey, 0);
+    assert.unreachable();
+  } catch (error) {
+    assert.instance(error, Fault);
+    assert.match((error as Fault).message, "m/44'/195'/0'/0");
+  }
+});
+
+test('the link opens the payment page in TronLink: no wallet knows a payment link of this chain', () => {
+  const [[address, key]] = known;
+  const token = { symbol: 'USDT', address, decimals: 6 } as const;
+  const link = tronAddress.deepLink(token, '728126428', key, 10_500_000n, 'https://pay.example/pay/cs_1?x=1&y=2');
+  const [start, param = ''] = link.split('?param=');
+  assert.is(start, 'tronlinkoutside://pull.activity');
+  assert.equal(JSON.parse(decodeURIComponent(param)), {
+    url: 'https://pay.example/pay/cs_1?x=1&y=2',
+    action: 'open',
+    protocol: 'TronLink',
+    version: '1.0',
+  });
+});
+
+test.run();

@@ -1,0 +1,113 @@
+/**
+ * Reads a simulated chain through a node that fails in every way that heals, and compares what was accepted with the truth.
+ * @module
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import * as assert from 'uvu/assert';
+import type { Node, Wire } from '../../src/chains/chain.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
+import { type FaultKind, type Faults, faultKinds } from '../../src/sandbox/faults.ts';
+import { paymentKinds } from '../../src/sandbox/transaction.ts';
+import type { TrueTransfer, World } from '../../src/sandbox/world.ts';
+import { accountKey } from './sandbox-node.ts';
+
+const BLOCKS = 60;
+const TRIES_MAX = 3000;
+const payees = new Set(['one', 'two', 'three'].map(accountKey));
+/** Faults that cost a timeout or a new connection are rarer, for the test's own sake. */
+const costly: readonly FaultKind[] = ['hang', 'drop', 'half_open'];
+/** A node of another chain is stopped at start; it does not heal. */
+const healing = faultKinds.filter((kind) => kind !== 'wrong_chain' && kind !== 'wrong_decimals');
+const rates = Object.fromEntries(healing.map((kind) => [kind, costly.includes(kind) ? 0.015 : 0.08]));
+
+export type Readable = Readonly<{
+  world: World;
+  faults: Faults;
+  node: Node;
+  wire: Wire;
+  tokens: readonly Token[];
+  /** Keys of the two tokens. */
+  tokenKeys: readonly [string, string];
+  /** How the family writes hashes of blocks and transactions. */
+  formatHash(digits: string): string;
+  /** The index that the family gives to a transfer; absent where it is another than the world's. */
+  indexOf?(transfer: TrueTransfer): number;
+}>;
+
+function payInEachBlock({ world, tokenKeys: [usdt, usdc] }: Readable): void {
+  for (let block = 0; block < BLOCKS; block++) {
+    for (const [at, to] of [...payees].entries()) {
+      const kind = paymentKinds[(block + at) % paymentKinds.length] ?? 'direct';
+      const outputs = [{ token: at === 1 ? usdc : usdt, to, units: BigInt(1 + block * at) }];
+      // Some blocks stay empty, some tokens unused.
+      if (block % 4 > at) world.pay({ kind, from: accountKey('payer'), outputs });
+    }
+    world.mine(block % 3);
+  }
+}
+
+/** Repeats until it works; only transient faults may come before. */
+async function insist<T>(work: () => Promise<T | null>): Promise<T> {
+  for (let tries = 0; tries < TRIES_MAX; tries++) {
+    try {
+      const done = await work();
+      if (done !== null) return done;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      // While the connection is made again, calls fail at once.
+      await wait(10);
+    }
+  }
+  throw new Error(`it did not work in ${TRIES_MAX} tries`);
+}
+
+/** One block as a careful reader takes it: linked to the one before, light road first. */
+async function readBlock({ node, wire, tokens }: Readable, below: BlockRef) {
+  let thorough = false;
+  return insist(async () => {
+    const [block] = await node.range(below.number + 1, below.number + 1);
+    if (!block || block.parent !== below.hash) return null;
+    try {
+      const content = await node.content(block, thorough);
+      return { block, transfers: wire.decode(content, tokens, (key) => payees.has(key)) };
+    } catch (error) {
+      thorough = error instanceof Fault && error.code === 'node_content_doubtful';
+      throw error;
+    }
+  });
+}
+
+/**
+ * Pays in many blocks, then reads them all while faults strike: exactly the true transfers are found.
+ * @param struck kinds of fault that must have been met, or the test proves little
+ */
+export async function readThroughFaults(readable: Readable, struck: readonly FaultKind[]): Promise<void> {
+  const { world, faults, node, formatHash, indexOf } = readable;
+  payInEachBlock(readable);
+  let below = await insist(() => node.range(0, 0).then(([block]) => block ?? null));
+  faults.set({ rates });
+  const found: (readonly [block: string, transfer: ChainTransfer])[] = [];
+  while (below.number < BLOCKS) {
+    const { block, transfers } = await readBlock(readable, below);
+    found.push(...transfers.map((transfer) => [block.hash, transfer] as const));
+    below = block;
+  }
+  const truth = world.transfers().filter(({ to }) => payees.has(to));
+  assert.ok(truth.length > 30);
+  assert.equal(
+    found.map(([block, { tx, index, from, to, units }]) => [block, tx, indexOf && index, from, to, units]),
+    truth.map((one) => [
+      formatHash(one.block.hash),
+      formatHash(one.transactionId),
+      indexOf?.(one),
+      one.from,
+      one.to,
+      one.units,
+    ]),
+  );
+  assert.is(new Set(found.map(([block, { index }]) => `${block}/${index}`)).size, found.length, 'indexes are unique');
+  const { injected } = faults.report();
+  for (const kind of struck) assert.ok((injected[kind] ?? 0) > 0, `${kind} was injected`);
+}
