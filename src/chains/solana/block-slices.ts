@@ -14,6 +14,8 @@ export type BlockSlices = Readonly<{ frame: string; slices: readonly Readonly<{ 
 const LIST = Buffer.from('"transactions":[');
 /** Members of a transaction, one of which stands first. */
 const FIRST_KEYS = ['meta', 'transaction', 'version'];
+/** Without these a transaction's balances are not known; a mint that is not named is then no proof that nothing was paid. */
+const REQUIRED = ['"preTokenBalances":[', '"postTokenBalances":['];
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -21,9 +23,19 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
 
+/** Where a text stands next, asked for at rising places. */
+function finder(buffer: Buffer, text: string): (from: number) => number {
+  const bytes = Buffer.from(text);
+  let place = buffer.indexOf(bytes);
+  return (from) => {
+    if (place >= 0 && place < from) place = buffer.indexOf(bytes, from);
+    return place < 0 ? Number.POSITIVE_INFINITY : place;
+  };
+}
+
 /**
- * @param needles plain ASCII texts
- * @returns null when the bytes are not laid out as expected
+ * @param needles plain ASCII texts, of which a transaction must hold one to be kept
+ * @returns null when the bytes are not laid out as expected, or a transaction says nothing of balances and might hide some
  */
 export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): BlockSlices | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -37,19 +49,14 @@ export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): Block
   if (!key) return null;
 
   const between = Buffer.from(`},{"${key}":`);
-  const found = needles.map((needle) => buffer.indexOf(needle, first));
+  const wanted = needles.map((needle) => finder(buffer, needle));
+  const required = REQUIRED.map((text) => finder(buffer, text));
   const slices: { at: number; bytes: Buffer }[] = [];
   for (let at = 0, start = first; ; at++) {
     const border = buffer.indexOf(between, start);
     const end = border < 0 ? endOfObject(buffer, start) : border + 1;
-    if (end < 0) return null;
-    needles.forEach((needle, n) => {
-      const place = found[n] ?? -1;
-      if (place >= 0 && place < start) found[n] = buffer.indexOf(needle, start);
-    });
-    if (found.some((place) => place >= start && place < end)) {
-      slices.push({ at, bytes: buffer.subarray(start, end) });
-    }
+    if (end < 0 || required.some((next) => next(start) >= end)) return null;
+    if (wanted.some((next) => next(start) < end)) slices.push({ at, bytes: buffer.subarray(start, end) });
     if (border < 0) return { frame: buffer.toString('latin1', 0, first) + buffer.toString('latin1', end), slices };
     start = border + 2;
   }

@@ -1,0 +1,266 @@
+/**
+ * Solana's blocks as bytes: a sample in the shape that Agave writes, executed by its virtual machine; every way to cut it, twist it and lie
+ * with it; and the proof that leaving most of a block unparsed loses nothing.
+ */
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RawContent } from '../../../src/chains/chain.ts';
+import { sliceBlock } from '../../../src/chains/solana/block-slices.ts';
+import { readHeader, solanaWire, TOKEN_PROGRAM } from '../../../src/chains/solana/wire.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { ChainTransfer } from '../../../src/core/transfer.ts';
+
+const origin = { method: 'getBlock', host: 'sample' };
+const sample = readFileSync('test/vectors/solana-block.json');
+const truth = JSON.parse(readFileSync('test/vectors/solana-truth.json', 'utf8'));
+const header = JSON.parse(readFileSync('test/vectors/solana-header.json', 'utf8')).result;
+const kinds = ['slices', 'whole'] as const;
+
+function read(bytes: Uint8Array, kind: string, block = truth.block): ChainTransfer[] {
+  const content: RawContent = { block, kind, bytes, context: { host: origin.host } };
+  return solanaWire.decode(content, truth.tokens, (key) => truth.watched.includes(key));
+}
+
+/** The code of the fault in which reading ends; null when it ends in transfers. */
+function codeOf(bytes: Uint8Array, kind: string, block = truth.block): string | null {
+  try {
+    read(bytes, kind, block);
+    return null;
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'transient') return error.code;
+    throw error;
+  }
+}
+
+/** The sample with something changed in it. */
+// biome-ignore lint/suspicious/noExplicitAny: the sample is twisted freely, that is the test
+function twisted(twist: (result: any) => void): Buffer {
+  const answer = JSON.parse(sample.toString());
+  twist(answer.result);
+  return Buffer.from(JSON.stringify(answer));
+}
+
+const withoutIndex = ({ index: _, ...rest }: ChainTransfer) => ({ ...rest, units: String(rest.units) });
+
+test('the sample holds exactly what was paid, by both ways to read it', () => {
+  for (const kind of kinds) assert.equal(read(sample, kind).map(withoutIndex), truth.transfers, kind);
+  assert.equal(read(sample, 'slices'), read(sample, 'whole'));
+  const places = read(sample, 'whole').map(({ index }) => index);
+  assert.equal(
+    places,
+    [...new Set(places)].sort((a, b) => a - b),
+  );
+});
+
+test('the header is the block’s own, and its slot is what was asked for', () => {
+  const { block, parentSlot } = truth;
+  assert.equal(readHeader(header, block.number, origin), { ref: block, parentSlot });
+  for (const wrong of [
+    null,
+    [],
+    { ...header, blockTime: null },
+    { ...header, blockhash: 'x' },
+    { ...header, parentSlot: '1' },
+  ]) {
+    assert.throws(
+      () => readHeader(wrong, block.number, origin),
+      (error: Fault) => error.code === 'node_nonsense',
+    );
+  }
+  assert.throws(() => readHeader(header, parentSlot, origin), /parent in slot/);
+});
+
+test('only transactions that name a mint are parsed', () => {
+  const sliced = sliceBlock(
+    sample,
+    truth.tokens.map(({ address }: { address: string }) => address),
+  );
+  const { transactions } = JSON.parse(sample.toString()).result;
+  assert.equal(
+    sliced?.slices.map(({ at }) => at),
+    [1, 2, 3, 6, 7],
+  );
+  for (const { at, bytes } of sliced?.slices ?? []) assert.equal(JSON.parse(bytes.toString()), transactions[at]);
+  assert.equal(JSON.parse(sliced?.frame ?? ''), {
+    ...JSON.parse(sample.toString()),
+    result: { ...header, transactions: [] },
+  });
+});
+
+test('an answer that breaks off anywhere is a fault, never fewer payments', () => {
+  for (let bytes = 0; bytes < sample.length - 2; bytes += 37) {
+    for (const kind of kinds) assert.is.not(codeOf(sample.subarray(0, bytes), kind), null, `${kind} of ${bytes} bytes`);
+  }
+});
+
+test('written in another way, a block reads the same or is read whole', () => {
+  const value = JSON.parse(sample.toString());
+  const reversed = (part: unknown): unknown => {
+    if (Array.isArray(part)) return part.map(reversed);
+    if (typeof part !== 'object' || part === null) return part;
+    return Object.fromEntries(
+      Object.entries(part)
+        .reverse()
+        .map(([name, inner]) => [name, reversed(inner)]),
+    );
+  };
+  const mint = truth.tokens[0].address;
+  const ways: readonly (readonly [string, string | null])[] = [
+    [JSON.stringify(value, null, 1), 'node_content_doubtful'],
+    [JSON.stringify(reversed(value)), null],
+    [
+      sample.toString().replaceAll(mint, `\\u00${mint.charCodeAt(0).toString(16)}${mint.slice(1)}`),
+      'node_content_doubtful',
+    ],
+    [JSON.stringify(value).replaceAll('{"meta":', '{ "meta":'), 'node_content_doubtful'],
+  ];
+  for (const [text, code] of ways) {
+    assert.is(codeOf(Buffer.from(text), 'slices'), code);
+    assert.equal(read(Buffer.from(text), 'whole').map(withoutIndex), truth.transfers);
+    if (code === null) assert.equal(read(Buffer.from(text), 'slices').map(withoutIndex), truth.transfers);
+  }
+});
+
+test('an answer that contradicts the block or lacks what money is read from is a fault', () => {
+  const paid = 3;
+  const cases: readonly (readonly [string, string, Buffer])[] = [
+    ['another block', 'node_block_unknown', twisted((result) => (result.blockhash = result.previousBlockhash))],
+    ['another parent', 'node_nonsense', twisted((result) => (result.previousBlockhash = result.blockhash))],
+    ['no transactions', 'node_nonsense', twisted((result) => delete result.transactions)],
+    ['no result of a transaction', 'node_nonsense', twisted((result) => (result.transactions[paid].meta = null))],
+    [
+      'a stranger’s transaction without its result',
+      'node_nonsense',
+      twisted((result) => {
+        result.transactions[0].meta = null;
+      }),
+    ],
+    ['no error member', 'node_nonsense', twisted((result) => delete result.transactions[paid].meta.err)],
+    ['no balances', 'node_nonsense', twisted((result) => delete result.transactions[paid].meta.preTokenBalances)],
+    [
+      'no owner',
+      'node_nonsense',
+      twisted((result) => delete result.transactions[paid].meta.postTokenBalances[0].owner),
+    ],
+    [
+      'no program',
+      'node_nonsense',
+      twisted((result) => delete result.transactions[paid].meta.postTokenBalances[0].programId),
+    ],
+    [
+      'an amount as a number',
+      'node_nonsense',
+      twisted((result) => (result.transactions[paid].meta.postTokenBalances[0].uiTokenAmount.amount = 5)),
+    ],
+    [
+      'a fraction',
+      'node_nonsense',
+      twisted((result) => (result.transactions[paid].meta.postTokenBalances[0].uiTokenAmount.amount = '5.0')),
+    ],
+    [
+      'other decimals',
+      'node_nonsense',
+      twisted((result) => (result.transactions[paid].meta.postTokenBalances[0].uiTokenAmount.decimals = 9)),
+    ],
+    [
+      'two balances of one account',
+      'node_nonsense',
+      twisted((result) =>
+        result.transactions[paid].meta.postTokenBalances.push(result.transactions[paid].meta.postTokenBalances[0]),
+      ),
+    ],
+    ['no signature', 'node_nonsense', twisted((result) => (result.transactions[paid].transaction.signatures = []))],
+    ['no block', 'node_nonsense', Buffer.from('{"jsonrpc":"2.0","result":null,"id":1}')],
+    [
+      'a lost slot',
+      'node_block_missing',
+      Buffer.from('{"jsonrpc":"2.0","error":{"code":-32007,"message":"Slot 5 was skipped, or missing"},"id":1}'),
+    ],
+  ];
+  for (const [what, code, bytes] of cases) {
+    assert.is(codeOf(bytes, 'whole'), code, what);
+    const light = codeOf(bytes, 'slices');
+    assert.ok(light === code || light === 'node_content_doubtful', `${what}: ${light}`);
+  }
+});
+
+test('the float beside the amount is never looked at', () => {
+  const bytes = twisted((result) => {
+    for (const { meta } of result.transactions) {
+      for (const { uiTokenAmount } of [...meta.preTokenBalances, ...meta.postTokenBalances]) {
+        uiTokenAmount.uiAmount = 1e9;
+        uiTokenAmount.uiAmountString = '1000000000';
+      }
+    }
+  });
+  for (const kind of kinds) assert.equal(read(bytes, kind).map(withoutIndex), truth.transfers);
+});
+
+// ── Any block ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const addresses = [
+  ...JSON.parse(sample.toString()).result.transactions[3].transaction.accountKeys.map(
+    ({ pubkey }: { pubkey: string }) => pubkey,
+  ),
+];
+const [usdt, usdc] = truth.tokens.map(({ address }: { address: string }) => address);
+const signatures: string[] = JSON.parse(sample.toString()).result.transactions.map(
+  ({ transaction }: { transaction: { signatures: string[] } }) => transaction.signatures[0],
+);
+
+/** A token balance of any mint, owner and program, the wanted ones among them. */
+const balance = fc.record({
+  mint: fc.constantFrom(usdt, usdc, addresses[0]),
+  owner: fc.constantFrom(...addresses.slice(0, 3)),
+  programId: fc.constantFrom(TOKEN_PROGRAM, TOKEN_PROGRAM, addresses[1]),
+  amount: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
+});
+const balances = fc
+  .uniqueArray(fc.tuple(fc.nat(5), balance), { selector: ([account]) => account, maxLength: 4 })
+  .map((rows) =>
+    rows.map(([accountIndex, { amount, ...row }]) => ({
+      accountIndex,
+      ...row,
+      uiTokenAmount: { amount: String(amount), decimals: 6, uiAmount: null, uiAmountString: '' },
+    })),
+  );
+/** Texts that look like borders between transactions. */
+const nasty = fc.oneof(fc.constantFrom('"},{"meta":', '},{', '\\', '\\"', usdt, '"transactions":['), fc.string());
+const transaction = fc
+  .record({
+    err: fc.oneof({ weight: 4, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: fc.record({ Custom: nasty }) }),
+    pre: balances,
+    post: balances,
+    signature: fc.constantFrom(...signatures),
+    names: fc.array(nasty, { maxLength: 3 }),
+  })
+  .map(({ err, pre, post, signature, names }) => ({
+    meta: { err, postTokenBalances: post, preTokenBalances: pre, status: names },
+    transaction: { accountKeys: names.map((pubkey) => ({ pubkey })), signatures: [signature] },
+    version: 0,
+  }));
+
+test('whatever a block holds, reading slices of it gives what reading it whole gives, or says that it is not sure', () => {
+  let same = 0;
+  fc.assert(
+    fc.property(fc.array(transaction, { maxLength: 6 }), (transactions) => {
+      const bytes = Buffer.from(JSON.stringify({ jsonrpc: '2.0', result: { ...header, transactions }, id: 1 }));
+      const watched = () => true;
+      const content = (kind: string): RawContent => ({ block: truth.block, kind, bytes, context: { host: 'any' } });
+      const whole = solanaWire.decode(content('whole'), truth.tokens, watched);
+      assert.ok(whole.every(({ units }) => units > 0n));
+      try {
+        assert.equal(solanaWire.decode(content('slices'), truth.tokens, watched), whole);
+        same += 1;
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
+      }
+    }),
+    { numRuns: 400 },
+  );
+  assert.ok(same > 300, `the light way was taken ${same} times`);
+});
+
+test.run();

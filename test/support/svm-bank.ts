@@ -1,0 +1,332 @@
+/**
+ * Solana's own virtual machine with its real token programs. It executes instructions and tells what a node's `getBlock` would: the
+ * transactions with `transactionDetails: "accounts"`. Balances before and after are read from the accounts themselves, as Agave reads them
+ * (`ledger/src/token_balances.rs`): every token account that the transaction names, of either token program.
+ * @module
+ */
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { base58 } from '@scure/base';
+import { LiteSVM } from 'litesvm';
+
+export const TOKEN = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
+export const TOKEN_2022 = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
+const ATA_PROGRAM = 'ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL';
+const SYSTEM = '11111111111111111111111111111111';
+const MINT_BYTES = 82;
+const ACCOUNT_BYTES = 165;
+/** SetAuthority's number for the owner of a token account. */
+const ACCOUNT_OWNER = 2;
+
+type Svm = LiteSVM;
+type SvmAddress = Parameters<Svm['getAccount']>[0];
+type SvmTransaction = Parameters<Svm['sendTransaction']>[0];
+
+/** Somebody with a private key: a wallet, or the one-time key of a new account. */
+export type Signer = Readonly<{ address: string; secret: Uint8Array }>;
+type Account = Readonly<{ address: string; isSigner?: boolean; isWritable?: boolean }>;
+export type Instruction = Readonly<{ program: string; accounts: readonly Account[]; data: Uint8Array }>;
+
+export const signerOf = (name: string): Signer => {
+  const secret = sha256(new TextEncoder().encode(`signer ${name}`));
+  return { secret, address: base58.encode(ed25519.getPublicKey(secret)) };
+};
+
+const bytesOf = (address: string): Uint8Array => base58.decode(address);
+const u32 = (value: number): Uint8Array => new Uint8Array(new Uint32Array([value]).buffer);
+const u64 = (value: bigint): Uint8Array => new Uint8Array(new BigUint64Array([value]).buffer);
+const join = (...parts: readonly (Uint8Array | number)[]): Uint8Array =>
+  Buffer.concat(parts.map((part) => (typeof part === 'number' ? Buffer.from([part]) : Buffer.from(part))));
+
+const signer = (address: string, isWritable = false): Account => ({ address, isSigner: true, isWritable });
+const writable = (address: string): Account => ({ address, isWritable: true });
+const reader = (address: string): Account => ({ address });
+
+// ── Instructions, as the programs read them (spl-token `instruction.rs`) ─────────────────────────────────────────────
+
+export const createAccount = (
+  payer: string,
+  account: string,
+  lamports: bigint,
+  space: number,
+  program: string,
+): Instruction => ({
+  program: SYSTEM,
+  accounts: [signer(payer, true), signer(account, true)],
+  data: join(u32(0), u64(lamports), u64(BigInt(space)), bytesOf(program)),
+});
+
+const initializeMint = (mint: string, decimals: number, authority: string, program: string): Instruction => ({
+  program,
+  accounts: [writable(mint)],
+  data: join(20, decimals, bytesOf(authority), 0),
+});
+
+export const initializeAccount = (account: string, mint: string, owner: string, program = TOKEN): Instruction => ({
+  program,
+  accounts: [writable(account), reader(mint)],
+  data: join(18, bytesOf(owner)),
+});
+
+const mintTo = (mint: string, account: string, authority: string, units: bigint, program: string): Instruction => ({
+  program,
+  accounts: [writable(mint), writable(account), signer(authority)],
+  data: join(7, u64(units)),
+});
+
+export const transfer = (from: string, to: string, owner: string, units: bigint, program = TOKEN): Instruction => ({
+  program,
+  accounts: [writable(from), writable(to), signer(owner)],
+  data: join(3, u64(units)),
+});
+
+export const transferChecked = (
+  from: string,
+  mint: string,
+  to: string,
+  owner: string,
+  units: bigint,
+  decimals: number,
+  program = TOKEN,
+): Instruction => ({
+  program,
+  accounts: [writable(from), reader(mint), writable(to), signer(owner)],
+  data: join(12, u64(units), decimals),
+});
+
+export const setOwner = (account: string, owner: string, newOwner: string): Instruction => ({
+  program: TOKEN,
+  accounts: [writable(account), signer(owner)],
+  data: join(6, ACCOUNT_OWNER, 1, bytesOf(newOwner)),
+});
+
+export const closeAccount = (account: string, destination: string, owner: string): Instruction => ({
+  program: TOKEN,
+  accounts: [writable(account), writable(destination), signer(owner)],
+  data: join(9),
+});
+
+/** The owner's own token account for a mint: a program-derived address, off the curve. */
+export function ataOf(owner: string, mint: string, program = TOKEN): string {
+  const seeds = [owner, program, mint].map(bytesOf);
+  for (let bump = 255; bump > 0; bump--) {
+    const hash = sha256(join(...seeds, bump, bytesOf(ATA_PROGRAM), new TextEncoder().encode('ProgramDerivedAddress')));
+    try {
+      ed25519.Point.fromBytes(hash);
+    } catch {
+      return base58.encode(hash);
+    }
+  }
+  throw new Error('every bump is on the curve');
+}
+
+export const createAta = (payer: string, owner: string, mint: string, program = TOKEN): Instruction => ({
+  program: ATA_PROGRAM,
+  accounts: [
+    signer(payer, true),
+    writable(ataOf(owner, mint, program)),
+    reader(owner),
+    reader(mint),
+    reader(SYSTEM),
+    reader(program),
+  ],
+  data: join(1),
+});
+
+/** Moves tokens that stand in an account of an account back to the wallet: the program calls the token program, signing for itself. */
+export const recoverNested = (wallet: string, mint: string): Instruction => {
+  const ownerAta = ataOf(wallet, mint);
+  return {
+    program: ATA_PROGRAM,
+    accounts: [
+      writable(ataOf(ownerAta, mint)),
+      reader(mint),
+      writable(ownerAta),
+      reader(ownerAta),
+      reader(mint),
+      signer(wallet, true),
+      reader(TOKEN),
+    ],
+    data: join(2),
+  };
+};
+
+/** Several token instructions as one: the token program runs them inside. */
+export const batch = (instructions: readonly Instruction[]): Instruction => ({
+  program: TOKEN,
+  accounts: instructions.flatMap(({ accounts }) => accounts),
+  data: join(255, ...instructions.flatMap(({ accounts, data }) => [accounts.length, data.length, data])),
+});
+
+// ── The bank ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Accounts by the rank that the message's header gives them: writable signers, signers, writable, the rest; the payer first. */
+function rank(payer: string, instructions: readonly Instruction[]) {
+  const known = new Map<string, { isSigner: boolean; isWritable: boolean }>();
+  const note = ({ address, isSigner = false, isWritable = false }: Account): void => {
+    const before = known.get(address);
+    known.set(address, {
+      isSigner: isSigner || before?.isSigner === true,
+      isWritable: isWritable || before?.isWritable === true,
+    });
+  };
+  note(signer(payer, true));
+  for (const { accounts } of instructions) accounts.forEach(note);
+  for (const { program } of instructions) note(reader(program));
+  const all = [...known].map(([address, role]) => ({ address, ...role }));
+  const place = ({ isSigner, isWritable }: { isSigner: boolean; isWritable: boolean }) =>
+    (isSigner ? 0 : 2) + (isWritable ? 0 : 1);
+  return all.sort((a, b) => place(a) - place(b));
+}
+
+/** A legacy message (https://solana.com/docs/core/transactions); all lengths stay below 128, where they are one byte. */
+function messageOf(keys: ReturnType<typeof rank>, blockhash: string, instructions: readonly Instruction[]): Uint8Array {
+  const at = (address: string) => keys.findIndex((key) => key.address === address);
+  const signers = keys.filter(({ isSigner }) => isSigner);
+  const header = [
+    signers.length,
+    signers.filter(({ isWritable }) => !isWritable).length,
+    keys.filter((key) => !key.isSigner && !key.isWritable).length,
+  ];
+  return join(
+    ...header,
+    keys.length,
+    ...keys.map(({ address }) => bytesOf(address)),
+    bytesOf(blockhash),
+    instructions.length,
+    ...instructions.flatMap(({ program, accounts, data }) => [
+      at(program),
+      accounts.length,
+      ...accounts.map(({ address }) => at(address)),
+      data.length,
+      data,
+    ]),
+  );
+}
+
+/** A bank with money to mint. */
+export type SvmBank = ReturnType<typeof openSvmBank>;
+/** What `getBlock` shows of a transaction. */
+export type ShownTransaction = ReturnType<SvmBank['run']>;
+
+export function openSvmBank() {
+  const svm = new LiteSVM();
+  const minter = signerOf('minter');
+  svm.airdrop(minter.address as SvmAddress, 1_000_000_000_000n as Parameters<Svm['airdrop']>[1]);
+
+  const read = (address: string) => {
+    const account = svm.getAccount(address as SvmAddress);
+    return account.exists ? account : null;
+  };
+
+  function tokenBalances(addresses: readonly string[]) {
+    return addresses.flatMap((address, accountIndex) => {
+      const account = read(address);
+      if (!account || (account.programAddress !== TOKEN && account.programAddress !== TOKEN_2022)) return [];
+      const data = Buffer.from(account.data);
+      if (data.length < ACCOUNT_BYTES) return [];
+      const mint = base58.encode(data.subarray(0, 32));
+      const decimals = Buffer.from(read(mint)?.data ?? []).readUInt8(44);
+      const amount = data.readBigUInt64LE(64);
+      const uiAmount = Number(amount) / 10 ** decimals;
+      return [
+        {
+          accountIndex,
+          mint,
+          owner: base58.encode(data.subarray(32, 64)),
+          programId: account.programAddress as string,
+          uiTokenAmount: {
+            amount: String(amount),
+            decimals,
+            uiAmount: amount === 0n ? null : uiAmount,
+            uiAmountString: String(uiAmount),
+          },
+        },
+      ];
+    });
+  }
+
+  const lamports = (addresses: readonly string[]) => addresses.map((address) => Number(read(address)?.lamports ?? 0n));
+
+  /** Executes a transaction that the first signer pays for. */
+  function run(signers: readonly Signer[], instructions: readonly Instruction[]) {
+    const [payer] = signers;
+    if (!payer) throw new Error('somebody pays');
+    const keys = rank(payer.address, instructions);
+    const addresses = keys.map(({ address }) => address);
+    const messageBytes = messageOf(keys, svm.latestBlockhash(), instructions);
+    const signatures = Object.fromEntries(
+      keys
+        .filter(({ isSigner }) => isSigner)
+        .map(({ address }) => {
+          const own = signers.find((one) => one.address === address);
+          if (!own) throw new Error(`${address} does not sign`);
+          return [address, ed25519.sign(messageBytes, own.secret)];
+        }),
+    );
+    const [preBalances, preTokenBalances] = [lamports(addresses), tokenBalances(addresses)];
+    const outcome = svm.sendTransaction({ messageBytes, signatures } as unknown as SvmTransaction);
+    svm.expireBlockhash();
+    const failed = 'err' in outcome;
+    const err = failed ? { InstructionError: [instructions.length - 1, { Custom: 1 }] } : null;
+    return {
+      meta: {
+        err,
+        fee: 5000 * signers.length,
+        postBalances: lamports(addresses),
+        postTokenBalances: tokenBalances(addresses),
+        preBalances,
+        preTokenBalances,
+        status: err ? { Err: err } : { Ok: null },
+      },
+      transaction: {
+        accountKeys: keys.map((key) => ({
+          pubkey: key.address,
+          signer: key.isSigner,
+          source: 'transaction',
+          writable: key.isWritable,
+        })),
+        signatures: Object.values(signatures).map((signature) => base58.encode(signature)),
+      },
+      version: 'legacy',
+    };
+  }
+
+  const rent = (space: number): bigint => svm.minimumBalanceForRentExemption(BigInt(space));
+
+  /** Executes what must succeed. */
+  function prepare(signers: readonly Signer[], instructions: readonly Instruction[]): void {
+    const { meta } = run(signers, instructions);
+    if (meta.err !== null) throw new Error(`a preparation failed: ${JSON.stringify(meta.err)}`);
+  }
+
+  return {
+    run,
+    rent,
+    /** Mints into an account of the classic program. */
+    mint: (account: string, mint: string, units: bigint) =>
+      run([minter], [mintTo(mint, account, minter.address, units, TOKEN)]),
+    /** Makes a mint of either program. @returns its address */
+    makeMint(name: string, decimals: number, program = TOKEN): string {
+      const mint = signerOf(`mint ${name}`);
+      prepare(
+        [minter, mint],
+        [
+          createAccount(minter.address, mint.address, rent(MINT_BYTES), MINT_BYTES, program),
+          initializeMint(mint.address, decimals, minter.address, program),
+        ],
+      );
+      return mint.address;
+    },
+    /** Gives the owner lamports, and tokens in its own account. @returns the account's address */
+    fund(owner: string, mint: string, units: bigint, program = TOKEN): string {
+      const account = ataOf(owner, mint, program);
+      svm.airdrop(owner as SvmAddress, 1_000_000_000n as Parameters<Svm['airdrop']>[1]);
+      prepare(
+        [minter],
+        [createAta(minter.address, owner, mint, program), mintTo(mint, account, minter.address, units, program)],
+      );
+      return account;
+    },
+  };
+}
