@@ -17,8 +17,8 @@ import { parseUnits } from '../src/core/money.ts';
 import { type Credentials, readCredentials } from '../src/credentials.ts';
 import { issueEndpoint } from '../src/issue.ts';
 import { openStore } from '../src/open-store.ts';
+import { payInSandbox } from '../src/sandbox-control.ts';
 import { isSupervised } from '../src/store/sqlite/instance-lock.ts';
-import { payInSandbox } from './sandbox-control.ts';
 
 const READY_MS_MAX = 30_000;
 const PAYMENT_MS_MAX = 60_000;

@@ -5,8 +5,8 @@
 import { optionAddress } from '../../src/api/session-view.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
+import { payInSandbox } from '../../src/sandbox-control.ts';
 import type { PaymentOption, Session } from '../../src/store/store.ts';
-import { payInSandbox } from '../sandbox-control.ts';
 import { type Command, type Input, notFound, textOption, usage } from './command.ts';
 import { findSession } from './session.ts';
 

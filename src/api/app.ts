@@ -21,6 +21,7 @@ import { readiness } from './health.ts';
 import { createLimiter, type Limiter } from './limiter.ts';
 import { openApiDocument } from './openapi.ts';
 import { sessionEndpoints } from './sessions.ts';
+import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 
 /** How many callers' rates are remembered at once. */
@@ -30,6 +31,7 @@ const LIMITED_NAMES_MAX = 10_000;
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   ...sessionEndpoints(deps),
   ...quickStartEndpoints(deps),
+  ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),
 ];
 
 /** The whole API as an express application; nothing is listened to and no timer runs. */

@@ -10,6 +10,7 @@ import type { Config } from '../config.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Log } from '../log.ts';
 import type { Rates } from '../rates/rates.ts';
+import type { Simulate } from '../simulation.ts';
 import type { Scope, Store } from '../store/store.ts';
 import type { ErrorCode } from './errors.ts';
 
@@ -24,6 +25,8 @@ export type ApiDeps = Readonly<{
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
   /** True once the process has begun to stop; `/readyz` says so. */
   isDraining?(): boolean;
+  /** Present where there are simulated networks. */
+  simulate?: Simulate;
   /** Pages for people, behind the same door; a path that they pass on is the API's. */
   pages?: RequestHandler;
   /** Told of every request once it is over; `route` is the template, null where none matched. */

@@ -124,6 +124,7 @@ export const errorTable = {
   ),
   session_expired: invalid(400, 'The session has expired.', 'Nothing is left to cancel.'),
   session_not_cancelable: invalid(400, 'The session has ended as paid or failed.', 'Only a pending one is cancelable.'),
+  simulation_refused: invalid(400, 'The sandbox cannot play this now.', '`message` says why, and what to do first.'),
   rate_limited: {
     status: 429,
     type: 'rate_limit_error',

@@ -42,6 +42,8 @@ export type PageModel = Readonly<{
   nowS: number;
   /** Changes whenever the page has something else to say. */
   version: string;
+  /** Whether the sandbox's panel is shown. */
+  canSimulate: boolean;
   /** The page's public address without a choice. */
   pageUrl: string;
 }>;

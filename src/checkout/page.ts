@@ -8,6 +8,7 @@ import { type IconName, icon } from './icon.ts';
 import { methodChoice } from './method.ts';
 import { amountDue, isUp, linkTo, networkTitle, type PageModel, parText, selectedOption, sumText } from './model.ts';
 import { orderSummary, priceText } from './order.ts';
+import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
 import { confirmationsRequired, progress } from './state.ts';
 import { allWords, type Words } from './texts.ts';
@@ -34,6 +35,7 @@ ${state.hasEnded ? null : html`<noscript><meta http-equiv="refresh" content="${R
 <main id="main" tabindex="-1" data-version="${version}" data-now="${nowS}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${state.hasEnded ? '' : 'yes'}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
 <section class="card pay" aria-labelledby="headline">${body}</section>
 ${orderSummary(model)}
+${model.canSimulate ? sandboxPanel(model) : null}
 </main>
 <p id="announcer" class="unseen" role="status"></p>
 <footer>

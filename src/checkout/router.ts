@@ -17,10 +17,11 @@ import type { Config } from '../config.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import type { Log } from '../log.ts';
 import { parseSessionId } from '../session-id.ts';
+import { type Simulate, simulations } from '../simulation.ts';
 import type { Session, Store } from '../store/store.ts';
 import { type Choice, networkViews, type PageModel } from './model.ts';
 import { type Assets, messagePage, paymentPage } from './page.ts';
-import { pageState } from './state.ts';
+import { findOption, pageState } from './state.ts';
 import { createStreams } from './streams.ts';
 import { chooseWords, type Words } from './texts.ts';
 import { pageVersion } from './version.ts';
@@ -30,9 +31,14 @@ export type CheckoutDeps = Readonly<{
   config: Pick<Config, 'networks' | 'checkoutUrl'>;
   clock: Clock;
   log: Log;
+  /** Present where there are simulated networks. */
+  simulate?: Simulate;
   /** Ends every live update when the program stops. */
   signal: AbortSignal;
 }>;
+
+/** The panel's form has one short field. */
+const readForm = express.urlencoded({ extended: false, limit: 1024 });
 
 const ASSET_AGE_S = 365 * 24 * 3600;
 const files = {
@@ -73,6 +79,32 @@ export function createCheckout(deps: CheckoutDeps): Router {
     const known = request.get('Last-Event-ID') ?? searchParams.get('after') ?? '';
     streams.open({ sessionId: session.id, address: request.ip ?? '', known, response });
   });
+  const { simulate } = deps;
+  if (simulate) {
+    router.post('/pay/:id/simulate', readForm, async (request, response) => {
+      const { choice, words } = asked(request);
+      const session = await findSession(deps, String(request.params.id));
+      const action = simulations.find((one) => one === Object(request.body).action);
+      const option = session && (findOption(session, choice.pay) ?? session.options[0]);
+      if (session?.mode !== 'test' || !option || !action) {
+        sendMessage(response.status(404), words, 'not_found', assets);
+        return;
+      }
+      try {
+        await simulate(session, option, action);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        const { title, text } = { title: words.say('sandbox_refused'), text: error.message };
+        response
+          .status(400)
+          .type('html')
+          .send(messagePage(words, { title, text, retry: false }, assets));
+        return;
+      }
+      // Back to the page, one folder up, as it was.
+      response.redirect(303, `../${session.id}${new URL(request.url, 'http://page').search}`);
+    });
+  }
   router.use('/pay', answerFaults(assets));
   return router;
 }
@@ -81,7 +113,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
 const protect: RequestHandler = (_request, response, next) => {
   response.set({
     'Content-Security-Policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     'Referrer-Policy': 'no-referrer',
     'X-Frame-Options': 'DENY',
     'X-Robots-Tag': 'noindex, nofollow',
@@ -141,6 +173,7 @@ async function modelOf(deps: CheckoutDeps, session: Session, choice: Choice, wor
     words,
     nowS: toSeconds(nowMs),
     version: pageVersion(session, reports, nowMs),
+    canSimulate: deps.simulate !== undefined && session.mode === 'test',
     pageUrl: `${config.checkoutUrl}/pay/${session.id}`,
   };
 }

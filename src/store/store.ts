@@ -331,6 +331,12 @@ export interface Store {
   cancelSession(
     input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
   ): Promise<CancelSessionOutcome>;
+  /**
+   * For the sandbox: the time of a pending session in test mode is up as of now, top-up grace and all. What came before stays in time;
+   * the session ends with the next `settleDue`.
+   * @returns false when there is no such session
+   */
+  cutShort(id: string, nowMs: number): Promise<boolean>;
   /** Moves up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
 

@@ -17,10 +17,10 @@ import type { Addresses } from './pool.ts';
 import { preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
 import { sessions } from './schema.ts';
-import { type SessionRow, stateOf, toSession } from './session-row.ts';
+import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
-type SessionCommands = Pick<Store, 'createSession' | 'findSession' | 'cancelSession' | 'settleDue'>;
+type SessionCommands = Pick<Store, 'createSession' | 'findSession' | 'cancelSession' | 'cutShort' | 'settleDue'>;
 
 type Parts = Readonly<{
   addresses: Addresses;
@@ -162,6 +162,19 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         if (refusal) return { kind: 'refused', why: refusal, session: viewOf(row.id) };
         replays.remember(input, row.id);
         return { kind: 'done', session: viewOf(row.id) };
+      });
+    },
+    async cutShort(id, nowMs) {
+      return db.write(() => {
+        const row = findRow(fullId(id));
+        if (row?.mode !== 'test' || row.status !== 'pending') return false;
+        // One second ago: money that arrives from now on is late, whatever the grain of a chain's clock. What has come is not.
+        const cameS = transfers.ofSession(row.id).map((transfer) => toPayment(transfer).blockTimeS);
+        const terms: Terms = { ...termsOf(row), expiresAtS: Math.max(toSeconds(nowMs) - 1, ...cameS), topUpGraceS: 0 };
+        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row));
+        const { expiresAtS, topUpGraceS } = terms;
+        db.orm.update(sessions).set({ expiresAtS, topUpGraceS, deadlineS }).where(eq(sessions.id, row.id)).run();
+        return true;
       });
     },
     async settleDue(nowMs, limit) {

@@ -7,6 +7,7 @@ import {
   eventTypes,
   type Feed,
   inWorld,
+  keyOf,
   type MakePlace,
   merchant,
   newSession,
@@ -135,6 +136,34 @@ export function lifetimesConform(makePlace: MakePlace): void {
       assert.is(await store.settleDue((GRACE_END_S + 10_000) * 1000, 100), 0);
       await one.confirm(block);
       assert.is((await show(store, 'full')).life.status, 'paid');
+    }),
+  );
+
+  test(
+    'in test mode a session is cut short: what came is in time, what comes is late, and there is no grace',
+    inWorld(makePlace, async ({ store, one, two }) => {
+      const [none, part] = await Promise.all(
+        ['none', 'part'].map(async (id) => addressOf(sessionOf(await store.createSession(newSession(id))))),
+      );
+      await one.mine([pays(part ?? '', 400n)]);
+      for (const id of ['none', 'cs_part']) assert.is(await store.cutShort(id, T0_MS), true);
+      one.nowMs = T0_MS + 2000;
+      await one.mine([pays(none ?? '', 1000n), pays(part ?? '', 600n)]);
+      await two.readThrough(T0_S + 2);
+      await store.settleDue(T0_MS + 2000, 100);
+      const standings = await Promise.all(['none', 'part'].map(async (id) => show(store, id)));
+      assert.equal(
+        standings.map(({ life, standing }) => [life.status, standing.late]),
+        [
+          ['expired', true],
+          ['failed', true],
+        ],
+      );
+      assert.is(await store.cutShort('none', T0_MS + 3000), false, 'it has ended');
+      assert.is(await store.cutShort('nobody', T0_MS), false);
+      await store.addAddresses({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
+      sessionOf(await store.createSession(newSession('real', { mode: 'live' })));
+      assert.is(await store.cutShort('real', T0_MS), false, 'nobody shortens what is real');
     }),
   );
 

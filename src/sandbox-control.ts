@@ -5,9 +5,9 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { permanent, transient } from '../src/core/fault.ts';
-import type { Currency } from '../src/core/transfer.ts';
-import { readSandboxFile } from '../src/sandbox/sandbox-file.ts';
+import { permanent, transient } from './core/fault.ts';
+import type { Currency } from './core/transfer.ts';
+import { readSandboxFile } from './sandbox/sandbox-file.ts';
 
 const CALL_TIMEOUT_MS = 10_000;
 
@@ -28,6 +28,14 @@ export async function payInSandbox(dataDir: string, network: string, payment: Sa
   const result = await call(dataDir, network, 'sandbox_pay', params);
   return z.object({ transactionHash: z.string() }).parse(result).transactionHash;
 }
+
+/** Puts `blocks` blocks on top of a simulated chain. @throws as `payInSandbox` */
+export const mineInSandbox = (dataDir: string, network: string, blocks: number): Promise<unknown> =>
+  call(dataDir, network, 'sandbox_mine', { blocks });
+
+/** Replaces the newest `depth` blocks of a simulated chain by empty ones. @throws as `payInSandbox` */
+export const reorgInSandbox = (dataDir: string, network: string, depth: number): Promise<unknown> =>
+  call(dataDir, network, 'sandbox_reorg', { depth });
 
 async function call(dataDir: string, network: string, method: string, params: object): Promise<unknown> {
   const sandbox = readSandboxFile(join(dataDir, 'sandbox.json'));

@@ -1,0 +1,149 @@
+/**
+ * The payment page on the sandbox that `npm start` runs: a payer's way on every network, and every state by simulation, from the panel
+ * (as a form, without scripts) and from the API.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readCredentials } from '../../src/credentials.ts';
+import { find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
+import { exchange, type HttpAnswer, type SignedClient, signedClient } from '../support/signed-client.ts';
+
+type Option = Readonly<{ network: string; currency: string; address: string }>;
+type Created = Readonly<{ id: string; url: string; payment_options: readonly Option[] }>;
+type World = { folder: string; supervisor: Supervisor; baseUrl: string; client: SignedClient };
+
+const test = suite<World>('the payment page in the sandbox');
+let orders = 0;
+
+test.before(async (world) => {
+  world.folder = mkdtempSync(join(tmpdir(), 'quayside-page-'));
+  world.supervisor = await sandboxInstallation(world.folder).start();
+  const credentials = readCredentials(world.folder);
+  assert.ok(credentials);
+  const { base_url: baseUrl, api_key: apiKey, api_secret: apiSecret } = credentials;
+  world.baseUrl = baseUrl;
+  world.client = signedClient({ baseUrl, apiKey, apiSecret }, () => Math.floor(Date.now() / 1000));
+});
+test.after(async ({ folder, supervisor }) => {
+  await supervisor.end('SIGTERM');
+  rmSync(folder, { recursive: true });
+});
+
+async function create({ client }: World, currency = 'USD'): Promise<Created> {
+  orders++;
+  const body = { amount: 1050, currency, order_id: `order-${orders}` };
+  const { status, text, json } = await client.send('POST', '/api/v1/checkout/sessions/create', body);
+  assert.is(status, 200, text);
+  return json as Created;
+}
+
+const simulate = ({ client }: World, id: string, body: object): Promise<HttpAnswer> =>
+  client.send('POST', `/api/v1/test/sessions/${id}/simulate`, body);
+
+const headlineOf = (html: string) => /<h1[^>]*>([^<]*)</.exec(html)?.[1] ?? '';
+
+const says = (url: string, headline: RegExp) =>
+  find(`${url} says ${headline}`, async () => headline.test(headlineOf((await exchange('GET', url)).text)));
+
+/** Presses a button of the panel, as a browser without scripts does. */
+async function press(url: string, action: string): Promise<HttpAnswer> {
+  const { text } = await exchange('GET', url);
+  const target = /<form method="post" action="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  assert.match(text, `value="${action}"`);
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  return exchange('POST', new URL(target, url).href, headers, `action=${action}`);
+}
+
+test('a payer on each network and in each stablecoin', async (world) => {
+  const { payment_options: options } = await create(world);
+  await Promise.all(
+    options.map(async ({ network, currency }) => {
+      const { url } = await create(world);
+      const page = `${url}?pay=${network}-${currency}`;
+      assert.is(headlineOf((await exchange('GET', page)).text), `Send 10.50 ${currency}`);
+      const answer = await press(page, 'pay_exact');
+      assert.is(answer.status, 303, answer.text);
+      const back = new URL(String(answer.headers.location), new URL(`${url}/simulate`)).href;
+      assert.is(back, page, 'back on the page, as it was');
+      await says(page, /^Paid$/);
+    }),
+  );
+});
+
+const stories: readonly (readonly [string, string, readonly (readonly [string, RegExp])[]])[] = [
+  [
+    'half, then the rest',
+    'USD',
+    [
+      ['pay_under', /5\.25 USDT still due/],
+      ['pay_exact', /^Paid$/],
+    ],
+  ],
+  ['a quarter too much', 'USD', [['pay_over', /^Paid$/]]],
+  ['twice', 'USD', [['pay_twice', /^Paid$/]]],
+  ['too late', 'USD', [['pay_late', /too late/]]],
+  ['nothing', 'USD', [['expire', /has expired/]]],
+  [
+    'half, and then nothing',
+    'USD',
+    [
+      ['pay_under', /still due/],
+      ['expire', /was not completed/],
+    ],
+  ],
+  [
+    'in another token',
+    'USDT',
+    [
+      ['pay_wrong_token', /not USDT/],
+      ['pay_exact', /^Paid$/],
+    ],
+  ],
+];
+
+for (const [name, currency, steps] of stories) {
+  test(`by the API: ${name}`, async (world) => {
+    const { id, url, payment_options: options } = await create(world, currency);
+    const option = options.find((one) => one.network === 'ethereum' && one.currency === 'USDT');
+    for (const [action, headline] of steps) {
+      const { status, text } = await simulate(world, id, { action, network: option?.network, currency: 'USDT' });
+      assert.is(status, 200, text);
+      await says(url, headline);
+    }
+  });
+}
+
+test('what cannot be played is refused with a reason', async (world) => {
+  const { id, url } = await create(world);
+  const refusals: readonly (readonly [object, string])[] = [
+    [{ action: 'reorg' }, 'simulation_refused'],
+    [{ action: 'pay_wrong_token' }, 'simulation_refused'],
+    [{ action: 'dance' }, 'invalid_parameter'],
+    [{}, 'invalid_parameter'],
+    [{ action: 'mine', network: 'moon' }, 'invalid_parameter'],
+  ];
+  for (const [body, code] of refusals) {
+    const { status, json } = await simulate(world, id, body);
+    assert.is(status, 400);
+    assert.is((json as { error: { code: string } }).error.code, code);
+  }
+  assert.is((await simulate(world, 'cs_00000000000000000000000000', { action: 'mine' })).status, 404);
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  const refused = await exchange('POST', `${url}/simulate`, headers, 'action=reorg');
+  assert.is(refused.status, 400);
+  assert.match(refused.text, /pay first/);
+  assert.is((await exchange('POST', `${url}/simulate`, headers, 'action=dance')).status, 404);
+});
+
+test('open pages do not hold up the end of the server', async (world) => {
+  const { url } = await create(world);
+  const streams = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/events`)));
+  const ended = Promise.all(streams.map((stream) => stream.text()));
+  assert.is(await world.supervisor.end('SIGTERM'), 0);
+  await ended;
+});
+
+test.run();
