@@ -1,26 +1,35 @@
 /**
- * A worker thread that reads an address table while another thread adds to it. It checks every key that the shared counter says is
- * in, again and again, until the counter says that all are, and answers with what it missed and what it made up.
+ * A worker thread that reads an address table while another thread adds to it. Again and again it checks the keys that the shared
+ * counter says are in, until that says that all are, and answers with what it missed and what it made up.
+ *
+ * `shared` holds 32-bit counters: keys added, then each reader's looks.
  * @module
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { openAddressTable } from '../../indexers/address-table.ts';
 import { addressKeyOf } from './address-keys.ts';
 
-type Work = Readonly<{ table: SharedArrayBuffer; added: SharedArrayBuffer; total: number; keyBytes: number }>;
-const { table, added, total, keyBytes } = workerData as Work;
+export type ReaderWork = Readonly<{
+  table: SharedArrayBuffer;
+  shared: SharedArrayBuffer;
+  /** This reader's number, from 1. */
+  reader: number;
+  total: number;
+  keyBytes: number;
+}>;
+export type ReaderReport = Readonly<{ missed: number; invented: number }>;
 
-const reader = openAddressTable(table);
-const counter = new Int32Array(added);
+const { table, shared, reader, total, keyBytes } = workerData as ReaderWork;
+const addresses = openAddressTable(table);
+const counters = new Int32Array(shared);
 let missed = 0;
 let invented = 0;
-let checked = 0;
-for (let known = 0; known < total; ) {
-  known = Atomics.load(counter, 0);
+for (let known = 0, looks = 0; known < total; looks++) {
+  known = Atomics.load(counters, 0);
   // The newest keys race with the writer; the oldest must stay.
-  for (let at = Math.max(0, known - 200); at < known; at++) if (!reader.has(addressKeyOf(at, keyBytes))) missed++;
-  if (known > 0 && !reader.has(addressKeyOf(checked % known, keyBytes))) missed++;
-  if (reader.has(addressKeyOf(total + checked, keyBytes))) invented++;
-  checked++;
+  for (let at = Math.max(0, known - 200); at < known; at++) if (!addresses.has(addressKeyOf(at, keyBytes))) missed++;
+  if (known > 0 && !addresses.has(addressKeyOf(looks % known, keyBytes))) missed++;
+  if (addresses.has(addressKeyOf(total + looks, keyBytes))) invented++;
+  Atomics.add(counters, reader, 1);
 }
-parentPort?.postMessage({ missed, invented, checked });
+parentPort?.postMessage({ missed, invented } satisfies ReaderReport);
