@@ -11,7 +11,8 @@ import { loadConfig } from '../src/config.ts';
 import { Fault } from '../src/core/fault.ts';
 import { openStore, prepareStore } from '../src/open-store.ts';
 import { databaseFile } from '../src/secret-key.ts';
-import { type Command, type Input, type Option, table, usage } from './cli/command.ts';
+import { addressPoolDerive, addressPoolImport } from './cli/address-pool.ts';
+import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './cli/command.ts';
 import { keyCreate, keyList, keyRevoke } from './cli/key.ts';
 import { pay } from './cli/pay.ts';
 import { sessionShow } from './cli/session.ts';
@@ -26,7 +27,7 @@ import {
   webhooksResend,
 } from './cli/webhooks.ts';
 
-const commands: readonly Command[] = [
+const commands: readonly (Command | OfflineCommand)[] = [
   status,
   storeCreate,
   storeList,
@@ -41,6 +42,8 @@ const commands: readonly Command[] = [
   webhooksEnable,
   webhooksResend,
   webhooksAttempts,
+  addressPoolDerive,
+  addressPoolImport,
 ];
 
 const everywhere: Readonly<Record<string, Option>> = {
@@ -87,7 +90,8 @@ async function main(words: readonly string[]): Promise<number> {
   }
 }
 
-async function runOn(command: Command, input: Input) {
+async function runOn(command: Command | OfflineCommand, input: Input) {
+  if ('runOffline' in command) return command.runOffline(input);
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: !command.needsSandbox });
   // A new installation gets its database here; an older one is left to `npm start`, which knows that nobody else runs.
   if (!existsSync(databaseFile(config.dataDir))) prepareStore(config, process.env);
@@ -100,7 +104,7 @@ async function runOn(command: Command, input: Input) {
 }
 
 /** @throws Fault permanent `usage` */
-function readInput(command: Command, words: string[]): Input {
+function readInput(command: Command | OfflineCommand, words: string[]): Input {
   const options = Object.fromEntries(
     Object.entries({ ...command.options, ...everywhere }).map(([name, option]) => [
       name,
@@ -128,7 +132,7 @@ function exitCode(fault: Fault): number {
   return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
 }
 
-const usageLine = ({ name, args, options }: Command): string =>
+const usageLine = ({ name, args, options }: Command | OfflineCommand): string =>
   [
     'quayside',
     name,
@@ -136,7 +140,7 @@ const usageLine = ({ name, args, options }: Command): string =>
     ...Object.entries(options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`),
   ].join(' ');
 
-const help = (command: Command): string[] => [
+const help = (command: Command | OfflineCommand): string[] => [
   command.summary,
   '',
   `  ${usageLine(command)}`,

@@ -23,17 +23,24 @@ export type Input = Readonly<{
 /** The same answer twice: for programs and for people. */
 export type Answer = Readonly<{ json: unknown; lines: readonly string[] }>;
 
-export type Command = Readonly<{
+type Described = Readonly<{
   /** The words that call it, such as `store create`. */
   name: string;
   /** Placeholders of what must follow the name. */
   args: readonly string[];
   summary: string;
   options: Readonly<Record<string, Option>>;
-  /** It talks to the simulated nodes, so the sandbox must have been started. */
-  needsSandbox?: true;
-  run(input: Input, installation: Installation): Promise<Answer>;
 }>;
+
+/** A command that needs no installation: it may run on a machine that has none. */
+export type OfflineCommand = Described & Readonly<{ runOffline(input: Input): Promise<Answer> }>;
+
+export type Command = Described &
+  Readonly<{
+    /** It talks to the simulated nodes, so the sandbox must have been started. */
+    needsSandbox?: true;
+    run(input: Input, installation: Installation): Promise<Answer>;
+  }>;
 
 export const storeOption: Option = { value: 'ID', help: 'the store; may be left out when there is only one' };
 

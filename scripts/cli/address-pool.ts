@@ -1,0 +1,120 @@
+/**
+ * Addresses of networks that derive none from a public key: made and signed on a machine that has the seed, carried over as a file, imported
+ * here. The seed is never an argument or a variable, which other users and shell histories see.
+ * @module
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
+import { wordlist } from '@scure/bip39/wordlists/english.js';
+import { z } from 'zod';
+import {
+  type AddressList,
+  importAddressList,
+  LIST_ADDRESSES_MAX,
+  makeAddressList,
+  offlineKeysOf,
+  verifyAddressList,
+} from '../../src/address-list.ts';
+import type { Family } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
+
+const INDEX_MAX = 2 ** 31 - 2;
+
+export const addressPoolDerive: OfflineCommand = {
+  name: 'address-pool derive',
+  args: [],
+  summary:
+    'Make a signed list of addresses from a seed phrase, on the machine that has it; works without an installation.',
+  options: {
+    network: { value: 'PRESET', help: 'the network that the addresses are for, such as a preset of config/networks' },
+    from: { value: 'N', help: 'the index of the first address (0); `quayside status` says where a pool ends' },
+    count: { value: 'N', help: `how many addresses (1000), at most ${LIST_ADDRESSES_MAX}` },
+    out: { value: 'FILE', help: 'where to write the list; never written over' },
+    'seed-file': { value: 'FILE', help: 'a file with the seed phrase; asked for when left out' },
+  },
+  async runOffline(input) {
+    const pool = readPool(input);
+    const from = wholeOption(input, 'from', 0, INDEX_MAX, 0);
+    const count = wholeOption(input, 'count', 1, LIST_ADDRESSES_MAX, 1000);
+    const out = textOption(input, 'out');
+    if (!out) throw usage('--out is missing');
+    if (existsSync(out)) throw permanent('refused', `${out} is there already; name another file`);
+    const { path } = await offlineKeysOf(pool.family);
+    const list = await makeAddressList(pool, await readSeed(textOption(input, 'seed-file')), from, count);
+    writeFileSync(out, `${JSON.stringify(list, null, 1)}\n`, { flag: 'wx' });
+    const [first = ''] = list.addresses;
+    return {
+      json: { ...pool, from, count, first, signer: list.signer, file: out },
+      lines: [
+        `${count} addresses at ${path}, i from ${from}, written to ${out}`,
+        `the first is ${first}: compare it with account ${from} of your wallet`,
+        `signed by ${list.signer}`,
+        `Next, on the server: quayside address-pool import ${out}`,
+      ],
+    };
+  },
+};
+
+export const addressPoolImport: Command = {
+  name: 'address-pool import',
+  args: ['file'],
+  summary: 'Verify a list made by `address-pool derive` and add its addresses.',
+  options: {},
+  async run(input, { store, config }) {
+    const [file = ''] = input.args;
+    if (!existsSync(file)) throw notFound(`there is no file ${file}`);
+    const list = await verifyAddressList(readFileSync(file, 'utf8'));
+    const { family, mode } = list;
+    const isFirst = (await store.poolSource({ family, mode })) === null;
+    const added = await importAddressList({ store, config }, list);
+    const { free, nextIndex } = await store.poolLevel({ family, mode }, list.signer);
+    return {
+      json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },
+      lines: [
+        `${added} addresses added; the ${mode} ${family} pool has ${free} free and ends before ${nextIndex}`,
+        ...(isFirst ? [`from now on this pool takes lists of the signer ${list.signer} only`] : []),
+      ],
+    };
+  },
+};
+
+/** The pool of a preset's network. @throws Fault permanent `usage` */
+function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } {
+  const name = textOption(input, 'network');
+  if (!name) throw usage('--network is missing');
+  const file = new URL(`../../config/networks/${name}.json`, import.meta.url);
+  if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file))
+    throw usage(`--network is "${name}", which is no preset of config/networks`);
+  const families = Object.keys(chains) as [Family, ...Family[]];
+  const preset = z.object({ family: z.enum(families), mode: z.enum(['live', 'test']) });
+  return preset.parse(JSON.parse(readFileSync(file, 'utf8')));
+}
+
+/** @throws Fault permanent `seed_invalid`, `not_found` */
+async function readSeed(file: string | undefined): Promise<Uint8Array> {
+  if (file !== undefined && !existsSync(file)) throw notFound(`there is no file ${file}`);
+  const text = file === undefined ? await askHidden('Seed phrase (not shown): ') : readFileSync(file, 'utf8');
+  const words = text.trim().toLowerCase().split(/\s+/).join(' ');
+  if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
+  throw permanent(
+    'seed_invalid',
+    'this is no seed phrase of 12 to 24 English words (BIP-39): a word or its order is wrong',
+  );
+}
+
+/** Asks on the terminal without showing what is typed; without a terminal, reads the first line. */
+async function askHidden(question: string): Promise<string> {
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: process.stdin.isTTY === true });
+  try {
+    return await lines.question('');
+  } finally {
+    lines.close();
+    process.stderr.write('\n');
+  }
+}
