@@ -8,6 +8,9 @@ import { exponentOf } from '../rates/currencies.ts';
 import type { LineItem } from '../store/store.ts';
 import type { PageModel } from './model.ts';
 
+/** An amount that keeps its order in a right-to-left line. */
+const price = (minor: bigint, currency: string): Html => html`<bdi dir="ltr">${priceText(minor, currency)}</bdi>`;
+
 /** An amount of the session's own currency: "10.50 USD". */
 export function priceText(minor: bigint, currency: string): string {
   const exponent = exponentOf(currency) ?? 0;
@@ -19,7 +22,7 @@ export function orderSummary({ session, words }: PageModel): Html {
   const { currency, lineItems, taxMinor, shippingMinor, amountMinor, description, orderId } = request;
   const { say } = words;
   const sum = (name: string, minor: bigint | null) =>
-    minor === null ? null : html`<div><dt>${name}</dt><dd>${priceText(minor, currency)}</dd></div>`;
+    minor === null ? null : html`<div><dt>${name}</dt><dd>${price(minor, currency)}</dd></div>`;
   return html`<section class="order card" aria-labelledby="order-title">
 <h2 id="order-title">${say('order')}</h2>
 <p class="muted">${say('order_number', { order: orderId })}</p>
@@ -27,7 +30,7 @@ ${description === null ? null : html`<p>${description}</p>`}
 ${lineItems && html`<ul class="items">${lineItems.map((item) => lineItem(item, currency, say))}</ul>`}
 <dl class="sums">
 ${sum(say('tax'), taxMinor)}${sum(say('shipping'), shippingMinor)}
-<div class="total"><dt>${say('total')}</dt><dd>${priceText(amountMinor, currency)}</dd></div>
+<div class="total"><dt>${say('total')}</dt><dd>${price(amountMinor, currency)}</dd></div>
 ${
   conversion &&
   html`<div><dt>${say('rate')}</dt><dd>${say('rate_value', { from: currency, rate: conversion.rate, to: conversion.currency })}</dd></div>`
@@ -37,10 +40,10 @@ ${conversion && html`<p class="muted">${say('rate_locked')}</p>`}
 </section>`;
 }
 
-function lineItem({ price_data: price, quantity }: LineItem, currency: string, say: PageModel['words']['say']): Html {
-  const unit = BigInt(price.unit_amount);
-  const { name, description } = price.product_data;
+function lineItem({ price_data: data, quantity }: LineItem, currency: string, say: PageModel['words']['say']): Html {
+  const unit = BigInt(data.unit_amount);
+  const { name, description } = data.product_data;
   return html`<li><span class="item">${name}${description ? html`<small>${description}</small>` : null}${
     quantity === 1 ? null : html`<small>${say('quantity', { quantity, price: priceText(unit, currency) })}</small>`
-  }</span><span class="item-price">${priceText(unit * BigInt(quantity), currency)}</span></li>`;
+  }</span><span class="item-price">${price(unit * BigInt(quantity), currency)}</span></li>`;
 }

@@ -20,7 +20,7 @@ const RELOAD_S = 15;
 export type Assets = Readonly<{ style: string; script: string }>;
 
 export function paymentPage(model: PageModel, assets: Assets): string {
-  const { session, state, words, shop, version, nowS, choice } = model;
+  const { session, state, words, shop, version, nowS } = model;
   const { say } = words;
   const { headline, body } = stateSection(model);
   const isTest = session.mode === 'test';
@@ -41,7 +41,7 @@ ${model.canSimulate ? sandboxPanel(model) : null}
 <footer>
 <p>${say('footer')}</p>
 <p>${say('reference', { id: session.id })}</p>
-${allWords.length > 1 ? languageSwitch(model, choice.language) : null}
+${languageSwitch(model)}
 </footer>`,
   );
 }
@@ -81,11 +81,11 @@ ${body}
 `.html
   }`;
 
-function languageSwitch(model: PageModel, asked: string | null): Html {
+function languageSwitch(model: PageModel): Html {
   return html`<nav class="languages" aria-label="${model.words.say('languages')}">${allWords.map((words) =>
     words.code === model.words.code
       ? html`<span lang="${words.code}" aria-current="true">${words.say('language')}</span>`
-      : html`<a href="${linkTo(model, { language: words.code === asked ? null : words.code })}" lang="${words.code}" hreflang="${words.code}">${words.say('language')}</a>`,
+      : html`<a href="${linkTo(model, { language: words.code })}" lang="${words.code}" hreflang="${words.code}">${words.say('language')}</a>`,
   )}</nav>`;
 }
 

@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { allWords } from '../../src/checkout/texts.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { confirmTip, openSale, pass, scenes } from '../support/payment-scenes.ts';
@@ -65,6 +66,42 @@ for (const [name, scene] of Object.entries(scenes)) {
     }
   });
 }
+
+for (const { code, direction } of allWords) {
+  test(`${code}: every state of the way fits a narrow phone, without a barrier`, async ({ browser, api }) => {
+    const sale = await openSale(api);
+    const options = { ...phone, viewport: { width: 320, height: 640 }, locale: code };
+    const { page, complaints } = await openPage(browser, api.baseUrl, options);
+    await page.goto(api.baseUrl + sale.path);
+    assert.equal([await page.getAttribute('html', 'lang'), await page.getAttribute('html', 'dir')], [code, direction]);
+    assert.equal(await misfits(page), []);
+    await page.tap('#network-bsc-USDT');
+    await page.waitForSelector('#address');
+    assert.equal(await misfits(page), []);
+    assert.equal(await barriers(page), []);
+    await page.screenshot({ path: `${PICTURES}/waiting-${code}.png`, fullPage: true });
+    await sale.send('1.00');
+    await until('the page is told', async () => (await page.locator('.transfers').count()) === 1);
+    assert.equal(await misfits(page), []);
+    await page.screenshot({ path: `${PICTURES}/underpaid-${code}.png`, fullPage: true });
+    assert.equal(complaints, []);
+    await page.context().close();
+  });
+}
+
+test('the language is chosen by a link, and stays', async ({ browser, api }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl, { locale: 'de-DE' });
+  await page.goto(api.baseUrl + sale.path);
+  assert.is(await page.getAttribute('html', 'lang'), 'en');
+  await page.click('.languages a[lang=es]');
+  await says(page, /¿Cómo quieres pagar\?/);
+  await page.click('#network-ethereum-USDT');
+  await says(page, /Envía 10\.50 USDT/);
+  await sale.send('10.50');
+  await says(page, /Pago visto/);
+  await page.context().close();
+});
 
 test('a payer on a phone, from the choice to the receipt, without loading the page once', async ({ browser, api }) => {
   const sale = await openSale(api);

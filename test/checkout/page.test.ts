@@ -223,6 +223,11 @@ for (const file of readdirSync(folder)) {
 
 test('a browser gets the first language that there is', () => {
   assert.is(chooseWords(null, undefined).code, 'en');
+  assert.is(chooseWords(null, 'pt-BR,pt;q=0.9,en;q=0.8').code, 'pt');
+  assert.is(chooseWords(null, 'en;q=0.1, de, zh-Hant-TW;q=0.7').code, 'zh');
+  assert.is(chooseWords(null, 'ru;q=0, tr').code, 'tr');
+  assert.is(chooseWords('ES', 'tr').code, 'es', 'what was asked for comes first');
+  assert.equal([chooseWords('ar', undefined).direction, chooseWords('ru', undefined).direction], ['rtl', 'ltr']);
   assert.is(chooseWords(null, 'xx, *;q=0.1, ;;q=, q=1,,').code, 'en');
   assert.is(chooseWords('en', 'xx').code, 'en');
 });
