@@ -6,7 +6,6 @@
  * Exit codes: 0 stopped as asked; 2 configuration, database or port do not allow a start.
  * @module
  */
-import { mkdirSync } from 'node:fs';
 import { z } from 'zod';
 import { systemClock } from './clock.ts';
 import { type Config, loadConfig } from './config.ts';
@@ -43,7 +42,6 @@ let log = openLog('supervisor', 'info');
 try {
   const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
   log = openLog('supervisor', config.logLevel);
-  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   const release = takeInstanceLock(config.dataDir);
   try {
     await run(config);

@@ -169,6 +169,16 @@ test('a port in use is said, and ends the start', async () => {
   other.close();
 });
 
+test('a data folder that cannot be used is said, and ends the start', async () => {
+  const file = join(folder, 'no-folder');
+  writeFileSync(file, '');
+  for (const dataDir of [file, join(file, 'below')]) {
+    const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
+    assert.is(await supervisor.ended, 2);
+    assert.match(supervisor.stderr(), /^quayside: the data folder .*no-folder.* cannot be used .*QUAYSIDE_DATA_DIR/m);
+  }
+});
+
 test('a wrong configuration is told whole, and nothing is made', async () => {
   const file = join(folder, 'wrong.json');
   writeFileSync(file, JSON.stringify({ log_level: 'loud', networks: { ethereum: { url: 'ftp://x' } } }));

@@ -3,38 +3,48 @@
  * there is no stale lock to clear, and no other program that was given the old process id is taken for the holder.
  * @module
  */
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { permanent } from '../../core/fault.ts';
 import { isBusy } from './storage-fault.ts';
 
 /**
- * Takes the lock for as long as this process lives, or until it is released.
+ * Takes the lock for as long as this process lives, or until it is released. The directory is made when there is none.
  * @returns releases it
- * @throws Fault permanent `already_running` naming the process that holds it
+ * @throws Fault permanent `already_running` naming the process that holds it, `data_dir_unusable`
  */
 export function takeInstanceLock(dataDir: string): () => void {
-  const lockFile = join(dataDir, 'quayside.lock');
   const pidFile = join(dataDir, 'quayside.pid');
-  const lock = new Database(lockFile, { timeout: 0 });
+  let lock: Database.Database | null = null;
   try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    lock = new Database(join(dataDir, 'quayside.lock'), { timeout: 0 });
     lock.exec('BEGIN EXCLUSIVE');
+    writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
   } catch (error) {
-    lock.close();
-    if (!isBusy(error)) throw error;
-    const pid = readPid(pidFile);
-    throw permanent(
-      'already_running',
-      `Quayside already runs on ${dataDir}${pid && ` (process ${pid})`}; stop it first, or set QUAYSIDE_DATA_DIR to another folder`,
-    );
+    lock?.close();
+    throw isBusy(error) ? alreadyRunning(dataDir, readPid(pidFile)) : unusable(dataDir, error);
   }
-  writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
+  const held = lock;
   return () => {
     rmSync(pidFile, { force: true });
-    lock.close();
+    held.close();
   };
 }
+
+const alreadyRunning = (dataDir: string, pid: string) =>
+  permanent(
+    'already_running',
+    `Quayside already runs on ${dataDir}${pid && ` (process ${pid})`}; stop it first, or set QUAYSIDE_DATA_DIR to another folder`,
+  );
+
+const unusable = (dataDir: string, error: unknown) =>
+  permanent(
+    'data_dir_unusable',
+    `the data folder ${dataDir} cannot be used (${error instanceof Error ? error.message : error}); check its path, its owner and its mode, or set QUAYSIDE_DATA_DIR to another folder`,
+    error,
+  );
 
 /** Whether a supervisor most likely runs on the directory; only taking the lock tells for certain. */
 export function isSupervised(dataDir: string): boolean {

@@ -45,7 +45,7 @@ export function createVault(key: Uint8Array): Vault {
       } catch (error) {
         throw permanent(
           'secret_key_wrong',
-          `The secret of ${name} does not open with this secret key. Bring back the key file that belongs to this database (data/secret.key, or the file named by QUAYSIDE_SECRET_KEY_FILE).`,
+          `This secret key does not open "${name}". Bring back the key file that belongs to this database (data/secret.key, or the file named by QUAYSIDE_SECRET_KEY_FILE).`,
           error,
         );
       }
