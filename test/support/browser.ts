@@ -4,8 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import packaged from '@sparticuz/chromium';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+// The package brings the libraries that Chromium needs and a machine without a desktop lacks, but unpacks them only where it believes
+// itself on such a machine; it looks when it is loaded.
+process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs20.x';
+const { default: packaged } = await import('@sparticuz/chromium');
 
 /** The tests' machines run as root and in containers, where Chromium's own sandbox and shared memory are not to be had. */
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
