@@ -2,12 +2,12 @@
  * Plays with a session on the sandbox's chains: the payer who pays too little, the block that vanishes, the clock that runs out.
  * @module
  */
-import { chains } from './chains/index.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
-import { invariant, permanent } from './core/fault.ts';
+import { permanent } from './core/fault.ts';
 import { parToUnitsCeil } from './core/money.ts';
 import { type Currency, currencies } from './core/transfer.ts';
+import { optionAddress } from './option-address.ts';
 import { mineInSandbox, payInSandbox, reorgInSandbox } from './sandbox-control.ts';
 import type { Simulate } from './simulation.ts';
 import type { PaymentOption, Session, Store } from './store/store.ts';
@@ -28,7 +28,7 @@ export function createSimulator(
     const { network } = option;
     const config = networks.find(({ key }) => key === option.networkKey);
     if (!config?.sandbox) throw refused(`${network} is not a simulated network: nothing can be played there.`);
-    const to = addressOf(session, option);
+    const to = optionAddress(session, option);
     const due = unitsDue(session, option);
     const pay = (units: bigint, symbol: Currency = option.currency) =>
       payInSandbox(dataDir, network, { to, symbol, units });
@@ -72,11 +72,4 @@ export function createSimulator(
 function unitsDue({ terms, standing }: Session, { decimals }: PaymentOption): bigint {
   const left = terms.duePar - standing.seenPar - standing.confirmedPar;
   return parToUnitsCeil(left > 0n ? left : terms.duePar, decimals);
-}
-
-function addressOf({ id, addresses }: Session, { family }: PaymentOption): string {
-  const codec = Object.entries(chains).find(([name]) => name === family)?.[1].address;
-  const key = addresses[family];
-  invariant(codec && key !== undefined, `session ${id} has an address of every family it offers (${family})`);
-  return codec.format(key);
 }

@@ -2,9 +2,10 @@
  * Pays a session with simulated money.
  * @module
  */
-import { optionAddress } from '../../src/api/session-view.ts';
+
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
+import { optionAddress } from '../../src/option-address.ts';
 import { payInSandbox } from '../../src/sandbox-control.ts';
 import type { PaymentOption, Session } from '../../src/store/store.ts';
 import { type Command, type Input, notFound, textOption, usage } from './command.ts';

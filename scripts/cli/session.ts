@@ -2,8 +2,9 @@
  * One session, as the operator sees it.
  * @module
  */
-import { optionAddress, paymentSession } from '../../src/api/session-view.ts';
+import { paymentSession } from '../../src/api/session-view.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
+import { optionAddress } from '../../src/option-address.ts';
 import { parseSessionId } from '../../src/session-id.ts';
 import type { Session, Store } from '../../src/store/store.ts';
 import { type Command, moment, notFound, table } from './command.ts';

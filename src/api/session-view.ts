@@ -3,12 +3,10 @@
  * @module
  */
 import { z } from 'zod';
-import type { AddressCodec, Family } from '../chains/chain.ts';
-import { chains } from '../chains/index.ts';
 import type { Config } from '../config.ts';
-import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
+import { optionAddress, optionLink } from '../option-address.ts';
 import type { Payment, PaymentOption, Session } from '../store/store.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
@@ -117,19 +115,8 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
 export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'checkoutUrl'>): string =>
   `${config.checkoutUrl}/pay/${session.id}`;
 
-/** The collection address of an option, as a payer reads it. */
-export function optionAddress(session: Session, option: PaymentOption): string {
-  return codecOf(option.family).format(addressKey(session, option));
-}
-
-function paymentOption(
-  session: Session,
-  option: PaymentOption,
-  pageUrl: string,
-): z.infer<typeof paymentOptionSchema> {
+function paymentOption(session: Session, option: PaymentOption, pageUrl: string): z.infer<typeof paymentOptionSchema> {
   const address = optionAddress(session, option);
-  const token = { symbol: option.currency, address: option.token, decimals: option.decimals };
-  const key = addressKey(session, option);
   return {
     network: option.network,
     currency: option.currency,
@@ -137,7 +124,7 @@ function paymentOption(
     amount: formatUnits(option.units, option.decimals, MINOR_DECIMALS),
     confirmations_required: option.confirmationsRequired,
     qr_code_data: address,
-    deep_link: codecOf(option.family).deepLink(token, option.chainId, key, option.units, pageUrl),
+    deep_link: optionLink(session, option, option.units, pageUrl),
   };
 }
 
@@ -164,15 +151,4 @@ function payment({
 /** A copy without the port's read-only marks. */
 function lineItem({ price_data, quantity }: NonNullable<Session['request']['lineItems']>[number]) {
   return { price_data: { ...price_data, product_data: { ...price_data.product_data } }, quantity };
-}
-
-function addressKey(session: Session, option: PaymentOption): string {
-  const key = session.addresses[option.family];
-  invariant(key !== undefined, `session ${session.id} has an address of every family it offers (${option.family})`);
-  return key;
-}
-
-function codecOf(family: string): AddressCodec {
-  invariant(Object.hasOwn(chains, family), `a session offers only known chain families, not ${family}`);
-  return chains[family as Family].address;
 }

@@ -9,6 +9,7 @@ import { invariant } from '../core/fault.ts';
 import { formatUnits, parseUnits } from '../core/money.ts';
 import type { SessionStatus } from '../core/session.ts';
 import { currencies, type Mode } from '../core/transfer.ts';
+import { optionAddress } from '../option-address.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { Session } from '../store/store.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
@@ -25,7 +26,7 @@ import {
   textSchema,
 } from './session-input.ts';
 import { createErrors, createSession, findSession } from './session-service.ts';
-import { optionAddress, paymentStatusSchema, paymentUrl } from './session-view.ts';
+import { paymentStatusSchema, paymentUrl } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
 

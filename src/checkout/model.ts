@@ -2,12 +2,11 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
-import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config.ts';
-import { invariant } from '../core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
-import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
+import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { isFollowed } from '../network-health.ts';
+import { optionLink } from '../option-address.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../store/store.ts';
 import known from './networks.json' with { type: 'json' };
 import { findOption, optionName, type PageState } from './state.ts';
@@ -103,28 +102,9 @@ export function sumText(payments: readonly Payment[]): string {
   return [...sums].map(([currency, par]) => `${parText(par)} ${currency}`).join(' + ');
 }
 
-/** The address to pay to, as wallets show it. */
-export const addressText = ({ session }: PageModel, { family }: PaymentOption): string =>
-  codecOf(family).format(addressKey(session, family));
-
-/** The link that opens a wallet with what is still due. */
-export function walletLink({ session, state, pageUrl }: PageModel, option: PaymentOption): string {
-  const token: Token = { symbol: option.currency, address: option.token, decimals: option.decimals };
-  const units = parToUnitsCeil(state.leftPar, option.decimals);
-  return codecOf(option.family).deepLink(token, option.chainId, addressKey(session, option.family), units, pageUrl);
-}
-
-function addressKey(session: Session, family: string): string {
-  const key = session.addresses[family];
-  invariant(key !== undefined, `session ${session.id} has an address of every family it offers (${family})`);
-  return key;
-}
-
-function codecOf(family: string) {
-  const chain = Object.entries(chains).find(([name]) => name === family)?.[1];
-  invariant(chain, `a session offers only known chain families, not ${family}`);
-  return chain.address;
-}
+/** The link that opens a wallet with what is still due, or this page in one. */
+export const walletLink = ({ session, state, pageUrl }: PageModel, option: PaymentOption): string =>
+  optionLink(session, option, parToUnitsCeil(state.leftPar, option.decimals), pageUrl);
 
 /** An address of this page with another choice; relative, so that it holds behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {

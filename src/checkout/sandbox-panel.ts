@@ -2,6 +2,7 @@
  * The sandbox's panel: one form whose buttons make things happen to the session. Shown on sessions of simulated networks alone.
  * @module
  */
+import { currencies } from '../core/transfer.ts';
 import { type Html, html } from '../html.ts';
 import { simulations } from '../simulation.ts';
 import { linkTo, networkTitle, type PageModel, selectedOption } from './model.ts';
@@ -11,18 +12,17 @@ export function sandboxPanel(model: PageModel): Html | null {
   const { say } = words;
   const option = selectedOption(model) ?? session.options[0];
   if (!option) return null;
-  const takesAll =
-    session.options.every(({ currency }) => session.terms.accepts.includes(currency)) &&
-    session.terms.accepts.length > 1;
-  const offered = simulations.filter(
-    (simulation) =>
-      !(simulation === 'pay_wrong_token' && takesAll) &&
-      !((simulation === 'expire' || simulation === 'pay_late') && state.hasEnded) &&
-      !(simulation === 'reorg' && !session.payments.some((payment) => payment.state === 'seen')),
-  );
+  const takesAll = currencies.every((currency) => session.terms.accepts.includes(currency));
+  const isUnderWay = session.payments.some((payment) => payment.state === 'seen');
+  const offered = simulations.filter((simulation) => {
+    if (simulation === 'pay_wrong_token') return !takesAll;
+    if (simulation === 'mine' || simulation === 'reorg') return isUnderWay;
+    return !(state.hasEnded && (simulation === 'expire' || simulation === 'pay_late'));
+  });
   return html`<section class="card sandbox" aria-labelledby="sandbox-title">
 <h2 id="sandbox-title">${say('sandbox')}</h2>
-<p>${say('sandbox_lead')} ${say('sandbox_network', { network: `${networkTitle(model, option)}, ${option.currency}` })}</p>
+<p>${say('sandbox_lead')}</p>
+<p class="muted">${say('sandbox_network', { network: `${networkTitle(model, option)}, ${option.currency}` })}</p>
 <form method="post" action="${session.id}/simulate${linkTo(model, {})}">${offered.map(
     (simulation) =>
       html`<button class="button" id="${simulation}" name="action" value="${simulation}">${say(`sandbox_${simulation}`)}</button>`,

@@ -3,9 +3,11 @@
  * @module
  */
 import { type Html, html } from '../html.ts';
+import { optionAddress } from '../option-address.ts';
 import type { PaymentOption } from '../store/store.ts';
-import { addressText, amountDue, linkTo, networkTitle, type PageModel, walletLink } from './model.ts';
+import { amountDue, linkTo, networkTitle, type PageModel, walletLink } from './model.ts';
 import { qrSvg } from './qr.ts';
+import { optionName } from './state.ts';
 
 const GROUP_CHARACTERS = 4;
 /** Groups at each end that a payer compares; look-alike addresses match the ends, so one in the middle is marked too. */
@@ -15,7 +17,7 @@ export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const { say } = model.words;
   const { currency } = option;
   const amount = amountDue(model, option);
-  const address = addressText(model, option);
+  const address = optionAddress(model.session, option);
   const network = networkTitle(model, option);
   return html`<div class="send">
 <dl class="facts">
@@ -48,11 +50,11 @@ function codeToScan(
   if (!carriesAmount) return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>${open}`;
   if (!model.choice.walletQr) {
     return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
-<p><a id="qr-kind" href="${linkTo(model, { walletQr: true, pay: `${option.network}-${option.currency}` })}">${say('qr_to_wallet')}</a></p>`;
+<p><a id="qr-kind" href="${linkTo(model, { walletQr: true, pay: optionName(option) })}">${say('qr_to_wallet')}</a></p>`;
   }
   return html`${qrSvg(link, say('qr_wallet'))}
 <p class="warning">${say('qr_warning', { amount, currency: option.currency })}</p>${open}
-<p><a id="qr-kind" href="${linkTo(model, { walletQr: false, pay: `${option.network}-${option.currency}` })}">${say('qr_to_address')}</a></p>`;
+<p><a id="qr-kind" href="${linkTo(model, { walletQr: false, pay: optionName(option) })}">${say('qr_to_address')}</a></p>`;
 }
 
 /** The whole address without a space, in groups that the eye can hold. */

@@ -13,6 +13,7 @@ import type { Store } from '../store/store.ts';
 import { pageVersion } from './version.ts';
 
 const LOOK_MS = 1000;
+const READS_AT_A_STRETCH = 20;
 const PING_MS = 15_000;
 /** What a browser waits before it connects again. */
 const RETRY_MS = 3000;
@@ -51,7 +52,10 @@ export function createStreams(
   async function look(): Promise<void> {
     const reports = await store.listNetworks();
     const versions = new Map<string, Readonly<{ version: string; hasEnded: boolean }>>();
-    for (const sessionId of new Set([...streams].map((stream) => stream.sessionId))) {
+    const watched = new Set([...streams].map((stream) => stream.sessionId));
+    for (const [at, sessionId] of [...watched].entries()) {
+      // Reading is quick and never waits: many at a stretch would keep every request waiting.
+      if (at % READS_AT_A_STRETCH === READS_AT_A_STRETCH - 1) await clock.sleep(0);
       const session = await store.findSession(sessionId);
       if (!session) continue;
       const version = pageVersion(session, reports, clock.nowMs());
