@@ -223,8 +223,9 @@ function payable(model: PageModel): Html {
   return html`<p class="on">${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, say('change_method'))}</p>${sendPanel(model, option)}`;
 }
 
+/** Who has paid a part goes on in the same way. */
 const changeLink = (model: PageModel, label: string): Html | null =>
-  model.session.options.length > 1 && (model.state.kind === 'open' || model.choice.pay !== null)
+  model.session.options.length > 1 && model.state.kind !== 'underpaid'
     ? html`<a id="change" href="${linkTo(model, { pay: null, walletQr: false })}">${label}</a>`
     : null;
 
