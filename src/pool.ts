@@ -93,7 +93,9 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
     }
   }
 
-  const work = Promise.all(sourcesOf(config.networks).map(keep));
+  // An installation whose addresses are all imported has nothing to keep, and is no less up for it.
+  const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+  const work = Promise.all([stopped, ...sourcesOf(config.networks).map(keep)]);
   const ended = work.then(
     () => thread.close(),
     async (error) => {

@@ -4,11 +4,14 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Returns when `condition` holds. @throws Error naming `what` after 20 s, which on a sound machine never pass */
+/** Generous: whole processes are started, perhaps on a busy machine. */
+const LIMIT_MS = 60_000;
+
+/** Returns when `condition` holds. @throws Error naming `what` after a minute, which on a sound machine never passes */
 export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + LIMIT_MS;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`waited 20 s in vain until ${what}`);
+    if (performance.now() > deadline) throw new Error(`waited in vain for ${LIMIT_MS / 1000} s until ${what}`);
     await wait(10);
   }
 }
