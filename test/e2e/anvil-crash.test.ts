@@ -15,9 +15,6 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { systemClock } from '../../src/clock.ts';
 import { loadConfig } from '../../src/config.ts';
-import { minorToPar } from '../../src/core/money.ts';
-import { sortableId } from '../../src/id.ts';
-import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
 import { openLog } from '../../src/log.ts';
 import { startPool, xpubFingerprint } from '../../src/pool.ts';
 import { databaseFile, readSecretKey } from '../../src/secret-key.ts';
@@ -25,6 +22,7 @@ import { migrate } from '../../src/store/sqlite/migrate.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { deployBatchSender, deployToken } from '../support/contracts.ts';
+import { merchantStore, newSession } from '../support/new-session.ts';
 import { until } from '../support/until.ts';
 
 const NETWORK = 'test:ethereum';
@@ -133,52 +131,14 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
     return life(() => reports.get() !== before);
   };
 
-  let made = 0;
-  const newSession = async (amountMinor: bigint) => {
-    made += 1;
-    const nowMs = systemClock.nowMs();
-    const outcome = await store.createSession({
-      id: `cs_${sortableId(nowMs)}`,
-      storeId: merchant.id,
-      mode: 'test',
-      request: {
-        orderId: `order-${made}`,
-        amountMinor,
-        currency: 'USD',
-        description: null,
-        lineItems: null,
-        taxMinor: null,
-        shippingMinor: null,
-        successUrl: null,
-        cancelUrl: null,
-        metadata: null,
-        webhookUrl: null,
-      },
-      conversion: null,
-      duePar: minorToPar(amountMinor),
-      accepts: ['USDT', 'USDC'],
-      expiresInS: 3600,
-      options: network.tokens.map(({ symbol, address, decimals }) => ({
-        network: network.name,
-        networkKey: network.key,
-        family: network.family,
-        chainId: network.chainId,
-        currency: symbol,
-        token: address,
-        decimals,
-        units: amountMinor * 10_000n,
-        confirmationsRequired: DEPTH,
-      })),
-      replay: { idempotencyKey: null, path: '/', bodyHash: `${made}` },
-      nowMs,
-    });
-    assert.is(outcome.kind, 'created');
-    if (outcome.kind !== 'created') throw new Error('unreachable');
+  const merchant = merchantStore();
+  await store.createStore(merchant);
+  const takeSession = async (name: string, amountMinor: number) => {
+    const wish = { storeId: merchant.id, name, networks: [network], amountMinor, nowMs: systemClock.nowMs() };
+    const outcome = await store.createSession(newSession(wish));
+    if (outcome.kind !== 'created') throw new Error(`no session: ${outcome.kind}`);
     return { id: outcome.session.id, address: chains.evm.address.format(outcome.session.addresses.evm ?? '') };
   };
-
-  const merchant = issueStore('Crash', defaultStoreSettings, systemClock.nowMs());
-  await store.createStore(merchant);
   let strikes = 0;
   const strike = async (kind: () => Promise<boolean>) => {
     if (await kind()) strikes += 1;
@@ -191,10 +151,10 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
 
   await strikeUntilLevel();
   const [exact, topped, twice, moved] = [
-    await newSession(1000n),
-    await newSession(2000n),
-    await newSession(3000n),
-    await newSession(4000n),
+    await takeSession('order1000', 1000),
+    await takeSession('order2000', 2000),
+    await takeSession('order3000', 3000),
+    await takeSession('order4000', 4000),
   ];
 
   const story: readonly (() => Promise<unknown>)[] = [
