@@ -56,7 +56,7 @@ const rooms: readonly Room[] = [
       ground,
       /^node:(crypto|fs|http)$/,
       /^package\.json$/,
-      /^(express|express-rate-limit|helmet|ipaddr\.js|zod|@asteasolutions\/zod-to-openapi)$/,
+      /^(express|helmet|ipaddr\.js|zod|@asteasolutions\/zod-to-openapi)$/,
     ],
   },
   {
