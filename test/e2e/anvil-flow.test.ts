@@ -3,7 +3,6 @@
  * webhook. Two anvils play Ethereum and BSC; everything of Quayside runs as it does for an operator.
  * @module
  */
-import { createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Anvil, startAnvil } from '../support/anvil.ts';
@@ -15,6 +14,7 @@ import {
   deployToken,
   type TokenContract,
 } from '../support/contracts.ts';
+import { type FlowShop, openFlowShop } from '../support/flow-shop.ts';
 import { type Instance, type Json, startInstance } from '../support/instance.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
@@ -31,6 +31,7 @@ let bsc: Chain;
 let feeToken: Awaited<ReturnType<typeof deployFeeToken>>;
 let merchant: MerchantServer;
 let quayside: Instance;
+let shop: FlowShop;
 
 const deploys = {
   fee: (anvil: Anvil, symbol: string, decimals: number) => deployFeeToken(anvil, { symbol, decimals }),
@@ -67,6 +68,7 @@ test.before(async () => {
     { networks: { ethereum: network(ethereum), bsc: network(bsc) }, limits: { pool_target: 100 } },
     `${merchant.origin}/hook`,
   );
+  shop = openFlowShop(quayside, merchant);
 });
 
 test.after(async () => {
@@ -76,59 +78,10 @@ test.after(async () => {
   await bsc?.anvil.close();
 });
 
-let orders = 0;
-
-/** A new session of so many cents; dollars when no currency is named. */
-async function newSession(amount: number, more: Readonly<Record<string, unknown>> = {}): Promise<Json> {
-  orders += 1;
-  const request = { amount, currency: 'USD', order_id: `order-${orders}`, ...more };
-  const { status, body } = await quayside.api('POST', '/api/v1/checkout/sessions/create', request);
-  assert.is(status, 200, JSON.stringify(body));
-  return body;
-}
-
-async function show(session: Json): Promise<Json> {
-  const { status, body } = await quayside.api('GET', `/api/v1/checkout/sessions/${session.id}`);
-  assert.is(status, 200, JSON.stringify(body));
-  return body;
-}
-
 const addressOf = (session: Json): string => session.payment_options[0].address;
 
 /** So many cents in a token's base units. */
 const cents = (token: TokenContract, amount: number): bigint => BigInt(amount) * 10n ** BigInt(token.decimals - 2);
-
-const waitFor = (what: string, session: Json, holds: (now: Json) => boolean) =>
-  until(`session ${session.id} ${what}`, async () => holds(await show(session)));
-
-const waitForStatus = (session: Json, status: string) =>
-  waitFor(`is ${status}`, session, (now) => now.payment_status === status);
-
-const waitForSeen = (session: Json, payments = 1) =>
-  waitFor(`shows ${payments} payment(s)`, session, (now) => now.payments.length === payments);
-
-const events = (session: Json, type: string): readonly Json[] =>
-  merchant
-    .on('/hook')
-    .map(({ body }) => JSON.parse(body))
-    .filter((event) => event.data.object.session_id === session.id && event.type === type);
-
-/** The one `payment.completed` of a session, its signature checked with nothing but the documented rule. */
-async function completed(session: Json): Promise<Json> {
-  await until(`session ${session.id} is announced`, () => events(session, 'payment.completed').length > 0);
-  const sent = merchant
-    .on('/hook')
-    .filter(
-      ({ body, headers }) => headers['x-service-event-type'] === 'payment.completed' && body.includes(session.id),
-    );
-  assert.is(sent.length, 1, 'announced once');
-  const { headers, body } = sent[0] as NonNullable<(typeof sent)[0]>;
-  const text = `${headers['x-service-timestamp']}.${headers['x-service-nonce']}.${body}`;
-  const expected = createHmac('sha256', quayside.webhookSecret).update(text).digest('hex');
-  assert.is(headers['x-service-signature'], expected);
-  assert.is(headers['x-service-event-id'], JSON.parse(body).id);
-  return JSON.parse(body).data.object;
-}
 
 for (const [network, symbol] of [
   ['ethereum', 'USDT'],
@@ -139,7 +92,7 @@ for (const [network, symbol] of [
   test(`${symbol} on ${network}: from the signed call to the signed webhook`, async () => {
     const { anvil, tokens } = network === 'ethereum' ? ethereum : bsc;
     const token = tokens[symbol];
-    const session = await newSession(1050);
+    const session = await shop.newSession(1050);
     const option = session.payment_options.find((one: Json) => one.network === network && one.currency === symbol);
     assert.is(session.payment_options.length, 4);
     assert.is(new Set(session.payment_options.map((one: Json) => one.address)).size, 1);
@@ -148,26 +101,26 @@ for (const [network, symbol] of [
 
     const tx = await token.transfer(option.address, cents(token, 1050));
     await anvil.mine();
-    await waitForSeen(session);
-    const seen = await show(session);
+    await shop.waitForSeen(session);
+    const seen = await shop.show(session);
     assert.is(seen.payment_status, 'pending');
     assert.equal(seen.payments, [
       { network, currency: symbol, amount: '10.50', transaction_hash: tx, confirmations: 1, status: 'seen' },
     ]);
     await anvil.mine(DEPTH - 2);
-    await waitFor('counts', session, (now) => now.payments[0].confirmations === DEPTH - 1);
-    assert.is((await show(session)).payment_status, 'pending', 'one block short of the depth');
+    await shop.waitFor('counts', session, (now) => now.payments[0].confirmations === DEPTH - 1);
+    assert.is((await shop.show(session)).payment_status, 'pending', 'one block short of the depth');
     await anvil.mine();
-    await waitForStatus(session, 'paid');
-    const paid = await show(session);
+    await shop.waitForStatus(session, 'paid');
+    const paid = await shop.show(session);
     assert.is(paid.payments[0].status, 'confirmed');
     assert.not(paid.underpaid);
     assert.not(paid.overpaid);
-    assert.equal(await completed(session), {
+    assert.equal(await shop.completed(session), {
       amount: 1050,
       status: 'completed',
       currency: symbol,
-      order_id: `order-${orders}`,
+      order_id: session.metadata.order_id,
       session_id: session.id,
       source: 'api',
     });
@@ -175,36 +128,36 @@ for (const [network, symbol] of [
 }
 
 test('a part on one network is topped up on the other, in the other stablecoin', async () => {
-  const session = await newSession(2000);
+  const session = await shop.newSession(2000);
   await ethereum.tokens.USDT.transfer(addressOf(session), cents(ethereum.tokens.USDT, 1250));
   await ethereum.anvil.mine(DEPTH);
-  await waitFor('is underpaid', session, (now) => now.underpaid && now.payments[0].status === 'confirmed');
-  await until('the part is announced', () => events(session, 'payment.partially_paid').length === 1);
-  assert.is(events(session, 'payment.partially_paid')[0].data.object.amount, 1250);
+  await shop.waitFor('is underpaid', session, (now) => now.underpaid && now.payments[0].status === 'confirmed');
+  await until('the part is announced', () => shop.events(session, 'payment.partially_paid').length === 1);
+  assert.is(shop.events(session, 'payment.partially_paid')[0].data.object.amount, 1250);
   await bsc.tokens.USDC.transfer(addressOf(session), cents(bsc.tokens.USDC, 750));
   await bsc.anvil.mine(DEPTH);
-  await waitForStatus(session, 'paid');
-  const paid = await show(session);
+  await shop.waitForStatus(session, 'paid');
+  const paid = await shop.show(session);
   assert.is(paid.payments.length, 2);
   assert.not(paid.underpaid);
-  const { amount, currency } = await completed(session);
+  const { amount, currency } = await shop.completed(session);
   assert.equal({ amount, currency }, { amount: 2000, currency: 'USDT' });
 });
 
 test('an overpayment is paid, told of in full, and flagged', async () => {
-  const session = await newSession(500);
+  const session = await shop.newSession(500);
   await bsc.tokens.USDT.transfer(addressOf(session), cents(bsc.tokens.USDT, 731) + 1n);
   await bsc.anvil.mine(DEPTH);
-  await waitForStatus(session, 'paid');
-  const paid = await show(session);
+  await shop.waitForStatus(session, 'paid');
+  const paid = await shop.show(session);
   assert.ok(paid.overpaid);
   assert.is(paid.payments[0].amount, '7.310000000000000001');
-  assert.is((await completed(session)).amount, 731, 'rounded down to the minor unit');
+  assert.is((await shop.completed(session)).amount, 731, 'rounded down to the minor unit');
 });
 
 test('a batch contract pays three sessions, one of them with two transfers, in one transaction', async () => {
   const { anvil, tokens, batch } = ethereum;
-  const [one, two, twice] = [await newSession(300), await newSession(400), await newSession(500)];
+  const [one, two, twice] = [await shop.newSession(300), await shop.newSession(400), await shop.newSession(500)];
   await tokens.USDC.transfer(batch.address, cents(tokens.USDC, 1200));
   await anvil.mine();
   const tx = await batch.sendOwn(tokens.USDC.address, [
@@ -214,8 +167,8 @@ test('a batch contract pays three sessions, one of them with two transfers, in o
     [addressOf(twice), cents(tokens.USDC, 300)],
   ]);
   await anvil.mine(DEPTH);
-  for (const session of [one, two, twice]) await waitForStatus(session, 'paid');
-  const payments = (await show(twice)).payments;
+  for (const session of [one, two, twice]) await shop.waitForStatus(session, 'paid');
+  const payments = (await shop.show(twice)).payments;
   assert.equal(
     payments.map((payment: Json) => [payment.amount, payment.transaction_hash]),
     [
@@ -223,12 +176,12 @@ test('a batch contract pays three sessions, one of them with two transfers, in o
       ['3.00', tx],
     ],
   );
-  assert.is((await completed(twice)).amount, 500);
+  assert.is((await shop.completed(twice)).amount, 500);
 });
 
 test('reverted, undone, zero, look-alike and collectible transfers are no money', async () => {
   const { anvil, tokens, batch } = ethereum;
-  const session = await newSession(600);
+  const session = await shop.newSession(600);
   const address = addressOf(session);
   const lookAlike = await deployLookAlike(anvil);
   await tokens.USDC.transfer(batch.address, cents(tokens.USDC, 600));
@@ -247,20 +200,20 @@ test('reverted, undone, zero, look-alike and collectible transfers are no money'
   // The real payment goes through the same blocks' reader: once it is in, everything before it was read.
   await tokens.USDC.transfer(address, cents(tokens.USDC, 600));
   await anvil.mine(DEPTH);
-  await waitForStatus(session, 'paid');
-  assert.is((await show(session)).payments.length, 1);
-  assert.is((await completed(session)).amount, 600);
+  await shop.waitForStatus(session, 'paid');
+  assert.is((await shop.show(session)).payments.length, 1);
+  assert.is((await shop.completed(session)).amount, 600);
 });
 
 test('a fee on transfer: what the event says arrived is what is credited', async () => {
   const { anvil } = ethereum;
-  const session = await newSession(10_000);
+  const session = await shop.newSession(10_000);
   await feeToken.setFee(10n, cents(feeToken, 100_000));
   await anvil.mine();
   await feeToken.transfer(addressOf(session), cents(feeToken, 10_000));
   await anvil.mine(DEPTH);
-  await waitFor('shows the net amount', session, (now) => now.payments[0]?.status === 'confirmed');
-  const part = await show(session);
+  await shop.waitFor('shows the net amount', session, (now) => now.payments[0]?.status === 'confirmed');
+  const part = await shop.show(session);
   assert.is(part.payments[0].amount, '99.90');
   assert.is(part.payment_status, 'pending');
   assert.ok(part.underpaid);
@@ -268,61 +221,60 @@ test('a fee on transfer: what the event says arrived is what is credited', async
   await anvil.mine();
   await feeToken.transfer(addressOf(session), cents(feeToken, 10));
   await anvil.mine(DEPTH);
-  await waitForStatus(session, 'paid');
-  assert.is((await completed(session)).amount, 10_000);
+  await shop.waitForStatus(session, 'paid');
+  assert.is((await shop.completed(session)).amount, 10_000);
 });
 
 test('a USDT session does not take USDC for it, but shows it', async () => {
   const { anvil, tokens } = bsc;
-  const session = await newSession(800, { currency: 'USDT' });
+  const session = await shop.newSession(800, { currency: 'USDT' });
   assert.equal(new Set(session.payment_options.map((one: Json) => one.currency)), new Set(['USDT']));
   await tokens.USDC.transfer(addressOf(session), cents(tokens.USDC, 800));
   await anvil.mine(DEPTH);
-  await waitFor('shows the USDC', session, (now) => now.payments[0]?.status === 'confirmed');
-  const wrong = await show(session);
+  await shop.waitFor('shows the USDC', session, (now) => now.payments[0]?.status === 'confirmed');
+  const wrong = await shop.show(session);
   assert.is(wrong.payment_status, 'pending');
   assert.ok(wrong.underpaid);
   const refusal = await quayside.api('POST', `/api/v1/checkout/sessions/${session.id}/cancel`);
   assert.equal([refusal.status, refusal.body.error.code], [400, 'payment_in_progress']);
   await tokens.USDT.transfer(addressOf(session), cents(tokens.USDT, 800));
   await anvil.mine(DEPTH);
-  await waitForStatus(session, 'paid');
-  const { amount, currency } = await completed(session);
+  await shop.waitForStatus(session, 'paid');
+  const { amount, currency } = await shop.completed(session);
   assert.equal({ amount, currency }, { amount: 800, currency: 'USDT' });
 });
 
 test('a reorg takes the money away before it is confirmed: the session is open again', async () => {
   const { anvil, tokens } = ethereum;
-  const session = await newSession(900);
+  const session = await shop.newSession(900);
   await tokens.USDC.transfer(addressOf(session), cents(tokens.USDC, 900));
   await anvil.mine(DEPTH - 1);
-  await waitFor('is nearly confirmed', session, (now) => now.payments[0]?.confirmations === DEPTH - 1);
+  await shop.waitFor('is nearly confirmed', session, (now) => now.payments[0]?.confirmations === DEPTH - 1);
   await anvil.reorg(DEPTH);
-  await waitFor('shows it orphaned', session, (now) => now.payments[0].status === 'orphaned');
+  await shop.waitFor('shows it orphaned', session, (now) => now.payments[0].status === 'orphaned');
   await anvil.mine(DEPTH * 2);
   await until('the new branch is read', async () => {
-    const status = await quayside.cli('status');
     const { number } = await anvil.head();
-    return status.networks.find((one: Json) => one.network === 'test:ethereum').cursor === number;
+    return (await shop.statusOf('test:ethereum')).cursor === number;
   });
-  const open = await show(session);
+  const open = await shop.show(session);
   assert.is(open.payment_status, 'pending');
   assert.not(open.underpaid);
-  assert.is(events(session, 'payment.completed').length, 0);
+  assert.is(shop.events(session, 'payment.completed').length, 0);
   const { status, body } = await quayside.api('POST', `/api/v1/checkout/sessions/${session.id}/cancel`);
   assert.equal([status, body.payment_status], [200, 'canceled']);
-  await until('the cancel is announced', () => events(session, 'payment.cancelled').length === 1);
+  await until('the cancel is announced', () => shop.events(session, 'payment.cancelled').length === 1);
 });
 
 test('a reorg mines the payment again at another log index: it is credited once', async () => {
   const { anvil, tokens } = ethereum;
-  const session = await newSession(1100);
+  const session = await shop.newSession(1100);
   const tx = await tokens.USDC.transfer(addressOf(session), cents(tokens.USDC, 1100));
   await anvil.mine(2);
-  await waitForSeen(session);
+  await shop.waitForSeen(session);
   const before = await anvil.receipt(tx);
   const raws = await anvil.reorg(2);
-  await waitFor('shows it orphaned', session, (now) => now.payments[0].status === 'orphaned');
+  await shop.waitFor('shows it orphaned', session, (now) => now.payments[0].status === 'orphaned');
   // A dearer transfer of someone else stands before it this time, from an account with money of its own.
   await tokens.USDT.transferFrom(anvil.accounts[4] ?? '', anvil.accounts[6] ?? '', 0n, {
     from: anvil.accounts[4] ?? '',
@@ -333,32 +285,28 @@ test('a reorg mines the payment again at another log index: it is credited once'
   const after = await anvil.receipt(tx);
   assert.is.not(after?.logs[0]?.logIndex, before?.logs[0]?.logIndex);
   assert.is.not(after?.blockHash, before?.blockHash);
-  await waitForStatus(session, 'paid');
-  const paid = await show(session);
+  await shop.waitForStatus(session, 'paid');
+  const paid = await shop.show(session);
   assert.not(paid.overpaid);
   assert.equal(paid.payments.map((payment: Json) => payment.status).sort(), ['confirmed', 'orphaned']);
-  assert.is((await completed(session)).amount, 1100);
+  assert.is((await shop.completed(session)).amount, 1100);
 });
 
 test('a node that is stopped and started again in the middle of a payment loses nothing', async () => {
   const { anvil, tokens } = bsc;
-  const session = await newSession(1300);
+  const session = await shop.newSession(1300);
   await tokens.USDT.transfer(addressOf(session), cents(tokens.USDT, 1300));
   await anvil.mine();
-  await waitForSeen(session);
+  await shop.waitForSeen(session);
   await anvil.stop();
-  const state = async (name: string) => {
-    const status = await quayside.cli('status');
-    return status.networks.find((one: Json) => one.network === name);
-  };
-  await until('the outage shows in status', async () => (await state('test:bsc')).state === 'fault');
-  const fault = await state('test:bsc');
+  await until('the outage shows in status', async () => (await shop.statusOf('test:bsc')).state === 'fault');
+  const fault = await shop.statusOf('test:bsc');
   assert.match(fault.reason.code, /^node_/);
-  assert.is((await state('test:ethereum')).state, 'following', 'the other network goes on');
+  assert.is((await shop.statusOf('test:ethereum')).state, 'following', 'the other network goes on');
   await anvil.start();
   await anvil.mine(DEPTH);
-  await waitForStatus(session, 'paid');
-  assert.is((await completed(session)).amount, 1300);
+  await shop.waitForStatus(session, 'paid');
+  assert.is((await shop.completed(session)).amount, 1300);
 });
 
 test('the operator sees every network, and stopping is clean', async () => {

@@ -2,13 +2,13 @@
  * The main job on Solana: addresses from an offline list, a signed call makes a session, a token balance pays it, the merchant gets a signed
  * webhook. The node is the simulated one, skipped slots and all; everything of Quayside runs as it does for an operator.
  */
-import { createHmac } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../src/chains/solana/address.ts';
+import { type FlowShop, openFlowShop } from '../support/flow-shop.ts';
 import { type Instance, type Json, startInstance } from '../support/instance.ts';
 import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
 import { SOLANA_CHAIN_ID, type SolanaNode, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
@@ -24,6 +24,7 @@ const CENT = 10_000n;
 let node: SolanaNode;
 let merchant: MerchantServer;
 let quayside: Instance;
+let shop: FlowShop;
 const folder = mkdtempSync(join(tmpdir(), 'quayside-solana-'));
 
 test.before(async () => {
@@ -51,6 +52,7 @@ test.before(async () => {
     { networks: { solana }, limits: { blocks_per_ingest_max: 1 } },
     `${merchant.origin}/hook`,
   );
+  shop = openFlowShop(quayside, merchant);
 });
 
 test.after.each(() => node.faults.heal());
@@ -66,39 +68,9 @@ function mine(blocks = 1): void {
   for (let left = blocks; left > 0; left--) node.world.mine(2);
 }
 
-let orders = 0;
-async function newSession(amount: number): Promise<Json> {
-  orders += 1;
-  const request = { amount, currency: 'USD', order_id: `order-${orders}` };
-  const { status, body } = await quayside.api('POST', '/api/v1/checkout/sessions/create', request);
-  assert.is(status, 200, JSON.stringify(body));
-  return body;
-}
-
-const show = async (session: Json): Promise<Json> =>
-  (await quayside.api('GET', `/api/v1/checkout/sessions/${session.id}`)).body;
-const waitFor = (what: string, session: Json, holds: (now: Json) => boolean) =>
-  until(`session ${session.id} ${what}`, async () => holds(await show(session)));
-const waitForPaid = (session: Json) => waitFor('is paid', session, (now) => now.payment_status === 'paid');
 const pay = (session: Json, cents: number): string =>
   node.pay(solanaAddress.parse(session.payment_options[0].address) ?? '', BigInt(cents) * CENT);
 const solanaState = async (): Promise<Json> => (await quayside.cli('status')).networks[0];
-
-/** The session's `payment.completed`, announced once and rightly signed. */
-async function completed(session: Json): Promise<Json> {
-  const sent = () =>
-    merchant
-      .on('/hook')
-      .filter(
-        ({ body, headers }) => headers['x-service-event-type'] === 'payment.completed' && body.includes(session.id),
-      );
-  await until(`session ${session.id} is announced`, () => sent().length > 0);
-  assert.is(sent().length, 1);
-  const [{ headers, body } = { headers: {} as Json, body: '' }] = sent();
-  const text = `${headers['x-service-timestamp']}.${headers['x-service-nonce']}.${body}`;
-  assert.is(headers['x-service-signature'], createHmac('sha256', quayside.webhookSecret).update(text).digest('hex'));
-  return JSON.parse(body).data.object;
-}
 
 test('without addresses there are no sessions; a list from the seed’s machine brings them', async () => {
   await until('the network is followed', async () => (await solanaState()).state === 'following');
@@ -130,7 +102,7 @@ test('without addresses there are no sessions; a list from the seed’s machine 
 });
 
 test('from the signed call to the signed webhook, once the chain calls it final', async () => {
-  const session = await newSession(1050);
+  const session = await shop.newSession(1050);
   const [option] = session.payment_options;
   assert.is(
     option.address,
@@ -143,57 +115,57 @@ test('from the signed call to the signed webhook, once the chain calls it final'
   const { number: slot } = node.world.tip();
   while (node.world.tip().number + SLOTS_PER_BLOCK_MAX < slot + FINALITY) mine();
   const confirmations = node.world.tip().number - slot + 1;
-  await waitFor('counts slots', session, (now) => now.payments[0]?.confirmations === confirmations);
-  const seen = await show(session);
+  await shop.waitFor('counts slots', session, (now) => now.payments[0]?.confirmations === confirmations);
+  const seen = await shop.show(session);
   assert.equal([seen.payment_status, seen.payments[0].status], ['pending', 'seen']);
   assert.is(seen.payments[0].transaction_hash, tx);
   mine(SLOTS_PER_BLOCK_MAX);
-  await waitForPaid(session);
-  const { amount, currency } = await completed(session);
+  await shop.waitForStatus(session, 'paid');
+  const { amount, currency } = await shop.completed(session);
   assert.equal({ amount, currency }, { amount: 1050, currency: 'USDT' });
 });
 
 test('a part and its top-up pay together; a failed payment and a look-alike token do not', async () => {
-  const session = await newSession(2000);
+  const session = await shop.newSession(2000);
   const key = solanaAddress.parse(session.payment_options[0].address) ?? '';
   node.pay(key, 2000n * CENT, 'failed');
   node.pay(key, 2000n * CENT, 'lookalike');
   pay(session, 1250);
   mine(FINALITY + 2);
-  await waitFor('is underpaid', session, (now) => now.underpaid && now.payments[0]?.status === 'confirmed');
+  await shop.waitFor('is underpaid', session, (now) => now.underpaid && now.payments[0]?.status === 'confirmed');
   pay(session, 750);
   mine(FINALITY + 2);
-  await waitForPaid(session);
-  assert.is((await show(session)).payments.length, 2);
-  assert.is((await completed(session)).amount, 2000);
+  await shop.waitForStatus(session, 'paid');
+  assert.is((await shop.show(session)).payments.length, 2);
+  assert.is((await shop.completed(session)).amount, 2000);
 });
 
 test('a reorg before finality takes the money away; sent again it is credited once', async () => {
-  const session = await newSession(900);
+  const session = await shop.newSession(900);
   pay(session, 900);
   mine(2);
-  await waitFor('shows the payment', session, (now) => now.payments.length === 1);
+  await shop.waitFor('shows the payment', session, (now) => now.payments.length === 1);
   node.world.reorg({ depth: 2, keep: 'none', blocks: 4 });
-  await waitFor('shows it orphaned', session, (now) => now.payments[0].status === 'orphaned');
+  await shop.waitFor('shows it orphaned', session, (now) => now.payments[0].status === 'orphaned');
   pay(session, 900);
   mine(FINALITY + 2);
-  await waitForPaid(session);
-  const paid = await show(session);
+  await shop.waitForStatus(session, 'paid');
+  const paid = await shop.show(session);
   assert.not(paid.overpaid);
   assert.equal(paid.payments.map(({ status }: Json) => status).sort(), ['confirmed', 'orphaned']);
-  assert.is((await completed(session)).amount, 900);
+  assert.is((await shop.completed(session)).amount, 900);
 });
 
 test('a node that falls behind, denies blocks and goes away loses nothing', async () => {
-  const session = await newSession(1300);
+  const session = await shop.newSession(1300);
   await until('everything is read', async () => (await solanaState()).cursor === node.world.tip().number);
   node.faults.set({ rates: { lag: 1 }, lagBlocks: 5 });
   pay(session, 1300);
   mine();
   await until('the lag shows', async () => (await solanaState()).reason?.code === 'node_behind');
-  assert.is((await show(session)).payments.length, 0);
+  assert.is((await shop.show(session)).payments.length, 0);
   node.faults.heal();
-  await waitFor('shows the payment', session, (now) => now.payments.length === 1);
+  await shop.waitFor('shows the payment', session, (now) => now.payments.length === 1);
   // "Skipped, or missing" for blocks that are there: nobody gets past them.
   node.faults.set({ rates: { unknown_block: 1 } });
   mine(2);
@@ -203,15 +175,15 @@ test('a node that falls behind, denies blocks and goes away loses nothing', asyn
   await until('the outage shows', async () => (await solanaState()).reason?.code === 'node_unreachable');
   await node.start();
   mine(FINALITY + 2);
-  await waitForPaid(session);
-  assert.is((await completed(session)).amount, 1300);
+  await shop.waitForStatus(session, 'paid');
+  assert.is((await shop.completed(session)).amount, 1300);
 });
 
 test('an indexer that is killed goes on where it was', async () => {
-  const session = await newSession(700);
+  const session = await shop.newSession(700);
   pay(session, 700);
   mine();
-  await waitFor('shows the payment', session, (now) => now.payments.length === 1);
+  await shop.waitFor('shows the payment', session, (now) => now.payments.length === 1);
   const { pid } = await solanaState();
   process.kill(pid, 'SIGKILL');
   mine(FINALITY + 2);
@@ -219,13 +191,13 @@ test('an indexer that is killed goes on where it was', async () => {
     const now = await solanaState();
     return now.pid !== pid && now.state === 'following';
   });
-  await waitForPaid(session);
-  assert.is((await completed(session)).amount, 700);
+  await shop.waitForStatus(session, 'paid');
+  assert.is((await shop.completed(session)).amount, 700);
 });
 
 test('the operator hears when a fifth of the addresses is left', async () => {
   const { pools } = await quayside.cli('status');
-  for (let left = pools[0].free; left > ADDRESSES / 5; left--) await newSession(100);
+  for (let left = pools[0].free; left > ADDRESSES / 5; left--) await shop.newSession(100);
   await until('the alarm is raised', async () =>
     (await quayside.cli('status')).alarms.some(({ code }: Json) => code === 'address_pool_low'),
   );

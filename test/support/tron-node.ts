@@ -40,13 +40,16 @@ export type TronNode = Readonly<{
   close(): Promise<void>;
 }>;
 
-export async function startTronNode(options: Readonly<{ seed: string; finalityDistance?: number }>): Promise<TronNode> {
+export type TronNodeOptions = Readonly<{ seed: string; finalityDistance?: number; chainId?: string; port?: number }>;
+
+export async function startTronNode(options: TronNodeOptions): Promise<TronNode> {
+  const { chainId = TRON_CHAIN_ID } = options;
   const world = createWorld({
     seed: options.seed,
     clock: systemClock,
     tokens: tronTokenKeys,
     keyBytes: 20,
-    blockHash: (number, digits) => tronBlockId(TRON_CHAIN_ID, number, digits),
+    blockHash: (number, digits) => tronBlockId(chainId, number, digits),
     finalityDistance: options.finalityDistance ?? 18,
   });
   const faults = createFaults(options.seed);
@@ -58,12 +61,12 @@ export async function startTronNode(options: Readonly<{ seed: string; finalityDi
       world,
       miner,
       faults,
-      chainId: TRON_CHAIN_ID,
+      chainId,
       tokens: tronTokens,
       port,
       controlToken: null,
     });
-  let server = await listen(0);
+  let server = await listen(options.port ?? 0);
   const { url } = server;
   return {
     world,

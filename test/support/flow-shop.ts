@@ -1,0 +1,79 @@
+/**
+ * A merchant of a running instance: makes sessions by signed calls, watches them, and checks the webhooks that come.
+ * @module
+ */
+import { createHmac } from 'node:crypto';
+import * as assert from 'uvu/assert';
+import type { Instance, Json } from './instance.ts';
+import type { MerchantServer } from './merchant-server.ts';
+import { until } from './until.ts';
+
+export type FlowShop = Readonly<{
+  /** A new session of so many cents; dollars when no currency is named. */
+  newSession(amount: number, more?: Readonly<Record<string, unknown>>): Promise<Json>;
+  show(session: Json): Promise<Json>;
+  waitFor(what: string, session: Json, holds: (now: Json) => boolean): Promise<void>;
+  waitForStatus(session: Json, status: string): Promise<void>;
+  waitForSeen(session: Json, payments?: number): Promise<void>;
+  /** Webhooks of one type that came for the session. */
+  events(session: Json, type: string): readonly Json[];
+  /** The object of the one `payment.completed` of a session, its signature checked with nothing but the documented rule. */
+  completed(session: Json): Promise<Json>;
+  /** A network as `quayside status` shows it. */
+  statusOf(network: string): Promise<Json>;
+}>;
+
+/** @param merchant where the instance sends webhooks, at the path `/hook` */
+export function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
+  let orders = 0;
+
+  async function show(session: Json): Promise<Json> {
+    const { status, body } = await quayside.api('GET', `/api/v1/checkout/sessions/${session.id}`);
+    assert.is(status, 200, JSON.stringify(body));
+    return body;
+  }
+
+  const waitFor = (what: string, session: Json, holds: (now: Json) => boolean) =>
+    until(`session ${session.id} ${what}`, async () => holds(await show(session)));
+
+  const events = (session: Json, type: string): readonly Json[] =>
+    merchant
+      .on('/hook')
+      .map(({ body }) => JSON.parse(body))
+      .filter((event) => event.data.object.session_id === session.id && event.type === type);
+
+  return {
+    async newSession(amount, more = {}) {
+      orders += 1;
+      const request = { amount, currency: 'USD', order_id: `order-${orders}`, ...more };
+      const { status, body } = await quayside.api('POST', '/api/v1/checkout/sessions/create', request);
+      assert.is(status, 200, JSON.stringify(body));
+      return body;
+    },
+    show,
+    waitFor,
+    waitForStatus: (session, status) => waitFor(`is ${status}`, session, (now) => now.payment_status === status),
+    waitForSeen: (session, payments = 1) =>
+      waitFor(`shows ${payments} payment(s)`, session, (now) => now.payments.length === payments),
+    events,
+    async completed(session) {
+      await until(`session ${session.id} is announced`, () => events(session, 'payment.completed').length > 0);
+      const [sent, ...others] = merchant
+        .on('/hook')
+        .filter(
+          ({ body, headers }) => headers['x-service-event-type'] === 'payment.completed' && body.includes(session.id),
+        );
+      assert.is(others.length, 0, 'announced once');
+      const { headers, body } = sent as NonNullable<typeof sent>;
+      const text = `${headers['x-service-timestamp']}.${headers['x-service-nonce']}.${body}`;
+      const expected = createHmac('sha256', quayside.webhookSecret).update(text).digest('hex');
+      assert.is(headers['x-service-signature'], expected);
+      assert.is(headers['x-service-event-id'], JSON.parse(body).id);
+      return JSON.parse(body).data.object;
+    },
+    async statusOf(network) {
+      const { networks } = await quayside.cli('status');
+      return networks.find((one: Json) => one.network === network);
+    },
+  };
+}
