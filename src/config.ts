@@ -15,6 +15,10 @@ export type ConfirmationPolicy =
   | Readonly<{ kind: 'depth'; blocks: number }>
   | Readonly<{ kind: 'finalized'; usual: number }>;
 
+/** How many confirmations to tell people of, also where the node's finality decides. */
+export const usualDepth = (policy: ConfirmationPolicy): number =>
+  policy.kind === 'depth' ? policy.blocks : policy.usual;
+
 /** One network and the node that serves it. */
 export type NetworkConfig = Readonly<{
   key: NetworkKey;
@@ -253,7 +257,7 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
     const text = 'null, expected an address: confirmations of kind "finalized" wait for what the node shows there';
     problems.push({ path: `${path}.solid_url`, text });
   }
-  const depth = confirmations.kind === 'depth' ? confirmations.blocks : confirmations.usual;
+  const depth = usualDepth(confirmations);
   if (depth > reorgDepthMax) {
     const key = confirmations.kind === 'depth' ? 'blocks' : 'usual';
     const text = `${depth}, expected at most reorg_depth_max (${reorgDepthMax})`;

@@ -2,7 +2,7 @@
  * What the API does with sessions, whatever shape a request came in: create (which ways to pay, at which rate), find, cancel.
  * @module
  */
-import type { NetworkConfig } from '../config.ts';
+import { type NetworkConfig, usualDepth } from '../config.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
@@ -173,6 +173,6 @@ function optionsOn(network: NetworkConfig, accepts: readonly Currency[], duePar:
       token: token.address,
       decimals: token.decimals,
       units: parToUnitsCeil(duePar, token.decimals),
-      confirmationsRequired: confirmations.kind === 'depth' ? confirmations.blocks : confirmations.usual,
+      confirmationsRequired: usualDepth(confirmations),
     }));
 }

@@ -2,7 +2,7 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
-import type { NetworkConfig } from '../config.ts';
+import { type NetworkConfig, usualDepth } from '../config.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { isFollowed } from '../network-health.ts';
@@ -60,7 +60,7 @@ export function networkViews(
   return new Map(
     networks.map(({ key, name, confirmations, blockTimeMs }) => {
       const { title, fee } = titles[name] ?? { title: name, fee: '' };
-      const blocks = confirmations.kind === 'depth' ? confirmations.blocks : confirmations.usual;
+      const blocks = usualDepth(confirmations);
       return [
         key,
         { title, feeText: fees[fee] ?? null, timeS: Math.ceil((blocks * blockTimeMs) / 1000), isUp: up.has(key) },
