@@ -19,6 +19,7 @@ import type {
   Store,
   StoreSettings,
 } from '../../src/store/store.ts';
+import { plainRequest } from '../support/new-session.ts';
 
 /** Where a store under test lives; the suites run over any implementation that can make one. */
 export type Place = Readonly<{
@@ -87,17 +88,7 @@ export function option(network: 'one' | 'two', currency: Currency, dueMinor: big
 }
 
 export const request = (orderId: string, more: Partial<SessionRequest> = {}): SessionRequest => ({
-  orderId,
-  amountMinor: 1000n,
-  currency: 'USD',
-  description: null,
-  lineItems: null,
-  taxMinor: null,
-  shippingMinor: null,
-  successUrl: null,
-  cancelUrl: null,
-  metadata: null,
-  webhookUrl: null,
+  ...plainRequest(orderId, 1000n),
   ...more,
 });
 

@@ -2,11 +2,11 @@
  * What a session is created from, for tests that speak to the store and not through the API.
  * @module
  */
-import type { NetworkConfig } from '../../src/config.ts';
+import { type NetworkConfig, usualDepth } from '../../src/config.ts';
 import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
-import type { MerchantStore, NewSession, StoreSettings } from '../../src/store/store.ts';
+import type { MerchantStore, NewSession, SessionRequest, StoreSettings } from '../../src/store/store.ts';
 
 /** A merchant's store that may trade at once. */
 export const merchantStore = (settings: Partial<StoreSettings> = {}): MerchantStore =>
@@ -24,6 +24,21 @@ export type SessionWish = Readonly<{
   nowMs: number;
 }>;
 
+/** A request in USD with nothing but a price. */
+export const plainRequest = (orderId: string, amountMinor: bigint): SessionRequest => ({
+  orderId,
+  amountMinor,
+  currency: 'USD',
+  description: null,
+  lineItems: null,
+  taxMinor: null,
+  shippingMinor: null,
+  successUrl: null,
+  cancelUrl: null,
+  metadata: null,
+  webhookUrl: null,
+});
+
 /** A session at par that may be paid on each network in each accepted currency. */
 export function newSession(wish: SessionWish): NewSession {
   const { storeId, name, networks, accepts = ['USDT', 'USDC'], expiresInS = 1800, nowMs } = wish;
@@ -40,28 +55,14 @@ export function newSession(wish: SessionWish): NewSession {
         token: token.address,
         decimals: token.decimals,
         units: parToUnitsCeil(duePar, token.decimals),
-        confirmationsRequired:
-          network.confirmations.kind === 'depth' ? network.confirmations.blocks : network.confirmations.usual,
+        confirmationsRequired: usualDepth(network.confirmations),
       })),
   );
-  const request = {
-    orderId: name,
-    amountMinor: BigInt(wish.amountMinor),
-    currency: 'USD',
-    description: null,
-    lineItems: null,
-    taxMinor: null,
-    shippingMinor: null,
-    successUrl: null,
-    cancelUrl: null,
-    metadata: null,
-    webhookUrl: null,
-  };
   return {
     id: `cs_${name.padStart(26, '0')}`,
     storeId,
     mode: networks[0]?.mode ?? 'test',
-    request,
+    request: plainRequest(name, BigInt(wish.amountMinor)),
     conversion: null,
     duePar,
     accepts,
