@@ -6,12 +6,14 @@ import type { AddressCodec, Family } from '../chains/chain.ts';
 import { evmAddress } from '../chains/evm/address.ts';
 import { solanaAddress } from '../chains/solana/address.ts';
 import { tronAddress } from '../chains/tron/address.ts';
+import type { Token } from '../core/transfer.ts';
 import { startEvmServer } from './evm-server.ts';
-import type { NodeServer, NodeServerOptions } from './node-server.ts';
+import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { isSkippedSlot } from './solana-render.ts';
 import { startSolanaServer } from './solana-server.ts';
 import { tronBlockId } from './tron-render.ts';
 import { startTronServer } from './tron-server.ts';
+import type { WorldOptions } from './world.ts';
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
@@ -46,3 +48,21 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     startServer: startSolanaServer,
   },
 };
+
+export type SimulatedChain = Readonly<{ family: Family; chainId: string; tokens: readonly Token[] }>;
+
+/** What a network's family says of its world. */
+export function worldShape({
+  family,
+  chainId,
+  tokens,
+}: SimulatedChain): Pick<WorldOptions, 'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash'> {
+  const { codec, finalityDistance, blockHash, isSkipped } = families[family];
+  return {
+    tokens: tokens.map((token) => tokenKey(codec, token)),
+    keyBytes: codec.keyBytes,
+    finalityDistance,
+    ...(isSkipped && { isSkipped: (number) => isSkipped(chainId, number) }),
+    ...(blockHash && { blockHash: (number, digits) => blockHash(chainId, number, digits) }),
+  };
+}

@@ -7,11 +7,10 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import type { Clock } from '../clock.ts';
 import type { NetworkConfig } from '../config.ts';
-import { families } from './families.ts';
+import { families, worldShape } from './families.ts';
 import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';
 import { startMiner } from './miner.ts';
-import { tokenKey } from './node-server.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 
 export type SandboxNetwork = Pick<NetworkConfig, 'name' | 'family' | 'chainId' | 'tokens' | 'blockTimeMs'>;
@@ -39,19 +38,14 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
   const opened = await Promise.all(networks.map(openNetwork));
 
   async function openNetwork(network: SandboxNetwork) {
-    const { codec, finalityDistance, blockHash, isSkipped, startServer } = families[network.family];
     const { world, close } = openDurableWorld({
+      ...worldShape(network),
       file: join(dataDir, 'sandbox', `${network.name}.jsonl`),
       seed: randomBytes(16).toString('hex'),
       clock,
-      tokens: network.tokens.map((token) => tokenKey(codec, token)),
-      keyBytes: codec.keyBytes,
-      finalityDistance,
-      ...(isSkipped && { isSkipped: (number) => isSkipped(network.chainId, number) }),
-      ...(blockHash && { blockHash: (number, digits) => blockHash(network.chainId, number, digits) }),
     });
     const miner = startMiner(world, clock, network.blockTimeMs, (error) => onFault(network.name, error));
-    const server = await startServer({
+    const server = await families[network.family].startServer({
       world,
       miner,
       faults: createFaults(network.name),

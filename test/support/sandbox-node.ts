@@ -8,14 +8,10 @@
  *   await node.close();
  * @module
  */
-import { systemClock } from '../../src/clock.ts';
+import type { Clock } from '../../src/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
-import { startEvmServer } from '../../src/sandbox/evm-server.ts';
-import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
-import { startMiner } from '../../src/sandbox/miner.ts';
-import { digest } from '../../src/sandbox/random.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
-import { createWorld, type World } from '../../src/sandbox/world.ts';
+import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 /** Two tokens with different decimals, so that mixing them up shows. */
 export const sandboxTokens: readonly Token[] = [
@@ -25,21 +21,18 @@ export const sandboxTokens: readonly Token[] = [
 export const [usdtKey, usdcKey] = sandboxTokens.map((token) => token.address.slice(2)) as [string, string];
 export const SANDBOX_CHAIN_ID = '900001';
 
-export type SandboxNode = Readonly<{
-  world: World;
-  faults: Faults;
-  wsUrl: string;
-  httpUrl: string;
-  /** Sends USDT (or another token's key) to an address key. @returns the transaction id as the node writes it */
-  pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
-  /** One call over HTTP. @returns the whole JSON-RPC answer */
-  ask(method: string, params?: unknown): Promise<{ result?: unknown; error?: { code: number; message: string } }>;
-  close(): Promise<void>;
-}>;
+export type SandboxNode = SimulatedNode &
+  Readonly<{
+    wsUrl: string;
+    /** Sends USDT (or another token's key) to an address key. @returns the transaction id as the node writes it */
+    pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
+    /** One call over HTTP. @returns the whole JSON-RPC answer */
+    ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
+  }>;
 
 export type SandboxNodeOptions = Readonly<{
   seed: string;
-  clock?: { nowMs(): number };
+  clock?: Pick<Clock, 'nowMs'>;
   finalityDistance?: number;
   windowBlocks?: number;
   controlToken?: string | null;
@@ -47,49 +40,20 @@ export type SandboxNodeOptions = Readonly<{
 }>;
 
 /** A payer's or payee's key: always the same for the same name. */
-export const accountKey = (name: string): string => digest('account', name).slice(0, 40);
+export const accountKey = (name: string): string => accountKeyOf('evm', name);
 
 export async function startSandboxNode(options: SandboxNodeOptions): Promise<SandboxNode> {
-  const world = createWorld({
-    seed: options.seed,
-    clock: options.clock ?? systemClock,
-    tokens: [usdtKey, usdcKey],
-    keyBytes: 20,
-    finalityDistance: options.finalityDistance ?? 64,
-    ...(options.windowBlocks && { windowBlocks: options.windowBlocks }),
-  });
-  const faults = createFaults(options.seed);
-  const miner = startMiner(world, systemClock, 0, (error) => {
-    throw error;
-  });
-  const server = await startEvmServer({
-    world,
-    miner,
-    faults,
+  const node = await startSimulatedNode({
+    ...options,
+    family: 'evm',
     chainId: SANDBOX_CHAIN_ID,
     tokens: sandboxTokens,
-    port: options.port ?? 0,
-    controlToken: options.controlToken ?? null,
   });
-  const httpUrl = server.url.replace('ws:', 'http:');
   return {
-    world,
-    faults,
-    wsUrl: server.url,
-    httpUrl,
+    ...node,
+    wsUrl: node.url,
     pay: (to, units, kind = 'direct', token = usdtKey) =>
-      `0x${world.pay({ kind, from: accountKey('payer'), outputs: [{ token, to, units }] })}`,
-    async ask(method, params = []) {
-      const response = await fetch(httpUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      });
-      return (await response.json()) as { result?: unknown };
-    },
-    async close() {
-      await miner.stop();
-      await server.close();
-    },
+      `0x${node.world.pay({ kind, from: accountKey('payer'), outputs: [{ token, to, units }] })}`,
+    ask: (method, params) => askRpc(node.httpUrl, method, params),
   };
 }

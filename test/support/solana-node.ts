@@ -9,15 +9,11 @@
  * @module
  */
 import { solanaAddress } from '../../src/chains/solana/address.ts';
-import { systemClock } from '../../src/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
-import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
-import { startMiner } from '../../src/sandbox/miner.ts';
 import { digest } from '../../src/sandbox/random.ts';
-import { formatSignature, isSkippedSlot } from '../../src/sandbox/solana-render.ts';
-import { startSolanaServer } from '../../src/sandbox/solana-server.ts';
+import { formatSignature } from '../../src/sandbox/solana-render.ts';
 import type { PaymentKind } from '../../src/sandbox/transaction.ts';
-import { createWorld, type World } from '../../src/sandbox/world.ts';
+import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 export const SOLANA_CHAIN_ID = '8fxKGYTPBA96vEMNNbQpGmRWbWahL5GNE5KzXEuCtrzr';
 /** Two mints with different decimals, so that mixing them up shows. */
@@ -28,22 +24,16 @@ export const solanaTokens: readonly [Token, Token] = [
 ];
 
 /** A payer's or payee's key: always the same for the same name. */
-export const solanaAccountKey = (name: string): string => digest('account', name);
+export const solanaAccountKey = (name: string): string => accountKeyOf('solana', name);
 
-export type SolanaNode = Readonly<{
-  world: World;
-  faults: Faults;
-  url: string;
-  rpcUrl: string;
-  /** Sends USDT to an address key. @returns the signature */
-  pay(to: string, units: bigint, kind?: PaymentKind): string;
-  /** One call over HTTP. @returns the whole JSON-RPC answer */
-  ask(method: string, params?: unknown): Promise<{ result?: unknown; error?: { code: number; message: string } }>;
-  /** Makes the node unreachable, and reachable again at the same port with the same chain. */
-  stop(): Promise<void>;
-  start(): Promise<void>;
-  close(): Promise<void>;
-}>;
+export type SolanaNode = SimulatedNode &
+  Readonly<{
+    rpcUrl: string;
+    /** Sends USDT to an address key. @returns the signature */
+    pay(to: string, units: bigint, kind?: PaymentKind): string;
+    /** One call over HTTP. @returns the whole JSON-RPC answer */
+    ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
+  }>;
 
 export type SolanaNodeOptions = Readonly<{
   seed: string;
@@ -53,55 +43,19 @@ export type SolanaNodeOptions = Readonly<{
 }>;
 
 export async function startSolanaNode(options: SolanaNodeOptions): Promise<SolanaNode> {
-  const world = createWorld({
-    seed: options.seed,
-    clock: systemClock,
-    tokens: solanaTokenKeys,
-    keyBytes: 32,
-    isSkipped: options.isSkipped ?? ((slot) => isSkippedSlot(SOLANA_CHAIN_ID, slot)),
-    finalityDistance: options.finalityDistance ?? 32,
+  const node = await startSimulatedNode({
+    ...options,
+    family: 'solana',
+    chainId: SOLANA_CHAIN_ID,
+    tokens: solanaTokens,
   });
-  const faults = createFaults(options.seed);
-  const miner = startMiner(world, systemClock, 0, (error) => {
-    throw error;
-  });
-  const listen = (port: number) =>
-    startSolanaServer({
-      world,
-      miner,
-      faults,
-      chainId: SOLANA_CHAIN_ID,
-      tokens: solanaTokens,
-      port,
-      controlToken: null,
-    });
-  let server = await listen(0);
-  const { url } = server;
-  const rpcUrl = url.replace('ws:', 'http:');
   return {
-    world,
-    faults,
-    url,
-    rpcUrl,
+    ...node,
+    rpcUrl: node.httpUrl,
     pay: (to, units, kind = 'direct') => {
       const outputs = [{ token: solanaTokenKeys[0], to, units }];
-      return formatSignature(world.pay({ kind, from: solanaAccountKey('payer'), outputs }));
+      return formatSignature(node.world.pay({ kind, from: solanaAccountKey('payer'), outputs }));
     },
-    async ask(method, params = []) {
-      const response = await fetch(rpcUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      });
-      return (await response.json()) as { result?: unknown };
-    },
-    stop: () => server.close(),
-    async start() {
-      server = await listen(Number(new URL(url).port));
-    },
-    async close() {
-      await miner.stop();
-      await server.close();
-    },
+    ask: (method, params) => askRpc(node.httpUrl, method, params),
   };
 }

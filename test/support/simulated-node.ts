@@ -1,0 +1,102 @@
+/**
+ * A simulated node of any family in the test's own process: its world is at hand, and its sockets are real. Nothing is mined by itself.
+ * `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's terms.
+ * @module
+ */
+import type { Family } from '../../src/chains/chain.ts';
+import { type Clock, systemClock } from '../../src/clock.ts';
+import type { Token } from '../../src/core/transfer.ts';
+import { families, worldShape } from '../../src/sandbox/families.ts';
+import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
+import { startMiner } from '../../src/sandbox/miner.ts';
+import { digest } from '../../src/sandbox/random.ts';
+import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
+import { createWorld, type World } from '../../src/sandbox/world.ts';
+
+export type SimulatedNode = Readonly<{
+  world: World;
+  faults: Faults;
+  /** Where the family's client connects; the same port answers plain HTTP. */
+  url: string;
+  httpUrl: string;
+  /** Makes the node unreachable, and reachable again at the same port with the same chain. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  close(): Promise<void>;
+}>;
+
+export type SimulatedNodeOptions = Readonly<{
+  family: Family;
+  seed: string;
+  chainId: string;
+  tokens: readonly Token[];
+  clock?: Pick<Clock, 'nowMs'>;
+  finalityDistance?: number;
+  windowBlocks?: number;
+  /** Which numbers have no block, if that is not for the family to say. */
+  isSkipped?: (number: number) => boolean;
+  controlToken?: string | null;
+  port?: number;
+}>;
+
+/** How a family writes hashes and transaction ids that a world knows by their digits. */
+export const writtenBy: Readonly<
+  Record<Family, Readonly<{ hash(digits: string): string; transaction(digits: string): string }>>
+> = {
+  evm: { hash: (digits) => `0x${digits}`, transaction: (digits) => `0x${digits}` },
+  tron: { hash: (digits) => digits, transaction: (digits) => digits },
+  solana: { hash: formatBlockHash, transaction: formatSignature },
+};
+
+/** A payer's or payee's key: always the same for the same name. */
+export const accountKeyOf = (family: Family, name: string): string =>
+  digest('account', name).slice(0, 2 * families[family].codec.keyBytes);
+
+export async function startSimulatedNode(options: SimulatedNodeOptions): Promise<SimulatedNode> {
+  const { family, seed, chainId, tokens, controlToken = null } = options;
+  const shape = worldShape(options);
+  const world = createWorld({
+    ...shape,
+    seed,
+    clock: options.clock ?? systemClock,
+    finalityDistance: options.finalityDistance ?? shape.finalityDistance,
+    ...(options.windowBlocks && { windowBlocks: options.windowBlocks }),
+    ...(options.isSkipped && { isSkipped: options.isSkipped }),
+  });
+  const faults = createFaults(seed);
+  const miner = startMiner(world, systemClock, 0, (error) => {
+    throw error;
+  });
+  const listen = (port: number) =>
+    families[family].startServer({ world, miner, faults, chainId, tokens, port, controlToken });
+  let server = await listen(options.port ?? 0);
+  const { url } = server;
+  return {
+    world,
+    faults,
+    url,
+    httpUrl: url.replace(/^ws:/, 'http:'),
+    stop: () => server.close(),
+    async start() {
+      server = await listen(Number(new URL(url).port));
+    },
+    async close() {
+      await miner.stop();
+      await server.close();
+    },
+  };
+}
+
+/** One JSON-RPC call over HTTP. @returns the whole answer */
+export async function askRpc(
+  url: string,
+  method: string,
+  params: unknown = [],
+): Promise<{ result?: unknown; error?: { code: number; message: string } }> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  return (await response.json()) as { result?: unknown };
+}
