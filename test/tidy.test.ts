@@ -12,13 +12,13 @@ import { importsOf, reachable, readSources, type Sources, withoutComments } from
 type Room = Readonly<{ name: string; files: RegExp; may: readonly RegExp[] }>;
 
 const core = /^src\/core\//;
-const seam = /^src\/chains\/(chain|index)\.ts$/;
+const seam = /^src\/chains\/(chain|spend|index)\.ts$/;
 const codec =
   /^src\/chains\/(\w+\/(address|wire|spend|bloom|answer|rpc-errors|block-slices|slip10|offline-keys)|xpub|excerpt|json-rpc)\.ts$/;
 const port = /^src\/store\/store\.ts$/;
 /** Light modules that any room may use. */
 const ground =
-  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|network-health|option-address|simulation|thread-pool|secret-file)\.ts$/;
+  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|network-health|option-address|simulation|thread-pool|secret-file|signing)\.ts$/;
 const cryptography = /^@(noble|scure)\//;
 const node = /^node:/;
 
@@ -26,11 +26,16 @@ const node = /^node:/;
 const rooms: readonly Room[] = [
   {
     name: 'programs',
-    files: /^(src\/(main|server)\.ts|src\/sandbox\/main\.ts|indexers\/(evm|tron|solana)\.ts|scripts\/.*)$/,
+    files: /^(src\/(main|server)\.ts|src\/(sandbox|signer)\/main\.ts|indexers\/(evm|tron|solana)\.ts|scripts\/.*)$/,
     may: [/./],
   },
   { name: 'src/core', files: core, may: [core, /^@noble\/hashes\//] },
   { name: 'the chain seam', files: seam, may: [core, /^src\/chains\//] },
+  {
+    name: 'a chain’s spender',
+    files: /^src\/chains\/\w+\/spend\.ts$/,
+    may: [core, seam, codec, cryptography, /^(ethers|tronweb|@solana\/web3\.js)$/],
+  },
   { name: 'a chain’s codec', files: codec, may: [core, seam, codec, cryptography] },
   { name: 'a chain’s node', files: /^src\/chains\//, may: [core, /^src\/chains\//, ground, node, /^(ws|undici)$/] },
   { name: 'the store’s port', files: port, may: [core] },
@@ -77,6 +82,11 @@ const rooms: readonly Room[] = [
     name: 'src/webhooks',
     files: /^src\/webhooks\//,
     may: [core, /^src\/webhooks\//, port, ground, node, /^(undici|ipaddr\.js|p-queue)$/],
+  },
+  {
+    name: 'src/signer',
+    files: /^src\/signer\//,
+    may: [core, /^src\/signer\//, seam, ground, /^src\/secret-key\.ts$/, cryptography, node, /^(better-sqlite3|zod)$/],
   },
   {
     name: 'src/sandbox',

@@ -11,6 +11,7 @@
  */
 import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
+import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
 
 /** The families there are; `src/chains/index.ts` holds one row for each. */
 export type Family = 'evm' | 'tron' | 'solana';
@@ -135,9 +136,19 @@ export interface Node {
 /** A whole family. `wire` and `node` are loaded only by the processes that need them. */
 export interface Chain {
   readonly family: Family;
+  /**
+   * Present where the network itself confirms a block well before it is final, and the node client shows and attests no block that is less:
+   * what a follower holds is confirmed then, and small amounts may be credited at once.
+   */
+  readonly confirmsBeforeFinal?: true;
   readonly address: AddressCodec;
   wire(): Promise<Wire>;
   node(): Promise<{ openNode(options: NodeOptions): Node }>;
+  readonly spendRules: SpendRules;
+  /** The signer's half of payouts; it alone loads the chain's library. */
+  spending?(): Promise<Spending>;
+  /** The indexer's half of payouts. */
+  payouts?(): Promise<{ openPayoutNode(options: PayoutNodeOptions): PayoutNode }>;
   /** Present where `address.derive` is null. */
   offlineKeys?(): Promise<OfflineKeys>;
 }

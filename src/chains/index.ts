@@ -6,24 +6,29 @@
 import type { Chain, Family } from './chain.ts';
 import { evmAddress } from './evm/address.ts';
 import { solanaAddress } from './solana/address.ts';
+import { ownFees, sponsoredFees } from './spend.ts';
 import { tronAddress } from './tron/address.ts';
 
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
     family: 'evm',
     address: evmAddress,
+    spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 18 },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     node: () => import('./evm/node.ts'),
   },
   tron: {
     family: 'tron',
     address: tronAddress,
+    spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     node: () => import('./tron/node.ts'),
   },
   solana: {
     family: 'solana',
+    confirmsBeforeFinal: true,
     address: solanaAddress,
+    spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: 9 },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     node: () => import('./solana/node.ts'),
     offlineKeys: async () => (await import('./solana/offline-keys.ts')).solanaOfflineKeys,
