@@ -27,7 +27,7 @@ export type HttpRoad = Readonly<{
    * `node_refused`, `node_error`
    */
   post(path: string, text: string, signal: AbortSignal): Promise<readonly Buffer[]>;
-  /** Whether the last request was answered, and how often one was after none had been. */
+  /** Whether the last request was answered, and how often a connection was made when there was none: a node that is swapped ends them all. */
   health: Node['health'];
   close(): Promise<void>;
 }>;
@@ -49,6 +49,14 @@ export function openHttpRoad(options: HttpRoadOptions, clock: Clock): HttpRoad {
   let connected = false;
   let heardAtMs = 0;
   let connections = 0;
+  let open = 0;
+  pool.on('connect', () => {
+    if (open === 0) connections += 1;
+    open += 1;
+  });
+  pool.on('disconnect', () => {
+    open -= 1;
+  });
 
   /** The body, as long as it stays within the limit. */
   async function collect(body: AsyncIterable<Buffer>, bytesMax: number): Promise<Buffer[] | null> {
@@ -65,7 +73,6 @@ export function openHttpRoad(options: HttpRoadOptions, clock: Clock): HttpRoad {
   async function post(path: string, text: string, signal: AbortSignal): Promise<readonly Buffer[]> {
     try {
       const { statusCode, body } = await pool.request({ method: 'POST', path, headers, body: text, signal });
-      if (!connected) connections += 1;
       connected = true;
       heardAtMs = clock.nowMs();
       const ok = statusCode === 200;

@@ -15,7 +15,7 @@ export type RpcTransport = Readonly<{
   exchange(message: RpcMessage, signal: AbortSignal): Promise<Uint8Array>;
   /** Calls `ring` at each new head and each connection made again; never where there is no push. */
   onBell(ring: () => void): void;
-  /** By HTTP: whether the last request was answered, and how often one was after none had been. */
+  /** By HTTP: what `HttpRoad` says. */
   health: Node['health'];
   close(): Promise<void>;
 }>;
