@@ -5,6 +5,7 @@
 import { creationConforms } from './conformance/creation.ts';
 import { historiesConform } from './conformance/histories.ts';
 import { lifetimesConform } from './conformance/lifetimes.ts';
+import { lookUpsConform } from './conformance/look-ups.ts';
 import { merchantsConform } from './conformance/merchants.ts';
 import { operationsConform } from './conformance/operations.ts';
 import { paymentsConform } from './conformance/payments.ts';
@@ -22,6 +23,7 @@ export function storeConforms(makePlace: MakePlace): void {
   reorgsConform(makePlace);
   lifetimesConform(makePlace);
   webhooksConform(makePlace);
+  lookUpsConform(makePlace);
   operationsConform(makePlace);
   historiesConform(makePlace);
 }

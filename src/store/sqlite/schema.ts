@@ -4,11 +4,12 @@
  * @module
  */
 import { sql } from 'drizzle-orm';
-import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { ExtendedPaymentEventType, PaymentEventType } from '../../core/event.ts';
+import type { Finding } from '../../core/look-up.ts';
 import type { SessionStatus, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../store.ts';
+import type { DeliveryState, LineItem, Logo, MerchantStore, NetworkState, Scope, StoreSettings } from '../store.ts';
 import { json, paymentOptions, units } from './units.ts';
 
 const flag = () => integer({ mode: 'boolean' });
@@ -233,4 +234,24 @@ export const alarms = sqliteTable('alarms', {
   message: text().notNull(),
   network: text().$type<NetworkKey>(),
   sessionId: text(),
+});
+
+export const lookUps = sqliteTable('look_ups', {
+  id: integer().primaryKey(),
+  sessionId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  family: text().notNull(),
+  tx: text().notNull(),
+  askedAtMs: integer().notNull(),
+  nextLookAtMs: integer(),
+  finding: text().$type<Finding>(),
+});
+
+export const pageSettings = sqliteTable('page_settings', {
+  storeId: text().primaryKey(),
+  accent: text(),
+  embedOrigins: json<readonly string[]>().notNull(),
+  logo: blob({ mode: 'buffer' }),
+  logoType: text().$type<Logo['type']>(),
+  logoHash: text(),
 });

@@ -12,11 +12,13 @@ import { deliveryCommands } from './deliveries.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
+import { lookUpCommands } from './look-ups.ts';
 import { currentVersion, versionOf } from './migrate.ts';
 import { createMoves } from './moves.ts';
 import { createNetworks, networkCommands } from './networks.ts';
 import { type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
+import { pageSettingsCommands } from './page-settings.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { createReplays } from './replays.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
@@ -65,6 +67,7 @@ function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
   const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
   return {
     ...storeCommands(db, vault),
+    ...pageSettingsCommands(db),
     ...keyCommands(db, vault),
     ...poolCommands(db),
     ...sessionCommands(db, findSession, {
@@ -79,6 +82,7 @@ function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
     }),
     ...blockCommands(db),
     ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring }),
+    ...lookUpCommands(db, { addresses, networks, transfers, findSession, ring }),
     ...networkCommands(db, networks),
     ...endpointCommands(db),
     ...claimCommands(db, vault),

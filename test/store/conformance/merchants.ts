@@ -41,6 +41,40 @@ export function merchantsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'a store says how its page looks, one thing at a time, and can take it back',
+    inWorld(makePlace, async ({ store }) => {
+      const unset = { accent: null, embedOrigins: [], logo: null };
+      assert.equal(await store.findPageSettings('m1'), unset);
+      await store.setPageSettings('m1', { accent: '#ff8800' });
+      assert.equal(await store.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
+      const logo = { type: 'png', hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) } as const;
+      await store.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'] });
+      const { bytes, ...shown } = logo;
+      assert.equal(await store.findPageSettings('m1'), {
+        accent: '#ff8800',
+        embedOrigins: ['https://shop.example'],
+        logo: shown,
+      });
+      const found = await store.findLogo('m1', logo.hash);
+      assert.equal([found?.type, [...(found?.bytes ?? [])]], ['png', [...bytes]]);
+      assert.is(await store.findLogo('m1', 'cd'.repeat(32)), null);
+      assert.is(await store.findLogo('nobody', logo.hash), null);
+      await store.setPageSettings('m1', { logo: null, accent: null, embedOrigins: [] });
+      assert.equal(await store.findPageSettings('m1'), unset);
+      assert.is(await store.findLogo('m1', logo.hash), null);
+    }),
+  );
+
+  test(
+    'a store is given another name',
+    inWorld(makePlace, async ({ store }) => {
+      assert.is(await store.renameStore('m1', 'Corner café'), true);
+      assert.is((await store.findStore('m1'))?.name, 'Corner café');
+      assert.is(await store.renameStore('nobody', 'x'), false);
+    }),
+  );
+
+  test(
     'a key is found by its hash with its secret and the state of its store',
     inWorld(makePlace, async ({ store }) => {
       await store.createKey(key('k1'));

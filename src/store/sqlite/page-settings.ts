@@ -1,0 +1,60 @@
+/**
+ * What a store says about its payment page. A store without a row has said nothing.
+ * @module
+ */
+import { and, eq, sql } from 'drizzle-orm';
+import type { PageSettings, Store } from '../store.ts';
+import type { Db } from './open.ts';
+import { pageSettings, stores } from './schema.ts';
+
+type PageSettingsCommands = Pick<Store, 'renameStore' | 'setPageSettings' | 'findPageSettings' | 'findLogo'>;
+
+const unset: PageSettings = { accent: null, embedOrigins: [], logo: null };
+
+export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsCommands {
+  const { accent, embedOrigins, logoType, logoHash } = pageSettings;
+  const find = orm
+    .select({ accent, embedOrigins, logoType, logoHash })
+    .from(pageSettings)
+    .where(eq(pageSettings.storeId, sql.placeholder('storeId')))
+    .prepare();
+  return {
+    async renameStore(id, name) {
+      return write(() => orm.update(stores).set({ name }).where(eq(stores.id, id)).run()).changes === 1;
+    },
+    async setPageSettings(storeId, change) {
+      const { logo, ...plain } = change;
+      const columns = {
+        ...plain,
+        ...(logo !== undefined && {
+          logo: logo === null ? null : Buffer.from(logo.bytes),
+          logoType: logo?.type ?? null,
+          logoHash: logo?.hash ?? null,
+        }),
+      };
+      write(() => {
+        orm
+          .insert(pageSettings)
+          .values({ storeId, embedOrigins: [], ...columns })
+          .onConflictDoUpdate({ target: pageSettings.storeId, set: { storeId, ...columns } })
+          .run();
+      });
+    },
+    async findPageSettings(storeId) {
+      const row = read(() => find.get({ storeId }));
+      if (!row) return unset;
+      const { logoType: type, logoHash: hash, ...plain } = row;
+      return { ...plain, logo: type === null || hash === null ? null : { type, hash } };
+    },
+    async findLogo(storeId, hash) {
+      const row = read(() =>
+        orm
+          .select({ type: logoType, bytes: pageSettings.logo })
+          .from(pageSettings)
+          .where(and(eq(pageSettings.storeId, storeId), eq(logoHash, hash)))
+          .get(),
+      );
+      return row?.type && row.bytes ? { type: row.type, hash, bytes: row.bytes } : null;
+    },
+  };
+}
