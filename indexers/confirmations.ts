@@ -1,22 +1,11 @@
 /**
- * Which blocks' transfers may be credited now. A block is due by the network's policy, and then asked about once more.
+ * What the node says, at the moment of credit, about blocks that are due and about what is final.
  * @module
  */
 import type { Attestation, Node } from '../src/chains/chain.ts';
-import type { ConfirmationPolicy } from '../src/config.ts';
 import type { BlockRef, Tail } from '../src/core/block.ts';
 import { Fault } from '../src/core/fault.ts';
 import type { Unconfirmed } from '../src/store/store.ts';
-
-/**
- * Whether transfers in block `number` are due to be confirmed.
- * @param tip the newest block we hold; it counts as the first confirmation of its own transfers
- * @param final the height that the node calls final, or null when it names none
- */
-export function isDue(policy: ConfirmationPolicy, number: number, tip: number, final: number | null): boolean {
-  if (policy.kind === 'depth') return tip - number + 1 >= policy.blocks;
-  return final !== null && number <= final;
-}
 
 /**
  * How the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail: nothing to compare), or

@@ -11,11 +11,12 @@ import type { Node } from '../src/chains/chain.ts';
 import type { Clock } from '../src/clock.ts';
 import type { NetworkConfig } from '../src/config.ts';
 import type { BlockRef } from '../src/core/block.ts';
+import { isDue, smallBlocks, smallParMax } from '../src/core/confirmation.ts';
 import { Fault, permanent, transient } from '../src/core/fault.ts';
 import type { ChainTransfer } from '../src/core/transfer.ts';
-import type { NetworkReport, Store } from '../src/store/store.ts';
+import type { NetworkReport, Store, Unconfirmed } from '../src/store/store.ts';
 import { createBell } from './bell.ts';
-import { attestAll, isDue, placeFinal } from './confirmations.ts';
+import { attestAll, placeFinal } from './confirmations.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
 import { checkIdentity } from './identity.ts';
 import type { Matcher } from './matcher.ts';
@@ -29,6 +30,8 @@ const RETRY_MS_MAX = 10_000;
 const FETCHES_MAX = 8;
 /** Blocks with unconfirmed transfers that one turn looks at. */
 const UNCONFIRMED_MAX = 500;
+/** Transfers that are not final, of which sums are made; with more of them, everything waits until it is final. */
+const OPEN_MAX = 5000;
 /** A head that is older than this, and than so many block times, is no live chain: the node is syncing or cut off. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
@@ -36,7 +39,7 @@ const STALE_BLOCKS = 25;
 export type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
-  store: Pick<Store, 'tail' | 'unconfirmed' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
+  store: Pick<Store, 'tail' | 'unconfirmed' | 'transfersAbove' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'tell'>;
@@ -156,6 +159,22 @@ export function createFollower(options: FollowerOptions): Follower {
     return end;
   }
 
+  /** Blocks that need not be final, for they pay small amounts; none where the policy asks all to be. */
+  async function earlyBlocks(final: number | null): Promise<ReadonlySet<string>> {
+    const parMax = smallParMax(network.confirmations);
+    if (parMax === null || final === null) return new Set();
+    const open = await store.transfersAbove(network.key, final, OPEN_MAX + 1);
+    return open.length > OPEN_MAX ? new Set() : smallBlocks(open, parMax);
+  }
+
+  /** Blocks whose transfers count now, if the node stands by them. */
+  async function dueBlocks(final: number | null): Promise<Unconfirmed[]> {
+    const tip = cursor.tip()?.number ?? 0;
+    const waiting = await store.unconfirmed(network.key, UNCONFIRMED_MAX);
+    const early = await earlyBlocks(final);
+    return waiting.filter(({ hash, number }) => isDue(network.confirmations, number, tip, final) || early.has(hash));
+  }
+
   async function confirmBlocks(seen: Look): Promise<TurnEnd | 'done'> {
     const { finalized } = seen;
     if (finalized && placeFinal(cursor.blocks(), finalized) === 'foreign') {
@@ -164,10 +183,7 @@ export function createFollower(options: FollowerOptions): Follower {
         `the node calls block ${finalized.number} ${finalized.hash} final, which is not on its own chain`,
       );
     }
-    const tip = cursor.tip()?.number ?? 0;
-    const due = (await store.unconfirmed(network.key, UNCONFIRMED_MAX)).filter(({ number }) =>
-      isDue(network.confirmations, number, tip, finalized?.number ?? null),
-    );
+    const due = await dueBlocks(finalized?.number ?? null);
     const { stands, gone, fault } = await attestAll(node, due);
     const end = await save({ drop: [], connect: [], confirm: stands }, seen);
     if (end !== 'done') return end;

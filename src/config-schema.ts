@@ -6,6 +6,7 @@
 import ipaddr from 'ipaddr.js';
 import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
+import { MINOR_DECIMALS, minorToPar, parseUnits } from './core/money.ts';
 import { type Currency, currencies, type Mode } from './core/transfer.ts';
 
 /** The value, or undefined when it will not do. */
@@ -139,12 +140,22 @@ const chainId = setting<string>('the chain id as a whole number, or a genesis ha
   /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
 );
 
+/** Read as its value at par, so that it compares with tokens of any decimals. */
+const stablecoinAmount = setting<bigint>('an amount of stablecoins as text, such as "50.00"', (value) => {
+  const minor = matching(/^\d{1,12}(\.\d{1,2})?$/)(value) && parseUnits(String(value), MINOR_DECIMALS);
+  return minor ? minorToPar(minor) : undefined;
+});
+
 const depthMax = 100_000;
 const confirmations = z.discriminatedUnion(
   'kind',
   [
     group({ kind: z.literal('depth'), blocks: whole(1, depthMax) }),
-    group({ kind: z.literal('finalized'), usual: whole(1, depthMax) }),
+    group({
+      kind: z.literal('finalized'),
+      usual: whole(1, depthMax),
+      confirmed_amount_max: stablecoinAmount.optional(),
+    }),
   ],
   { error: 'expected {"kind": "depth", "blocks": …} or {"kind": "finalized", "usual": …}' },
 );

@@ -6,18 +6,10 @@ import type { z } from 'zod';
 import type { Family } from './chains/chain.ts';
 import { chains } from './chains/index.ts';
 import { isTree, pathText, readLayers, readSandbox, type Tree } from './config-layers.ts';
-import { type GeneralSettings, generalSettings, networkSettings } from './config-schema.ts';
+import { type GeneralSettings, generalSettings, type NetworkSettings, networkSettings } from './config-schema.ts';
+import { type ConfirmationPolicy, smallParMax, usualDepth } from './core/confirmation.ts';
 import { Fault, permanent } from './core/fault.ts';
 import type { Mode, NetworkKey, Token } from './core/transfer.ts';
-
-/** `depth`: so many blocks, the block itself included. `finalized`: the node's own finality; `usual` is the depth to tell payers. */
-export type ConfirmationPolicy =
-  | Readonly<{ kind: 'depth'; blocks: number }>
-  | Readonly<{ kind: 'finalized'; usual: number }>;
-
-/** How many confirmations to tell people of, also where the node's finality decides. */
-export const usualDepth = (policy: ConfirmationPolicy): number =>
-  policy.kind === 'depth' ? policy.blocks : policy.usual;
 
 /** One network and the node that serves it. */
 export type NetworkConfig = Readonly<{
@@ -182,6 +174,7 @@ function readNetworks(
       block_time_ms,
       poll_ms,
       tokens,
+      confirmations,
       ...same
     } = settings;
     const { address } = chains[settings.family];
@@ -193,6 +186,7 @@ function readNetworks(
       ...(address_signer !== undefined && { addressSigner: address_signer }),
       xpub,
       chainId: chain_id,
+      confirmations: toPolicy(confirmations),
       reorgDepthMax: reorg_depth_max,
       blockTimeMs: block_time_ms,
       pollMs: poll_ms,
@@ -208,6 +202,12 @@ function readNetworks(
     checkTokensAndDepth(problems, path, config);
     return [{ path, config }];
   });
+}
+
+function toPolicy(settings: NetworkSettings<Family>['confirmations']): ConfirmationPolicy {
+  if (settings.kind === 'depth') return settings;
+  const { confirmed_amount_max: confirmedParMax, ...same } = settings;
+  return { ...same, ...(confirmedParMax !== undefined && { confirmedParMax }) };
 }
 
 /** A simulated network with its node's URL and its account key as the sandbox program wrote them down; stand-ins before that. */
@@ -252,7 +252,11 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
       });
     }
   }
-  const { confirmations, finalityUrl, reorgDepthMax } = config;
+  const { confirmations, family, finalityUrl, reorgDepthMax } = config;
+  if (smallParMax(confirmations) !== null && !chains[family].confirmsBeforeFinal) {
+    const text = `there is no such setting for this family: ${family} networks confirm no block before it is final. Leave it out, or count blocks with {"kind": "depth", "blocks": …}`;
+    problems.push({ path: `${path}.confirmations.confirmed_amount_max`, text });
+  }
   if (confirmations.kind === 'finalized' && finalityUrl === null) {
     const text = 'null, expected an address: confirmations of kind "finalized" wait for what the node shows there';
     problems.push({ path: `${path}.solid_url`, text });

@@ -4,6 +4,7 @@
  */
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { usualDepth } from './core/confirmation.ts';
 import { permanent } from './core/fault.ts';
 import { parToUnitsCeil } from './core/money.ts';
 import { type Currency, currencies } from './core/transfer.ts';
@@ -52,7 +53,7 @@ export function createSimulator(
         return [await pay(parToUnitsCeil(session.terms.duePar, token.decimals), token.symbol)];
       }
       case 'mine':
-        await mineInSandbox(dataDir, network, option.confirmationsRequired);
+        await mineInSandbox(dataDir, network, usualDepth(config.confirmations));
         return [];
       case 'reorg': {
         const seen = session.payments.filter(({ state, networkKey }) => state === 'seen' && networkKey === config.key);

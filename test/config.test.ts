@@ -185,6 +185,17 @@ test('variables stand over the file, in any case and with underscores for dashes
   assert.equal(network?.confirmations, { kind: 'finalized', usual: 3 });
 });
 
+test('the amount that need not be final is laid over a preset, and read at par', () => {
+  const config = load(
+    { networks: { solana: { url: 'ws://10.0.0.8:8900' } } },
+    { QUAYSIDE_NETWORKS__SOLANA__CONFIRMATIONS__CONFIRMED_AMOUNT_MAX: '50.5' },
+  );
+  const confirmedParMax = 50_500_000_000_000_000_000n;
+  assert.equal(config.networks[0]?.confirmations, { kind: 'finalized', usual: 32, confirmedParMax });
+  const plain = load({ networks: { solana: { url: 'ws://10.0.0.8:8900' } } });
+  assert.equal(plain.networks[0]?.confirmations, { kind: 'finalized', usual: 32 }, 'all money waits unless told');
+});
+
 test('a variable alone brings in a preset', () => {
   const config = load(
     { networks: { ethereum: node } },
@@ -321,6 +332,24 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
     'an unknown policy',
     { ethereum: { ...node, confirmations: { kind: 'hope' } } },
     /^networks\.ethereum\.confirmations\.kind: expected \{"kind": "depth"/,
+  ],
+  ...['0', '-1', '1.001', 'many', 50].map(
+    (amount) =>
+      [
+        `a small amount of ${JSON.stringify(amount)}`,
+        { solana: { url: 'ws://10.0.0.8:8900', confirmations: { confirmed_amount_max: amount } } },
+        /^networks\.solana\.confirmations\.confirmed_amount_max: .*expected an amount of stablecoins as text, such as "50\.00"$/,
+      ] as const,
+  ),
+  [
+    'small amounts where nothing is confirmed before it is final',
+    { bsc: { ...node, confirmations: { kind: 'finalized', usual: 3, confirmed_amount_max: '50' } } },
+    /^networks\.bsc\.confirmations\.confirmed_amount_max: there is no such setting for this family: .*Leave it out, or count blocks/,
+  ],
+  [
+    'small amounts where blocks are counted',
+    { solana: { url: 'ws://10.0.0.8:8900', confirmations: { kind: 'depth', blocks: 5, confirmed_amount_max: '50' } } },
+    /^networks\.solana\.confirmations\.confirmed_amount_max: there is no such setting$/,
   ],
   ['a network that is no object', { ethereum: 'ws://x' }, /^networks\.ethereum: expected an object/],
 ];

@@ -2,7 +2,8 @@
  * What the API does with sessions, whatever shape a request came in: create (which ways to pay, at which rate), find, cancel.
  * @module
  */
-import { type NetworkConfig, usualDepth } from '../config.ts';
+import type { NetworkConfig } from '../config.ts';
+import { usualDepthFor } from '../core/confirmation.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
@@ -173,6 +174,6 @@ function optionsOn(network: NetworkConfig, accepts: readonly Currency[], duePar:
       token: token.address,
       decimals: token.decimals,
       units: parToUnitsCeil(duePar, token.decimals),
-      confirmationsRequired: usualDepth(confirmations),
+      confirmationsRequired: usualDepthFor(confirmations, duePar),
     }));
 }

@@ -19,7 +19,11 @@ export const paymentOptionSchema = z
     currency: z.enum(currencies),
     address: z.string().meta({ description: 'Collection address; used for this session only.' }),
     amount: tokenAmount(),
-    confirmations_required: z.int().meta({ example: 12 }),
+    confirmations_required: z.int().meta({
+      description:
+        'Confirmations after which this amount counts; their usual number where the chain’s own finality decides.',
+      example: 12,
+    }),
     qr_code_data: z.string().meta({ description: 'The bare address.' }),
     deep_link: z.string().meta({ description: 'Opens the transfer, or the payment page, in a wallet.' }),
   })

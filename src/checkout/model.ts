@@ -2,7 +2,8 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
-import { type NetworkConfig, usualDepth } from '../config.ts';
+import type { NetworkConfig } from '../config.ts';
+import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { isFollowed } from '../network-health.ts';
@@ -26,7 +27,8 @@ export type NetworkView = Readonly<{
   /** The name that exchanges use. */
   title: string;
   feeText: TextKey | null;
-  /** Usual time until a payment is confirmed, in seconds. */
+  confirmations: ConfirmationPolicy;
+  /** Usual time until a payment of the amount due is confirmed, in seconds. */
   timeS: number;
   isUp: boolean;
 }>;
@@ -54,17 +56,15 @@ const fees: Readonly<Record<string, TextKey>> = { low: 'fee_low', medium: 'fee_m
 export function networkViews(
   networks: readonly NetworkConfig[],
   reports: readonly NetworkStatus[],
+  duePar: bigint,
   nowMs: number,
 ): ReadonlyMap<NetworkKey, NetworkView> {
   const up = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
   return new Map(
     networks.map(({ key, name, confirmations, blockTimeMs }) => {
       const { title, fee } = titles[name] ?? { title: name, fee: '' };
-      const blocks = usualDepth(confirmations);
-      return [
-        key,
-        { title, feeText: fees[fee] ?? null, timeS: Math.ceil((blocks * blockTimeMs) / 1000), isUp: up.has(key) },
-      ];
+      const timeS = Math.ceil((usualDepthFor(confirmations, duePar) * blockTimeMs) / 1000);
+      return [key, { title, feeText: fees[fee] ?? null, confirmations, timeS, isUp: up.has(key) }];
     }),
   );
 }
@@ -76,6 +76,31 @@ export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'n
 /** False for a network whose follower is silent or at fault, and for one that is not configured any more. */
 export const isUp = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
   networks.get(networkKey)?.isUp ?? false;
+
+/** A payment under way, and the confirmations that it usually takes. */
+export type Progress = Readonly<{ payment: Payment; required: number }>;
+
+/** The payment that needs longest; null when nothing is under way. */
+export function progress(model: PageModel): Progress | null {
+  const left = ({ payment, required }: Progress) => required - payment.confirmations;
+  return model.session.payments
+    .filter(({ state }) => state === 'seen')
+    .map((payment) => ({ payment, required: confirmationsRequired(model, payment) }))
+    .reduce<Progress | null>((slowest, one) => (slowest && left(slowest) >= left(one) ? slowest : one), null);
+}
+
+/**
+ * Depth at which a payment usually counts on its network; its own when the network is not configured any more. Where small amounts count
+ * earlier, all that came there and is not final is one amount.
+ */
+export function confirmationsRequired({ session, networks }: PageModel, payment: Payment): number {
+  const policy = networks.get(payment.networkKey)?.confirmations;
+  if (!policy) return payment.confirmations;
+  const openPar = session.payments
+    .filter(({ networkKey, state }) => networkKey === payment.networkKey && (state === 'seen' || state === 'confirmed'))
+    .reduce((sum, { units, decimals }) => sum + toPar(units, decimals), 0n);
+  return usualDepthFor(policy, openPar);
+}
 
 /** The way to pay that is shown: the one asked for, the only one, or the one that the payer has begun with. */
 export function selectedOption({ session, state, choice }: PageModel): PaymentOption | null {

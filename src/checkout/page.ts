@@ -3,14 +3,24 @@
  * @module
  */
 import { type Html, html } from '../html.ts';
-import type { Payment } from '../store/store.ts';
 import { type IconName, icon } from './icon.ts';
 import { methodChoice } from './method.ts';
-import { amountDue, isUp, linkTo, networkTitle, type PageModel, parText, selectedOption, sumText } from './model.ts';
+import {
+  amountDue,
+  confirmationsRequired,
+  isUp,
+  linkTo,
+  networkTitle,
+  type PageModel,
+  type Progress,
+  parText,
+  progress,
+  selectedOption,
+  sumText,
+} from './model.ts';
 import { orderSummary, priceText } from './order.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
-import { confirmationsRequired, progress } from './state.ts';
 import { allWords, type Words } from './texts.ts';
 
 /** How often a page without scripts loads itself again while something may happen. */
@@ -128,7 +138,7 @@ ${payments.length > 0 ? transferList(model) : null}${payable(model)}`,
       };
     }
     case 'seen': {
-      const slowest = progress(session);
+      const slowest = progress(model);
       const headline = say('seen_title');
       return {
         headline,
@@ -261,10 +271,7 @@ const foreignNote = ({ state, words, shop }: PageModel): Html | null =>
     ? null
     : html`<p class="notice attention">${icon('alert')} <span>${words.say('wrong_token_note', { received: sumText(state.foreign), shop })}</span></p>`;
 
-function confirmationBar(
-  model: PageModel,
-  { payment, required }: Readonly<{ payment: Payment; required: number }>,
-): Html {
+function confirmationBar(model: PageModel, { payment, required }: Progress): Html {
   const count = Math.min(payment.confirmations, required);
   const text = model.words.say('seen_progress', { count, required, network: networkTitle(model, payment) });
   return html`<p class="bar"><label for="confirmations">${text}</label><progress id="confirmations" value="${count}" max="${required}"></progress></p>`;
@@ -274,7 +281,7 @@ function transferList(model: PageModel): Html {
   const { session, words } = model;
   const { say } = words;
   return html`<h2>${say('transfers')}</h2><ul class="transfers">${session.payments.map((payment) => {
-    const required = confirmationsRequired(session, payment);
+    const required = confirmationsRequired(model, payment);
     const status = {
       seen: say('transfer_seen', { count: Math.min(payment.confirmations, required), required }),
       confirmed: say('transfer_confirmed'),

@@ -168,7 +168,7 @@ async function modelOf(deps: CheckoutDeps, session: Session, choice: Choice, wor
     session,
     shop: merchant.name,
     state: pageState(session, toSeconds(nowMs)),
-    networks: networkViews(config.networks, reports, nowMs),
+    networks: networkViews(config.networks, reports, session.terms.duePar, nowMs),
     choice,
     words,
     nowS: toSeconds(nowMs),

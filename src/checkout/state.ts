@@ -75,24 +75,6 @@ function kindOf({ life, standing }: Session, isTimeUp: boolean): StateKind {
   }
 }
 
-/** Confirmations of the payment that needs longest, and how many its network asks for; null when nothing is under way. */
-export function progress(session: Session): Readonly<{ payment: Payment; required: number }> | null {
-  const left = ({ payment, required }: { payment: Payment; required: number }) => required - payment.confirmations;
-  return session.payments
-    .filter(({ state }) => state === 'seen')
-    .map((payment) => ({ payment, required: confirmationsRequired(session, payment) }))
-    .reduce<{ payment: Payment; required: number } | null>(
-      (slowest, one) => (slowest && left(slowest) >= left(one) ? slowest : one),
-      null,
-    );
-}
-
-/** Depth at which a payment counts on its network; its own when the network is not among the session's options. */
-export function confirmationsRequired({ options }: Pick<Session, 'options'>, payment: Payment): number {
-  const option = options.find(({ networkKey }) => networkKey === payment.networkKey);
-  return option?.confirmationsRequired ?? payment.confirmations;
-}
-
 /** The way to pay that a link names, as `network-CURRENCY`; null when the session does not offer it. */
 export const findOption = (session: Session, name: string | null): PaymentOption | null =>
   session.options.find((option) => optionName(option) === name) ?? null;

@@ -8,10 +8,11 @@
  * @module
  */
 import type { BlockRef, Tail } from '../core/block.ts';
+import type { OpenTransfer } from '../core/confirmation.ts';
 import type { Verdict } from '../core/delivery.ts';
 import type { ExtendedPaymentEventType, PaymentEventType } from '../core/event.ts';
-import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Finding, Sighting } from '../core/look-up.ts';
+import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -36,7 +37,6 @@ export type MerchantStore = Readonly<{
   createdAtMs: number;
 }>;
 
-export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
 /** A picture of the store's own; `hash` is the SHA-256 of its bytes, in hex. */
 export type Logo = Readonly<{ type: 'png' | 'svg'; hash: string; bytes: Uint8Array }>;
 
@@ -52,6 +52,7 @@ export type PageSettings = Readonly<{
 /** What is left out stays as it is. */
 export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
+export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
 
 /** An API key as the operator lists it; the key itself is not kept, only its SHA-256. */
 export type ApiKey = Readonly<{
@@ -174,7 +175,6 @@ export type CancelSessionOutcome =
   | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
   | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
 
-// ── Chain facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 /** A transaction that a payer asked after, on one network. It tells, and credits nothing. */
 export type LookUp = Readonly<{
   network: NetworkKey;
@@ -186,6 +186,7 @@ export type LookUp = Readonly<{
   isOpen: boolean;
 }>;
 
+// ── Chain facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{
@@ -330,7 +331,6 @@ export interface Store {
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;
   listStores(): Promise<readonly MerchantStore[]>;
-
   /** @returns false when there is no such store */
   renameStore(id: string, name: string): Promise<boolean>;
   setPageSettings(storeId: string, change: PageSettingsChange): Promise<void>;
@@ -338,6 +338,7 @@ export interface Store {
   findPageSettings(storeId: string): Promise<PageSettings>;
   /** The logo with this hash; null when the store has another one, or none. */
   findLogo(storeId: string, hash: string): Promise<Logo | null>;
+
   createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
   /** @returns false when there is no such key. Revoking twice keeps the first time. */
@@ -374,7 +375,6 @@ export interface Store {
   /** Moves up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
 
-  /** The newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
   /**
    * Asks the indexers of some networks about a transaction, or asks them again. A bounded number is remembered for a session and for a
    * day. `tx` is canonical text of the network's family.
@@ -397,9 +397,12 @@ export interface Store {
   /** Judges what the node said by what is held, and raises an alarm when money was missed. It credits nothing. */
   answerLookUp(input: Readonly<{ id: number; sighting: Sighting; nowMs: number }>): Promise<void>;
 
+  /** The newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
   tail(network: NetworkKey, limit: number): Promise<Tail>;
   /** Canonical blocks with unconfirmed transfers, oldest first. */
   unconfirmed(network: NetworkKey, limit: number): Promise<readonly Unconfirmed[]>;
+  /** Transfers to our addresses in canonical blocks above `number`, confirmed or not, lowest block first. */
+  transfersAbove(network: NetworkKey, number: number, limit: number): Promise<readonly OpenTransfer[]>;
   ingest(step: Ingest): Promise<IngestOutcome>;
   reportNetwork(report: NetworkReport): Promise<void>;
   listNetworks(): Promise<readonly NetworkStatus[]>;

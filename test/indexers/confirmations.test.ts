@@ -1,27 +1,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { isDue, placeFinal } from '../../indexers/confirmations.ts';
+import { placeFinal } from '../../indexers/confirmations.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 
 const block = (hash: string, parent: string, number: number): BlockRef => ({ hash, parent, number, timeS: number });
-
-for (const [about, number, tip, blocks, expected] of [
-  ['the tip itself is one confirmation', 10, 10, 1, true],
-  ['one block short', 10, 11, 3, false],
-  ['exactly as deep as asked', 10, 12, 3, true],
-  ['deeper', 10, 50, 3, true],
-] as const) {
-  test(`by depth: ${about}`, () => assert.is(isDue({ kind: 'depth', blocks }, number, tip, null), expected));
-}
-
-for (const [about, number, final, expected] of [
-  ['the node names no final block', 10, null, false],
-  ['above the final block', 10, 9, false],
-  ['the final block itself', 10, 10, true],
-  ['below it', 10, 11, true],
-] as const) {
-  test(`by finality: ${about}`, () => assert.is(isDue({ kind: 'finalized', usual: 64 }, number, 999, final), expected));
-}
 
 const tail = [block('a5', 'a4', 5), block('a6', 'a5', 6), block('a9', 'a6', 9)];
 for (const [about, final, expected] of [

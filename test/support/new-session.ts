@@ -2,7 +2,8 @@
  * What a session is created from, for tests that speak to the store and not through the API.
  * @module
  */
-import { type NetworkConfig, usualDepth } from '../../src/config.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import { usualDepthFor } from '../../src/core/confirmation.ts';
 import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
@@ -55,7 +56,7 @@ export function newSession(wish: SessionWish): NewSession {
         token: token.address,
         decimals: token.decimals,
         units: parToUnitsCeil(duePar, token.decimals),
-        confirmationsRequired: usualDepth(network.confirmations),
+        confirmationsRequired: usualDepthFor(network.confirmations, duePar),
       })),
   );
   return {

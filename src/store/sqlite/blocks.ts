@@ -2,14 +2,15 @@
  * Blocks: facts by hash, of which one chain is canonical.
  * @module
  */
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
+import { toPar } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Store } from '../store.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { blocks, transfers } from './schema.ts';
 
-type BlockCommands = Pick<Store, 'tail' | 'unconfirmed'>;
+type BlockCommands = Pick<Store, 'tail' | 'unconfirmed' | 'transfersAbove'>;
 export type BlockRow = typeof blocks.$inferSelect;
 
 /** Blocks that one step may prune. */
@@ -95,6 +96,19 @@ export function blockCommands(db: Db): BlockCommands {
     .from(transfers)
     .where(eq(transfers.blockId, sql.placeholder('id')))
     .prepare();
+  const above = db.orm
+    .select({
+      block: blocks.hash,
+      address: transfers.addressId,
+      units: transfers.units,
+      decimals: transfers.decimals,
+    })
+    .from(blocks)
+    .innerJoin(transfers, eq(transfers.blockId, blocks.id))
+    .where(and(isOfNetwork, isCanonical, gt(blocks.number, sql.placeholder('number'))))
+    .orderBy(asc(blocks.number))
+    .limit(sql.placeholder('limit'))
+    .prepare();
   return {
     async tail(network, limit) {
       return db.read(() => tail.all({ network, limit })).reverse();
@@ -105,6 +119,11 @@ export function blockCommands(db: Db): BlockCommands {
           .all({ network, limit })
           .map(({ id, hash, number }) => ({ hash, number, txs: txs.all({ id }).map(({ tx }) => tx) })),
       );
+    },
+    async transfersAbove(network, number, limit) {
+      return db
+        .read(() => above.all({ network, number, limit }))
+        .map(({ block, address, units, decimals }) => ({ block, address, par: toPar(units, decimals) }));
     },
   };
 }

@@ -246,5 +246,34 @@ export function reorgsConform(makePlace: MakePlace): void {
     }),
   );
 
+  test(
+    'transfers above a height are those of the chain as it is now, confirmed or not, at par',
+    inWorld(makePlace, async ({ store, one, two }) => {
+      const first = sessionOf(await store.createSession(newSession('o1')));
+      const second = sessionOf(await store.createSession(newSession('o2')));
+      const final = await one.mine([pays(addressOf(first), 700n)]);
+      const confirmed = await one.mine([pays(addressOf(first), 200n), pays(addressOf(second), 5n)]);
+      await one.mine([pays(addressOf(first), 300n)]);
+      await one.confirm(confirmed);
+      const [replacement] = await one.reorg(1, [[pays(addressOf(first), 100n)]]);
+      await two.mine([pays(addressOf(first), 900n, { network: 'two' })]);
+      const above = await store.transfersAbove('test:one', final.number, 10);
+      const minor = 10n ** 16n;
+      assert.equal(
+        above.map(({ block, par }) => [block, par / minor]),
+        [
+          [confirmed.hash, 200n],
+          [confirmed.hash, 5n],
+          [replacement?.hash, 100n],
+        ],
+      );
+      const [payee, other, samePayee] = above.map(({ address }) => address);
+      assert.is(payee, samePayee);
+      assert.is.not(payee, other);
+      assert.equal(await store.transfersAbove('test:one', final.number, 2), above.slice(0, 2));
+      assert.is((await store.transfersAbove('test:two', 0, 10))[0]?.par, 900n * minor, 'whatever the decimals');
+    }),
+  );
+
   test.run();
 }
