@@ -3,7 +3,8 @@
  * the WebSocket, and the RPC's is next to it (8900 and 8899) unless it is given; `http://` is the RPC's, and there is no bell.
  *
  * A block's number is its slot, and slots may have no block. Blocks are asked for by slot, for the node has no other way, and each
- * answer is held against the hash that was expected. The chain is what the cluster calls `confirmed`.
+ * answer is held against the hash that was expected. The chain is what the cluster calls `confirmed` (two thirds of the stake have voted
+ * for it), from the head to the last check before a credit: a block that one node alone has seen is never shown.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock, getSignatureStatuses,
  * slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
@@ -195,11 +196,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     ]);
     if (!answer.ok && (isNotYet(answer.error) || isSkippedOrMissing(answer.error))) return 'unsure';
     if (readBlock(answer, block.number).ref.hash !== block.hash) return 'gone';
-    const stands = statuses.flat().every((status) => {
-      const { slot, err, confirmationStatus } = status ?? {};
-      return slot === block.number && err === null && confirmationStatus !== 'processed';
-    });
-    return stands ? 'stands' : 'gone';
+    const found = statuses.flat();
+    if (!found.every((status) => status?.slot === block.number && status.err === null)) return 'gone';
+    return found.every((status) => isConfirmed(status?.confirmationStatus)) ? 'stands' : 'unsure';
   }
 
   async function readStatuses(signatures: readonly string[]) {
@@ -238,6 +237,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     },
   };
 }
+
+/** Whether enough of the cluster has voted; one node's own word (`processed`, or none) is too little to credit on. */
+const isConfirmed = (status: unknown): boolean => status === 'confirmed' || status === 'finalized';
 
 /** @throws Fault permanent `node_url_invalid` */
 function readUrls({ url, rpcUrl }: NodeOptions): Readonly<{ rpcUrl: URL; pushUrl: URL | null }> {
