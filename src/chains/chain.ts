@@ -12,6 +12,7 @@
 import type { BlockRef } from '../core/block.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
+import type { Wallets } from './wallet.ts';
 
 /** The families there are; `src/chains/index.ts` holds one row for each. */
 export type Family = 'evm' | 'tron' | 'solana';
@@ -142,6 +143,7 @@ export interface Chain {
    */
   readonly confirmsBeforeFinal?: true;
   readonly address: AddressCodec;
+  readonly wallets: Wallets;
   wire(): Promise<Wire>;
   node(): Promise<{ openNode(options: NodeOptions): Node }>;
   readonly spendRules: SpendRules;

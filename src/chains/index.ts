@@ -5,14 +5,18 @@
  */
 import type { Chain, Family } from './chain.ts';
 import { evmAddress } from './evm/address.ts';
+import { evmWallets } from './evm/wallet.ts';
 import { solanaAddress } from './solana/address.ts';
+import { solanaWallets } from './solana/wallet.ts';
 import { ownFees, sponsoredFees } from './spend.ts';
 import { tronAddress } from './tron/address.ts';
+import { tronWallets } from './tron/wallet.ts';
 
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
     family: 'evm',
     address: evmAddress,
+    wallets: evmWallets,
     spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 18 },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     node: () => import('./evm/node.ts'),
@@ -20,6 +24,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
   tron: {
     family: 'tron',
     address: tronAddress,
+    wallets: tronWallets,
     spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     node: () => import('./tron/node.ts'),
@@ -28,6 +33,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     family: 'solana',
     confirmsBeforeFinal: true,
     address: solanaAddress,
+    wallets: solanaWallets,
     spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: 9 },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     node: () => import('./solana/node.ts'),

@@ -4,10 +4,10 @@
  */
 import type { Currency } from '../core/transfer.ts';
 import { type Html, html } from '../html.ts';
+import { optionName } from '../option-address.ts';
 import type { PaymentOption } from '../store/store.ts';
 import { icon } from './icon.ts';
 import { isUp, linkTo, networkTitle, type PageModel } from './model.ts';
-import { optionName } from './state.ts';
 
 export function methodChoice(model: PageModel): Html {
   const { session, words, choice } = model;

@@ -7,10 +7,10 @@ import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts'
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { isFollowed } from '../network-health.ts';
-import { optionLink } from '../option-address.ts';
+import { optionLink, optionName } from '../option-address.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../store/store.ts';
 import known from './networks.json' with { type: 'json' };
-import { findOption, optionName, type PageState } from './state.ts';
+import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';
 
 /** What the address of the page asks for; it changes what is shown and never what is due. */

@@ -3,11 +3,10 @@
  * @module
  */
 import { type Html, html } from '../html.ts';
-import { optionAddress } from '../option-address.ts';
+import { optionAddress, optionName } from '../option-address.ts';
 import type { PaymentOption } from '../store/store.ts';
 import { amountDue, linkTo, networkTitle, type PageModel, walletLink } from './model.ts';
 import { qrSvg } from './qr.ts';
-import { optionName } from './state.ts';
 
 const GROUP_CHARACTERS = 4;
 /** Groups at each end that a payer compares; look-alike addresses match the ends, so one in the middle is marked too. */

@@ -3,6 +3,7 @@
  * @module
  */
 import { deadline } from '../core/session.ts';
+import { optionName } from '../option-address.ts';
 import type { Payment, PaymentOption, Session } from '../store/store.ts';
 
 /**
@@ -78,6 +79,3 @@ function kindOf({ life, standing }: Session, isTimeUp: boolean): StateKind {
 /** The way to pay that a link names, as `network-CURRENCY`; null when the session does not offer it. */
 export const findOption = (session: Session, name: string | null): PaymentOption | null =>
   session.options.find((option) => optionName(option) === name) ?? null;
-
-export const optionName = ({ network, currency }: Pick<PaymentOption, 'network' | 'currency'>): string =>
-  `${network}-${currency}`;

@@ -204,6 +204,16 @@ function messageOf(keys: ReturnType<typeof rank>, blockhash: string, instruction
   );
 }
 
+/** The accounts of a legacy message with the roles that its header gives them. */
+function keysOf(message: Uint8Array): ReturnType<typeof rank> {
+  const [signers = 0, readSigners = 0, readOthers = 0, count = 0] = message;
+  return Array.from({ length: count }, (_, at) => ({
+    address: base58.encode(message.subarray(4 + 32 * at, 36 + 32 * at)),
+    isSigner: at < signers,
+    isWritable: at < signers - readSigners || (at >= signers && at < count - readOthers),
+  }));
+}
+
 /** A bank with money to mint. */
 export type SvmBank = ReturnType<typeof openSvmBank>;
 /** What `getBlock` shows of a transaction. */
@@ -253,8 +263,11 @@ export function openSvmBank() {
     const [payer] = signers;
     if (!payer) throw new Error('somebody pays');
     const keys = rank(payer.address, instructions);
+    return execute(keys, messageOf(keys, svm.latestBlockhash(), instructions), signers);
+  }
+
+  function execute(keys: ReturnType<typeof rank>, messageBytes: Uint8Array, signers: readonly Signer[]) {
     const addresses = keys.map(({ address }) => address);
-    const messageBytes = messageOf(keys, svm.latestBlockhash(), instructions);
     const signatures = Object.fromEntries(
       keys
         .filter(({ isSigner }) => isSigner)
@@ -268,7 +281,7 @@ export function openSvmBank() {
     const outcome = svm.sendTransaction({ messageBytes, signatures } as unknown as SvmTransaction);
     svm.expireBlockhash();
     const failed = 'err' in outcome;
-    const err = failed ? { InstructionError: [instructions.length - 1, { Custom: 1 }] } : null;
+    const err = failed ? { InstructionError: [0, { Custom: 1 }] } : null;
     return {
       meta: {
         err,
@@ -292,6 +305,13 @@ export function openSvmBank() {
     };
   }
 
+  /** Signs and executes a transaction that somebody else has put together, as the payer's wallet and a node do. */
+  function sendUnsigned(transaction: Uint8Array, signers: readonly Signer[]) {
+    const places = transaction[0] ?? 0;
+    const message = transaction.slice(1 + 64 * places);
+    return execute(keysOf(message), message, signers);
+  }
+
   const rent = (space: number): bigint => svm.minimumBalanceForRentExemption(BigInt(space));
 
   /** Executes what must succeed. */
@@ -302,6 +322,8 @@ export function openSvmBank() {
 
   return {
     run,
+    sendUnsigned,
+    blockhash: (): string => svm.latestBlockhash(),
     rent,
     /** Mints into an account of the classic program. */
     mint: (account: string, mint: string, units: bigint) =>

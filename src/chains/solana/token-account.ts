@@ -1,0 +1,36 @@
+/**
+ * Where the Associated Token Account program keeps an owner's tokens of one mint: an address that no private key can have.
+ *
+ * Source: https://solana.com/docs/core/pda and https://github.com/solana-program/associated-token-account.
+ * @module
+ */
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { base58 } from '@scure/base';
+import { invariant } from '../../core/fault.ts';
+
+export const TOKEN_PROGRAM = base58.decode('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
+export const TOKEN_ACCOUNT_PROGRAM = base58.decode('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
+const BUMP_MAX = 255;
+const MARKER = utf8ToBytes('ProgramDerivedAddress');
+
+/** The account of the classic token program. All three are public keys of 32 bytes. */
+export function tokenAccountOf(owner: Uint8Array, mint: Uint8Array): Uint8Array {
+  for (let bump = BUMP_MAX; bump >= 0; bump--) {
+    const seeds = concatBytes(owner, TOKEN_PROGRAM, mint, Uint8Array.of(bump));
+    const hash = sha256(concatBytes(seeds, TOKEN_ACCOUNT_PROGRAM, MARKER));
+    if (!isOnCurve(hash)) return hash;
+  }
+  invariant(false, 'one bump in 256 leaves the curve');
+}
+
+/** As the runtime asks it, which takes encodings that RFC 8032 does not (ZIP-215). */
+function isOnCurve(bytes: Uint8Array): boolean {
+  try {
+    ed25519.Point.fromBytes(bytes, true);
+    return true;
+  } catch {
+    return false;
+  }
+}

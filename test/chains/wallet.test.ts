@@ -1,0 +1,183 @@
+/**
+ * Links to wallets' apps, letter by letter in the formats that the wallets document, and what wallets inside a browser are asked to send.
+ */
+import { hexToBytes } from '@noble/hashes/utils.js';
+import { base58, base64 } from '@scure/base';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { unsignedPayment } from '../../src/chains/solana/payment-transaction.ts';
+import type { WalletRequest } from '../../src/chains/wallet.ts';
+
+const pageUrl = 'https://pay.shop.example/pay/cs_1?pay=x-USDT';
+const inPhantom =
+  'https://phantom.app/ul/browse/https%3A%2F%2Fpay.shop.example%2Fpay%2Fcs_1%3Fpay%3Dx-USDT?ref=https%3A%2F%2Fpay.shop.example';
+const inOkx =
+  'https://web3.okx.com/download?deeplink=okx%3A%2F%2Fwallet%2Fdapp%2Furl%3FdappUrl%3Dhttps%253A%252F%252Fpay.shop.example%252Fpay%252Fcs_1%253Fpay%253Dx-USDT';
+
+const evm = (chainId: string, token: string, decimals: number, units: bigint): WalletRequest => ({
+  token: { symbol: 'USDT', address: token, decimals },
+  chainId,
+  to: '5aaeb6053f3e94c9b9a09f33669435e7ef1beaed',
+  units,
+  pageUrl,
+});
+const recipient = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
+const usdt = '0xdAC17F958D2ee523a2206206994597C13D831ec7';
+const bscUsdt = '0x55d398326f99059fF775485246999027B3197955';
+
+const tron = (chainId: string): WalletRequest => ({
+  token: { symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 },
+  chainId,
+  to: chains.tron.address.parse('TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC') ?? '',
+  units: 10_500_000n,
+  pageUrl,
+});
+const MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
+const DEVNET = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG';
+const mint = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
+const owner = 'HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk';
+const payer = 'FnVH4h1QFLrHZBbxAFKRgVTjUb1wAmzWvjTRyJnBbFc8';
+const solana = (chainId: string): WalletRequest => ({
+  token: { symbol: 'USDC', address: mint, decimals: 6 },
+  chainId,
+  to: chains.solana.address.parse(owner) ?? '',
+  units: 10_500_000n,
+  pageUrl,
+});
+
+const links = (family: 'evm' | 'tron' | 'solana', request: WalletRequest) =>
+  chains[family].wallets.links(request).map(({ wallet, opens, href }) => [wallet, opens, href]);
+
+test('on Ethereum', () => {
+  assert.equal(links('evm', evm('1', usdt.toLowerCase(), 6, 10_500_000n)), [
+    ['MetaMask', 'transfer', `https://link.metamask.io/send/${usdt}@1/transfer?address=${recipient}&uint256=10500000`],
+    [
+      'Trust Wallet',
+      'transfer',
+      `https://link.trustwallet.com/send?asset=c60_t${usdt}&address=${recipient}&amount=10.5&memo=`,
+    ],
+    ['OKX Wallet', 'page', inOkx],
+  ]);
+});
+
+test('on BSC, with 18 decimals', () => {
+  assert.equal(links('evm', evm('56', bscUsdt, 18, 10_500_000_000_000_000_001n)).slice(0, 2), [
+    [
+      'MetaMask',
+      'transfer',
+      `https://link.metamask.io/send/${bscUsdt}@56/transfer?address=${recipient}&uint256=10500000000000000001`,
+    ],
+    [
+      'Trust Wallet',
+      'transfer',
+      `https://link.trustwallet.com/send?asset=c20000714_t${bscUsdt}&address=${recipient}&amount=10.500000000000000001&memo=`,
+    ],
+  ]);
+});
+
+test('on TRON', () => {
+  const param = encodeURIComponent(
+    JSON.stringify({ url: pageUrl, action: 'open', protocol: 'TronLink', version: '1.0' }),
+  );
+  assert.equal(links('tron', tron('728126428')), [
+    ['TronLink', 'page', `tronlinkoutside://pull.activity?param=${param}`],
+    [
+      'Trust Wallet',
+      'transfer',
+      'https://link.trustwallet.com/send?asset=c195_tTR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t&address=TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC&amount=10.5&memo=',
+    ],
+    ['OKX Wallet', 'page', inOkx],
+  ]);
+});
+
+test('on Solana', () => {
+  assert.equal(links('solana', solana(MAINNET)), [
+    ['Phantom', 'page', inPhantom],
+    [
+      'Trust Wallet',
+      'transfer',
+      `https://link.trustwallet.com/send?asset=c501_t${mint}&address=${owner}&amount=10.5&memo=`,
+    ],
+    ['OKX Wallet', 'page', inOkx],
+  ]);
+});
+
+test('on test networks only wallets that know them', () => {
+  const wallets = (family: 'evm' | 'tron' | 'solana', request: WalletRequest) =>
+    links(family, request).map(([wallet]) => wallet);
+  assert.equal(wallets('evm', evm('11155111', usdt, 6, 1n)), ['MetaMask']);
+  assert.equal(wallets('evm', evm('97', bscUsdt, 18, 1n)), ['MetaMask']);
+  assert.equal(wallets('tron', tron('3448148188')), ['TronLink']);
+  assert.equal(wallets('solana', solana(DEVNET)), ['Phantom']);
+  assert.equal(wallets('solana', solana(owner)), [], 'a cluster that no wallet knows');
+});
+
+// ── What a wallet inside the browser sends ───────────────────────────────────────────────────────────────────────────
+
+const newest = { hash: '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY' };
+
+test('the ERC-20 call, on its chain', () => {
+  const from = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
+  const asked = chains.evm.wallets.transfer(evm('1', usdt, 6, 10_500_000n), from.toLowerCase(), newest);
+  assert.equal(asked, {
+    chainId: '0x1',
+    add: null,
+    transaction: {
+      from,
+      to: usdt,
+      value: '0x0',
+      data: `0xa9059cbb${'0'.repeat(24)}5aaeb6053f3e94c9b9a09f33669435e7ef1beaed${'0'.repeat(58)}a037a0`,
+      chainId: '0x1',
+    },
+  });
+  const onBsc = chains.evm.wallets.transfer(evm('56', bscUsdt, 18, 1n), from, newest) as {
+    add: { chainId: string; nativeCurrency: { symbol: string } };
+  };
+  assert.equal([onBsc.add.chainId, onBsc.add.nativeCurrency.symbol], ['0x38', 'BNB']);
+});
+
+test('the TRC-20 call', () => {
+  const from = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
+  assert.equal(chains.tron.wallets.transfer(tron('728126428'), from, newest), {
+    chainId: '0x2b6653dc',
+    contract: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+    from,
+    to: 'TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC',
+    units: '10500000',
+    feeLimit: 100_000_000,
+  });
+});
+
+test('the transaction on Solana', () => {
+  const { solana: family } = chains;
+  const asked = family.wallets.transfer(solana(MAINNET), payer, newest) as { transaction: string };
+  const key = (text: string) => hexToBytes(family.address.parse(text) ?? '');
+  assert.equal(asked, {
+    chain: 'solana:mainnet',
+    from: payer,
+    transaction: base64.encode(
+      unsignedPayment({
+        payer: key(payer),
+        recipient: key(owner),
+        mint: key(mint),
+        units: 10_500_000n,
+        decimals: 6,
+        blockhash: base58.decode(newest.hash),
+      }),
+    ),
+  });
+});
+
+test('nothing is sent from an address that is none, from the recipient itself, or on a cluster without a name', () => {
+  for (const from of ['', '0x1', recipient, owner, 'T', '"><script>']) {
+    assert.is(chains.tron.wallets.transfer(tron('728126428'), from, newest), null, from);
+    if (from !== owner) assert.is(chains.solana.wallets.transfer(solana(MAINNET), from, newest), null, from);
+    if (from !== recipient) assert.is(chains.evm.wallets.transfer(evm('1', usdt, 6, 1n), from, newest), null, from);
+  }
+  assert.is(chains.evm.wallets.transfer(evm('1', usdt, 6, 1n), recipient, newest), null);
+  assert.is(chains.solana.wallets.transfer(solana(MAINNET), owner, newest), null);
+  assert.is(chains.solana.wallets.transfer(solana(owner), payer, newest), null);
+});
+
+test.run();
