@@ -18,7 +18,7 @@ import type { NetworkReport, Store, Unconfirmed } from '../src/store/store.ts';
 import { createBell } from './bell.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
-import { checkIdentity } from './identity.ts';
+import { createIdentityProof } from './identity.ts';
 import type { Matcher } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
 import { createWalk, type WalkEnd } from './walk.ts';
@@ -35,6 +35,10 @@ const OPEN_MAX = 5000;
 /** A head that is older than this, and than so many block times, is no live chain: the node is syncing or cut off. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
+/** A gateway may put another network's node behind the same connection. Where its chain links to ours, nothing else would tell. */
+const PROOF_AGE_MS_MAX = 60_000;
+/** While the node's head is behind what we hold; asking at every look would double what a syncing node has to answer. */
+const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 
 export type FollowerOptions = Readonly<{
   network: NetworkConfig;
@@ -70,19 +74,11 @@ export function createFollower(options: FollowerOptions): Follower {
   const cursor = createCursor(store, network, () => clock.nowMs());
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
+  const identity = createIdentityProof(network, node, clock);
   let isLoaded = false;
-  let provenConnection: number | null = null;
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
   let blocksMax = options.blocksPerIngestMax;
   let retryMs = RETRY_MS_MIN;
-
-  /** After each connection, another node may stand behind the address. */
-  async function proveIdentity(): Promise<void> {
-    const { connections } = node.health();
-    if (connections === provenConnection) return;
-    checkIdentity(network, await node.identity());
-    provenConnection = connections;
-  }
 
   async function look(): Promise<Look> {
     const askedAtMs = clock.nowMs();
@@ -198,18 +194,30 @@ export function createFollower(options: FollowerOptions): Follower {
     return 'done';
   }
 
+  /** How old a proof of identity may be for such a step: what does not go on where our chain ends may be another network's. */
+  function proofAgeMsMax(next: WalkEnd): number {
+    switch (next.kind) {
+      case 'halt':
+        return 0;
+      case 'rest':
+        return next.why === 'behind' ? PROOF_AGE_BEHIND_MS_MAX : PROOF_AGE_MS_MAX;
+      case 'move':
+        return next.connect[0]?.parent === cursor.tip()?.hash ? PROOF_AGE_MS_MAX : 0;
+    }
+  }
+
   /** One look at the node, and at most one step towards its head. */
   async function turn(): Promise<TurnEnd> {
-    await proveIdentity();
+    // Before anything else: a node of another network may not even answer what is asked of ours.
+    await identity.renew(PROOF_AGE_MS_MAX);
     if (!isLoaded) await cursor.load();
     isLoaded = true;
     await watch.load(false);
     const seen = await look();
     const { head } = seen;
     const next = await decide(head);
+    await identity.renew(proofAgeMsMax(next));
     if (next.kind === 'halt') {
-      // Another network behind the same address looks like a deep reorg: name the right cause.
-      checkIdentity(network, await node.identity());
       throw permanent('reorg_below_floor', `${network.key}: ${next.why}. Find out which chain is right, then restart`);
     }
     if (next.kind === 'rest' && next.why === 'behind') {

@@ -4,9 +4,11 @@
  */
 import type { FollowerEnd } from '../../indexers/follower.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
-import type { Chain, Node } from '../../src/chains/chain.ts';
-import { openNode } from '../../src/chains/evm/node.ts';
+import type { Chain, Family, Node, NodeOptions } from '../../src/chains/chain.ts';
+import { openNode as openEvmNode } from '../../src/chains/evm/node.ts';
 import { chains } from '../../src/chains/index.ts';
+import { openNode as openSolanaNode } from '../../src/chains/solana/node.ts';
+import { openNode as openTronNode } from '../../src/chains/tron/node.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { NetworkConfig } from '../../src/config.ts';
 import { openLog } from '../../src/log.ts';
@@ -19,10 +21,18 @@ export type RunningIndexer = Readonly<{
   stop(): Promise<FollowerEnd>;
 }>;
 
+/** The clients with their clocks, which the seam keeps to itself. */
+const openNode: Readonly<Record<Family, (options: NodeOptions, clock: Clock) => Node>> = {
+  evm: openEvmNode,
+  tron: openTronNode,
+  solana: openSolanaNode,
+};
+
 export type IndexerChange = Readonly<{
   clock?: Clock;
   nodeClock?: Clock;
   requestTimeoutMs?: number;
+  responseBytesMax?: number;
   idleMsMax?: number;
   blocksPerIngestMax?: number;
   random?: () => number;
@@ -34,11 +44,12 @@ export type IndexerChange = Readonly<{
 export function startIndexer(store: Store, network: NetworkConfig, change: IndexerChange = {}): RunningIndexer {
   const stopping = new AbortController();
   const chain: Chain = {
-    ...chains.evm,
+    ...chains[network.family],
     node: async () => ({
       openNode(options) {
-        const { requestTimeoutMs = 1000, idleMsMax = options.idleMsMax } = change;
-        const node = openNode({ ...options, requestTimeoutMs, idleMsMax }, change.nodeClock ?? systemClock);
+        const { requestTimeoutMs = 1000, responseBytesMax = options.responseBytesMax } = change;
+        const limits = { requestTimeoutMs, responseBytesMax, idleMsMax: change.idleMsMax ?? options.idleMsMax };
+        const node = openNode[network.family]({ ...options, ...limits }, change.nodeClock ?? systemClock);
         return change.through?.(node) ?? node;
       },
     }),

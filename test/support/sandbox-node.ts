@@ -10,7 +10,6 @@
  */
 import type { Clock } from '../../src/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
-import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 /** Two tokens with different decimals, so that mixing them up shows. */
@@ -24,8 +23,6 @@ export const SANDBOX_CHAIN_ID = '900001';
 export type SandboxNode = SimulatedNode &
   Readonly<{
     wsUrl: string;
-    /** Sends USDT (or another token's key) to an address key. @returns the transaction id as the node writes it */
-    pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
     /** One call over HTTP. @returns the whole JSON-RPC answer */
     ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
   }>;
@@ -52,8 +49,6 @@ export async function startSandboxNode(options: SandboxNodeOptions): Promise<San
   return {
     ...node,
     wsUrl: node.url,
-    pay: (to, units, kind = 'direct', token = usdtKey) =>
-      `0x${node.world.pay({ kind, from: accountKey('payer'), outputs: [{ token, to, units }] })}`,
     ask: (method, params) => askRpc(node.httpUrl, method, params),
   };
 }

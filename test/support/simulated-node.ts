@@ -11,14 +11,18 @@ import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { formatBlockHash, formatSignature } from '../../src/sandbox/solana-render.ts';
+import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { createWorld, type World } from '../../src/sandbox/world.ts';
 
 export type SimulatedNode = Readonly<{
+  family: Family;
   world: World;
   faults: Faults;
   /** Where the family's client connects; the same port answers plain HTTP. */
   url: string;
   httpUrl: string;
+  /** Sends the first token (or the one with another key) to an address key. @returns the transaction id as the family writes it */
+  pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
   /** Makes the node unreachable, and reachable again at the same port with the same chain. */
   stop(): Promise<void>;
   start(): Promise<void>;
@@ -72,10 +76,15 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
   let server = await listen(options.port ?? 0);
   const { url } = server;
   return {
+    family,
     world,
     faults,
     url,
     httpUrl: url.replace(/^ws:/, 'http:'),
+    pay(to, units, kind = 'direct', token = shape.tokens[0] ?? '') {
+      const from = accountKeyOf(family, 'payer');
+      return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));
+    },
     stop: () => server.close(),
     async start() {
       server = await listen(Number(new URL(url).port));

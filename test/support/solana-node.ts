@@ -11,8 +11,6 @@
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { digest } from '../../src/sandbox/random.ts';
-import { formatSignature } from '../../src/sandbox/solana-render.ts';
-import type { PaymentKind } from '../../src/sandbox/transaction.ts';
 import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 export const SOLANA_CHAIN_ID = '8fxKGYTPBA96vEMNNbQpGmRWbWahL5GNE5KzXEuCtrzr';
@@ -29,8 +27,6 @@ export const solanaAccountKey = (name: string): string => accountKeyOf('solana',
 export type SolanaNode = SimulatedNode &
   Readonly<{
     rpcUrl: string;
-    /** Sends USDT to an address key. @returns the signature */
-    pay(to: string, units: bigint, kind?: PaymentKind): string;
     /** One call over HTTP. @returns the whole JSON-RPC answer */
     ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
   }>;
@@ -52,10 +48,6 @@ export async function startSolanaNode(options: SolanaNodeOptions): Promise<Solan
   return {
     ...node,
     rpcUrl: node.httpUrl,
-    pay: (to, units, kind = 'direct') => {
-      const outputs = [{ token: solanaTokenKeys[0], to, units }];
-      return formatSignature(node.world.pay({ kind, from: solanaAccountKey('payer'), outputs }));
-    },
     ask: (method, params) => askRpc(node.httpUrl, method, params),
   };
 }

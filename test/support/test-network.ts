@@ -2,19 +2,28 @@
  * A network's configuration, as `loadConfig` would give it.
  * @module
  */
+import type { Family } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config.ts';
+import type { SimulatedChain } from '../../src/sandbox/families.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from './sandbox-node.ts';
+import { SOLANA_CHAIN_ID, solanaTokens } from './solana-node.ts';
+import { TRON_CHAIN_ID, tronTokens } from './tron-node.ts';
+
+/** The chain that a simulated node of each family shows. */
+export const simulatedChains: Readonly<Record<Family, SimulatedChain>> = {
+  evm: { family: 'evm', chainId: SANDBOX_CHAIN_ID, tokens: sandboxTokens },
+  tron: { family: 'tron', chainId: TRON_CHAIN_ID, tokens: tronTokens },
+  solana: { family: 'solana', chainId: SOLANA_CHAIN_ID, tokens: solanaTokens },
+};
 
 /** A network of the simulated node, fast and shallow unless told otherwise. */
 export function testNetwork(change: Partial<NetworkConfig> & Pick<NetworkConfig, 'name'>): NetworkConfig {
   return {
+    ...simulatedChains[change.family ?? 'evm'],
     key: `test:${change.name}`,
-    family: 'evm',
     mode: 'test',
     url: 'ws://127.0.0.1:0',
-    chainId: SANDBOX_CHAIN_ID,
     confirmations: { kind: 'depth', blocks: 3 },
-    tokens: sandboxTokens,
     xpub: 'unused',
     blockTimeMs: 1000,
     reorgDepthMax: 20,

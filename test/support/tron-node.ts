@@ -9,8 +9,7 @@
  * @module
  */
 import type { Token } from '../../src/core/transfer.ts';
-import type { PaymentKind } from '../../src/sandbox/transaction.ts';
-import { accountKeyOf, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
+import { type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 export const TRON_CHAIN_ID = '842000999';
 /** Two tokens with different decimals, so that mixing them up shows. */
@@ -22,8 +21,6 @@ export const tronTokenKeys = [`${'5a'.repeat(18)}0001`, `${'5a'.repeat(18)}0002`
 
 export type TronNode = SimulatedNode &
   Readonly<{
-    /** Sends USDT to an address key. @returns the transaction id */
-    pay(to: string, units: bigint, kind?: PaymentKind): string;
     /** One POST. @returns the answer's text */
     ask(path: string, body?: object): Promise<string>;
   }>;
@@ -34,12 +31,6 @@ export async function startTronNode(options: TronNodeOptions): Promise<TronNode>
   const node = await startSimulatedNode({ chainId: TRON_CHAIN_ID, ...options, family: 'tron', tokens: tronTokens });
   return {
     ...node,
-    pay: (to, units, kind = 'direct') =>
-      node.world.pay({
-        kind,
-        from: accountKeyOf('tron', 'payer'),
-        outputs: [{ token: tronTokenKeys[0], to, units }],
-      }),
     async ask(path, body = {}) {
       return (await fetch(`${node.url}${path}`, { method: 'POST', body: JSON.stringify(body) })).text();
     },

@@ -1,0 +1,89 @@
+/**
+ * A shop that takes money on one network: a real database and a real indexer in the test's own process, and somebody's node.
+ *
+ *   const shop = await openIndexedShop(network);
+ *   shop.start();
+ *   const order = await shop.order('any');      // 10.00, with an address of its own
+ *   await shop.isIn('following');
+ *   …
+ *   await shop.close();
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import type { NetworkStatus, Session, Store } from '../../src/store/store.ts';
+import { addressKeyOf } from './address-keys.ts';
+import { merchantStore, newSession } from './new-session.ts';
+import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from './running-indexer.ts';
+import { openTempStore } from './temp-store.ts';
+import { until } from './until.ts';
+
+const AMOUNT_MINOR = 1000;
+
+/** `address` is the key that the order is to be paid at. */
+export type Order = Readonly<{ address: string; read(): Promise<Session> }>;
+
+export type IndexedShop = Readonly<{
+  store: Store;
+  network: NetworkConfig;
+  start(change?: IndexerChange): RunningIndexer;
+  status(): Promise<NetworkStatus | null>;
+  /** Waits until the network is in a state, for a reason with this code. */
+  isIn(state: string, code?: string | null): Promise<void>;
+  /** Waits until the store holds this block as the newest. */
+  holds(hash: string): Promise<void>;
+  order(name: string): Promise<Order>;
+  /** Stops every indexer and removes the database. */
+  close(): Promise<void>;
+}>;
+
+/** @param addresses how many orders there may be */
+export async function openIndexedShop(network: NetworkConfig, addresses = 50): Promise<IndexedShop> {
+  const temp = openTempStore();
+  const { store } = temp;
+  const { family, mode } = network;
+  const { keyBytes } = chains[family].address;
+  const merchant = merchantStore();
+  const running: RunningIndexer[] = [];
+  await store.createStore(merchant);
+  const keys = Array.from({ length: addresses }, (_, n) => addressKeyOf(n, keyBytes));
+  await store.addAddresses({ family, mode, source: 'test', firstIndex: 0, keys });
+  const status = () => statusOf(store, network);
+  return {
+    store,
+    network,
+    start(change) {
+      const indexer = startIndexer(store, network, change);
+      running.push(indexer);
+      return indexer;
+    },
+    status,
+    isIn: (state, code = null) =>
+      until(`the network is ${state} ${code ?? ''}`, async () => {
+        const now = await status();
+        return now?.state === state && (now.reason?.code ?? null) === code;
+      }),
+    holds: (hash) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
+    async order(name) {
+      const nowMs = systemClock.nowMs();
+      const outcome = await store.createSession(
+        newSession({ storeId: merchant.id, name, networks: [network], amountMinor: AMOUNT_MINOR, nowMs }),
+      );
+      if (!('session' in outcome)) throw new Error(`no session: ${outcome.kind}`);
+      const { id, addresses: given } = outcome.session;
+      return {
+        address: given[family] ?? '',
+        async read() {
+          const session = await store.findSession(id);
+          if (!session) throw new Error('a session does not vanish');
+          return session;
+        },
+      };
+    },
+    async close() {
+      await Promise.allSettled(running.map((indexer) => indexer.stop()));
+      temp.close();
+    },
+  };
+}
