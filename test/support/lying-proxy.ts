@@ -22,6 +22,8 @@ export type Lies = {
   answer?: (question: Question, answer: Answer) => Answer;
   /** Changes the whole text just before it leaves; null: it never leaves. `methods` are those it answers. */
   text?: (text: string, methods: readonly string[]) => string | null;
+  /** Whether the connection is closed in the middle of the text. */
+  breaksOff?: (methods: readonly string[]) => boolean;
   /** HTTP status instead of 200. */
   status?: number;
 };
@@ -37,6 +39,8 @@ export type LyingProxy = Readonly<{
   authorizations: readonly string[];
   /** Present WebSocket connections stay open, but nothing passes through them any more. */
   freeze(): void;
+  /** Ends all lies. */
+  heal(): void;
   /** Sends a text to all present WebSocket connections. */
   say(text: string): void;
   close(): Promise<void>;
@@ -78,7 +82,9 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
     });
     const text = spoil(await upstream.text(), questions);
     if (text === null) return;
-    response.writeHead(lies.status ?? 200, { 'content-type': 'application/json' }).end(text);
+    response.writeHead(lies.status ?? 200, { 'content-type': 'application/json' });
+    if (!lies.breaksOff?.(questions.map(({ method }) => method))) response.end(text);
+    else response.write(text.slice(0, text.length / 2), () => response.destroy());
   }
 
   const server = createServer((request, response) => {
@@ -100,11 +106,10 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
     });
     upstream.on('message', (data) => {
       const ids = asList(JSON.parse(String(data)) as Answer | Answer[]).map(({ id }) => id);
-      const text = spoil(
-        String(data),
-        ids.flatMap((id) => questions.get(id) ?? []),
-      );
-      if (text !== null && clients.has(client)) client.send(text);
+      const asked = ids.flatMap((id) => questions.get(id) ?? []);
+      const text = spoil(String(data), asked);
+      if (lies.breaksOff?.(asked.map(({ method }) => method))) client.terminate();
+      else if (text !== null && clients.has(client)) client.send(text);
     });
     upstream.on('error', () => client.terminate());
     upstream.on('close', () => client.terminate());
@@ -124,6 +129,9 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
     freeze() {
       for (const client of clients) client.pause();
       clients.clear();
+    },
+    heal() {
+      for (const lie of Object.keys(lies) as (keyof Lies)[]) delete lies[lie];
     },
     say(text) {
       for (const client of clients) client.send(text);

@@ -2,7 +2,8 @@
 import * as assert from 'uvu/assert';
 import type { Node } from '../../../src/chains/chain.ts';
 import { faultOf } from '../conformance.ts';
-import { type LyingBench, lyingSuite } from './lying-bench.ts';
+import type { LyingBench } from '../lying-bench.ts';
+import { lyingSuite } from './lying-bench.ts';
 
 /** A log or a receipt; the tests only touch what they know to be there. */
 type Row = Record<string, unknown>;
