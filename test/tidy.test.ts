@@ -14,8 +14,8 @@ type Room = Readonly<{ name: string; files: RegExp; may: readonly RegExp[] }>;
 const core = /^src\/core\//;
 const seam = /^src\/chains\/(chain|spend|wallet|index)\.ts$/;
 const codec =
-  /^src\/chains\/(\w+\/(address|wire|spend|wallet|token-account|payment-transaction|bloom|answer|rpc-errors|block-slices|slip10|offline-keys)|xpub|excerpt|json-rpc)\.ts$/;
-const port = /^src\/store\/store\.ts$/;
+  /^src\/chains\/(\w+\/(address|wire|spend|wallet|token-account|payment-transaction|bloom|answer|rpc-errors|block-slices|slip10|offline-keys|transaction-id)|xpub|excerpt|json-rpc)\.ts$/;
+const port = /^src\/store\/[\w-]+\.ts$/;
 /** Light modules that any room may use. */
 const ground =
   /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|network-health|option-address|simulation|thread-pool|secret-file|signing)\.ts$/;
@@ -38,7 +38,7 @@ const rooms: readonly Room[] = [
   },
   { name: 'a chain’s codec', files: codec, may: [core, seam, codec, cryptography] },
   { name: 'a chain’s node', files: /^src\/chains\//, may: [core, /^src\/chains\//, ground, node, /^(ws|undici)$/] },
-  { name: 'the store’s port', files: port, may: [core] },
+  { name: 'the store’s port', files: port, may: [core, port] },
   {
     name: 'src/store',
     files: /^src\/store\//,

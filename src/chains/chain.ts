@@ -10,6 +10,7 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
+import type { Sighting } from '../core/look-up.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
 import type { Wallets } from './wallet.ts';
@@ -124,6 +125,12 @@ export interface Node {
   content(block: BlockRef, thorough: boolean): Promise<RawContent>;
   /** Whether the block is the node's own at its height and every transaction in `txs` stands in it as a success. */
   attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation>;
+  /**
+   * What the node knows of a transaction that somebody names, in a canonical block or on its way. For telling people, never for crediting:
+   * only blocks credit.
+   * @param tx canonical text, as `Chain.transactionId` gives it
+   */
+  lookUp(tx: string): Promise<Sighting>;
   /** Calls `ring` whenever something may have changed: a new head, or a connection made again. Carries no truth. */
   onBell(ring: () => void): void;
   /**
@@ -143,6 +150,8 @@ export interface Chain {
    */
   readonly confirmsBeforeFinal?: true;
   readonly address: AddressCodec;
+  /** The canonical text of a transaction's id as people write it, or null when the text is none of this family. */
+  transactionId(text: string): string | null;
   readonly wallets: Wallets;
   wire(): Promise<Wire>;
   node(): Promise<{ openNode(options: NodeOptions): Node }>;

@@ -5,17 +5,21 @@
  */
 import type { Chain, Family } from './chain.ts';
 import { evmAddress } from './evm/address.ts';
+import { evmTransactionId } from './evm/transaction-id.ts';
 import { evmWallets } from './evm/wallet.ts';
 import { solanaAddress } from './solana/address.ts';
+import { solanaTransactionId } from './solana/transaction-id.ts';
 import { solanaWallets } from './solana/wallet.ts';
 import { ownFees, sponsoredFees } from './spend.ts';
 import { tronAddress } from './tron/address.ts';
+import { tronTransactionId } from './tron/transaction-id.ts';
 import { tronWallets } from './tron/wallet.ts';
 
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
     family: 'evm',
     address: evmAddress,
+    transactionId: evmTransactionId,
     wallets: evmWallets,
     spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 18 },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
@@ -24,6 +28,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
   tron: {
     family: 'tron',
     address: tronAddress,
+    transactionId: tronTransactionId,
     wallets: tronWallets,
     spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
@@ -33,6 +38,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     family: 'solana',
     confirmsBeforeFinal: true,
     address: solanaAddress,
+    transactionId: solanaTransactionId,
     wallets: solanaWallets,
     spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: 9 },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,

@@ -44,7 +44,10 @@ export type Finding = (typeof findings)[number];
 
 /** What is known here of the transaction's recipients and of the session. */
 export type Bearing = Readonly<{
-  ownerOf(key: string): 'this' | 'other' | null;
+  /** The session's own address key; null where it has none of the family. */
+  ownKey: string | null;
+  /** Whether another session has taken the address. */
+  isOthers(key: string): boolean;
   accepts: readonly Currency[];
   /** The network is of the session's mode. */
   isOwnNetwork: boolean;
@@ -54,12 +57,18 @@ export type Bearing = Readonly<{
   floor: number;
 }>;
 
+/** Recipients that are looked up among our addresses; an airdrop may have thousands. */
+const OTHERS_ASKED_MAX = 200;
+
 export function judge(sighting: Sighting, bearing: Bearing): Finding {
   if (sighting.kind !== 'mined') return sighting.kind;
   const { number, succeeded, moves } = sighting;
   if (!succeeded) return 'failed';
-  const own = moves.filter(({ to }) => bearing.ownerOf(to) === 'this');
-  if (own.length === 0) return moves.some(({ to }) => bearing.ownerOf(to) === 'other') ? 'other_order' : 'elsewhere';
+  const own = moves.filter(({ to }) => to === bearing.ownKey);
+  if (own.length === 0) {
+    const isOthers = moves.slice(0, OTHERS_ASKED_MAX).some(({ to }) => bearing.isOthers(to));
+    return isOthers ? 'other_order' : 'elsewhere';
+  }
   if (!bearing.isOwnNetwork) return 'wrong_network';
   if (!own.some(({ currency }) => currency !== null && bearing.accepts.includes(currency))) return 'wrong_token';
   if (bearing.isKept) return 'kept';

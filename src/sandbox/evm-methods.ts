@@ -51,6 +51,7 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
   ['eth_getBlockByHash', ['lag', 'unknown_block']],
   ['eth_getLogs', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
   ['eth_getTransactionReceipt', ['lag', 'unknown_block']],
+  ['eth_getTransactionByHash', ['lag', 'unknown_block']],
   ['eth_getBlockReceipts', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
 ]);
 

@@ -12,6 +12,7 @@ import {
   type Mint,
   readSignature,
   renderBlock,
+  renderWholeTransaction,
   TOKEN_2022_PROGRAM,
   versionOf,
 } from './solana-render.ts';
@@ -38,6 +39,7 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
   ['getBlocksWithLimit', ['lag']],
   ['getBlock', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'unlinked']],
   ['getSignatureStatuses', ['lag', 'unknown_block']],
+  ['getTransaction', ['lag', 'unknown_block']],
 ]);
 
 const SLOTS_MAX = 500_000;
@@ -107,7 +109,7 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
   }
 
   function refuseNewVersions(
-    { transactions }: WorldBlock,
+    { transactions }: Pick<WorldBlock, 'transactions'>,
     { maxSupportedTransactionVersion: supported }: Settings,
   ): void {
     for (const transaction of transactions) {
@@ -142,12 +144,19 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     value,
   });
 
-  function statusOf(signature: unknown, view: View) {
+  /** A transaction of the canonical chain by its signature. */
+  function findSigned(signature: unknown, view: View) {
     const id = readSignature(String(signature));
     const place = id === null ? undefined : world.find(id);
     const block = place && view.byHash(place.block.hash);
     const transaction = block?.transactions[place?.index ?? -1];
-    if (!block || !transaction) return null;
+    return block && transaction ? { block, transaction } : null;
+  }
+
+  function statusOf(signature: unknown, view: View) {
+    const found = findSigned(signature, view);
+    if (!found) return null;
+    const { block, transaction } = found;
     const isFinal = block.number <= view.finalized().number;
     const err = transaction.succeeded ? null : { InstructionError: [0, { Custom: 1 }] };
     return {
@@ -206,6 +215,16 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
         view,
         asked.map((address) => mintAccount(address, fault)),
       );
+    },
+
+    getTransaction({ params, view }) {
+      const [signature, second] = listOf(params);
+      const settings = settingsOf(second);
+      if (settings.encoding !== 'json') throw invalidParams('the sandbox shows transactions with encoding json');
+      const found = findSigned(signature, view);
+      if (!found || found.block.number > newest(view, settings).number) return null;
+      refuseNewVersions({ transactions: [found.transaction] }, settings);
+      return renderWholeTransaction(found.transaction, found.block, mintOf);
     },
 
     getSignatureStatuses({ params, view }) {

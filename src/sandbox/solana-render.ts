@@ -129,6 +129,41 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
   };
 }
 
+/** One transaction as `getTransaction` answers with encoding `json`: as in a block, but with its message instead of the accounts' roles. */
+export function renderWholeTransaction(
+  transaction: WorldTransaction,
+  { number, timeS, parent }: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,
+  mintOf: (token: string) => Mint,
+) {
+  const { meta, transaction: listed, version } = renderTransaction(transaction, mintOf);
+  const { accountKeys, signatures } = listed;
+  return {
+    blockTime: timeS,
+    meta: {
+      ...meta,
+      innerInstructions: [],
+      loadedAddresses: { readonly: [], writable: [] },
+      logMessages: [],
+      rewards: [],
+    },
+    slot: number,
+    transaction: {
+      message: {
+        accountKeys: accountKeys.map(({ pubkey }) => pubkey),
+        header: {
+          numReadonlySignedAccounts: 0,
+          numReadonlyUnsignedAccounts: accountKeys.filter(({ writable }) => !writable).length,
+          numRequiredSignatures: 1,
+        },
+        instructions: [],
+        recentBlockhash: formatBlockHash(parent),
+      },
+      signatures,
+    },
+    version,
+  };
+}
+
 /** A validator's vote, as most transactions of a block are. */
 function renderVote(block: WorldBlock, at: number) {
   const voter = solanaAddress.format(digest('voter', at));

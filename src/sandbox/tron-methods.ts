@@ -6,7 +6,7 @@ import { selector } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind } from './faults.ts';
 import { createTokenCalls, type KeyedToken } from './token-calls.ts';
-import { renderBlock, renderInfo, tronBlockId } from './tron-render.ts';
+import { renderBlock, renderInfo, renderTransaction, tronBlockId } from './tron-render.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
 
@@ -49,6 +49,7 @@ export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<str
   ['getblockbyid', ['lag', 'unknown_block', 'history_closed']],
   ['gettransactioninfobyblocknum', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'history_closed']],
   ['gettransactioninfobyid', ['lag', 'unknown_block', 'history_closed']],
+  ['gettransactionbyid', ['lag', 'unknown_block', 'history_closed']],
   ['triggerconstantcontract', ['wrong_decimals']],
 ]);
 
@@ -76,6 +77,14 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     return block && view.at(block.number)?.hash === block.hash ? block : undefined;
   }
 
+  /** The transaction that `value` names, as far as it stands in a block; `{}` otherwise. */
+  function renderNamed(body: TronQuestion['body'], view: View, render: typeof renderInfo | typeof renderTransaction) {
+    const place = world.find(text(body, 'value').toLowerCase());
+    const block = place && view.at(place.block.number);
+    const transaction = block?.transactions[place?.index ?? 0];
+    return block && transaction ? render(transaction, block) : {};
+  }
+
   const methods: Record<string, Method> = {
     getblock: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true, fault),
     getnowblock: ({ view, fault }) => show(view.tip(), true, fault),
@@ -89,12 +98,9 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
       return block ? block.transactions.map((transaction) => renderInfo(transaction, block)) : [];
     },
 
-    gettransactioninfobyid({ body, view }) {
-      const place = world.find(text(body, 'value').toLowerCase());
-      const block = place && view.at(place.block.number);
-      const transaction = block?.transactions[place?.index ?? 0];
-      return block && transaction ? renderInfo(transaction, block) : {};
-    },
+    gettransactioninfobyid: ({ body, view }) => renderNamed(body, view, renderInfo),
+    // What waits in the pool is shown by another method.
+    gettransactionbyid: ({ body, view }) => renderNamed(body, view, renderTransaction),
 
     triggerconstantcontract({ body, fault }) {
       const [, key] = ADDRESS.exec(text(body, 'contract_address')) ?? [];

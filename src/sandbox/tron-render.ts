@@ -56,7 +56,7 @@ export function renderBlock(block: WorldBlock, detail: boolean) {
   };
 }
 
-function renderTransaction(transaction: WorldTransaction, block: WorldBlock) {
+export function renderTransaction(transaction: WorldTransaction, block: WorldBlock) {
   const data = callData(transaction);
   const timestamp = block.timeS * 1000 - 3_000;
   const refBlockBytes = made('reference', block.parent, 4);

@@ -13,6 +13,8 @@ import type { Verdict } from '../core/delivery.ts';
 import type { ExtendedPaymentEventType, PaymentEventType } from '../core/event.ts';
 import type { Finding, Sighting } from '../core/look-up.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
+import type { LookUpStore } from './look-ups.ts';
+import type { PageSettingsStore } from './page-settings.ts';
 import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -36,21 +38,6 @@ export type MerchantStore = Readonly<{
   webhookSecret: string;
   createdAtMs: number;
 }>;
-
-/** A picture of the store's own; `hash` is the SHA-256 of its bytes, in hex. */
-export type Logo = Readonly<{ type: 'png' | 'svg'; hash: string; bytes: Uint8Array }>;
-
-/** How a store's payment page looks, and where it may be shown. */
-export type PageSettings = Readonly<{
-  /** `#rrggbb` in lower case; null for the page's own colour. */
-  accent: string | null;
-  /** Origins whose pages may show the payment page in a frame; none: nobody may. */
-  embedOrigins: readonly string[];
-  logo: Omit<Logo, 'bytes'> | null;
-}>;
-
-/** What is left out stays as it is. */
-export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
 export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
 
@@ -174,17 +161,6 @@ export type CancelSessionOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; session: Session }>
   | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
   | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
-
-/** A transaction that a payer asked after, on one network. It tells, and credits nothing. */
-export type LookUp = Readonly<{
-  network: NetworkKey;
-  tx: string;
-  askedAtMs: number;
-  /** Null before the network's indexer has looked. */
-  finding: Finding | null;
-  /** The indexer will look again. */
-  isOpen: boolean;
-}>;
 
 // ── Chain facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -326,18 +302,11 @@ export type Alarm = Readonly<{
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Store {
+export interface Store extends LookUpStore, PageSettingsStore {
   createStore(input: MerchantStore): Promise<void>;
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;
   listStores(): Promise<readonly MerchantStore[]>;
-  /** @returns false when there is no such store */
-  renameStore(id: string, name: string): Promise<boolean>;
-  setPageSettings(storeId: string, change: PageSettingsChange): Promise<void>;
-  /** What a store has said about its page; the defaults when it has said nothing. */
-  findPageSettings(storeId: string): Promise<PageSettings>;
-  /** The logo with this hash; null when the store has another one, or none. */
-  findLogo(storeId: string, hash: string): Promise<Logo | null>;
 
   createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
@@ -374,28 +343,6 @@ export interface Store {
   cutShort(id: string, nowMs: number): Promise<boolean>;
   /** Moves up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
-
-  /**
-   * Asks the indexers of some networks about a transaction, or asks them again. A bounded number is remembered for a session and for a
-   * day. `tx` is canonical text of the network's family.
-   */
-  requestLookUps(
-    input: Readonly<{
-      sessionId: string;
-      asks: readonly Readonly<{ network: NetworkKey; family: string; tx: string }>[];
-      nowMs: number;
-    }>,
-  ): Promise<void>;
-  /** Everything that is remembered of a session. */
-  listLookUps(sessionId: string): Promise<readonly LookUp[]>;
-  /** What an indexer is to ask its node now: what waits longest first, and nothing that is older than `LOOK_UP_AGE_MS_MAX`. */
-  dueLookUps(
-    network: NetworkKey,
-    nowMs: number,
-    limit: number,
-  ): Promise<readonly Readonly<{ id: number; tx: string }>[]>;
-  /** Judges what the node said by what is held, and raises an alarm when money was missed. It credits nothing. */
-  answerLookUp(input: Readonly<{ id: number; sighting: Sighting; nowMs: number }>): Promise<void>;
 
   /** The newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
   tail(network: NetworkKey, limit: number): Promise<Tail>;

@@ -339,6 +339,49 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.is(await node.attest({ number: block.number + 1_000, hash: block.hash }, []), 'unsure', 'above the head');
   });
 
+  each(
+    'looks up a transaction by the id that people paste: what it brought to whom, or that it failed',
+    async (node) => {
+      const [usdt, usdc] = bench.tokens;
+      const [one, other] = [bench.freshKey(), bench.freshKey()];
+      const lookUp = (tx: string) => node.lookUp(bench.chain.transactionId(tx) ?? 'no id');
+      const pair = await bench.pay('contract', [
+        { token: usdt, to: one, units: 3n },
+        { token: usdt, to: other, units: 4n },
+      ]);
+      const zero = await bench.pay('direct', [{ token: usdc, to: one, units: 0n }]);
+      const failed = await bench.pay('failed', [{ token: usdt, to: one, units: 5n }]);
+      const lookalike = await bench.pay('lookalike', [{ token: usdt, to: one, units: 5n }]);
+      const before = await lookUp(pair);
+      assert.ok(before.kind === 'waiting' || before.kind === 'unknown', 'in no block yet');
+      await bench.mine();
+      const { number } = await node.head();
+      const found = await lookUp(pair);
+      assert.ok(found.kind === 'mined' && found.succeeded);
+      assert.is(found.number, number);
+      const moved = (moves: typeof found.moves, to: string) =>
+        moves.filter((move) => move.to === to).map(({ currency }) => currency);
+      assert.equal([moved(found.moves, one), moved(found.moves, other)], [['USDT'], ['USDT']]);
+      const worthless = await lookUp(lookalike);
+      assert.equal(worthless.kind === 'mined' && moved(worthless.moves, one), [null], 'another token by that name');
+      const nothing = await lookUp(zero);
+      assert.equal(nothing.kind === 'mined' && moved(nothing.moves, one), [], 'a transfer of nothing');
+      const broken = await lookUp(failed);
+      assert.equal([broken.kind, broken.kind === 'mined' && broken.succeeded], ['mined', false]);
+      assert.equal(await lookUp(otherThan(pair)), { kind: 'unknown' });
+    },
+  );
+
+  test('a transaction id is read as people write it, and nothing else is', async () => {
+    const [token] = bench.tokens;
+    const tx = await bench.pay('direct', [{ token, to: bench.freshKey(), units: 1n }]);
+    const { transactionId } = bench.chain;
+    assert.is(transactionId(tx), tx, 'canonical text is its own');
+    for (const text of ['', tx.slice(1), `${tx}0`, ` ${tx}`, bench.chain.address.format(bench.freshKey()), 'order-1']) {
+      assert.is(transactionId(text), null, text);
+    }
+  });
+
   each('money that a reorg took away is gone', async (node) => {
     const [token] = bench.tokens;
     const to = bench.freshKey();

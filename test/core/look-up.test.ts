@@ -11,7 +11,8 @@ import {
 } from '../../src/core/look-up.ts';
 
 const bearing: Bearing = {
-  ownerOf: (key) => (key === 'own' ? 'this' : key === 'theirs' ? 'other' : null),
+  ownKey: 'own',
+  isOthers: (key) => key === 'theirs',
   accepts: ['USDT'],
   isOwnNetwork: true,
   isKept: false,

@@ -3,18 +3,20 @@
  * Blocks are asked for by hash wherever the answer carries money.
  *
  * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs,
- * eth_getBlockReceipts, eth_getTransactionReceipt, eth_subscribe. Source: https://github.com/ethereum/execution-apis.
+ * eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source: https://github.com/ethereum/execution-apis.
  * @module
  */
 import { type Clock, systemClock } from '../../clock.ts';
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, permanent, transient } from '../../core/fault.ts';
+import type { Sighting } from '../../core/look-up.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
 import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../json-rpc.ts';
 import { createRpcClient } from '../rpc-client.ts';
 import { openRpcHttp } from '../rpc-http.ts';
 import { evmErrors } from './rpc-errors.ts';
 import { openRpcSocket } from './rpc-socket.ts';
+import { readSighting } from './sighting.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from './wire.ts';
 
 /** Headers whose bloom and transaction count are at hand when the block's content is asked for: some 700 bytes each. */
@@ -205,6 +207,16 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return stands ? 'stands' : 'gone';
   }
 
+  async function lookUp(tx: string): Promise<Sighting> {
+    const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
+    const answers = await rpc.batch(methods.map((method) => ({ method, params: [tx] })));
+    const [transaction, receipt] = answers.map((answer, at) => {
+      if (!answer.ok) throw errorFault(answer.error, { method: methods[at] ?? '', host });
+      return answer.result;
+    });
+    return readSighting(tx, transaction, receipt, options.tokens, { method: methods[1] ?? '', host });
+  }
+
   return {
     identity,
     head,
@@ -213,6 +225,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header: async (hash) => (await headerByHash(hash))?.ref ?? null,
     content,
     attest,
+    lookUp,
     onBell: transport.onBell,
     health: transport.health,
     close: transport.close,

@@ -22,18 +22,18 @@ export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>
 
 const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
 /** A hash or a number of 256 bits. */
-const WORD = /^0x[0-9a-f]{64}$/;
+export const WORD = /^0x[0-9a-f]{64}$/;
 const BLOOM = /^0x[0-9a-f]{512}$/;
-const ADDRESS = /^0x[0-9a-f]{40}$/;
-const ADDRESS_TOPIC = /^0x0{24}[0-9a-f]{40}$/;
+export const ADDRESS = /^0x[0-9a-f]{40}$/;
+export const ADDRESS_TOPIC = /^0x0{24}[0-9a-f]{40}$/;
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields =>
+export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Hex text in the canonical lower case; anything else becomes a text that no pattern and no comparison accepts. */
-const hex = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
+export const hex = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
 
 /** A whole number from a JSON-RPC quantity, or null. */
 export function readQuantity(value: unknown): number | null {
@@ -71,7 +71,8 @@ export function readReceipt(value: unknown, origin: Origin): Readonly<{ blockHas
   return { blockHash, success: isSuccess(value, origin) };
 }
 
-function isSuccess(receipt: Fields, origin: Origin): boolean {
+/** @throws Fault transient `node_nonsense` */
+export function isSuccess(receipt: Fields, origin: Origin): boolean {
   if (receipt.status === '0x1') return true;
   if (receipt.status === '0x0') return false;
   throw nonsense(origin, 'answered with a receipt without a status');

@@ -7,18 +7,20 @@
  * for it), from the head to the last check before a credit: a block that one node alone has seen is never shown.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock, getSignatureStatuses,
- * slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
+ * getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
  * @module
  */
 import { type Clock, systemClock } from '../../clock.ts';
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, permanent, transient } from '../../core/fault.ts';
+import type { Sighting } from '../../core/look-up.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
 import { errorFault, nonsense, type RpcAnswer } from '../json-rpc.ts';
 import { createRpcClient, type RpcCall } from '../rpc-client.ts';
 import { openRpcHttp } from '../rpc-http.ts';
 import { readMint } from './mint.ts';
 import { isNotYet, isSkippedOrMissing, solanaErrors } from './rpc-errors.ts';
+import { readSighting } from './sighting.ts';
 import { openSlotBell } from './slot-bell.ts';
 import { type Header, otherBlock, readHeader } from './wire.ts';
 
@@ -211,6 +213,16 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return value as (Readonly<{ slot?: unknown; err?: unknown; confirmationStatus?: unknown }> | null)[];
   }
 
+  async function lookUp(tx: string): Promise<Sighting> {
+    const [status] = await readStatuses([tx]);
+    if (!status) return { kind: 'unknown' };
+    const method = 'getTransaction';
+    const settings = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
+    const value = await rpc.call(method, [tx, settings]);
+    // What the cluster has not confirmed yet is not shown.
+    return value === null ? { kind: 'waiting' } : readSighting(tx, value, options.tokens, { method, host });
+  }
+
   function health(): ReturnType<Node['health']> {
     const asked = http.health();
     if (!bell) return asked;
@@ -230,6 +242,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header,
     content,
     attest,
+    lookUp,
     onBell: (ring) => bell?.onBell(ring),
     health,
     async close() {

@@ -36,9 +36,9 @@ const ACCOUNTS_MAX = 256;
 /** Where tokens come from that nobody sent (MintTo). */
 const NOBODY = '0'.repeat(64);
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields =>
+export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -84,7 +84,7 @@ type Reading = Readonly<{
 }>;
 
 /** Balances of the wanted tokens, by account. Token accounts of other programs are not ours, whatever mint they name. */
-function readBalances({ tokens, origin }: Reading, rows: unknown): Map<number, Balance> {
+function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, rows: unknown): Map<number, Balance> {
   if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a transaction without token balances');
   const balances = new Map<number, Balance>();
   for (const row of rows) {
@@ -156,7 +156,7 @@ function payerOf(nets: ReadonlyMap<string, Net>): string {
 }
 
 /** @param at the transaction's place in the block */
-function takeTransaction(reading: Reading, value: unknown, at: number): void {
+function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: number): void {
   const { origin, tokens, watched, found } = reading;
   const { meta, transaction } = isFields(value) ? value : {};
   if (!isFields(meta) || meta.err === undefined) {
@@ -183,6 +183,16 @@ function takeTransaction(reading: Reading, value: unknown, at: number): void {
   }
   found.push(...credits.sort((a, b) => a.index - b.index));
 }
+
+/** Transfers of `tokens` to anybody in one transaction, which `getTransaction` shows as a block does. @throws Fault transient `node_nonsense` */
+export function readTransaction(value: unknown, tokens: readonly Token[], origin: Origin): readonly ChainTransfer[] {
+  const reading = { origin, tokens: byMint(tokens), watched: () => true, found: [] };
+  takeTransaction(reading, value, 0);
+  return reading.found;
+}
+
+const byMint = (tokens: readonly Token[]): ReadonlyMap<string, Token> =>
+  new Map(tokens.map((token) => [token.address, token]));
 
 /** The block itself, checked against what was asked for. */
 function checkBlock({ block, origin }: Reading, value: unknown): Fields {
@@ -233,7 +243,7 @@ function decode(content: RawContent, tokens: readonly Token[], watched: Watched)
   const reading: Reading = {
     block,
     origin: { method: 'getBlock', host: String(context.host) },
-    tokens: new Map(tokens.map((token) => [token.address, token])),
+    tokens: byMint(tokens),
     watched,
     found: [],
   };

@@ -19,6 +19,7 @@ export const bridgePaths: readonly string[] = [
   '/wallet/getblock',
   '/wallet/gettransactioninfobyblocknum',
   '/wallet/gettransactioninfobyid',
+  '/wallet/gettransactionbyid',
   '/wallet/triggerconstantcontract',
   '/walletsolidity/getblock',
 ];

@@ -2,13 +2,14 @@
  * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge beside it
  * (`scripts/tron-ws.ts`) with a bell; the same calls over both.
  *
- * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, triggerconstantcontract, and getblock of the solidified
- * chain. Source: https://tronprotocol.github.io/documentation-en/api/http/.
+ * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid, triggerconstantcontract, and getblock of
+ * the solidified chain. Source: https://tronprotocol.github.io/documentation-en/api/http/.
  * @module
  */
 import { type Clock, systemClock } from '../../clock.ts';
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, permanent, transient } from '../../core/fault.ts';
+import type { Sighting } from '../../core/look-up.ts';
 import type { Token } from '../../core/transfer.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
 import { openGate } from '../gate.ts';
@@ -17,9 +18,11 @@ import { errorFault, isFields, isUnknown, nonsense, readAnswer } from './answer.
 import { openBridgeRoad } from './bridge-road.ts';
 import type { Answers, Call, Part } from './calls.ts';
 import { openHttp, solidUrlOf } from './http.ts';
+import { readSighting } from './sighting.ts';
 import { BLOCK_PATH, blockUnknown, type Header, INFOS_PATH, readHeader, readInfo } from './wire.ts';
 
 const INFO_PATH = '/wallet/gettransactioninfobyid';
+const TRANSACTION_PATH = '/wallet/gettransactionbyid';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 const SOLID_PATH = '/walletsolidity/getblock';
 const DECIMALS_MAX = 77;
@@ -211,6 +214,17 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return blockNumber === number && succeeded;
   }
 
+  async function lookUp(tx: string): Promise<Sighting> {
+    const paths = [TRANSACTION_PATH, INFO_PATH];
+    const answers = await ask(paths.map((path) => ({ path, body: { value: tx } })));
+    const [transaction, info] = paths.map((path, at) => {
+      const part = answers.parts[at];
+      invariant(part, 'each call has an answer');
+      return readPart(answers, part, path);
+    });
+    return readSighting(tx, transaction, info, options.tokens, { path: TRANSACTION_PATH, host });
+  }
+
   return {
     identity,
     head,
@@ -219,6 +233,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header,
     content,
     attest,
+    lookUp,
     onBell: road.onBell,
     health: road.health,
     close: road.close,

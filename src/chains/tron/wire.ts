@@ -19,12 +19,12 @@ export const BLOCK_PATH = '/wallet/getblock';
 export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';
 
 /** keccak256("Transfer(address,address,uint256)") */
-const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
 
 const HASH = /^[0-9a-f]{64}$/;
-const WORD = /^[0-9a-f]{64}$/i;
+export const WORD = /^[0-9a-f]{64}$/i;
 /** The word's upper bytes are zero, or hold the 0x41 of the address's long form. */
-const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
+export const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
 const NO_TRANSACTIONS_ROOT = /^0*$/;
 /** A block's id starts with its height, 8 bytes. */
 const HEIGHT_CHARS = 16;
@@ -238,7 +238,7 @@ function findCandidates(
 }
 
 /** Token keys as logs write them: 20 bytes without the 0x41. */
-function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
+export function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
   return new Map(
     tokens.map(({ address, symbol }) => {
       const key = tronAddress.parse(address);

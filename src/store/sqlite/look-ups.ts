@@ -5,7 +5,7 @@
 import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from 'drizzle-orm';
 import { type Finding, judge, LOOK_UP_AGE_MS_MAX, nextLookAtMs, type Sighting } from '../../core/look-up.ts';
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
-import type { LookUp, Store } from '../store.ts';
+import type { LookUp, LookUpStore } from '../look-ups.ts';
 import type { Ring } from './alarms.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
@@ -14,7 +14,6 @@ import { lookUps } from './schema.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { Transfers } from './transfers.ts';
 
-type LookUpCommands = Pick<Store, 'requestLookUps' | 'listLookUps' | 'dueLookUps' | 'answerLookUp'>;
 type LookUpRow = typeof lookUps.$inferSelect;
 
 /** What one session's payers may have asked after; the oldest make room. */
@@ -33,7 +32,7 @@ export function lookUpCommands(
     findSession: FindSessionRow;
     ring: Ring;
   }>,
-): LookUpCommands {
+): LookUpStore {
   const { addresses, networks, transfers, findSession, ring } = parts;
   const { orm } = db;
   const ofSession = orm
@@ -87,11 +86,9 @@ export function lookUpCommands(
   /** What the sighting means for the session that asked, by what is held here now. */
   function findingOf({ sessionId, network, family, tx }: LookUpRow, sighting: Sighting): Finding {
     const session = findSession(sessionId);
-    const ownKey = addresses.ofSession(sessionId)[family];
-    const isTakenByOther = (key: string): boolean =>
-      modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken');
     return judge(sighting, {
-      ownerOf: (key) => (key === ownKey ? 'this' : isTakenByOther(key) ? 'other' : null),
+      ownKey: addresses.ofSession(sessionId)[family] ?? null,
+      isOthers: (key) => modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken'),
       accepts: session?.accepts ?? [],
       isOwnNetwork: network.startsWith(`${session?.mode}:`),
       isKept: transfers.ofSession(sessionId).some((one) => one.network === network && one.tx === tx && one.canonical),

@@ -3,15 +3,13 @@
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
-import type { PageSettings, Store } from '../store.ts';
+import type { PageSettings, PageSettingsStore } from '../page-settings.ts';
 import type { Db } from './open.ts';
 import { pageSettings, stores } from './schema.ts';
 
-type PageSettingsCommands = Pick<Store, 'renameStore' | 'setPageSettings' | 'findPageSettings' | 'findLogo'>;
-
 const unset: PageSettings = { accent: null, embedOrigins: [], logo: null };
 
-export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsCommands {
+export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsStore {
   const { accent, embedOrigins, logoType, logoHash } = pageSettings;
   const find = orm
     .select({ accent, embedOrigins, logoType, logoHash })

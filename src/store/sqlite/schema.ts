@@ -9,7 +9,8 @@ import type { ExtendedPaymentEventType, PaymentEventType } from '../../core/even
 import type { Finding } from '../../core/look-up.ts';
 import type { SessionStatus, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import type { DeliveryState, LineItem, Logo, MerchantStore, NetworkState, Scope, StoreSettings } from '../store.ts';
+import type { Logo } from '../page-settings.ts';
+import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../store.ts';
 import { json, paymentOptions, units } from './units.ts';
 
 const flag = () => integer({ mode: 'boolean' });
