@@ -7,7 +7,7 @@ import type { SignedSpend, Terms } from './chains/spend.ts';
 import type { Intent } from './core/intent.ts';
 import type { NetworkKey } from './core/transfer.ts';
 
-/** An operator's approval of a refund beyond the signer's caps: an ed25519 signature (hex) over the refund's MAC and the end of its validity. */
+/** An operator's approval of a refund beyond the signer's caps: an ed25519 signature (hex) over `approvalMessage` of `src/signer/approval.ts`. */
 export type Approval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
 /**
@@ -42,9 +42,11 @@ export type JournalEntry = SignedSpend &
   }>;
 
 /**
- * The signer, from outside. Faults: transient `signer_unreachable`; permanent `signer_refused_*`, of which
- * `signer_refused_approval` asks for an operator's approval, `signer_refused_cap` for waiting or one, `signer_refused_fence` says
- * that another engine or a later state of the database was served before, and `signer_refused_mac` that the intent was altered.
+ * The signer, from outside. Faults: transient `signer_unreachable` and `signer_storage_unavailable` (its journal cannot be written: nothing
+ * was signed); permanent `signer_refused_*`, of which `signer_refused_approval` asks for an operator's approval, `signer_refused_cap` for
+ * waiting or one, `signer_refused_fence` says that another engine or a later state of the database was served before, and
+ * `signer_refused_mac` that the intent was altered. The others say that the request breaks a rule: `_request`, `_policy`, `_intent`,
+ * `_generation`, `_attempt`, `_nonce`, `_terms`, `_check`.
  */
 export interface Signer {
   wallets(network: NetworkKey): Promise<SignerWallets>;

@@ -18,7 +18,7 @@ const codec =
 const port = /^src\/store\/[\w-]+\.ts$/;
 /** Light modules that any room may use. */
 const ground =
-  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|network-health|option-address|simulation|thread-pool|secret-file|signing)\.ts$/;
+  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|network-health|option-address|simulation|thread-pool|secret-file|signing(-wire|-client)?)\.ts$/;
 const cryptography = /^@(noble|scure)\//;
 const node = /^node:/;
 
@@ -161,7 +161,8 @@ const bans: readonly Ban[] = [
   },
   {
     pattern: /(?<![a-z])(tron|ethereum|bsc|solana|evm)(?![a-z])/i,
-    except: /^(src\/(chains|sandbox)\/|indexers\/(evm|tron|solana)\.ts|scripts\/(bench(\/[\w-]+)?|quayside|(cli\/)?tron-ws)\.ts)/,
+    except:
+      /^(src\/(chains|sandbox)\/|indexers\/(evm|tron|solana)\.ts|scripts\/(bench(\/[\w-]+)?|quayside|(cli\/)?tron-ws)\.ts)/,
     todo: 'a chain’s name stays in its folder, the configuration and the sandbox: ask the configuration',
   },
   { pattern: /^export default\b/, except: nowhere, todo: 'export by name' },

@@ -61,7 +61,11 @@ export type SpendReading = Readonly<{
   chainId: string | null;
   /** Address keys whose signatures the bytes carry, the fee payer first; each signature was verified. */
   signers: readonly string[];
-  /** Everything that moves; `token` is the token's address text, null for native coin or lent resources. */
+  /**
+   * Everything that moves; `token` is the token's address text, null for native coin or lent resources. A loan moves from the gas wallet to
+   * the address and, when it is taken back, the other way. What a transaction merely costs (fees, rent, a deposit that locks) is no move,
+   * but part of `feeUnitsMax`.
+   */
   moves: readonly Readonly<{ token: string | null; from: string; to: string; units: bigint }>[];
   /** The most that it can cost, in base units of the native coin. */
   feeUnitsMax: bigint;
@@ -75,7 +79,10 @@ export interface Spending {
   path(wallet: Wallet): string;
   /** Base58 extended public key of the collection account, for the configuration; null where a family has none. */
   xpub(seed: Uint8Array): string | null;
-  /** The wallets whose keys `sign` needs, the fee payer first. */
+  /**
+   * The wallets whose keys `sign` needs, the fee payer first: those that sign, then any that it needs for the address alone (a collection
+   * address that is given gas).
+   */
   signers(intent: Intent): readonly Wallet[];
   /**
    * Builds and signs.
@@ -102,11 +109,12 @@ export type SpendDraft = Readonly<{
 
 /**
  * `terms` to sign on and what it costs, in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most. `refused`: it
- * would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or `would_fail`.
+ * would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or `would_fail`. `missingUnits` says
+ * how much more the wallet must hold where it is short, in base units of the token or the native coin.
  */
 export type Quote =
   | Readonly<{ kind: 'quoted'; terms: Terms; feeUnits: bigint; feeUnitsMax: bigint }>
-  | Readonly<{ kind: 'refused'; code: RefusedCode; message: string }>;
+  | Readonly<{ kind: 'refused'; code: RefusedCode; message: string; missingUnits?: bigint }>;
 
 export type RefusedCode = 'destination_frozen' | 'destination_invalid' | 'token_short' | 'native_short' | 'would_fail';
 
