@@ -6,6 +6,7 @@ import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { Fault } from './core/fault.ts';
 import type { Log } from './log.ts';
+import { WHILE_EMPTY } from './pool.ts';
 import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from './pool-source.ts';
 import type { Store } from './store/store.ts';
 
@@ -49,5 +50,10 @@ function trouble({ free, isLow }: PoolReport): string | null {
   return isLow ? 'address_pool_low' : null;
 }
 
-const advice = ({ family, mode, free, nextIndex }: PoolReport): string =>
-  `The ${mode} ${family} address pool has ${free} of ${nextIndex} addresses left${free === 0 ? ', and new sessions are refused' : ` (${LOW_SHARE * 100} % or less)`}. Make more where the seed is with \`quayside address-pool derive --from ${nextIndex}\`, and bring them in with \`quayside address-pool import\`.`;
+function advice({ family, mode, free, nextIndex }: PoolReport): string {
+  const level =
+    free === 0
+      ? `is empty (${nextIndex} addresses were imported so far): ${WHILE_EMPTY}`
+      : `has ${free} of ${nextIndex} addresses left (${LOW_SHARE * 100} % or less)`;
+  return `The ${mode} ${family} address pool ${level}. Make more where the seed is with \`quayside address-pool derive --from ${nextIndex}\`, and bring them in with \`quayside address-pool import\`.`;
+}

@@ -57,6 +57,7 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
   const pool = {
     free: gauge('pool_free_addresses', 'Addresses that new sessions can take.', ['family', 'mode']),
     taken: gauge('pool_taken_addresses', 'Addresses that sessions have taken.', ['family', 'mode']),
+    low: gauge('pool_low', '1 while a person must import further addresses, or they will run out.', ['family', 'mode']),
   };
   const rate = {
     age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
@@ -87,9 +88,10 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
 
   async function readPools(): Promise<void> {
     for (const network of networkOfEachPool(config.networks)) {
-      const { family, mode, free, taken } = await readPool(store, network);
+      const { family, mode, free, taken, isLow } = await readPool(store, network);
       pool.free.set({ family, mode }, free);
       pool.taken.set({ family, mode }, taken);
+      pool.low.set({ family, mode }, isLow ? 1 : 0);
     }
   }
 

@@ -8,10 +8,10 @@ import type { Family } from './chains/chain.ts';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
 import { Fault } from './core/fault.ts';
-import type { Mode } from './core/transfer.ts';
+import type { Mode, NetworkKey } from './core/transfer.ts';
 import type { Log } from './log.ts';
 import type { DeriveTask } from './pool-worker.ts';
-import type { Store } from './store/store.ts';
+import type { PoolLevel, Store } from './store/store.ts';
 import { openThreadPool } from './thread-pool.ts';
 
 /** A fresh install can take its first session as soon as this many addresses are there. */
@@ -26,11 +26,14 @@ const RETRY_MS_MAX = 10_000;
 /** The thread ends some time after a refill; it costs tens of megabytes and a busy shop needs it every few minutes. */
 const THREAD_IDLE_MS_MAX = 10_000;
 
+/** What an empty pool means, to people. */
+export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
+
 /** One pool to keep: every network of the family and mode shares the extended public key (the configuration sees to it). */
-type Source = Readonly<{ family: Family; mode: Mode; xpub: string; fingerprint: string }>;
+type Source = Readonly<{ network: NetworkKey; family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 export type PoolOptions = Readonly<{
-  store: Pick<Store, 'poolLevel' | 'addAddresses'>;
+  store: Pick<Store, 'poolLevel' | 'addAddresses' | 'raiseAlarm'>;
   config: Pick<Config, 'networks'> & { readonly limits: Pick<Config['limits'], 'poolTarget'> };
   clock: Clock;
   log: Log;
@@ -59,10 +62,17 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
     idleMsMax: THREAD_IDLE_MS_MAX,
   });
 
+  /** Says that sessions took addresses faster than they were made. */
+  async function tellEmpty({ network, family, mode }: Source): Promise<void> {
+    const code = 'address_pool_empty';
+    const message = `The ${mode} ${family} address pool ran empty: until it is filled, ${WHILE_EMPTY}. If this comes again, raise limits.pool_target above ${config.limits.poolTarget}.`;
+    log.warn({ code, family, mode }, message);
+    await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network, sessionId: null });
+  }
+
   /** Adds one slice when the pool wants one. @returns whether it did */
-  async function topUp(source: Source, isFilling: boolean): Promise<boolean> {
+  async function topUp(source: Source, { free, nextIndex }: PoolLevel, isFilling: boolean): Promise<boolean> {
     const { family, mode, xpub, fingerprint } = source;
-    const { free, nextIndex } = await store.poolLevel({ family, mode }, fingerprint);
     const target = config.limits.poolTarget;
     if (free >= (isFilling ? target : target * REFILL_BELOW)) return false;
     const count = Math.min(free === 0 ? FIRST_SLICE : SLICE, target - free);
@@ -75,11 +85,19 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
   async function keep(source: Source): Promise<void> {
     const { family, mode, fingerprint } = source;
     let isFilling = true;
+    /** Since it was last told to be empty. Until it is full for the first time, nothing else can be expected. */
+    let wasFull = false;
     let retryMs = RETRY_MS_MIN;
     while (!signal.aborted) {
       try {
         const wasFilling = isFilling;
-        isFilling = await topUp(source, isFilling);
+        const level = await store.poolLevel({ family, mode }, fingerprint);
+        if (level.free === 0 && wasFull) {
+          await tellEmpty(source);
+          wasFull = false;
+        }
+        isFilling = await topUp(source, level, isFilling);
+        wasFull ||= !isFilling;
         retryMs = RETRY_MS_MIN;
         if (wasFilling && !isFilling) log.info({ family, mode, source: fingerprint }, 'the address pool is full');
         if (!isFilling) await clock.sleep(POLL_MS, signal);
@@ -115,9 +133,9 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
 
 function sourcesOf(networks: Config['networks']): Source[] {
   const sources = new Map<string, Source>();
-  for (const { family, mode, xpub } of networks) {
+  for (const { key: network, family, mode, xpub } of networks) {
     if (xpub === null) continue;
-    sources.set(`${family}/${mode}`, { family, mode, xpub, fingerprint: xpubFingerprint(xpub) });
+    sources.set(`${family}/${mode}`, { network, family, mode, xpub, fingerprint: xpubFingerprint(xpub) });
   }
   return [...sources.values()];
 }

@@ -9,6 +9,8 @@ import { watchImportedPools } from '../src/imported-pools.ts';
 import { openLog } from '../src/log.ts';
 import { readPool } from '../src/pool-source.ts';
 import type { Store } from '../src/store/store.ts';
+import { ingestedChain } from './support/ingested-chain.ts';
+import { merchantStore, newSession } from './support/new-session.ts';
 import { openTempStore } from './support/temp-store.ts';
 import { testNetwork } from './support/test-network.ts';
 import { until } from './support/until.ts';
@@ -99,21 +101,66 @@ test('what is no list, not for a family that imports, or for no network here, is
   assert.match(await codeOf(bring(list, { networks: [{ ...network, mode: 'live' }] })), /no test network/);
 });
 
+const alarms = async () => (await store.listAlarms(10)).map(({ code }) => code).reverse();
+
+/** Watches the pools of these networks without pause. @returns how to stop it */
+function watching(networks: typeof config.networks): () => Promise<void> {
+  const stopping = new AbortController();
+  const clock = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
+  const watched = watchImportedPools(
+    { store, config: { networks }, clock, log: openLog('test', 'silent') },
+    stopping.signal,
+  );
+  return async () => {
+    stopping.abort();
+    await watched;
+  };
+}
+
+test('a pool is told of when a fifth is left, when it is empty, and again after a further list', async () => {
+  const real = { ...network, sandbox: false };
+  const shop = merchantStore();
+  await store.createStore(shop);
+  await ingestedChain(() => store, systemClock, real).mine();
+  await bring(await make(0, 10));
+  let orders = 0;
+  const take = async (count: number) => {
+    for (let left = count; left > 0; left--) {
+      orders++;
+      const wish = {
+        storeId: shop.id,
+        name: `o${orders}`,
+        networks: [real],
+        amountMinor: 1,
+        nowMs: systemClock.nowMs(),
+      };
+      assert.is((await store.createSession(newSession(wish))).kind, 'created');
+    }
+  };
+  await take(7);
+  const stop = watching([real]);
+  await take(1);
+  assert.is((await readPool(store, real)).isLow, true);
+  await until('it is low', async () => (await alarms()).length === 1);
+  await take(2);
+  await until('it is empty', async () => (await alarms()).length === 2);
+  assert.equal(await alarms(), ['address_pool_low', 'address_pool_empty']);
+  const [empty, low] = await store.listAlarms(2);
+  assert.match(low?.message ?? '', /test solana address pool has 2 of 10 addresses left \(20 % or less\).*--from 10`/);
+  assert.match(
+    empty?.message ?? '',
+    /is empty \(10 .*do not offer its networks, and are refused where no other is left/,
+  );
+  await bring(await make(10, 10));
+  assert.is((await readPool(store, real)).isLow, false);
+  await take(7);
+  await until('it is low again', async () => (await alarms()).length === 3);
+  assert.is((await alarms())[2], 'address_pool_low');
+  await stop();
+});
+
 test('an empty pool is told of once, and a full one is no news', async () => {
   await bring(await make(0, 5));
-  const alarms = async () => (await store.listAlarms(10)).map(({ code }) => code);
-  const watching = (networks: typeof config.networks) => {
-    const stopping = new AbortController();
-    const clock = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
-    const watched = watchImportedPools(
-      { store, config: { networks }, clock, log: openLog('test', 'silent') },
-      stopping.signal,
-    );
-    return async () => {
-      stopping.abort();
-      await watched;
-    };
-  };
   const real = { ...network, sandbox: false };
   const stop = watching([real]);
   await systemClock.sleep(50);

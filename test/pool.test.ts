@@ -76,6 +76,38 @@ test('sessions take addresses, and the pool is refilled with new ones; none is g
   close();
 });
 
+test('a pool that sessions empty faster than it is filled is told of, once each time', async () => {
+  const { store, close } = openTempStore();
+  const keeper = keep(store, 5);
+  const network = testNetwork({ name: 'ethereum' });
+  await ingestedChain(() => store, systemClock, network).mine();
+  const shop = merchantStore();
+  await store.createStore(shop);
+  let orders = 0;
+  const takeAll = async () => {
+    for (;;) {
+      orders++;
+      const wish = { storeId: shop.id, name: `order${orders}`, networks: [network], amountMinor: 100, nowMs: orders };
+      if ((await store.createSession(newSession(wish))).kind === 'address_pool_empty') return;
+    }
+  };
+  for (const times of [1, 2]) {
+    await until('it is told of', async () => {
+      const isTold = (await store.listAlarms(10)).length === times;
+      // Emptied just before the keeper found it full, it is told of the next time.
+      if (!isTold && (await freeIn(store)) === 5) await takeAll();
+      return isTold;
+    });
+    await until('the pool is full', async () => (await freeIn(store)) === 5);
+    const told = await store.listAlarms(10);
+    assert.is(told.length, times);
+    assert.is(told[0]?.code, 'address_pool_empty');
+    assert.match(told[0]?.message ?? '', /test evm .* do not offer its networks.*raise limits\.pool_target above 5/);
+  }
+  await keeper.stop();
+  close();
+});
+
 test('a pool goes on where it was after a restart', async () => {
   const { store, close } = openTempStore();
   for (const target of [10, 25]) {

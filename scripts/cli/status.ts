@@ -3,6 +3,7 @@
  * @module
  */
 import type { NetworkConfig } from '../../src/config.ts';
+import { WHILE_EMPTY } from '../../src/pool.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/pool-source.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { readRunning } from '../../src/running.ts';
@@ -104,9 +105,12 @@ const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowM
 const readPools = ({ store, config }: Installation): Promise<PoolReport[]> =>
   Promise.all(networkOfEachPool(config.networks).map((network) => readPool(store, network)));
 
-/** What a person must do about a pool; empty when nothing. */
-const poolAdvice = ({ isLow, nextIndex }: PoolReport): string =>
-  isLow ? `import addresses from ${nextIndex} on: \`quayside address-pool\`` : '';
+/** What a pool's level means and what a person must do about it; empty when nothing. */
+const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
+  [
+    ...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []),
+    ...(isLow ? [`import addresses from ${nextIndex} on: \`quayside address-pool\``] : []),
+  ].join('; ');
 
 /** Rates live in the server's memory; it shows them beside its metrics. Null when it does not answer. */
 async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {

@@ -145,7 +145,7 @@ export const errorTable = {
   ),
   address_pool_empty: unavailable(
     5,
-    'No payment address can be handed out right now.',
+    'No network can take this payment right now: none of them is followed and has a free address.',
     'Repeat the request in a few seconds; if it goes on, the operator checks `quayside status`.',
   ),
   storage_unavailable: unavailable(

@@ -113,7 +113,7 @@ export type NewSession = Readonly<{
   duePar: bigint;
   accepts: readonly Currency[];
   expiresInS: number;
-  /** Families whose address the session takes, and the options to offer; filtered to networks that are ready. */
+  /** The ways to pay that may be offered. Networks that are not ready, and families without a free address, are left out. */
   options: readonly PaymentOption[];
   replay: Replay;
   nowMs: number;
@@ -154,7 +154,7 @@ export type Session = Readonly<{
 export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
   | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' }>
-  /** No free address, or no network of the mode is ready to see a payment. */
+  /** Nothing is left to offer: no network is ready to see a payment (`family` null), or none that is has a free address. */
   | Readonly<{ kind: 'address_pool_empty'; family: string | null }>;
 
 export type CancelSessionOutcome =

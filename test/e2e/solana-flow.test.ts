@@ -203,6 +203,8 @@ test('the operator hears when a fifth of the addresses is left', async () => {
   );
   const status = await quayside.cli('status');
   assert.equal([status.pools[0].low, status.pools[0].free], [true, ADDRESSES / 5]);
+  const metrics = await (await fetch(`${status.server.metrics_url}/metrics`)).text();
+  assert.match(metrics, /^quayside_pool_low\{family="solana",mode="test"\} 1$/m);
   assert.is(await quayside.stop(), 0);
 });
 

@@ -99,20 +99,20 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return options.filter(({ networkKey }) => isReady.has(networkKey));
   }
 
-  /** Writes the session with one address per family; the caller has made sure that it is new. */
+  /** Writes the session with one address per family; the caller has made sure that it is new. A family without one is left out. */
   function begin(input: NewSession): CreateSessionOutcome {
-    const options = readyOptions(input.options);
-    if (options.length === 0) return { kind: 'address_pool_empty', family: null };
-    const taken: { id: number; poolId: number }[] = [];
-    for (const family of new Set(options.map((option) => option.family))) {
+    const ready = readyOptions(input.options);
+    const free = new Map<string, { id: number; poolId: number }>();
+    for (const family of new Set(ready.map((option) => option.family))) {
       const address = addresses.nextFree({ family, mode: input.mode });
-      if (!address) return { kind: 'address_pool_empty', family };
-      taken.push(address);
+      if (address) free.set(family, address);
     }
+    const options = ready.filter(({ family }) => free.has(family));
+    if (options.length === 0) return { kind: 'address_pool_empty', family: ready[0]?.family ?? null };
     const row = toRow(input, options, settingsOf(input.storeId), endpoints.forSession(input));
     insert(row);
     moves.count(row.status, 1);
-    for (const address of taken) addresses.take(address, row.id);
+    for (const address of free.values()) addresses.take(address, row.id);
     replays.remember(input, row.id);
     return { kind: 'created', session: view(row) };
   }

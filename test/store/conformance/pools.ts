@@ -1,11 +1,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Session } from '../../../src/store/store.ts';
 import {
   addressOf,
   inWorld,
   keyOf,
   type MakePlace,
   newSession,
+  option,
   pays,
   pool,
   sessionOf,
@@ -100,6 +102,43 @@ export function poolsConform(makePlace: MakePlace): void {
       await store.addAddresses({ ...pool, source, firstIndex: 40, keys: [keyOf(41)] });
       const outcome = await store.createSession(newSession('dry', { replay }));
       assert.is(outcome.kind, 'created', 'the refusal was not remembered');
+    }),
+  );
+
+  test(
+    'a family whose pool is dry is left out of the offer; a session that was there stays as it was',
+    inWorld(makePlace, async ({ store }) => {
+      const other = { family: 'other', mode: 'test' } as const;
+      const offers = { options: [option('one', 'USDT', 1000n), { ...option('two', 'USDT', 1000n), family: 'other' }] };
+      const offered = ({ options, addresses }: Session) => [
+        options.map(({ networkKey }) => networkKey),
+        Object.keys(addresses).sort(),
+      ];
+      await store.addAddresses({ ...other, source: 'list', firstIndex: 0, keys: [keyOf(500)] });
+      const first = sessionOf(await store.createSession(newSession('o1', offers)));
+      assert.equal(offered(first), [
+        ['test:one', 'test:two'],
+        ['evm', 'other'],
+      ]);
+      const second = sessionOf(await store.createSession(newSession('o2', offers)));
+      assert.equal(offered(second), [['test:one'], ['evm']]);
+      const only = { options: offers.options.slice(1) };
+      assert.equal(await store.createSession(newSession('o3', only)), { kind: 'address_pool_empty', family: 'other' });
+      assert.is((await store.poolLevel(pool, source)).taken, 2, 'a refusal takes nothing');
+
+      await store.addAddresses({ ...other, source: 'list', firstIndex: 1, keys: [keyOf(501)] });
+      assert.is((await store.poolLevel(other, 'list')).free, 1);
+      for (const [orderId, session] of [
+        ['o1', first],
+        ['o2', second],
+      ] as const) {
+        const again = await store.createSession(newSession(orderId, { ...offers, id: 'cs_again' }));
+        assert.is(again.kind, 'replayed');
+        assert.equal(sessionOf(again), session);
+      }
+      assert.is((await store.poolLevel(other, 'list')).free, 1, 'a replay takes nothing');
+      const third = sessionOf(await store.createSession(newSession('o3', only)));
+      assert.equal(third.addresses, { other: keyOf(501) });
     }),
   );
 

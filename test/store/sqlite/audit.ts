@@ -18,8 +18,11 @@ const contradictions: Readonly<Record<string, string>> = {
       (SELECT hash FROM blocks WHERE network = key AND canonical = 1 ORDER BY number DESC LIMIT 1)`,
   'a confirmed transfer of an orphaned block': `
     SELECT t.id FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id WHERE t.confirmed = 1 AND b.canonical = 0`,
-  'a session without its one address': `
-    SELECT id FROM sessions WHERE (SELECT count(*) FROM addresses WHERE session_id = sessions.id) <> 1`,
+  'a session without one address for each family that it offers': `
+    SELECT id FROM sessions WHERE
+      (SELECT group_concat(family) FROM (SELECT family FROM addresses WHERE session_id = sessions.id ORDER BY family)) IS NOT
+      (SELECT group_concat(family) FROM
+        (SELECT DISTINCT json_extract(value, '$.family') AS family FROM json_each(options) ORDER BY family))`,
   'a paid session without its one event': `
     SELECT id FROM sessions WHERE (status = 'paid') <>
       (SELECT count(*) FROM events WHERE session_id = sessions.id AND type = 'payment.completed')`,

@@ -1,0 +1,97 @@
+/** What a session offers when one family has no address left: the other networks, in the answer and on the page. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { PaymentSession } from '../../src/api/session-view.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import { type ApiServer, network, withApi } from '../support/api-server.ts';
+import { expectError } from '../support/expect-error.ts';
+import { exchange } from '../support/signed-client.ts';
+import { SOLANA_CHAIN_ID, solanaAccountKey, solanaTokens } from '../support/solana-node.ts';
+
+const CREATE = '/api/v1/checkout/sessions/create';
+const [usdt, usdc] = solanaTokens;
+const ethereum = network('test', 'ethereum', '8401', [{ ...usdt, address: `0x${'1'.repeat(40)}` }]);
+const solana: NetworkConfig = {
+  ...network('test', 'solana', SOLANA_CHAIN_ID, [usdt, usdc]),
+  family: 'solana',
+  xpub: null,
+};
+
+/** A server with both networks, many addresses on Ethereum and one on Solana. */
+const withOneAddress = (use: (api: ApiServer) => Promise<void>) =>
+  withApi({ networks: [ethereum, solana], pages: true }, async (api) => {
+    await addSolana(api, 0);
+    for (const { name } of [ethereum, solana]) await api.chain(name as 'ethereum').report('following');
+    await use(api);
+  });
+
+const addSolana = (api: ApiServer, index: number) =>
+  api.store().addAddresses({
+    family: 'solana',
+    mode: 'test',
+    source: 'list',
+    firstIndex: index,
+    keys: [solanaAccountKey(`payee ${index}`)],
+  });
+
+async function create(api: ApiServer, orderId: string, more: object = {}): Promise<PaymentSession> {
+  const answer = await api.send('POST', CREATE, { amount: 500, currency: 'USD', order_id: orderId, ...more });
+  assert.is(answer.status, 200, answer.text);
+  return answer.json as PaymentSession;
+}
+
+const offered = ({ payment_options }: PaymentSession) =>
+  payment_options?.map((option) => `${option.network}-${option.currency}`);
+const pageOf = async (api: ApiServer, { id }: PaymentSession, query = '') =>
+  (await exchange('GET', `${api.baseUrl}/pay/${id}${query}`)).text;
+
+test('a network without an address is neither in the answer nor on the page; earlier sessions keep theirs', () =>
+  withOneAddress(async (api) => {
+    const first = await create(api, 'first');
+    assert.equal(offered(first), ['ethereum-USDT', 'solana-USDT', 'solana-USDC']);
+    assert.match(await pageOf(api, first), /id="network-solana-USDT"/);
+
+    const second = await create(api, 'second');
+    assert.equal(offered(second), ['ethereum-USDT']);
+    for (const query of ['', '?pay=solana-USDT', '?token=USDC']) {
+      const page = await pageOf(api, second, query);
+      // Links to the other languages repeat what was asked for.
+      assert.not.match(page.replace(/<[^>]+>/g, ' '), /solana/i, `the page ${query}`);
+      assert.match(page, /Send 5\.00 USDT/);
+    }
+    const read = await api.send('GET', `/api/v1/checkout/sessions/${second.id}`);
+    assert.equal(offered(read.json as PaymentSession), ['ethereum-USDT']);
+
+    await addSolana(api, 1);
+    const replayed = await api.send('POST', CREATE, { amount: 500, currency: 'USD', order_id: 'second' });
+    assert.is(replayed.headers['idempotent-replayed'], 'true');
+    assert.equal(replayed.json, second, 'the first session as it was');
+    assert.equal(await create(api, 'first'), first);
+    assert.equal(offered(await create(api, 'third')), ['ethereum-USDT', 'solana-USDT', 'solana-USDC']);
+  }));
+
+test('503 only when no network is left that takes the session’s currency', () =>
+  withOneAddress(async (api) => {
+    await create(api, 'last', { currency: 'USDC' });
+    const body = { amount: 500, order_id: 'none left' };
+    const refused = await api.send('POST', CREATE, { ...body, currency: 'USDC' });
+    expectError(refused, { status: 503, code: 'address_pool_empty' });
+    assert.equal(offered(await create(api, 'none left', { currency: 'USDT' })), ['ethereum-USDT']);
+  }));
+
+test('the quick-start variant that names the dry network is refused, and is not given another', () =>
+  withOneAddress(async (api) => {
+    await create(api, 'last');
+    const wish = (name: string) => ({
+      mode: 'payment',
+      amount: '5.00',
+      currency: 'USDT',
+      order_id: `on ${name}`,
+      payment_method_types: ['crypto'],
+      payment_method_options: { crypto: { network: name, currency: 'USDT' } },
+    });
+    expectError(await api.send('POST', CREATE, wish('solana')), { status: 503, code: 'address_pool_empty' });
+    assert.is((await api.send('POST', CREATE, wish('ethereum'))).status, 200);
+  }));
+
+test.run();
