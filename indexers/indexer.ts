@@ -30,6 +30,8 @@ export type IndexerOptions = Readonly<{
   log: Log;
   pid: number;
   blocksPerIngestMax: number;
+  /** Matcher threads; one less than there are cores when absent. */
+  threadsMax?: number;
   /** A number from 0 to 1, for jitter. */
   random: () => number;
 }>;
@@ -47,7 +49,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     tokens: network.tokens,
     table,
     inlineBytesMax: INLINE_BYTES_MAX,
-    threadsMax: Math.max(1, availableParallelism() - 1),
+    threadsMax: options.threadsMax ?? Math.max(1, availableParallelism() - 1),
   });
   const { openNode } = await chain.node();
   const node = openNode(nodeOptions(network));

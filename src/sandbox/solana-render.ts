@@ -165,7 +165,7 @@ export function renderWholeTransaction(
 }
 
 /** A validator's vote, as most transactions of a block are. */
-function renderVote(block: WorldBlock, at: number) {
+export function renderVote(block: WorldBlock, at: number) {
   const voter = solanaAddress.format(digest('voter', at));
   const account = solanaAddress.format(digest('vote account', at));
   return {

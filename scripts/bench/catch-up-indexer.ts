@@ -1,0 +1,112 @@
+/**
+ * A process of its own: one indexer that catches up with a node, and says what it took. Arguments: the network's name, then `Served` as JSON.
+ * @module
+ */
+import { subscribe } from 'node:diagnostics_channel';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { indexNetwork } from '../../indexers/indexer.ts';
+import { chains } from '../../src/chains/index.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openLog } from '../../src/log.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { addressKeyOf } from '../../test/support/address-keys.ts';
+import { testNetwork } from '../../test/support/test-network.ts';
+import { findNetwork, type Served } from './catch-up-networks.ts';
+import { ADDRESSES_WATCHED } from './growing-world.ts';
+
+const LOOK_MS = 20;
+const BLOCKS_PER_INGEST_MAX = 64;
+
+/** Memory at one moment, in bytes. `liveBytes` is what is left after a collection: heap and buffers; null where there was none. */
+export type Sample = Readonly<{ blocks: number; rssBytes: number; liveBytes: number | null }>;
+
+/** What the parent gets: the samples as they are taken, then the end. */
+export type Told =
+  | Readonly<{ kind: 'sample'; sample: Sample }>
+  | Readonly<{ kind: 'end'; wallMs: number; cpuMs: number; loopBusyMs: number; bytesRead: number; paid: number }>;
+
+const tell = (told: Told): void => void process.send?.(told);
+
+const [name, text = ''] = process.argv.slice(2);
+const { keyBytes, threadsMax, ...settings } = findNetwork(name);
+const { url, from, to }: Served = JSON.parse(text);
+const { family } = settings;
+const network = testNetwork({ ...settings, url });
+const folder = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
+const file = join(folder, 'quayside.db');
+migrate({ file, backupDir: folder });
+const store = openSqliteStore({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 5000, bytesMax: null });
+const keys = Array.from({ length: ADDRESSES_WATCHED }, (_, n) => addressKeyOf(n, keyBytes));
+await store.addAddresses({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
+// The indexer was here when the outage began.
+await store.ingest({
+  network: network.key,
+  family,
+  expectTip: null,
+  watchedThroughId: ADDRESSES_WATCHED,
+  decimals: {},
+  drop: [],
+  connect: [{ block: from, transfers: [] }],
+  confirm: [],
+  floor: null,
+  readThroughS: from.timeS,
+  nowMs: systemClock.nowMs(),
+});
+
+/** Every connection that is made from here on. */
+const sockets: Socket[] = [];
+subscribe('net.client.socket', (made) => {
+  sockets.push((made as { socket: Socket }).socket);
+});
+const stopping = new AbortController();
+process.on('disconnect', () => stopping.abort());
+const log = openLog('bench', process.env.LOG ?? 'silent');
+const blocksToRead = to - from.number;
+const cpuBefore = process.cpuUsage();
+const loopBefore = performance.eventLoopUtilization();
+const startedAtMs = performance.now();
+const indexing = indexNetwork(
+  {
+    network,
+    store,
+    chain: chains[family],
+    clock: systemClock,
+    log,
+    pid: process.pid,
+    blocksPerIngestMax: BLOCKS_PER_INGEST_MAX,
+    ...(threadsMax !== null && { threadsMax }),
+    random: Math.random,
+  },
+  stopping.signal,
+);
+/** Quarters of the way at which memory was looked at closely. */
+let quarters = 0;
+for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
+  await systemClock.sleep(LOOK_MS);
+  blocks = ((await store.listNetworks())[0]?.cursor?.number ?? from.number) - from.number;
+  const isQuarter = blocks >= (blocksToRead * (quarters + 1)) / 4;
+  const { rss: rssBytes } = process.memoryUsage();
+  if (isQuarter) quarters += 1;
+  tell({ kind: 'sample', sample: { blocks, rssBytes, liveBytes: isQuarter ? liveBytes() : null } });
+}
+const wallMs = performance.now() - startedAtMs;
+const cpu = process.cpuUsage(cpuBefore);
+const loopBusyMs = performance.eventLoopUtilization(loopBefore).active;
+const bytesRead = sockets.reduce((sum, socket) => sum + socket.bytesRead, 0);
+const paid = (await store.listAlarms(1_000_000)).length;
+stopping.abort();
+await indexing;
+store.close();
+rmSync(folder, { recursive: true, force: true });
+tell({ kind: 'end', wallMs, cpuMs: (cpu.user + cpu.system) / 1000, loopBusyMs, bytesRead, paid });
+process.disconnect();
+
+function liveBytes(): number {
+  globalThis.gc?.();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}

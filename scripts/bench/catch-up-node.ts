@@ -1,0 +1,14 @@
+/**
+ * A process of its own: the node of one network, until its parent goes away. Arguments: the network's name, and how many blocks to serve.
+ * @module
+ */
+import { findNetwork } from './catch-up-networks.ts';
+
+const [name, blocks] = process.argv.slice(2);
+const network = findNetwork(name);
+process.send?.(await network.serve({ ...network, blocks: Number(blocks) }));
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send?.({ cpuMs: (user + system) / 1000 });
+});
+process.on('disconnect', () => process.exit(0));

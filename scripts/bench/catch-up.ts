@@ -1,0 +1,155 @@
+/**
+ * An indexer that catches up after an outage, with a node that serves blocks of the live network's size. Node and indexer are processes of
+ * their own, so that what the indexer costs is told apart.
+ * @module
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { availableParallelism } from 'node:os';
+import type { Sample, Told } from './catch-up-indexer.ts';
+import { type CatchUpNetwork, catchUpNetworks, findNetwork, type Served } from './catch-up-networks.ts';
+import { watchOthers } from './machine.ts';
+import { progress, type Row, round, show } from './report.ts';
+
+const MB = 1e6;
+const HOUR_MS = 3_600_000;
+/** A core, an event loop or a machine that is busy for so much of the time is what holds up the rest. */
+const BUSY = 0.9;
+/** Memory that grows by less in an hour's worth of blocks is called flat. */
+const FLAT_MB_PER_HOUR_MAX = 10;
+
+/** What one run took, in ms of wall clock or processor. */
+type Spent = Readonly<{ wallMs: number; cpuMs: number; loopBusyMs: number; nodeCpuMs: number; bytesRead: number }>;
+
+/** Every network, one after the other. @param blocksMax reads no more blocks than this of each; null for as many as are due */
+export async function benchAllCatchUps(blocksMax: number | null): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const { name } of catchUpNetworks) rows.push(...(await benchCatchUp(name, blocksMax)));
+  return rows;
+}
+
+export async function benchCatchUp(name: string, blocksMax: number | null): Promise<Row[]> {
+  const network = findNetwork(name);
+  const blocks = Math.min(network.blocks, blocksMax ?? network.blocks);
+  const node = startProgram('./catch-up-node.ts', [name, String(blocks)]);
+  const [served] = (await once(node, 'message')) as [Served];
+  const bar = progress(name, blocks);
+  const nodeCpuBeforeMs = await askCpuMs(node);
+  const othersPercent = watchOthers();
+  const { samples, end } = await runIndexer(name, served, bar.step);
+  const nodeCpuMs = (await askCpuMs(node)) - nodeCpuBeforeMs;
+  const others = othersPercent(end.cpuMs + nodeCpuMs);
+  bar.end();
+  node.disconnect();
+  if (end.paid !== served.paid) throw new Error(`${name}: ${end.paid} payments were found of ${served.paid}`);
+  const spent = { ...end, nodeCpuMs };
+  const speed = { ...speedOf(network, blocks, spent), 'others %': others };
+  const memory = memoryOf(network, blocks, samples);
+  show(`${name}: catching up with ${blocks} blocks; all ${served.paid} payments were found`, [speed]);
+  process.stdout.write(`  held up by: ${bottleneckOf(spent)}\n`);
+  show(`${name}: memory of the indexer, in MB`, [memory]);
+  return [{ network: name, ...speed, 'held up by': bottleneckOf(spent), ...memory }];
+}
+
+const startProgram = (file: string, words: readonly string[], nodeArguments: readonly string[] = []): ChildProcess =>
+  fork(new URL(file, import.meta.url), words, {
+    execArgv: ['--import', import.meta.resolve('tsx'), ...nodeArguments],
+  });
+
+async function askCpuMs(node: ChildProcess): Promise<number> {
+  node.send('cpu');
+  const [{ cpuMs }] = (await once(node, 'message')) as [{ cpuMs: number }];
+  return cpuMs;
+}
+
+type End = Extract<Told, { kind: 'end' }>;
+
+/** Runs an indexer to the head. @param step is told how many blocks were read */
+async function runIndexer(
+  name: string,
+  served: Served,
+  step: (blocks: number) => void,
+): Promise<{ samples: readonly Sample[]; end: End }> {
+  const samples: Sample[] = [];
+  const profiling = process.env.BENCH_PROFILE_DIR;
+  const profile = profiling ? ['--cpu-prof', `--cpu-prof-dir=${profiling}`] : [];
+  const indexer = startProgram(
+    './catch-up-indexer.ts',
+    [name, JSON.stringify(served)],
+    ['--expose-gc', ...profile, ...(process.env.BENCH_NODE_ARGS?.split(' ') ?? [])],
+  );
+  const end = await new Promise<End>((resolve, reject) => {
+    indexer.on('message', (told: Told) => {
+      if (told.kind === 'end') return resolve(told);
+      samples.push(told.sample);
+      step(told.sample.blocks);
+    });
+    indexer.once('exit', (code) => reject(new Error(`the indexer of ${name} ended early, with ${code}`)));
+  });
+  return { samples, end };
+}
+
+function speedOf({ blockTimeMs, target }: CatchUpNetwork, blocks: number, spent: Spent): Row {
+  const { wallMs, cpuMs, nodeCpuMs, bytesRead } = spent;
+  const blocksPerS = (1000 * blocks) / wallMs;
+  const timesLive = blocksPerS * (blockTimeMs / 1000);
+  const wanted = target && ('timesLive' in target ? `${target.timesLive} × live` : `${target.blocksPerS} blocks/s`);
+  const isMet = target && ('timesLive' in target ? timesLive >= target.timesLive : blocksPerS >= target.blocksPerS);
+  return {
+    'KB/block': round(bytesRead / blocks / 1e3, 0),
+    'blocks/s': round(blocksPerS, 0),
+    '× live': round(timesLive, 0),
+    target: wanted === null ? '' : `${wanted}: ${isMet ? 'met' : 'missed'}`,
+    'MB/s': round(bytesRead / MB / (wallMs / 1000), 0),
+    s: round(wallMs / 1000, 1),
+    'indexer CPU ms/block': round(cpuMs / blocks, 2),
+    'of it event loop': round(spent.loopBusyMs / blocks, 2),
+    'node CPU ms/block': round(nodeCpuMs / blocks, 2),
+  };
+}
+
+/** What took longest, as far as busy cores and a busy event loop tell. */
+function bottleneckOf({ wallMs, cpuMs, loopBusyMs, nodeCpuMs }: Spent): string {
+  const cores = availableParallelism();
+  const shareOf = (ms: number) => `${Math.round((100 * ms) / wallMs)} %`;
+  if ((cpuMs + nodeCpuMs) / wallMs >= BUSY * cores) {
+    return `the ${cores} cores: indexer ${shareOf(cpuMs)} of one, simulated node ${shareOf(nodeCpuMs)}`;
+  }
+  if (loopBusyMs / wallMs >= BUSY) return `the indexer's event loop, busy ${shareOf(loopBusyMs)} of the time`;
+  if (nodeCpuMs / wallMs >= BUSY) return `the simulated node, busy ${shareOf(nodeCpuMs)} of the time`;
+  return `waiting (disk, round trips, other processes): event loop busy ${shareOf(loopBusyMs)}, node ${shareOf(nodeCpuMs)}`;
+}
+
+/** RSS at the quarters of the way and its slope after the first, and what was left after a garbage collection at the first and the last. */
+function memoryOf({ blockTimeMs }: CatchUpNetwork, blocks: number, samples: readonly Sample[]): Row {
+  const quarters = samples.filter(({ liveBytes }) => liveBytes !== null);
+  const warm = samples.filter((sample) => sample.blocks >= blocks / 4);
+  const blocksPerHour = HOUR_MS / blockTimeMs;
+  const growthMb = (slopeOf(warm) * blocksPerHour) / MB;
+  const mb = (bytes: number | null | undefined) => round((bytes ?? 0) / MB, 0);
+  const rss = quarters.map(({ rssBytes }, at) => [`RSS ${at + 1}/4`, mb(rssBytes)] as const);
+  return {
+    ...Object.fromEntries(rss),
+    'RSS, most': mb(Math.max(...samples.map(({ rssBytes }) => rssBytes))),
+    'live 1/4': mb(quarters.at(0)?.liveBytes),
+    'live 4/4': mb(quarters.at(-1)?.liveBytes),
+    'blocks/h': round(blocksPerHour, 0),
+    'RSS growth MB/h': round(growthMb, 1),
+    flat: growthMb <= FLAT_MB_PER_HOUR_MAX ? 'yes' : 'no',
+  };
+}
+
+/** Bytes that memory grows by with a block: the line of least squares through the samples. */
+function slopeOf(samples: readonly Sample[]): number {
+  const mean = (values: readonly number[]) =>
+    values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+  const meanBlocks = mean(samples.map(({ blocks }) => blocks));
+  const meanBytes = mean(samples.map(({ rssBytes }) => rssBytes));
+  let together = 0;
+  let alone = 0;
+  for (const { blocks, rssBytes } of samples) {
+    together += (blocks - meanBlocks) * (rssBytes - meanBytes);
+    alone += (blocks - meanBlocks) ** 2;
+  }
+  return alone === 0 ? 0 : together / alone;
+}

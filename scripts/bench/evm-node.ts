@@ -1,0 +1,48 @@
+/**
+ * The sandbox's EVM node, as it is, with a long chain and a certain number of transfers in each block.
+ * @module
+ */
+import { evmAddress } from '../../src/chains/evm/address.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Token } from '../../src/core/transfer.ts';
+import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
+import { startEvmServer } from '../../src/sandbox/evm-server.ts';
+import { createFaults } from '../../src/sandbox/faults.ts';
+import { startMiner } from '../../src/sandbox/miner.ts';
+import { tokenKey } from '../../src/sandbox/node-server.ts';
+import type { Served } from './catch-up-networks.ts';
+import { growWorld } from './growing-world.ts';
+
+const KEY_BYTES = 20;
+const FINALITY_BLOCKS = 64;
+const SEED = 'bench evm';
+
+export async function serveEvm(
+  wish: Readonly<{
+    blocks: number;
+    blockTimeMs: number;
+    transactions: number;
+    chainId: string;
+    tokens: readonly Token[];
+  }>,
+): Promise<Served> {
+  const { blocks, transactions, chainId, tokens } = wish;
+  const startS = Math.floor((performance.timeOrigin - blocks * wish.blockTimeMs) / 1000);
+  const { world, from, paid } = growWorld(
+    {
+      seed: SEED,
+      tokens: tokens.map((token) => tokenKey(evmAddress, token)),
+      keyBytes: KEY_BYTES,
+      finalityDistance: FINALITY_BLOCKS,
+    },
+    { ...wish, startS, others: transactions },
+  );
+  // The node's own work of making blooms is done beforehand.
+  for (const block of world.canonical()) renderHeader(block);
+  const miner = startMiner(world, systemClock, 0, (error) => {
+    throw error;
+  });
+  const faults = createFaults(SEED);
+  const { url } = await startEvmServer({ world, miner, faults, chainId, tokens, port: 0, controlToken: null });
+  return { url, from: { ...from, hash: hex(from.hash), parent: hex(from.parent) }, to: world.tip().number, paid };
+}

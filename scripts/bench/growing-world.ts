@@ -1,0 +1,46 @@
+/**
+ * A simulated chain that has grown while nobody followed it.
+ * @module
+ */
+import type { BlockRef } from '../../src/core/block.ts';
+import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { addressKeyOf } from '../../test/support/address-keys.ts';
+
+/** Addresses that the indexer watches; one block in so many pays one of them. */
+export const ADDRESSES_WATCHED = 5_000;
+const PAID_EVERY_BLOCKS = 20;
+/** Blocks below the one to start from, as a node has them. */
+const EARLIER_BLOCKS = 8;
+
+/** How the chain grows: `others` are payments between strangers in each block. */
+export type Growth = Readonly<{ blocks: number; blockTimeMs: number; startS: number; others?: number }>;
+
+/** @returns the world, the block from which `blocks` are to be read, and how many of these pay */
+export function growWorld(
+  options: Omit<WorldOptions, 'clock' | 'windowBlocks'>,
+  { blocks, blockTimeMs, startS, others = 1 }: Growth,
+): { world: World; from: BlockRef; paid: number } {
+  let nowMs = startS * 1000;
+  const clock = { nowMs: () => nowMs };
+  const [token = ''] = options.tokens;
+  const world = createWorld({ ...options, clock, windowBlocks: 2 * (blocks + EARLIER_BLOCKS) });
+  const mine = (): BlockRef => {
+    nowMs += blockTimeMs;
+    const { hash, parent, number, timeS } = world.mine(others);
+    return { hash, parent, number, timeS };
+  };
+  for (let at = 1; at < EARLIER_BLOCKS; at++) mine();
+  const from = mine();
+  for (let at = 0; at < blocks; at++) {
+    if (at % PAID_EVERY_BLOCKS === 0) {
+      const to = addressKeyOf(at % ADDRESSES_WATCHED, options.keyBytes);
+      world.pay({
+        kind: 'direct',
+        from: addressKeyOf(-1, options.keyBytes),
+        outputs: [{ token, to, units: 1_000_000n }],
+      });
+    }
+    mine();
+  }
+  return { world, from, paid: Math.ceil(blocks / PAID_EVERY_BLOCKS) };
+}

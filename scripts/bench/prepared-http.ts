@@ -1,0 +1,69 @@
+/**
+ * A node's HTTP port that spends next to nothing on an answer, so that the reader is measured and not the server: large answers are made of
+ * parts that were rendered beforehand and are sent without being copied.
+ * @module
+ */
+import { createServer, type IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** An answer's bytes in pieces; a piece may be part of many answers. */
+export type Parts = readonly Uint8Array[];
+
+/** Answers a POST. */
+export type Answer = (path: string, body: string) => Parts;
+
+/** Starts listening on loopback. @returns the port */
+export async function servePrepared(answer: Answer): Promise<number> {
+  const server = createServer(async (request, response) => {
+    const parts = answer(request.url ?? '/', await bodyOf(request));
+    const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length });
+    response.cork();
+    for (const part of parts) response.write(part);
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  let text = '';
+  for await (const chunk of request) text += chunk;
+  return text;
+}
+
+/** JSON text of a list, from its members' texts. */
+export const listText = (members: readonly unknown[]): string => members.map((member) => JSON.stringify(member)).join();
+
+/**
+ * The JSON text of an object or a list that ends with a list, opened at that list's end.
+ * @returns the bytes to stand before further members, and those to stand after them
+ */
+export function openAtEnd(text: string, closing: ']' | ']}'): readonly [Uint8Array, Uint8Array] {
+  if (!text.endsWith(closing)) throw new Error(`an answer that ends with ${closing} was expected: …${text.slice(-20)}`);
+  return [Buffer.from(`${text.slice(0, -closing.length)},`), Buffer.from(closing)];
+}
+
+/** Bytes in which some texts are replaced by others of the same length. */
+export type Template = Readonly<{ fill(values: readonly string[]): Uint8Array }>;
+
+/** @param marks what to replace, wherever it stands; each is ASCII */
+export function createTemplate(text: string, marks: readonly string[]): Template {
+  const bytes = Buffer.from(text);
+  const places = marks.map((mark) => {
+    const found: number[] = [];
+    for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + mark.length)) found.push(at);
+    return found;
+  });
+  return {
+    fill(values) {
+      const filled = Buffer.from(bytes);
+      places.forEach((found, at) => {
+        const value = Buffer.from(values[at] ?? '', 'latin1');
+        if (value.length !== marks[at]?.length) throw new Error(`"${value}" has not the length of "${marks[at]}"`);
+        for (const place of found) filled.set(value, place);
+      });
+      return filled;
+    },
+  };
+}

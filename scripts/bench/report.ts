@@ -1,0 +1,34 @@
+/**
+ * What every benchmark prints and returns: rows of figures, and a bar while it runs.
+ * @module
+ */
+import { SingleBar } from 'cli-progress';
+
+/** Names of columns with what was measured. */
+export type Row = Readonly<Record<string, number | string>>;
+
+/** Prints the rows as a table; all have the columns of the first. */
+export function show(title: string, rows: readonly Row[]): void {
+  const columns = Object.keys(rows[0] ?? {});
+  const widths = columns.map((name) => Math.max(name.length, ...rows.map((row) => String(row[name]).length)));
+  const line = (cells: readonly unknown[]) =>
+    `  ${cells.map((cell, at) => String(cell).padStart(widths[at] ?? 0)).join('  ')}\n`;
+  process.stdout.write(
+    `\n${title}\n${line(columns)}${rows.map((row) => line(columns.map((name) => row[name]))).join('')}`,
+  );
+}
+
+export const round = (value: number, places = 2): number => Number(value.toFixed(places));
+
+/** The value that so great a share of all is not above; 0 of none. */
+export function quantile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
+}
+
+/** A bar on the terminal, and nothing where there is none. */
+export function progress(title: string, total: number) {
+  const bar = new SingleBar({ format: `  ${title} {bar} {value}/{total}`, noTTYOutput: false, clearOnComplete: true });
+  bar.start(total, 0);
+  return { step: (to: number) => bar.update(to), end: () => bar.stop() };
+}

@@ -1,0 +1,102 @@
+/**
+ * A java-tron node with blocks as large as TRON's own. Each block has one transaction of a simulated world, which renders its header, its
+ * finality and its payment; the other transactions are one of a few prepared sets.
+ * @module
+ */
+import { tronAddress } from '../../src/chains/tron/address.ts';
+import type { Token } from '../../src/core/transfer.ts';
+import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
+import { tokenKey } from '../../src/sandbox/node-server.ts';
+import { digest } from '../../src/sandbox/random.ts';
+import { tronMethods } from '../../src/sandbox/tron-methods.ts';
+import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
+import { createWorld } from '../../src/sandbox/world.ts';
+import type { Served } from './catch-up-networks.ts';
+import { growWorld } from './growing-world.ts';
+import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
+
+/** A height of TRON's own size: its digits are as many, and stay so many. */
+const FIRST_NUMBER = 80_000_000;
+const SETS = 8;
+/** One transaction in so many moves a token and has a log to show for it. */
+const LOGGED_EVERY = 3;
+const KEY_BYTES = 20;
+const FINALITY_BLOCKS = 18;
+const SEED = 'bench tron';
+
+type PreparedSet = Readonly<{ transactions: Uint8Array; infosOf(block: WorldBlock): Uint8Array }>;
+
+/** Members of the lists that a block and its infos hold, without the first one. */
+function prepareSet(at: number, tokens: readonly string[], size: number): PreparedSet {
+  const world = createWorld({
+    seed: `${SEED} ${at}`,
+    clock: { nowMs: () => 1_700_000_000_000 },
+    tokens,
+    keyBytes: KEY_BYTES,
+    finalityDistance: FINALITY_BLOCKS,
+  });
+  const mined = world.mine(size);
+  // Marks that stand nowhere else: a height and a time of as many digits as those to come.
+  const marked = { ...mined, number: 99_999_989, timeS: 9_999_999_989 };
+  const { transactions = [] } = renderBlock(mined, true);
+  const calls = marked.transactions.map((one, place) => (place % LOGGED_EVERY === 0 ? one : { ...one, entries: [] }));
+  const infos = createTemplate(listText(calls.map((one) => renderInfo(one, marked))), [
+    `"blockNumber":${marked.number},`,
+    `"blockTimeStamp":${marked.timeS * 1000},`,
+  ]);
+  return {
+    transactions: Buffer.from(listText(transactions)),
+    infosOf: ({ number, timeS }) => infos.fill([`"blockNumber":${number},`, `"blockTimeStamp":${timeS * 1000},`]),
+  };
+}
+
+export async function serveTron(
+  wish: Readonly<{
+    blocks: number;
+    blockTimeMs: number;
+    transactions: number;
+    chainId: string;
+    tokens: readonly Token[];
+  }>,
+): Promise<Served> {
+  const { blocks, chainId } = wish;
+  const tokens = wish.tokens.map((token) => ({ ...token, key: tokenKey(tronAddress, token) }));
+  const tokenKeys = tokens.map(({ key }) => key);
+  const startS = Math.floor((performance.timeOrigin - blocks * wish.blockTimeMs) / 1000);
+  const first = (number: number, parent: string): WorldBlock => {
+    const hash = tronBlockId(chainId, number, digest(SEED, number));
+    return { hash, parent, number, timeS: startS, serial: number === 0 ? 0 : 1, transactions: [] };
+  };
+  const genesis = first(0, '0'.repeat(64));
+  const { world, from, paid } = growWorld(
+    {
+      seed: SEED,
+      tokens: tokenKeys,
+      keyBytes: KEY_BYTES,
+      blockHash: (number, digits) => tronBlockId(chainId, number, digits),
+      finalityDistance: FINALITY_BLOCKS,
+      kept: [genesis, first(FIRST_NUMBER, genesis.hash)],
+    },
+    { ...wish, startS },
+  );
+  const sets = Array.from({ length: SETS }, (_, at) => prepareSet(at, tokenKeys, wish.transactions - 1));
+  const methods = tronMethods({ world, chainId, tokens });
+
+  function answer(path: string, text: string): Parts {
+    const [, room, method = ''] = path.split('/');
+    const body = JSON.parse(text);
+    const tip = room === 'walletsolidity' ? world.finalized : world.tip;
+    const value = methods.get(method)?.({ body, view: { ...world, tip }, fault: null });
+    const shown = JSON.stringify(value);
+    const isBlock = method === 'getblock' && body.detail === true;
+    const block =
+      isBlock || method === 'gettransactioninfobyblocknum' ? world.at(Number(body.id_or_num ?? body.num)) : null;
+    const set = sets[(block?.number ?? 0) % SETS];
+    if (!block || !set) return [Buffer.from(shown)];
+    const [head, tail] = openAtEnd(shown, isBlock ? ']}' : ']');
+    return [head, isBlock ? set.transactions : set.infosOf(block), tail];
+  }
+
+  const port = await servePrepared(answer);
+  return { url: `http://127.0.0.1:${port}`, from, to: world.tip().number, paid };
+}
