@@ -3,7 +3,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import type { ExtendedPaymentEventType } from './core/event.ts';
+import type { ExtendedEventType } from './core/event.ts';
 import type { Mode } from './core/transfer.ts';
 import { newWebhookSecret, randomBase62, sortableId } from './id.ts';
 import type { ApiKey, Endpoint, MerchantStore, Scope, StoreSettings } from './store/store.ts';
@@ -49,7 +49,7 @@ export function issueEndpoint(
   storeId: string,
   mode: Mode,
   url: string,
-  extendedEvents: readonly ExtendedPaymentEventType[],
+  extendedEvents: readonly ExtendedEventType[],
   nowMs: number,
 ): Endpoint {
   const id = `we_${sortableId(nowMs)}`;

@@ -2,7 +2,7 @@
  * Webhook endpoints, the deliveries to them and every attempt.
  * @module
  */
-import { type ExtendedPaymentEventType, extendedPaymentEvents } from '../../src/core/event.ts';
+import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
 import { issueEndpoint } from '../../src/issue.ts';
 import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/store/store.ts';
 import { createUrlGuard } from '../../src/webhooks/guard.ts';
@@ -76,7 +76,7 @@ export const webhooksAdd: Command = {
   options: {
     store: storeOption,
     mode: { value: 'test|live', help: 'events of which mode' },
-    events: { value: 'LIST', help: `extended events too, with commas: ${extendedPaymentEvents.join(', ')}` },
+    events: { value: 'LIST', help: `extended events too, with commas: ${extendedEvents.join(', ')}` },
   },
   async run(input, { store, clock, config }) {
     const url = input.args[0] ?? '';
@@ -160,11 +160,11 @@ export const webhooksAttempts: Command = {
 const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows them`);
 const unknownDelivery = (id: string) => notFound(`there is no delivery ${id}; \`quayside webhooks list\` shows them`);
 
-function readEvents(text: string | undefined): ExtendedPaymentEventType[] {
+function readEvents(text: string | undefined): ExtendedEventType[] {
   if (text === undefined) return [];
   return text.split(',').map((name) => {
-    const event = extendedPaymentEvents.find((one) => one === name.trim());
-    if (!event) throw usage(`--events names "${name}", expected ${extendedPaymentEvents.join(', ')}`);
+    const event = extendedEvents.find((one) => one === name.trim());
+    if (!event) throw usage(`--events names "${name}", expected ${extendedEvents.join(', ')}`);
     return event;
   });
 }

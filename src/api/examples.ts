@@ -111,3 +111,32 @@ export const exampleModeAnswer = {
     expires_at: createdAtS + 1800,
   },
 };
+
+export const exampleRefundBody = {
+  order_id: sessionId,
+  refund_id: 'refund-77',
+  amount: '4.50',
+  currency: 'USDT',
+  reason: 'requested_by_customer',
+  metadata: { ticket: 4711 },
+};
+
+export const exampleCreatedRefund = {
+  refund_id: 'refund-77',
+  session_id: sessionId,
+  order_id: 'order-1001',
+  amount: '4.50',
+  currency: 'USDT',
+  status: 'pending',
+  reason: 'requested_by_customer',
+  created_at: createdAtS + 3600,
+  metadata: { ticket: 4711, claim_url: 'https://pay.example/refund/6b1f7c0e2a944d3b8f5a0c9d7e21b346' },
+};
+
+export const exampleRefund = {
+  ...exampleCreatedRefund,
+  status: 'completed',
+  transaction_hash: '0x3c9e1f7a2b5d8064e1f3a7c9b2d4f6081a3c5e7f9b0d2c4e6f8a1b3d5c7e9f02',
+  receipt_number: 'RF-2026-00000001',
+  processed_at: createdAtS + 3790,
+};

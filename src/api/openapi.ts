@@ -9,7 +9,7 @@ import type { Endpoint } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { exampleSession } from './examples.ts';
 import { healthSchema } from './health.ts';
-import { eventDocs, paymentEventSchema, webhookHeadersSchema } from './webhook-events.ts';
+import { eventDocs, webhookHeadersSchema } from './webhook-events.ts';
 
 export type OpenApiDocument = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
@@ -123,7 +123,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
   });
 }
 
-function operation({ method, path, scope, doc }: Endpoint, baseUrl: string): RouteConfig {
+function operation({ method, path, scope, status = 200, renames = {}, doc }: Endpoint, baseUrl: string): RouteConfig {
   const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, z.string()] as const);
   const isPost = method === 'post';
   return {
@@ -139,12 +139,15 @@ function operation({ method, path, scope, doc }: Endpoint, baseUrl: string): Rou
       ...(doc.body && { body: { required: true, content: json(doc.body.schema, doc.body.examples) } }),
     },
     responses: {
-      200: {
+      [status]: {
         description: 'Success.',
         headers: isPost ? replayHeaders : answerHeaders,
         content: json(doc.answer.schema, doc.answer.examples),
       },
-      ...refusals([...doc.errors, ...(isPost ? postErrors : []), ...signedErrors], baseUrl),
+      ...refusals(
+        [...doc.errors, ...(isPost ? postErrors : []), ...signedErrors].map((code) => renames[code] ?? code),
+        baseUrl,
+      ),
     },
   };
 }
@@ -201,7 +204,7 @@ const healthPaths: readonly RouteConfig[] = [
   },
 ];
 
-function webhook({ type, meaning, example }: (typeof eventDocs)[number]): RouteConfig {
+function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number]): RouteConfig {
   return {
     method: 'post',
     path: type,
@@ -209,7 +212,7 @@ function webhook({ type, meaning, example }: (typeof eventDocs)[number]): RouteC
     summary: meaning,
     request: {
       headers: webhookHeadersSchema,
-      body: { required: true, content: json(paymentEventSchema, { event: example }) },
+      body: { required: true, content: json(schema, { event: example }) },
     },
     responses: {
       '2XX': { description: 'Delivered. Answer within 30 seconds; `{"received": true}` is the customary body.' },

@@ -6,13 +6,58 @@
 import { z } from 'zod';
 import {
   documentedPaymentEvents,
+  documentedRefundEvents,
   extendedPaymentEvents,
+  extendedRefundEvents,
   type PaymentEventType,
   paymentEventBody,
+  type RefundEventType,
+  refundEventBody,
 } from '../core/event.ts';
 import type { SessionStatus } from '../core/session.ts';
 import { currencies } from '../core/transfer.ts';
-import { exampleSession } from './examples.ts';
+import { exampleRefund, exampleSession } from './examples.ts';
+
+export const paymentEventSchema = z
+  .object({
+    id: z.string().meta({ description: '`evt_<nanoseconds>`; the same on every try. Use it to recognise repeats.' }),
+    type: z.enum([...documentedPaymentEvents, ...extendedPaymentEvents]),
+    created_at: z.int().meta({ description: 'Unix seconds.' }),
+    data: z.object({
+      object: z.object({
+        amount: z.int().optional().meta({
+          format: 'int64',
+          description: 'What was received, in 0.01 of the stablecoin; absent when nothing was.',
+        }),
+        status: z.enum(['completed', 'failed', 'expired', 'canceled', 'pending']),
+        currency: z.enum(currencies).optional(),
+        exchange_rate: z.string().optional().meta({ description: 'Absent at par.' }),
+        order_id: z.string(),
+        session_id: z.string(),
+        source: z.literal('api'),
+      }),
+    }),
+  })
+  .meta({ id: 'PaymentEvent' });
+
+export const refundEventSchema = z
+  .object({
+    id: z.string().meta({ description: '`evt_<nanoseconds>`; the same on every try. Use it to recognise repeats.' }),
+    type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]),
+    created_at: z.int().meta({ description: 'Unix seconds.' }),
+    data: z.object({
+      object: z.object({
+        session_id: z.string(),
+        order_id: z.string(),
+        refund_id: z.string(),
+        refund_amount: z.int().meta({ format: 'int64', description: 'In 0.01 of the stablecoin.' }),
+        refund_currency: z.enum(currencies),
+        status: z.enum(['completed', 'failed', 'processing']),
+        source: z.literal('api'),
+      }),
+    }),
+  })
+  .meta({ id: 'RefundEvent' });
 
 type EventDoc = Readonly<{ meaning: string; status: SessionStatus; received: boolean }>;
 
@@ -44,10 +89,16 @@ const events: Readonly<Record<PaymentEventType, EventDoc>> = {
   },
 };
 
-/** Every event with its meaning and a body as it would be sent. */
-export const eventDocs = Object.entries(events).map(([type, { meaning, status, received }]) => ({
+const refundEvents: Readonly<Record<RefundEventType, string>> = {
+  'refund.succeeded': 'The refund was paid, and that is final on the chain.',
+  'refund.failed': 'The refund was not paid and will not be; its amount can be refunded again.',
+  'refund.processing': 'Opt-in: the refund has an address and its payment starts after the cancel window.',
+};
+
+const paymentDocs = Object.entries(events).map(([type, { meaning, status, received }]) => ({
   type,
   meaning,
+  schema: paymentEventSchema,
   example: JSON.parse(
     paymentEventBody({
       id: 'evt_1795000042000000001',
@@ -62,27 +113,29 @@ export const eventDocs = Object.entries(events).map(([type, { meaning, status, r
   ) as unknown,
 }));
 
-export const paymentEventSchema = z
-  .object({
-    id: z.string().meta({ description: '`evt_<nanoseconds>`; the same on every try. Use it to recognise repeats.' }),
-    type: z.enum([...documentedPaymentEvents, ...extendedPaymentEvents]),
-    created_at: z.int().meta({ description: 'Unix seconds.' }),
-    data: z.object({
-      object: z.object({
-        amount: z.int().optional().meta({
-          format: 'int64',
-          description: 'What was received, in 0.01 of the stablecoin; absent when nothing was.',
-        }),
-        status: z.enum(['completed', 'failed', 'expired', 'canceled', 'pending']),
-        currency: z.enum(currencies).optional(),
-        exchange_rate: z.string().optional().meta({ description: 'Absent at par.' }),
-        order_id: z.string(),
-        session_id: z.string(),
-        source: z.literal('api'),
-      }),
+const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
+  type,
+  meaning,
+  schema: refundEventSchema,
+  example: JSON.parse(
+    refundEventBody({
+      id: 'evt_1795003790000000001',
+      type: type as RefundEventType,
+      createdAtS: exampleRefund.processed_at,
+      sessionId: exampleRefund.session_id,
+      orderId: exampleRefund.order_id,
+      refundId: exampleRefund.refund_id,
+      amountMinor: 4_50n,
+      currency: 'USDT',
     }),
-  })
-  .meta({ id: 'PaymentEvent' });
+  ) as unknown,
+}));
+
+/** Every event with its meaning and a body as it would be sent. */
+export const eventDocs: readonly Readonly<{ type: string; meaning: string; schema: z.ZodType; example: unknown }>[] = [
+  ...paymentDocs,
+  ...refundDocs,
+];
 
 export const webhookHeadersSchema = z.object({
   'X-Service-Signature': z.string().meta({

@@ -24,9 +24,22 @@ export const extendedPaymentEvents = [
 export type ExtendedPaymentEventType = (typeof extendedPaymentEvents)[number];
 export type PaymentEventType = (typeof documentedPaymentEvents)[number] | ExtendedPaymentEventType;
 
+/** Sent to every endpoint: the documented refund events. */
+export const documentedRefundEvents = ['refund.succeeded', 'refund.failed'] as const;
+
+/** Sent only to endpoints that opted in. */
+export const extendedRefundEvents = ['refund.processing'] as const;
+
+export type RefundEventType = (typeof documentedRefundEvents)[number] | (typeof extendedRefundEvents)[number];
+
+/** Everything that an endpoint may opt in to. */
+export const extendedEvents = [...extendedPaymentEvents, ...extendedRefundEvents] as const;
+export type ExtendedEventType = (typeof extendedEvents)[number];
+export type EventType = PaymentEventType | RefundEventType;
+
 /** True for events that an endpoint receives only when it asked for them. */
-export const isExtended = (type: PaymentEventType): type is ExtendedPaymentEventType =>
-  (extendedPaymentEvents as readonly string[]).includes(type);
+export const isExtended = (type: EventType): type is ExtendedEventType =>
+  (extendedEvents as readonly string[]).includes(type);
 
 /** `completed` is the webhook's word for the session status `paid`. */
 export type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
@@ -58,6 +71,44 @@ export function paymentEventBody(event: PaymentEvent): string {
         ...(event.exchangeRate !== null && { exchange_rate: event.exchangeRate }),
         order_id: event.orderId,
         session_id: event.sessionId,
+        source: 'api',
+      },
+    },
+  });
+}
+
+/** What a refund event tells. */
+export type RefundEvent = Readonly<{
+  id: string;
+  type: RefundEventType;
+  createdAtS: number;
+  sessionId: string;
+  orderId: string;
+  refundId: string;
+  amountMinor: bigint;
+  currency: Currency;
+}>;
+
+const refundEventStatus = {
+  'refund.succeeded': 'completed',
+  'refund.failed': 'failed',
+  'refund.processing': 'processing',
+} as const satisfies Record<RefundEventType, string>;
+
+/** The exact JSON text that is stored once and sent on every try. */
+export function refundEventBody(event: RefundEvent): string {
+  return JSON.stringify({
+    id: event.id,
+    type: event.type,
+    created_at: event.createdAtS,
+    data: {
+      object: {
+        session_id: event.sessionId,
+        order_id: event.orderId,
+        refund_id: event.refundId,
+        refund_amount: Number(event.amountMinor),
+        refund_currency: event.currency,
+        status: refundEventStatus[event.type],
         source: 'api',
       },
     },

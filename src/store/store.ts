@@ -10,12 +10,11 @@
 import type { BlockRef, Tail } from '../core/block.ts';
 import type { OpenTransfer } from '../core/confirmation.ts';
 import type { Verdict } from '../core/delivery.ts';
-import type { ExtendedPaymentEventType, PaymentEventType } from '../core/event.ts';
-import type { Finding, Sighting } from '../core/look-up.ts';
+import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
+import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { LookUpStore } from './look-ups.ts';
 import type { PageSettingsStore } from './page-settings.ts';
-import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -233,7 +232,7 @@ export type Endpoint = Readonly<{
   mode: Mode;
   url: string;
   /** Events beyond the documented ones that it asked for. */
-  extendedEvents: readonly ExtendedPaymentEventType[];
+  extendedEvents: readonly ExtendedEventType[];
   /** Set when it serves single sessions that named it, not the whole store. */
   perSession: boolean;
   disabledAtMs: number | null;
@@ -248,7 +247,7 @@ export type Delivery = Readonly<{
   id: string;
   endpointId: string;
   eventId: string;
-  eventType: PaymentEventType;
+  eventType: EventType;
   sessionId: string;
   state: DeliveryState;
   attempts: number;
@@ -266,7 +265,7 @@ export type ClaimedDelivery = Readonly<{
   mode: Mode;
   secret: string;
   eventId: string;
-  eventType: PaymentEventType;
+  eventType: EventType;
   sessionId: string;
   body: string;
   attempt: number;

@@ -6,9 +6,9 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { errorTable } from '../../src/api/errors.ts';
 import { healthSchema } from '../../src/api/health.ts';
 import { errorSchema, type OpenApiDocument } from '../../src/api/openapi.ts';
-import { eventDocs, paymentEventSchema, webhookHeadersSchema } from '../../src/api/webhook-events.ts';
+import { eventDocs, webhookHeadersSchema } from '../../src/api/webhook-events.ts';
 import { webhookHeaders } from '../../src/core/delivery.ts';
-import { documentedPaymentEvents, extendedPaymentEvents } from '../../src/core/event.ts';
+import { documentedPaymentEvents, documentedRefundEvents, extendedEvents } from '../../src/core/event.ts';
 import { startApi } from '../support/api-server.ts';
 import { exchange } from '../support/signed-client.ts';
 
@@ -159,9 +159,9 @@ test('the fields of a session are those of the interface, and the rest is option
 });
 
 test('every event has a webhook whose body is what is really sent', () => {
-  const types = [...documentedPaymentEvents, ...extendedPaymentEvents];
+  const types = [...documentedPaymentEvents, ...documentedRefundEvents, ...extendedEvents];
   assert.equal(Object.keys(document.webhooks ?? {}).sort(), [...types].sort());
-  for (const { type, example } of eventDocs) expectReads(paymentEventSchema, example, type);
+  for (const { type, schema, example } of eventDocs) expectReads(schema, example, type);
 });
 
 test('the webhook headers are those that are really sent', () => {

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
-import type { PaymentEventType } from '../../src/core/event.ts';
+import type { EventType } from '../../src/core/event.ts';
 import { network, startApi, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import type { HttpAnswer } from '../support/signed-client.ts';
@@ -175,7 +175,7 @@ test('the endpoint of a session gets its events, and is checked for the mode of 
   await api.send('POST', `/api/v1/checkout/sessions/${session.session_id}/cancel`);
   const due = { nowMs: api.clock.nowMs(), leaseMs: 1000, limit: 10, perEndpointMax: 10 };
   const claimed = await api.store().claimDeliveries(due);
-  const told = claimed.map((delivery): [string, PaymentEventType] => [delivery.url, delivery.eventType]);
+  const told = claimed.map((delivery): [string, EventType] => [delivery.url, delivery.eventType]);
   assert.equal(told, [[url, 'payment.cancelled']]);
   assert.ok(checked.includes(`test ${url}`));
 });

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../../src/config.ts';
-import type { ExtendedPaymentEventType } from '../../src/core/event.ts';
+import type { ExtendedEventType } from '../../src/core/event.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { sortableId } from '../../src/id.ts';
 import { openLog } from '../../src/log.ts';
@@ -35,7 +35,7 @@ export type WebhookShop = Readonly<{
   /** The store's signing secret. */
   secret: string;
   chain: IngestedChain;
-  addEndpoint(url: string, extendedEvents?: readonly ExtendedPaymentEventType[]): Promise<string>;
+  addEndpoint(url: string, extendedEvents?: readonly ExtendedEventType[]): Promise<string>;
   order(): Promise<Session>;
   /** Orders and cancels: one `payment.cancelled` for each endpoint. @returns the session's id */
   cancelOne(): Promise<string>;

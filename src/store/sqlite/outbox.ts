@@ -3,7 +3,7 @@
  * @module
  */
 import { and, eq, isNull, max, sql } from 'drizzle-orm';
-import { isExtended, type PaymentEventType } from '../../core/event.ts';
+import { type EventType, isExtended } from '../../core/event.ts';
 import { sortableId } from '../../id.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
@@ -19,7 +19,7 @@ export type Outbox = Readonly<{
    */
   post(
     session: Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId'>,
-    type: PaymentEventType,
+    type: EventType,
     nowMs: number,
     body: (eventId: string) => string,
   ): void;

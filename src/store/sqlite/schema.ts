@@ -5,7 +5,7 @@
  */
 import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import type { ExtendedPaymentEventType, PaymentEventType } from '../../core/event.ts';
+import type { EventType, ExtendedEventType } from '../../core/event.ts';
 import type { Finding } from '../../core/look-up.ts';
 import type { SessionStatus, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
@@ -184,7 +184,7 @@ export const endpoints = sqliteTable('endpoints', {
   storeId: text().notNull(),
   mode: mode().notNull(),
   url: text().notNull(),
-  extendedEvents: json<readonly ExtendedPaymentEventType[]>().notNull(),
+  extendedEvents: json<readonly ExtendedEventType[]>().notNull(),
   perSession: flag().notNull(),
   disabledAtMs: integer(),
   disabledReason: text(),
@@ -196,7 +196,7 @@ export const events = sqliteTable('events', {
   id: text().primaryKey(),
   storeId: text().notNull(),
   sessionId: text().notNull(),
-  type: text().$type<PaymentEventType>().notNull(),
+  type: text().$type<EventType>().notNull(),
   body: text().notNull(),
   createdAtMs: integer().notNull(),
 });

@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  defaultRefundPolicy,
+  type EarlierRefund,
+  isHeld,
+  judgeRefund,
+  minorToUnits,
+  nextRefundStep,
+  type ReceivedPart,
+  type RefundLife,
+  type RefundStatus,
+  receiptNumber,
+} from '../../src/core/refund.ts';
+
+const paid = { status: 'paid', paidAtS: 1_000 };
+const moment = { nowS: 2_000, todayMinor: 0n };
+const part = (
+  network: string,
+  minor: bigint,
+  decimals = 6,
+  currency: ReceivedPart['currency'] = 'USDT',
+): ReceivedPart => ({
+  network: `test:${network}`,
+  currency,
+  decimals,
+  units: minorToUnits(minor, decimals),
+  sender: 'ab'.repeat(20),
+});
+const earlier = (amountMinor: bigint, status: RefundStatus = 'completed', network = 'one'): EarlierRefund => ({
+  network: `test:${network}`,
+  currency: 'USDT',
+  amountMinor,
+  status,
+});
+const ask = (amountMinor: bigint, currency: ReceivedPart['currency'] = 'USDT') => ({ amountMinor, currency });
+
+const judge = (
+  amountMinor: bigint,
+  received: readonly ReceivedPart[],
+  before: readonly EarlierRefund[] = [],
+  policy = defaultRefundPolicy,
+  at = moment,
+) => judgeRefund(ask(amountMinor), paid, received, before, policy, at);
+
+const why = (judgement: ReturnType<typeof judge>) => (judgement.kind === 'refused' ? judgement.why : judgement.kind);
+
+test('all that was received can be refunded, and not a cent more', () => {
+  assert.is(why(judge(10_00n, [part('one', 10_00n)])), 'accepted');
+  assert.is(why(judge(10_01n, [part('one', 10_00n)])), 'REFUND_AMOUNT_EXCEEDED');
+});
+
+test('an overpayment can be refunded, what is below a cent cannot', () => {
+  const dusty = { ...part('one', 10_00n), units: 10_009_999n };
+  assert.is(why(judge(10_00n, [dusty])), 'accepted');
+  assert.is(why(judge(10_01n, [dusty])), 'REFUND_AMOUNT_EXCEEDED');
+});
+
+test('refunds that are pending, processing or completed count; failed and canceled ones do not', () => {
+  const counts: Record<RefundStatus, boolean> = {
+    pending: true,
+    processing: true,
+    completed: true,
+    failed: false,
+    canceled: false,
+  };
+  for (const [status, held] of Object.entries(counts)) {
+    const before = [earlier(6_00n, status as RefundStatus)];
+    assert.is(why(judge(5_00n, [part('one', 10_00n)], before)), held ? 'REFUND_AMOUNT_EXCEEDED' : 'accepted', status);
+  }
+});
+
+test('each reason to refuse comes in its documented order', () => {
+  const spent = { ...moment, nowS: 1_000 + defaultRefundPolicy.refundWindowS + 1, todayMinor: 10_000_00n };
+  const received = [part('one', 10_00n)];
+  assert.is(
+    why(
+      judgeRefund(ask(20_00n, 'USDC'), { status: 'failed', paidAtS: null }, received, [], defaultRefundPolicy, spent),
+    ),
+    'INVALID_SESSION_STATUS',
+  );
+  assert.is(why(judgeRefund(ask(20_00n, 'USDC'), paid, received, [], defaultRefundPolicy, spent)), 'INVALID_CURRENCY');
+  assert.is(why(judge(20_00n, received, [], defaultRefundPolicy, spent)), 'REFUND_AMOUNT_EXCEEDED');
+  assert.is(why(judge(5_00n, received, [], defaultRefundPolicy, spent)), 'REFUND_TIME_EXPIRED');
+  assert.is(
+    why(judge(5_00n, received, [], defaultRefundPolicy, { ...spent, nowS: spent.nowS - 1 })),
+    'DAILY_REFUND_LIMIT_EXCEEDED',
+  );
+  assert.is(
+    why(judge(5_00n, received, [], defaultRefundPolicy, { nowS: spent.nowS - 1, todayMinor: 9_995_00n })),
+    'accepted',
+  );
+});
+
+test('it is paid on the network that holds most of what is left, in that token’s units', () => {
+  const received = [part('one', 4_00n), part('two', 6_00n, 18)];
+  const first = judge(5_00n, received);
+  assert.ok(first.kind === 'accepted');
+  assert.is(first.part.network, 'test:two');
+  assert.is(first.units, 5n * 10n ** 18n);
+  const second = judge(3_00n, received, [earlier(5_00n, 'pending', 'two')]);
+  assert.ok(second.kind === 'accepted');
+  assert.is(second.part.network, 'test:one');
+  assert.is(second.units, 3_000_000n);
+});
+
+test('a refund above the store’s limit needs approval', () => {
+  const policy = { ...defaultRefundPolicy, refundAutoMinor: 5_00 };
+  const needs = (amount: bigint) => {
+    const judgement = judge(amount, [part('one', 10_00n)], [], policy);
+    return judgement.kind === 'accepted' && judgement.needsApproval;
+  };
+  assert.is(needs(5_00n), false);
+  assert.is(needs(5_01n), true);
+});
+
+test('whatever is asked for in whatever order, never more is held than was received', () => {
+  const parts = fc.array(fc.tuple(fc.constantFrom('one', 'two'), fc.bigInt(0n, 20_00n), fc.constantFrom(6, 18)), {
+    minLength: 1,
+    maxLength: 3,
+  });
+  const asks = fc.array(fc.tuple(fc.bigInt(1n, 25_00n), fc.boolean()), { maxLength: 20 });
+  fc.assert(
+    fc.property(parts, asks, (drawn, wishes) => {
+      const received = drawn.map(([network, minor, decimals]) => part(network, minor, decimals));
+      const total = drawn.reduce((sum, [, minor]) => sum + minor, 0n);
+      const made: EarlierRefund[] = [];
+      for (const [amountMinor, fails] of wishes) {
+        const judgement = judge(amountMinor, received, made);
+        if (judgement.kind !== 'accepted') continue;
+        made.push({
+          network: judgement.part.network,
+          currency: 'USDT',
+          amountMinor,
+          status: fails ? 'failed' : 'pending',
+        });
+        const held = made.filter(isHeld).reduce((sum, refund) => sum + refund.amountMinor, 0n);
+        assert.ok(held <= total, `${held} of ${total}`);
+      }
+    }),
+  );
+});
+
+const pending: RefundLife = {
+  status: 'pending',
+  hasDestination: false,
+  needsApproval: false,
+  isApproved: false,
+  claimUntilS: 100,
+};
+
+test('a pending refund starts with an address and every approval it needs, or fails when its claim link has run out', () => {
+  assert.is(nextRefundStep(pending, 100), null);
+  assert.is(nextRefundStep(pending, 101), 'expire');
+  assert.is(nextRefundStep({ ...pending, hasDestination: true }, 101), 'start');
+  assert.is(nextRefundStep({ ...pending, hasDestination: true, needsApproval: true }, 101), null);
+  assert.is(nextRefundStep({ ...pending, hasDestination: true, needsApproval: true, isApproved: true }, 1), 'start');
+  for (const status of ['processing', 'completed', 'failed', 'canceled'] as const) {
+    assert.is(nextRefundStep({ ...pending, status, hasDestination: true }, 101), null, status);
+  }
+});
+
+test('receipts have eight digits and the year of the refund', () => {
+  assert.is(receiptNumber(1, 2026), 'RF-2026-00000001');
+  assert.is(receiptNumber(99_999_999, 2027), 'RF-2027-99999999');
+  assert.throws(() => receiptNumber(100_000_000, 2027));
+});
+
+test.run();
