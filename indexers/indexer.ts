@@ -10,6 +10,7 @@ import type { Log } from '../src/log.ts';
 import type { Store } from '../src/store/store.ts';
 import { createAddressTable } from './address-table.ts';
 import { createFollower, type FollowerEnd } from './follower.ts';
+import { answerLookUps } from './look-ups.ts';
 import { createMatcher, INLINE_BYTES_MAX } from './matcher.ts';
 import { createReporter } from './reporter.ts';
 import { createWatch } from './watch.ts';
@@ -59,9 +60,15 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What is under way at a stop ends at once, as a fault of the closed node.
   const closeNode = () => void node.close();
   signal.addEventListener('abort', closeNode, { once: true });
+  // The look-ups end with the follower, however that ends.
+  const answering = new AbortController();
+  const asking = { network: network.key, store, node, state: reporter.state, clock, log };
   try {
-    const following = follower.run(signal).finally(() => reporter.stop());
-    const [end] = await Promise.all([following, reporter.run()]);
+    const following = follower.run(signal).finally(() => {
+      reporter.stop();
+      answering.abort();
+    });
+    const [end] = await Promise.all([following, reporter.run(), answerLookUps(asking, answering.signal)]);
     return end;
   } finally {
     await Promise.all([node.close(), matcher.close()]);

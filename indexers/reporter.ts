@@ -8,7 +8,7 @@ import type { Clock } from '../src/clock.ts';
 import { Fault } from '../src/core/fault.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
 import type { Log } from '../src/log.ts';
-import type { NetworkReport, Store } from '../src/store/store.ts';
+import type { NetworkReport, NetworkState, Store } from '../src/store/store.ts';
 import { createBell } from './bell.ts';
 
 const REPORT_MS = 1000;
@@ -28,6 +28,7 @@ export type ReporterOptions = Readonly<{
 
 export interface Reporter {
   tell(change: Partial<Situation>): void;
+  state(): NetworkState;
   /** Reports until `stop`; the last situation is reported too. A store that is out of reach is tried again, every second. */
   run(): Promise<void>;
   stop(): void;
@@ -73,6 +74,7 @@ export function createReporter({ network, store, node, clock, log, pid, before }
       log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
       bell.ring();
     },
+    state: () => situation.state,
     async run() {
       for (;;) {
         const isLast = isStopping;

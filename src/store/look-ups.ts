@@ -36,6 +36,9 @@ export interface LookUpStore {
     nowMs: number,
     limit: number,
   ): Promise<readonly Readonly<{ id: number; tx: string }>[]>;
-  /** Judges what the node said by what is held, and raises an alarm when money was missed. It credits nothing. */
-  answerLookUp(input: Readonly<{ id: number; sighting: Sighting; nowMs: number }>): Promise<void>;
+  /**
+   * Judges what the node said by what is held, and raises an alarm when money was missed. It credits nothing.
+   * @param input `sighting` is null when the node could not tell: then it is asked again, and the earlier finding stays
+   */
+  answerLookUp(input: Readonly<{ id: number; sighting: Sighting | null; nowMs: number }>): Promise<void>;
 }

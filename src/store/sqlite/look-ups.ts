@@ -132,10 +132,11 @@ export function lookUpCommands(
       db.write(() => {
         const row = find.get({ id });
         if (!row) return;
-        const finding = findingOf(row, sighting);
-        const changed = { finding, nextLookAtMs: nextLookAtMs(finding, row.askedAtMs, nowMs) };
-        orm.update(lookUps).set(changed).where(eq(lookUps.id, id)).run();
-        if (finding === 'missed' && row.finding !== 'missed' && sighting.kind === 'mined') {
+        const finding = sighting ? findingOf(row, sighting) : row.finding;
+        // What was never told stays a question, until it is too old to be asked.
+        const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
+        orm.update(lookUps).set({ finding, nextLookAtMs: next }).where(eq(lookUps.id, id)).run();
+        if (finding === 'missed' && row.finding !== 'missed' && sighting?.kind === 'mined') {
           alarmMissed(row, sighting.number, nowMs);
         }
       });

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LOOK_UP_AGE_MS_MAX, type Move } from '../../../src/core/look-up.ts';
+import { LOOK_UP_AGE_MS_MAX, type Move, type Sighting } from '../../../src/core/look-up.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, show, T0_MS } from '../place.ts';
 
@@ -60,6 +60,28 @@ export function lookUpsConform(makePlace: MakePlace): void {
       assert.equal(await store.dueLookUps(NETWORK, T0_MS + 60_000, 10), [], 'this answer stands');
       await ask(store, '0xa', { nowMs: T0_MS + 70_000 });
       assert.equal((await store.dueLookUps(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
+    }),
+  );
+
+  test(
+    'a node that could not tell is asked again later, and takes back nothing that was told',
+    inWorld(makePlace, async ({ store }) => {
+      await store.createSession(newSession('o1'));
+      await ask(store, '0xa');
+      const [due] = await store.dueLookUps(NETWORK, T0_MS, 10);
+      const answer = (sighting: Sighting | null, nowMs: number) =>
+        store.answerLookUp({ id: due?.id ?? 0, sighting, nowMs });
+      const finding = async () => (await store.listLookUps('cs_o1')).map((one) => [one.finding, one.isOpen]);
+      await answer(null, T0_MS);
+      assert.equal(await finding(), [[null, true]]);
+      assert.equal(await store.dueLookUps(NETWORK, T0_MS, 10), [], 'not at once');
+      await answer({ kind: 'waiting' }, T0_MS + 3000);
+      await answer(null, T0_MS + 6000);
+      assert.equal(await finding(), [['waiting', true]]);
+      await ask(store, '0xb');
+      const [other] = (await store.dueLookUps(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
+      await store.answerLookUp({ id: other?.id ?? 0, sighting: null, nowMs: T0_MS + LOOK_UP_AGE_MS_MAX - 1 });
+      assert.equal((await finding())[1], [null, true]);
     }),
   );
 
