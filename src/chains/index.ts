@@ -24,6 +24,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 18 },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     node: () => import('./evm/node.ts'),
+    spending: async () => (await import('./evm/spend.ts')).evmSpending,
   },
   tron: {
     family: 'tron',

@@ -1,6 +1,7 @@
 /**
- * Receiving keys of secp256k1 chains: children of an account's extended public key (BIP-32), at the external chain of BIP-44 that common
- * wallets use. EVM networks and TRON make their addresses from the same 20 bytes of such a key.
+ * Keys of secp256k1 chains. Receiving addresses are children of an account's extended public key (BIP-32), at the external chain of BIP-44
+ * that common wallets use; whoever has the seed has their private halves, and the hot wallets of an account apart.
+ * EVM networks and TRON make their addresses from the same 20 bytes of such a key.
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -8,12 +9,17 @@ import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
 import { invariant, permanent } from '../core/fault.ts';
+import type { Wallet } from '../core/intent.ts';
+import type { SpendKey } from './spend.ts';
 
 /** m / 44' / coin' / account' / 0: four steps below the seed. */
 const XPUB_DEPTH = 4;
 /** An installation has a handful of xpubs; past this the oldest is forgotten and parsed again when asked for. */
 const PARSED_XPUBS_MAX = 64;
 const ACCOUNT_BYTES = 20;
+/** Hot wallets stand in an account that nobody counts up to, so that a leaked child of theirs endangers no receiving address. */
+const HOT_ACCOUNT = 1000;
+const hotIndex = { refund: 0, gas: 1 } as const;
 
 const parsedXpubs = new Map<string, HDKey>();
 
@@ -59,7 +65,51 @@ export function deriveAccount(xpub: string, index: number, path: string): string
   invariant(Number.isInteger(index) && index >= 0 && index < HARDENED_OFFSET, 'an address index is 0 to 2^31 − 1');
   const { publicKey } = externalChain(xpub, path).deriveChild(index);
   invariant(publicKey, 'a child of an xpub has a public key');
+  return accountOf(publicKey);
+}
+
+/** The last 20 bytes of the Keccak-256 of a public key (33 or 65 bytes), as lower-case hex. */
+export function accountOf(publicKey: Uint8Array): string {
   // The address hashes the two coordinates, 64 bytes, without the leading byte that says "uncompressed".
   const coordinates = secp256k1.Point.fromBytes(publicKey).toBytes(false).subarray(1);
   return bytesToHex(keccak_256(coordinates).subarray(-ACCOUNT_BYTES));
 }
+
+/** @param coin the family's number in SLIP-44 */
+const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/${account}'/0`;
+
+/**
+ * Where a wallet of ours stands below the seed: `m/44'/coin'/0'/0/i` for collection addresses, `m/44'/coin'/1000'/0/{0 refund, 1 gas}`.
+ * @param coin the family's number in SLIP-44
+ */
+export const walletPath = (coin: number, wallet: Wallet): string =>
+  wallet.role === 'collection'
+    ? `${externalPath(coin, 0)}/${wallet.index}`
+    : `${externalPath(coin, HOT_ACCOUNT)}/${hotIndex[wallet.role]}`;
+
+/** The node at a path, handed to `use` and wiped afterwards, as is the master key. */
+function withNode<T>(seed: Uint8Array, path: string, use: (node: HDKey) => T): T {
+  const master = HDKey.fromMasterSeed(seed);
+  const node = master.derive(path);
+  try {
+    return use(node);
+  } finally {
+    master.wipePrivateData();
+    node.wipePrivateData();
+  }
+}
+
+/**
+ * The key pair of a wallet of ours; the caller wipes its secret.
+ * @param seed 64 bytes, of BIP-39
+ * @param coin the family's number in SLIP-44
+ */
+export const deriveWallet = (seed: Uint8Array, coin: number, wallet: Wallet): SpendKey =>
+  withNode(seed, walletPath(coin, wallet), ({ publicKey, privateKey }) => {
+    invariant(publicKey && privateKey, 'a key below a seed has both halves');
+    return { wallet, key: accountOf(publicKey), secret: new Uint8Array(privateKey) };
+  });
+
+/** The extended public key whose children are the collection addresses. */
+export const collectionXpub = (seed: Uint8Array, coin: number): string =>
+  withNode(seed, externalPath(coin, 0), (node) => node.publicExtendedKey);

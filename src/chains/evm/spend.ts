@@ -1,0 +1,191 @@
+/**
+ * How EVM networks' payouts are signed: EIP-1559 transactions that call an ERC-20's `transfer`, or move native coin to a collection address.
+ * Nothing else is ever built, and nothing else is read back.
+ *
+ * Terms, all decimal text: `nonce`, `gas_limit`, and in wei `max_fee_per_gas` and `max_priority_fee_per_gas`.
+ * Sources: EIP-1559, EIP-2718, ERC-20. Encoding is ethers' work; keys stay out of it, since it would keep them as text that cannot be wiped.
+ * @module
+ */
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { Signature, Transaction } from 'ethers';
+import { type Fault, invariant, permanent } from '../../core/fault.ts';
+import type { Intent, Wallet } from '../../core/intent.ts';
+import type { Currency } from '../../core/transfer.ts';
+import { ownFees, type Spending, type SpendKey, type SpendNetwork, type SpendReading, type Terms } from '../spend.ts';
+import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
+import { evmAddress } from './address.ts';
+
+/** Ethereum's number in SLIP-44, for every EVM network. */
+const COIN = 60;
+const TYPE = 2;
+/** First four bytes of the Keccak-256 of `transfer(address,uint256)`. */
+const TRANSFER_SELECTOR = 'a9059cbb';
+/** A call's data: the selector, and the recipient and the amount as words of 32 bytes. */
+const TRANSFER_DATA = new RegExp(`^0x${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
+const WORD_DIGITS = 64;
+const UNITS_LIMIT = 2n ** 256n;
+/** What every transaction costs at least. */
+const GAS_MIN = 21_000n;
+/** Twice what any EVM network allows in a block. */
+const GAS_MAX = 2n ** 28n;
+const ADDRESS_KEY = /^[0-9a-f]{40}$/;
+const ZERO_KEY = '0'.repeat(40);
+const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
+
+const termNames = ['nonce', 'gas_limit', 'max_fee_per_gas', 'max_priority_fee_per_gas'] as const;
+type TermName = (typeof termNames)[number];
+
+const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed on: ${why}`);
+const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
+const unknown = (why: string, cause?: unknown): Fault =>
+  permanent('spend_bytes_unknown', `these bytes are no transaction that Quayside signs: ${why}`, cause);
+
+/** The terms as numbers, each within its bounds and the fee within the network's. */
+function readTerms(terms: Terms, feeUnitsMax: bigint): Readonly<Record<TermName, bigint>> {
+  const foreign = Object.keys(terms).find((name) => !(termNames as readonly string[]).includes(name));
+  if (foreign !== undefined) throw badTerms(`"${foreign}" is none of ${termNames.join(', ')}`);
+  const read = (name: TermName): bigint => {
+    const text = terms[name];
+    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or no whole number`);
+    return BigInt(text);
+  };
+  const [nonce, gas, maxFee, tip] = termNames.map(read) as [bigint, bigint, bigint, bigint];
+  if (nonce > BigInt(Number.MAX_SAFE_INTEGER)) throw badTerms(`nonce ${nonce} is out of range`);
+  if (gas < GAS_MIN || gas > GAS_MAX) throw badTerms(`gas_limit ${gas} is not ${GAS_MIN} to ${GAS_MAX}`);
+  if (tip > maxFee) throw badTerms(`max_priority_fee_per_gas ${tip} is above max_fee_per_gas ${maxFee}`);
+  if (gas * maxFee > feeUnitsMax) {
+    throw badTerms(`it could cost ${gas * maxFee} wei, and the policy allows ${feeUnitsMax}`);
+  }
+  return { nonce, gas_limit: gas, max_fee_per_gas: maxFee, max_priority_fee_per_gas: tip };
+}
+
+/** What one transaction does: the contract or account it is sent to, with what. */
+type Call = Readonly<{ to: string; value: bigint; data: string }>;
+
+function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, to: string, units: bigint): Call {
+  const token = tokens.find(({ symbol }) => symbol === currency);
+  if (!token) throw badIntent(`the policy knows no ${currency} on this network`);
+  const keys = tokens.map(({ address }) => evmAddress.parse(address));
+  if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
+  const digits = units.toString(16).padStart(WORD_DIGITS, '0');
+  return { to: token.address, value: 0n, data: `0x${TRANSFER_SELECTOR}${to.padStart(WORD_DIGITS, '0')}${digits}` };
+}
+
+function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Call {
+  const checked = (to: string, units: bigint): [string, bigint] => {
+    if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is no address that can be paid`);
+    if (units <= 0n || units >= UNITS_LIMIT) throw badIntent(`${units} units cannot be paid`);
+    return [to, units];
+  };
+  switch (intent.kind) {
+    case 'refund':
+      return tokenCall(network, intent.currency, payer, ...checked(intent.to, intent.units));
+    case 'sweep': {
+      const [only, ...others] = intent.from;
+      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one collection address here');
+      return tokenCall(network, intent.currency, payer, ...checked(network.treasury, only.units));
+    }
+    case 'gas': {
+      if (intent.form !== 'transfer') throw badIntent(`there is no "${intent.form}" of gas here, only "transfer"`);
+      invariant(receiver, 'the keys of a gas intent hold the address that is given gas');
+      const [to, value] = checked(receiver.key, intent.units);
+      return { to: evmAddress.format(to), value, data: '0x' };
+    }
+  }
+}
+
+function signers(intent: Intent): readonly Wallet[] {
+  const payer = ownFees(intent);
+  return intent.kind === 'gas' ? [payer, { role: 'collection', index: intent.index }] : [payer];
+}
+
+/** Where a transaction that calls nothing else moves what. */
+function moveOf(transaction: Transaction, from: string, network: SpendNetwork): SpendReading['moves'][number] {
+  const { to, value, data } = transaction;
+  if (to === null) throw unknown('it makes a contract');
+  const target = to.slice(2).toLowerCase();
+  const token = network.tokens.find(({ address }) => evmAddress.parse(address) === target);
+  if (!token) {
+    if (data !== '0x') throw unknown(`it calls ${to}, which is no token of this network`);
+    if (value === 0n) throw unknown('it moves nothing');
+    return { token: null, from, to: target, units: value };
+  }
+  if (value !== 0n) throw unknown('it gives native coin to a token contract');
+  const [, recipient, digits] = TRANSFER_DATA.exec(data) ?? [];
+  if (recipient === undefined || digits === undefined) throw unknown('its call is not exactly a token transfer');
+  const units = BigInt(`0x${digits}`);
+  if (units === 0n) throw unknown('it moves nothing');
+  return { token: token.address, from, to: recipient, units };
+}
+
+/** The transaction out of bytes that are its one canonical form, and who signed it. */
+function decode(bytes: Uint8Array): Readonly<{ transaction: Transaction; sender: string }> {
+  const text = `0x${bytesToHex(bytes)}`;
+  const transaction = decoded(text);
+  const { type, from, serialized } = transaction;
+  if (type !== TYPE || from === null) throw unknown('it is no signed EIP-1559 transaction');
+  if (serialized !== text) throw unknown('they are not its canonical form');
+  return { transaction, sender: from.slice(2).toLowerCase() };
+}
+
+function decoded(text: string): Transaction {
+  try {
+    const transaction = Transaction.from(text);
+    // A signature that no key can have made shows only when it is asked for; from here on nothing of the transaction throws.
+    transaction.from;
+    transaction.serialized;
+    return transaction;
+  } catch (error) {
+    throw unknown('they do not decode', error);
+  }
+}
+
+export const evmSpending: Spending = {
+  derive: (seed, wallet) => deriveWallet(seed, COIN, wallet),
+  path: (wallet) => walletPath(COIN, wallet),
+  xpub: (seed) => collectionXpub(seed, COIN),
+  signers,
+
+  sign({ network, intent, terms }, keys) {
+    const [payer, receiver] = keys;
+    invariant(payer, 'there is a key for each signer');
+    const { nonce, gas_limit, max_fee_per_gas, max_priority_fee_per_gas } = readTerms(terms, network.feeUnitsMax);
+    const transaction = Transaction.from({
+      ...callOf(intent, network, payer.key, receiver),
+      type: TYPE,
+      chainId: network.chainId,
+      nonce: Number(nonce),
+      gasLimit: gas_limit,
+      maxFeePerGas: max_fee_per_gas,
+      maxPriorityFeePerGas: max_priority_fee_per_gas,
+      accessList: [],
+    });
+    // RFC 6979, so the same order gives the same bytes. The first byte says which of the possible public keys is meant.
+    const digest = hexToBytes(transaction.unsignedHash.slice(2));
+    const signature = secp256k1.sign(digest, payer.secret, { prehash: false, format: 'recovered' });
+    transaction.signature = Signature.from({
+      r: `0x${bytesToHex(signature.subarray(1, 33))}`,
+      s: `0x${bytesToHex(signature.subarray(33))}`,
+      yParity: signature[0] === 1 ? 1 : 0,
+    });
+    const { hash, serialized } = transaction;
+    invariant(hash, 'a signed transaction has a hash');
+    return { tx: hash, bytes: hexToBytes(serialized.slice(2)) };
+  },
+
+  read(bytes, network) {
+    const { transaction, sender } = decode(bytes);
+    const { hash, chainId, accessList, gasLimit, maxFeePerGas } = transaction;
+    if (chainId.toString() !== network.chainId) throw unknown(`it is for chain ${chainId}, not ${network.chainId}`);
+    if (accessList && accessList.length > 0) throw unknown('it has an access list');
+    invariant(hash && maxFeePerGas !== null, 'a signed EIP-1559 transaction has a hash and a fee');
+    return {
+      tx: hash,
+      chainId: chainId.toString(),
+      signers: [sender],
+      moves: [moveOf(transaction, sender, network)],
+      feeUnitsMax: gasLimit * maxFeePerGas,
+    };
+  },
+};

@@ -1,0 +1,225 @@
+import { pbkdf2Sync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { HDNodeWallet, Transaction, type TransactionLike } from 'ethers';
+import * as fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import { chains } from '../../../src/chains/index.ts';
+import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
+import { runSpendConformance } from '../spend-conformance.ts';
+
+const mnemonic = 'test test test test test test test test test test test junk';
+const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
+
+const network: SpendNetwork = {
+  chainId: '1',
+  tokens: [
+    { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 },
+    { symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 },
+  ],
+  treasury: '71'.repeat(20),
+  feeUnitsMax: 10n ** 17n,
+};
+const elsewhere: SpendNetwork = {
+  chainId: '56',
+  tokens: [
+    { symbol: 'USDT', address: '0x55d398326f99059fF775485246999027B3197955', decimals: 18 },
+    { symbol: 'USDC', address: '0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d', decimals: 18 },
+  ],
+  treasury: '72'.repeat(20),
+  feeUnitsMax: 10n ** 17n,
+};
+
+const terms = (_intent: Intent, variant = 0): Terms => ({
+  nonce: String(variant),
+  gas_limit: '80000',
+  max_fee_per_gas: '30000000000',
+  max_priority_fee_per_gas: '1000000000',
+});
+
+const refund: RefundIntent = {
+  kind: 'refund',
+  id: 'rf_00000000000000000000000001',
+  network: 'live:ethereum',
+  currency: 'USDT',
+  to: '70997970c51812dc3a010c7d01b50e0d17dc79c8',
+  units: 10_500_000n,
+  mac: 'ab'.repeat(32),
+};
+const refundKey = evmSpending.derive(seed, { role: 'refund' });
+
+/** A transaction as ethers' own wallet signs it, with the refund wallet's key unless another path is named. */
+async function signedByEthers(changes: TransactionLike, wallet: Wallet = { role: 'refund' }): Promise<Uint8Array> {
+  const holder = HDNodeWallet.fromSeed(seed).derivePath(evmSpending.path(wallet));
+  const plain = Transaction.from(Buffer.from(sign().bytes).toString('hex').replace(/^/, '0x'));
+  const { to, data, value, nonce, chainId, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = plain;
+  const base = { type: 2, to, data, value, nonce, chainId, gasLimit, maxFeePerGas, maxPriorityFeePerGas };
+  const transaction = Transaction.from({ ...base, ...changes } as TransactionLike<string>);
+  transaction.signature = holder.signingKey.sign(transaction.unsignedHash);
+  return Buffer.from(transaction.serialized.slice(2), 'hex');
+}
+
+const sign = (intent: Intent = refund, on = network) =>
+  evmSpending.sign(
+    { network: on, intent, terms: terms(intent) },
+    evmSpending.signers(intent).map((wallet) => evmSpending.derive(seed, wallet)),
+  );
+
+const refusalOf = (bytes: Uint8Array): string => {
+  try {
+    evmSpending.read(bytes, network);
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'spend_bytes_unknown' && error.kind === 'permanent')
+      return error.message;
+    throw error;
+  }
+  throw new Error('expected a refusal');
+};
+
+test('the wallets are those that ethers derives, at the documented paths', () => {
+  const root = HDNodeWallet.fromSeed(seed);
+  const paths: readonly (readonly [Wallet, string])[] = [
+    [{ role: 'collection', index: 0 }, "m/44'/60'/0'/0/0"],
+    [{ role: 'collection', index: 4_711 }, "m/44'/60'/0'/0/4711"],
+    [{ role: 'refund' }, "m/44'/60'/1000'/0/0"],
+    [{ role: 'gas' }, "m/44'/60'/1000'/0/1"],
+  ];
+  for (const [wallet, path] of paths) {
+    const { key, secret } = evmSpending.derive(seed, wallet);
+    const theirs = root.derivePath(path);
+    assert.is(evmSpending.path(wallet), path);
+    assert.is(`0x${key}`, theirs.address.toLowerCase());
+    assert.is(`0x${Buffer.from(secret).toString('hex')}`, theirs.privateKey);
+  }
+  // What every wallet shows for that mnemonic.
+  assert.is(evmSpending.derive(seed, { role: 'collection', index: 0 }).key, 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266');
+  assert.is(evmSpending.xpub(seed), root.derivePath("m/44'/60'/0'/0").neuter().extendedKey);
+});
+
+type Vector = Readonly<{ what: string; intent: Record<string, unknown>; terms: Terms; tx: string; bytes: string }>;
+const vectors = JSON.parse(readFileSync('test/vectors/evm-spend.json', 'utf8')) as readonly Vector[];
+
+test('the bytes are those of the vectors', () => {
+  for (const { what, intent: stored, terms: on, tx, bytes } of vectors) {
+    const intent = JSON.parse(JSON.stringify(stored), (name, value) =>
+      name === 'units' ? BigInt(value) : value,
+    ) as Intent;
+    const keys = evmSpending.signers(intent).map((wallet) => evmSpending.derive(seed, wallet));
+    const signed = evmSpending.sign({ network, intent, terms: on }, keys);
+    assert.is(Buffer.from(signed.bytes).toString('hex'), bytes, what);
+    assert.is(signed.tx, tx, what);
+  }
+  assert.ok(vectors.length >= 3);
+});
+
+test('ethers signs the same bytes, and reads what was meant', () => {
+  fc.assert(
+    fc.asyncProperty(fc.bigInt({ min: 1n, max: 2n ** 256n - 1n }), fc.nat(10_000), async (units, nonce) => {
+      const intent = { ...refund, units };
+      const on = { ...terms(intent), nonce: String(nonce) };
+      const { bytes, tx } = evmSpending.sign({ network, intent, terms: on }, [refundKey]);
+      const read = Transaction.from(`0x${Buffer.from(bytes).toString('hex')}`);
+      assert.is(read.hash, tx);
+      assert.is(read.from?.toLowerCase(), `0x${refundKey.key}`);
+      assert.is(read.to, network.tokens[0]?.address);
+      assert.is(read.nonce, nonce);
+      assert.is(read.chainId, 1n);
+      assert.is(read.gasLimit, 80_000n);
+      assert.is(read.maxFeePerGas, 30_000_000_000n);
+      assert.is(read.maxPriorityFeePerGas, 1_000_000_000n);
+      assert.equal(Buffer.from(await signedByEthers({ data: read.data, nonce })), Buffer.from(bytes));
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('gas goes from the gas wallet to the collection address', () => {
+  const intent: Intent = {
+    kind: 'gas',
+    id: 'g',
+    network: 'live:ethereum',
+    form: 'transfer',
+    index: 12,
+    units: 2_400_000_000_000_000n,
+  };
+  const { moves, feeUnitsMax } = evmSpending.read(sign(intent).bytes, network);
+  const to = evmSpending.derive(seed, { role: 'collection', index: 12 }).key;
+  const from = evmSpending.derive(seed, { role: 'gas' }).key;
+  assert.equal(moves, [{ token: null, from, to, units: intent.units }]);
+  assert.is(feeUnitsMax, 80_000n * 30_000_000_000n);
+});
+
+const word = (digits: string): string => digits.padStart(64, '0');
+const call = (selector: string, ...words: string[]): string => `0x${selector}${words.map(word).join('')}`;
+const usdt = network.tokens[0]?.address ?? '';
+
+/** Well-formed transactions of our own wallet, each with something that Quayside never signs. */
+const foreign: Readonly<Record<string, TransactionLike>> = {
+  'another selector (approve)': { data: call('095ea7b3', refund.to, 'ff') },
+  'another selector (transferFrom)': { data: call('23b872dd', refund.to, refund.to, 'ff') },
+  'a call that goes on after its arguments': { data: `${call('a9059cbb', refund.to, 'ff')}00` },
+  'a call that ends early': { data: call('a9059cbb', refund.to, 'ff').slice(0, -2) },
+  'a recipient of more than 20 bytes': { data: call('a9059cbb', `01${refund.to}`, 'ff') },
+  'no call at all to a token': { data: '0x' },
+  'nothing moved': { data: call('a9059cbb', refund.to, '0') },
+  'native coin given with the call': { value: 1n },
+  'native coin given to a token': { value: 1n, data: '0x' },
+  'an empty transfer of native coin': { to: `0x${refund.to}`, data: '0x', value: 0n },
+  'native coin with data': { to: `0x${refund.to}`, value: 5n, data: '0x00' },
+  'a call of another contract': { to: `0x${'99'.repeat(20)}` },
+  'a new contract': { to: null, data: '0x6000', value: 0n },
+  'an access list': { accessList: [{ address: usdt, storageKeys: [`0x${word('1')}`] }] },
+  'another chain': { chainId: 56n },
+  'a legacy transaction': { type: 0, gasPrice: 1n, maxFeePerGas: null, maxPriorityFeePerGas: null },
+  'an access-list transaction': { type: 1, gasPrice: 1n, maxFeePerGas: null, maxPriorityFeePerGas: null },
+};
+
+for (const [what, changes] of Object.entries(foreign)) {
+  test(`refused when read: ${what}`, async () => {
+    assert.match(refusalOf(await signedByEthers(changes)), 'these bytes are no transaction that Quayside signs');
+  });
+}
+
+test('what ethers signs without such a thing is read', async () => {
+  assert.equal(evmSpending.read(await signedByEthers({}), network), evmSpending.read(sign().bytes, network));
+  const stranger = evmSpending.read(await signedByEthers({}, { role: 'collection', index: 3 }), network);
+  assert.equal(stranger.signers, [evmSpending.derive(seed, { role: 'collection', index: 3 }).key]);
+});
+
+test('an unsigned transaction is refused', () => {
+  const whole = Transaction.from(`0x${Buffer.from(sign().bytes).toString('hex')}`);
+  refusalOf(Buffer.from(whole.unsignedSerialized.slice(2), 'hex'));
+});
+
+test('terms have bounds of their own', () => {
+  const refusalOn = (changes: Terms): string => {
+    try {
+      evmSpending.sign({ network, intent: refund, terms: { ...terms(refund), ...changes } }, [refundKey]);
+    } catch (error) {
+      if (error instanceof Fault && error.code === 'spend_terms_invalid') return error.message;
+      throw error;
+    }
+    throw new Error('expected a refusal');
+  };
+  assert.match(refusalOn({ gas_limit: '20999' }), 'gas_limit');
+  assert.match(refusalOn({ gas_limit: '300000000' }), 'gas_limit');
+  assert.match(refusalOn({ nonce: '9007199254740992' }), 'nonce');
+  assert.match(refusalOn({ max_priority_fee_per_gas: '30000000001' }), 'max_priority_fee_per_gas');
+  assert.match(refusalOn({ nonce: '01' }), 'nonce');
+  assert.match(refusalOn({ max_fee_per_gas: String(10n ** 17n / 80_000n + 1n) }), 'the policy allows');
+});
+
+await runSpendConformance('evm', {
+  chain: chains.evm,
+  network,
+  elsewhere,
+  terms,
+  dearTerms: (intent) => ({ ...terms(intent), max_fee_per_gas: '1250000000001' }),
+  gasForms: ['transfer'],
+  payee: (number) => (number + 1).toString(16).padStart(40, 'b'),
+  unitsMax: 2n ** 256n - 1n,
+  idOf: (bytes) => Transaction.from(`0x${Buffer.from(bytes).toString('hex')}`).hash ?? '',
+});

@@ -1,0 +1,337 @@
+/**
+ * What every family's `Spending` must do: the rules of `src/chains/spend.ts`, run over a bench that the family brings.
+ * @module
+ */
+import * as fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Chain } from '../../src/chains/chain.ts';
+import type { Spending, SpendNetwork, SpendReading, Terms } from '../../src/chains/spend.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { GasIntent, Intent, RefundIntent, SweepIntent, Wallet } from '../../src/core/intent.ts';
+import type { Currency } from '../../src/core/transfer.ts';
+
+export type SpendBench = Readonly<{
+  chain: Chain;
+  /** With at least two tokens. */
+  network: SpendNetwork;
+  /** The same family on another chain, with other tokens and another treasury. */
+  elsewhere: SpendNetwork;
+  /** Terms on which the intent can be signed, each of them needed; other terms for another `variant` (0–99). */
+  terms(intent: Intent, variant: number): Terms;
+  /** Terms that could cost more than the network's `feeUnitsMax`. */
+  dearTerms(intent: Intent): Terms;
+  gasForms: readonly GasIntent['form'][];
+  /** A payer's address key that can be paid, always the same for the same number. */
+  payee(number: number): string;
+  /** True where a refund also puts native coin somewhere of our own, besides what it pays. */
+  refundsDeposit?: true;
+  /** Most base units that one transfer can carry. */
+  unitsMax: bigint;
+  /** What the chain's own library makes of the bytes: the id that the chain will know them by. */
+  idOf(bytes: Uint8Array): string;
+}>;
+
+const SEED = Uint8Array.from({ length: 64 }, (_, at) => (at * 37 + 11) & 255);
+const OTHER_SEED = SEED.map((byte) => byte ^ 0x5a);
+const RUNS = 25;
+const INDEX_MAX = 1_000_000;
+
+function faultOf(work: () => unknown): Fault {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('expected a fault');
+}
+
+const sorted = (moves: SpendReading['moves']): string[] =>
+  moves.map(({ token, from, to, units }) => `${from} ${units} ${token} ${to}`).sort();
+
+/** Registers the tests of one family and runs them. */
+export async function runSpendConformance(name: string, bench: SpendBench): Promise<void> {
+  const { chain, network, elsewhere } = bench;
+  const spending = (await chain.spending?.()) as Spending;
+  const symbols = network.tokens.map(({ symbol }) => symbol);
+  const keysOf = (intent: Intent) => spending.signers(intent).map((wallet) => spending.derive(SEED, wallet));
+  const keyOf = (wallet: Wallet): string => spending.derive(SEED, wallet).key;
+  const sign = (intent: Intent, terms: Terms, on: SpendNetwork = network) =>
+    spending.sign({ network: on, intent, terms }, keysOf(intent));
+
+  const units = fc.bigInt({ min: 1n, max: bench.unitsMax });
+  const index = fc.integer({ min: 0, max: INDEX_MAX });
+  const currency = fc.constantFrom<Currency[]>(...symbols);
+  const variant = fc.integer({ min: 0, max: 99 });
+  const id = fc.stringMatching(/^[0-9a-v]{26}$/);
+  const refunds: fc.Arbitrary<RefundIntent> = fc
+    .record({ id, currency, payee: fc.integer({ min: 0, max: 1_000 }), units })
+    .map(({ payee, ...rest }) => ({
+      kind: 'refund',
+      ...rest,
+      network: 'live:any',
+      to: bench.payee(payee),
+      mac: 'ab'.repeat(32),
+    }));
+  const sweeps: fc.Arbitrary<SweepIntent> = fc.record({
+    kind: fc.constant('sweep' as const),
+    id,
+    network: fc.constant('live:any' as const),
+    currency,
+    from: fc.uniqueArray(fc.record({ index, units }), {
+      minLength: 1,
+      maxLength: chain.spendRules.sweepOwnersMax,
+      selector: (owner) => owner.index,
+    }),
+  });
+  const gases: fc.Arbitrary<GasIntent> = fc.record({
+    kind: fc.constant('gas' as const),
+    id,
+    network: fc.constant('live:any' as const),
+    form: fc.constantFrom(...bench.gasForms),
+    index,
+    units: fc.bigInt({ min: 1_000_000n, max: 10n ** 12n }),
+  });
+  const intents: readonly fc.Arbitrary<Intent>[] =
+    bench.gasForms.length > 0 ? [refunds, sweeps, gases] : [refunds, sweeps];
+  const anyIntent = fc.oneof(...intents);
+  const [sample] = fc.sample(refunds, { numRuns: 1, seed: 4 }) as [RefundIntent];
+  const samples = intents.flatMap((kind, at) => fc.sample(kind, { numRuns: 1, seed: 7 + at }));
+
+  const property = (what: string, check: () => void) => test(`${name}: ${what}`, check);
+
+  property('wallets of a seed are always the same, and no two of them share a key or a path', () => {
+    const wallets: Wallet[] = [
+      { role: 'refund' },
+      { role: 'gas' },
+      ...[0, 1, 2, 77, INDEX_MAX].map((at) => ({ role: 'collection', index: at }) as const),
+    ];
+    const pairs = wallets.map((wallet) => spending.derive(SEED, wallet));
+    assert.equal(
+      pairs,
+      wallets.map((wallet) => spending.derive(SEED, wallet)),
+    );
+    assert.is(new Set(pairs.map(({ key }) => key)).size, wallets.length);
+    assert.is(new Set(wallets.map((wallet) => spending.path(wallet))).size, wallets.length);
+    for (const [at, { wallet, key, secret }] of pairs.entries()) {
+      assert.equal(wallet, wallets[at]);
+      assert.match(key, new RegExp(`^[0-9a-f]{${chain.address.keyBytes * 2}}$`));
+      assert.is(chain.address.parse(chain.address.format(key)), key);
+      assert.ok(secret.some((byte) => byte !== 0));
+      assert.is.not(spending.derive(OTHER_SEED, wallet).key, key);
+    }
+  });
+
+  test(`${name}: collection wallets are the addresses that are handed out`, async () => {
+    const xpub = spending.xpub(SEED);
+    const { derive } = chain.address;
+    assert.is(xpub === null, derive === null);
+    const offline = await chain.offlineKeys?.();
+    for (const at of [0, 1, 41]) {
+      const known = xpub !== null && derive !== null ? derive(xpub, at) : offline?.derive(SEED, at, 1)[0];
+      assert.is(keyOf({ role: 'collection', index: at }), known);
+    }
+  });
+
+  property('what is read from the bytes is what the intent says', () => {
+    fc.assert(
+      fc.property(anyIntent, variant, (intent, at) => {
+        const { tx, bytes } = sign(intent, bench.terms(intent, at));
+        const reading = spending.read(bytes, network);
+        assert.is(reading.tx, tx);
+        assert.is(bench.idOf(bytes), tx);
+        if (reading.chainId !== null) assert.is(reading.chainId, network.chainId);
+        const needed = keysOf(intent).map(({ key }) => key);
+        assert.equal(reading.signers, needed.slice(0, reading.signers.length));
+        assert.ok(reading.signers.length > 0);
+        assert.ok(reading.feeUnitsMax >= 0n && reading.feeUnitsMax <= network.feeUnitsMax);
+        expectMoves(intent, reading);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  /** @throws when anything else moves than the intent says */
+  function expectMoves(intent: Intent, reading: SpendReading): void {
+    if (intent.kind === 'gas') {
+      assert.is(reading.moves.length, 1);
+      const [move] = reading.moves;
+      assert.is(move?.token, null);
+      assert.is(move?.units, intent.units);
+      const [gas, owner] = [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
+      const ends = [move?.from, move?.to];
+      assert.equal(
+        intent.form === 'reclaim' ? ends.sort() : ends,
+        intent.form === 'reclaim' ? [gas, owner].sort() : [gas, owner],
+      );
+      return;
+    }
+    const token = network.tokens.find(({ symbol }) => symbol === intent.currency)?.address ?? '';
+    const expected =
+      intent.kind === 'refund'
+        ? [{ token, from: keyOf({ role: 'refund' }), to: intent.to, units: intent.units }]
+        : intent.from.map((owner) => ({
+            token,
+            from: keyOf({ role: 'collection', index: owner.index }),
+            to: network.treasury,
+            units: owner.units,
+          }));
+    assert.equal(sorted(reading.moves.filter((move) => move.token !== null)), sorted(expected));
+    const natives = reading.moves.filter((move) => move.token === null);
+    if (intent.kind === 'refund' && bench.refundsDeposit) {
+      assert.ok(natives.every(({ from }) => from === keyOf({ role: 'refund' })));
+    } else {
+      assert.equal(natives, []);
+    }
+  }
+
+  property('the same order gives the same bytes; other terms give others; keys are left as they were', () => {
+    fc.assert(
+      fc.property(anyIntent, variant, (intent, at) => {
+        const keys = keysOf(intent);
+        const order = { network, intent, terms: bench.terms(intent, at) };
+        const first = spending.sign(order, keys);
+        assert.equal(spending.sign(order, keys), first);
+        assert.equal(keys, keysOf(intent));
+        const other = sign(intent, bench.terms(intent, (at + 1) % 100));
+        assert.is.not(other.tx, first.tx);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  property('no secret stands in the bytes', () => {
+    for (const intent of samples) {
+      const text = Buffer.from(sign(intent, bench.terms(intent, 0)).bytes).toString('hex');
+      for (const { secret } of keysOf(intent)) assert.not.match(text, Buffer.from(secret).toString('hex'));
+    }
+  });
+
+  property('bytes in which any one byte is another are refused or read otherwise', () => {
+    for (const intent of samples) {
+      const { bytes } = sign(intent, bench.terms(intent, 0));
+      const whole = spending.read(bytes, network);
+      const meaning = (reading: SpendReading) => [
+        sorted(reading.moves),
+        reading.signers,
+        reading.chainId,
+        reading.feeUnitsMax,
+      ];
+      for (let at = 0; at < bytes.length; at++) {
+        for (const flip of [1 << (at % 8), 0xff]) {
+          const mutant = bytes.map((byte, place) => (place === at ? byte ^ flip : byte));
+          let reading: SpendReading;
+          try {
+            reading = spending.read(mutant, network);
+          } catch (error) {
+            assert.ok(error instanceof Fault && error.code === 'spend_bytes_unknown', `byte ${at}: ${error}`);
+            continue;
+          }
+          assert.not.equal(meaning(reading), meaning(whole), `byte ${at} of ${intent.kind} can be changed unseen`);
+        }
+      }
+    }
+  });
+
+  property('bytes that were cut, lengthened or made up are refused', () => {
+    for (const intent of samples) {
+      const { bytes } = sign(intent, bench.terms(intent, 0));
+      for (const wrong of [
+        new Uint8Array(),
+        Uint8Array.of(0),
+        Uint8Array.of(2),
+        new Uint8Array(200),
+        bytes.subarray(1),
+        bytes.subarray(0, -1),
+        Uint8Array.from([...bytes, 0]),
+        Uint8Array.from([...bytes, ...bytes]),
+      ]) {
+        assert.is(faultOf(() => spending.read(wrong, network)).code, 'spend_bytes_unknown');
+      }
+    }
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 400 }), (junk) => {
+        assert.is(faultOf(() => spending.read(junk, network)).code, 'spend_bytes_unknown');
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  property('what is signed for one network is not read on another', () => {
+    for (const intent of samples) {
+      const { bytes } = sign(intent, bench.terms(intent, 0));
+      const isBound = spending.read(bytes, network).chainId !== null || intent.kind !== 'gas';
+      if (isBound) assert.is(faultOf(() => spending.read(bytes, elsewhere)).code, 'spend_bytes_unknown');
+    }
+  });
+
+  property('terms that are missing, malformed, unknown or too dear are refused', () => {
+    for (const intent of samples) {
+      const terms = bench.terms(intent, 0);
+      const wrong: Terms[] = [{}, { ...terms, surprise: '1' }, bench.dearTerms(intent)];
+      for (const term of Object.keys(terms)) {
+        const { [term]: _, ...others } = terms;
+        wrong.push(others);
+        for (const text of ['', ' ', '-1', '1.5', '1e3', '0x', 'zz', '٣', `${terms[term]} `, '9'.repeat(90)]) {
+          wrong.push({ ...terms, [term]: text });
+        }
+      }
+      for (const bad of wrong) {
+        const fault = faultOf(() => sign(intent, bad));
+        assert.is(fault.code, 'spend_terms_invalid', JSON.stringify(bad));
+        assert.is(fault.kind, 'permanent');
+      }
+      const cheap = { ...network, feeUnitsMax: 0n };
+      assert.is(faultOf(() => sign(intent, terms, cheap)).code, 'spend_terms_invalid');
+    }
+  });
+
+  property('intents that cannot be paid are refused', () => {
+    const token = chain.address.parse(network.tokens[0]?.address ?? '') ?? '';
+    const refund = keyOf({ role: 'refund' });
+    const wrong: Intent[] = [
+      { ...sample, units: 0n },
+      { ...sample, units: -1n },
+      { ...sample, units: 2n ** 256n },
+      { ...sample, to: '' },
+      { ...sample, to: sample.to.slice(2) },
+      { ...sample, to: sample.to.toUpperCase().replace(/^./, 'G') },
+      { ...sample, to: token },
+      { ...sample, to: refund },
+    ];
+    const sweep = fc.sample(sweeps, { numRuns: 1, seed: 3 })[0] as SweepIntent;
+    const owner = { index: 5, units: 10n };
+    const crowd = Array.from({ length: chain.spendRules.sweepOwnersMax + 1 }, (_, at) => ({ ...owner, index: at }));
+    wrong.push({ ...sweep, from: [] }, { ...sweep, from: crowd }, { ...sweep, from: [{ ...owner, units: 0n }] });
+    const [gas] = bench.gasForms.length > 0 ? fc.sample(gases, { numRuns: 1, seed: 3 }) : [];
+    if (gas) wrong.push({ ...gas, units: 0n });
+    for (const form of ['transfer', 'delegate', 'reclaim'] as const) {
+      if (gas && !bench.gasForms.includes(form)) wrong.push({ ...gas, form });
+    }
+    for (const bad of wrong) {
+      const valid = bad.kind === 'refund' ? sample : bad.kind === 'sweep' ? sweep : (gas ?? bad);
+      const fault = faultOf(() => sign(bad, bench.terms(valid, 0)));
+      assert.is(
+        fault.code,
+        'spend_intent_invalid',
+        `${bad.kind} ${JSON.stringify(bad, (_, part) => (typeof part === 'bigint' ? `${part}` : part))}`,
+      );
+      assert.is(fault.kind, 'permanent');
+    }
+    const none: SpendNetwork = {
+      ...network,
+      tokens: network.tokens.filter(({ symbol }) => symbol !== sample.currency),
+    };
+    assert.is(faultOf(() => sign(sample, bench.terms(sample, 0), none)).code, 'spend_intent_invalid');
+  });
+
+  property('sweeps go to the treasury of the policy, wherever that is', () => {
+    const sweep = fc.sample(sweeps, { numRuns: 1, seed: 9 })[0] as SweepIntent;
+    const moved = { ...network, treasury: bench.payee(5_000) };
+    const reading = spending.read(sign(sweep, bench.terms(sweep, 0), moved).bytes, moved);
+    assert.ok(reading.moves.every(({ token, to }) => token === null || to === moved.treasury));
+  });
+
+  test.run();
+}
