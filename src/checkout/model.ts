@@ -7,7 +7,7 @@ import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts'
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { isFollowed } from '../network-health.ts';
-import { optionLink, optionName } from '../option-address.ts';
+import { optionName } from '../option-address.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../store/store.ts';
 import known from './networks.json' with { type: 'json' };
 import { findOption, type PageState } from './state.ts';
@@ -31,6 +31,8 @@ export type NetworkView = Readonly<{
   /** Usual time until a payment of the amount due is confirmed, in seconds. */
   timeS: number;
   isUp: boolean;
+  /** A network of the sandbox: real money and real wallets stay away. */
+  isSimulated: boolean;
 }>;
 
 export type PageModel = Readonly<{
@@ -43,6 +45,8 @@ export type PageModel = Readonly<{
   nowS: number;
   /** Changes whenever the page has something else to say. */
   version: string;
+  /** Whether the payer's device is a phone or tablet, where links open wallets' apps. */
+  isHandheld: boolean;
   /** Whether the sandbox's panel is shown. */
   canSimulate: boolean;
   /** The page's public address without a choice. */
@@ -61,10 +65,13 @@ export function networkViews(
 ): ReadonlyMap<NetworkKey, NetworkView> {
   const up = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
   return new Map(
-    networks.map(({ key, name, confirmations, blockTimeMs }) => {
+    networks.map(({ key, name, confirmations, blockTimeMs, sandbox }) => {
       const { title, fee } = titles[name] ?? { title: name, fee: '' };
       const timeS = Math.ceil((usualDepthFor(confirmations, duePar) * blockTimeMs) / 1000);
-      return [key, { title, feeText: fees[fee] ?? null, confirmations, timeS, isUp: up.has(key) }];
+      return [
+        key,
+        { title, feeText: fees[fee] ?? null, confirmations, timeS, isUp: up.has(key), isSimulated: sandbox },
+      ];
     }),
   );
 }
@@ -76,6 +83,9 @@ export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'n
 /** False for a network whose follower is silent or at fault, and for one that is not configured any more. */
 export const isUp = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
   networks.get(networkKey)?.isUp ?? false;
+
+export const isSimulated = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
+  networks.get(networkKey)?.isSimulated ?? false;
 
 /** A payment under way, and the confirmations that it usually takes. */
 export type Progress = Readonly<{ payment: Payment; required: number }>;
@@ -112,9 +122,13 @@ export function selectedOption({ session, state, choice }: PageModel): PaymentOp
   return (begun && findOption(session, optionName(begun))) ?? options[0] ?? null;
 }
 
+/** What is still due on this way, in base units of its token. */
+export const unitsDue = ({ state }: PageModel, { decimals }: PaymentOption): bigint =>
+  parToUnitsCeil(state.leftPar, decimals);
+
 /** What is still due on this way, as decimal text. */
-export const amountDue = ({ state }: PageModel, { decimals }: PaymentOption): string =>
-  formatUnits(parToUnitsCeil(state.leftPar, decimals), decimals, MINOR_DECIMALS);
+export const amountDue = (model: PageModel, option: PaymentOption): string =>
+  formatUnits(unitsDue(model, option), option.decimals, MINOR_DECIMALS);
 
 export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
@@ -126,10 +140,6 @@ export function sumText(payments: readonly Payment[]): string {
   }
   return [...sums].map(([currency, par]) => `${parText(par)} ${currency}`).join(' + ');
 }
-
-/** The link that opens a wallet with what is still due, or this page in one. */
-export const walletLink = ({ session, state, pageUrl }: PageModel, option: PaymentOption): string =>
-  optionLink(session, option, parToUnitsCeil(state.leftPar, option.decimals), pageUrl);
 
 /** An address of this page with another choice; relative, so that it holds behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {

@@ -1,10 +1,11 @@
 /**
- * The payment page's addresses: `/pay/:id`, its live updates, and its two files. Mounted by the server program behind the same door as
- * the API. Nothing here changes a session: the page only shows it.
+ * The payment page's addresses: `/pay/:id`, its live updates, what a wallet is to send, and its files. Mounted by the server program behind
+ * the same door as the API. Nothing here changes a session: the page only shows it.
  * @module
  */
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 import express, {
   type ErrorRequestHandler,
   type Request,
@@ -16,14 +17,17 @@ import { type Clock, toSeconds } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import type { Log } from '../log.ts';
+import { isFollowed } from '../network-health.ts';
+import { walletNodeOrigins } from '../option-address.ts';
 import { parseSessionId } from '../session-id.ts';
 import { type Simulate, simulations } from '../simulation.ts';
 import type { Session, Store } from '../store/store.ts';
-import { type Choice, networkViews, type PageModel } from './model.ts';
+import { type Choice, isSimulated, networkViews, type PageModel, selectedOption } from './model.ts';
 import { type Assets, messagePage, paymentPage } from './page.ts';
 import { findOption, pageState } from './state.ts';
 import { createStreams } from './streams.ts';
 import { chooseWords, type Words } from './texts.ts';
+import { answerTransfer } from './transfer.ts';
 import { pageVersion } from './version.ts';
 
 export type CheckoutDeps = Readonly<{
@@ -41,10 +45,8 @@ export type CheckoutDeps = Readonly<{
 const readForm = express.urlencoded({ extended: false, limit: 1024 });
 
 const ASSET_AGE_S = 365 * 24 * 3600;
-const files = {
-  style: { name: 'page.css', type: 'css' },
-  script: { name: 'live.js', type: 'js' },
-} as const;
+const files = new URL('./browser/', import.meta.url);
+const HANDHELD = /Android|iPhone|iPad|iPod/;
 
 /** The page as an express router. It passes on every path that is not its own. */
 export function createCheckout(deps: CheckoutDeps): Router {
@@ -61,11 +63,14 @@ export function createCheckout(deps: CheckoutDeps): Router {
       sendMessage(response.status(404), words, 'not_found', assets);
       return;
     }
-    const model = await modelOf(deps, session, choice, words);
+    const model = await modelOf(deps, session, choice, words, HANDHELD.test(request.get('User-Agent') ?? ''));
     // The same session reads differently in another language or with another choice.
-    const etag = `W/"${hash(`${model.version} ${words.code} ${JSON.stringify(choice)}`)}"`;
+    const shownFor = [model.version, words.code, choice, model.isHandheld];
+    const etag = `W/"${hash(JSON.stringify(shownFor))}"`;
     // The page's timer goes by this clock, also when there is nothing new to send.
-    response.set({ ETag: etag, Date: new Date(deps.clock.nowMs()).toUTCString(), Vary: 'Accept-Language' });
+    const date = new Date(deps.clock.nowMs()).toUTCString();
+    response.set({ ETag: etag, Date: date, Vary: 'Accept-Language, User-Agent' });
+    response.set('Content-Security-Policy', contentPolicy(walletOrigins(model)));
     if (request.get('If-None-Match') === etag) response.status(304).end();
     else response.type('html').send(paymentPage(model, assets));
   });
@@ -78,6 +83,22 @@ export function createCheckout(deps: CheckoutDeps): Router {
     const { searchParams } = new URL(request.url, 'http://page');
     const known = request.get('Last-Event-ID') ?? searchParams.get('after') ?? '';
     streams.open({ sessionId: session.id, address: request.ip ?? '', known, response });
+  });
+  router.get('/pay/:id/transfer', async (request, response) => {
+    const { searchParams } = new URL(request.url, 'http://page');
+    const session = await findSession(deps, String(request.params.id));
+    const option = session && findOption(session, searchParams.get('pay'));
+    const network = deps.config.networks.find(({ key }) => key === option?.networkKey);
+    if (!session || !option || !network || network.sandbox) {
+      response.status(404).json({ problem: 'changed' });
+      return;
+    }
+    const nowMs = deps.clock.nowMs();
+    const report = (await deps.store.listNetworks()).find((one) => one.network === network.key);
+    const newest = report && isFollowed(report, nowMs) ? report.cursor : null;
+    const asked = { due: searchParams.get('due') ?? '', from: searchParams.get('from') ?? '' };
+    const answer = answerTransfer(session, pageState(session, toSeconds(nowMs)), option, newest, asked);
+    response.status('transfer' in answer ? 200 : 409).json(answer);
   });
   const { simulate } = deps;
   if (simulate) {
@@ -109,11 +130,9 @@ export function createCheckout(deps: CheckoutDeps): Router {
   return router;
 }
 
-/** What the page may do: load its own two files and nothing else, be framed by nobody, be found by no search engine. */
 const protect: RequestHandler = (_request, response, next) => {
   response.set({
-    'Content-Security-Policy':
-      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    'Content-Security-Policy': contentPolicy([]),
     'Referrer-Policy': 'no-referrer',
     'X-Frame-Options': 'DENY',
     'X-Robots-Tag': 'noindex, nofollow',
@@ -121,21 +140,42 @@ const protect: RequestHandler = (_request, response, next) => {
   next();
 };
 
-function loadAssets() {
-  const loaded = Object.entries(files).map(([kind, { name, type }]) => {
-    const text = readFileSync(new URL(`./browser/${name}`, import.meta.url), 'utf8');
-    const path = `assets/${hash(text)}/${name}`;
+/**
+ * What the page may do: load its own files and nothing else, be framed by nobody.
+ * @param connect other origins that may be called from inside the page
+ */
+const contentPolicy = (connect: readonly string[]): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src ${["'self'", ...connect].join(' ')}`,
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+
+/** A wallet that lives in the page calls its node from there. The page itself never does. */
+function walletOrigins(model: PageModel): readonly string[] {
+  const option = model.state.isPayable ? selectedOption(model) : null;
+  return option && !isSimulated(model, option) ? walletNodeOrigins(option) : [];
+}
+
+/** All files of `browser/` under one address that changes with any of them, so that scripts find each other by their names. */
+function loadAssets(): Readonly<{ assets: Assets; handlers: readonly { path: string; handler: RequestHandler }[] }> {
+  const loaded = readdirSync(files, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(css|js)$/.test(name))
+    .sort()
+    .map((name) => ({ name, text: readFileSync(new URL(name, files), 'utf8') }));
+  const folder = `assets/${hash(JSON.stringify(loaded))}`;
+  const handlers = loaded.map(({ name, text }) => {
     const handler: RequestHandler = (_request, response) => {
-      response.set('Cache-Control', `public, max-age=${ASSET_AGE_S}, immutable`).type(type).send(text);
+      response.set('Cache-Control', `public, max-age=${ASSET_AGE_S}, immutable`).type(extname(name)).send(text);
     };
-    return { kind, path, handler };
+    return { path: `${folder}/${name}`, handler };
   });
-  const pathOf = (kind: keyof Assets) => {
-    const asset = loaded.find((one) => one.kind === kind);
-    invariant(asset, `the page has a ${kind}`);
-    return asset.path;
-  };
-  return { assets: { style: pathOf('style'), script: pathOf('script') }, handlers: loaded };
+  return { assets: { style: `${folder}/page.css`, script: `${folder}/live.js` }, handlers };
 }
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
@@ -159,7 +199,13 @@ async function findSession({ store }: Pick<CheckoutDeps, 'store'>, text: string)
   return id === null ? null : store.findSession(id);
 }
 
-async function modelOf(deps: CheckoutDeps, session: Session, choice: Choice, words: Words): Promise<PageModel> {
+async function modelOf(
+  deps: CheckoutDeps,
+  session: Session,
+  choice: Choice,
+  words: Words,
+  isHandheld: boolean,
+): Promise<PageModel> {
   const { store, config, clock } = deps;
   const nowMs = clock.nowMs();
   const [merchant, reports] = await Promise.all([store.findStore(session.storeId), store.listNetworks()]);
@@ -173,6 +219,7 @@ async function modelOf(deps: CheckoutDeps, session: Session, choice: Choice, wor
     words,
     nowS: toSeconds(nowMs),
     version: pageVersion(session, reports, nowMs),
+    isHandheld,
     canSimulate: deps.simulate !== undefined && session.mode === 'test',
     pageUrl: `${config.checkoutUrl}/pay/${session.id}`,
   };

@@ -3,10 +3,11 @@
  * @module
  */
 import { type Html, html } from '../html.ts';
-import { optionAddress, optionName } from '../option-address.ts';
+import { optionAddress, optionLink, optionName, walletCode } from '../option-address.ts';
 import type { PaymentOption } from '../store/store.ts';
-import { amountDue, linkTo, networkTitle, type PageModel, walletLink } from './model.ts';
+import { amountDue, linkTo, networkTitle, type PageModel, unitsDue } from './model.ts';
 import { qrSvg } from './qr.ts';
+import { walletPanel } from './wallet-panel.ts';
 
 const GROUP_CHARACTERS = 4;
 /** Groups at each end that a payer compares; look-alike addresses match the ends, so one in the middle is marked too. */
@@ -19,7 +20,7 @@ export function sendPanel(model: PageModel, option: PaymentOption): Html {
   const address = optionAddress(model.session, option);
   const network = networkTitle(model, option);
   return html`<div class="send">
-<dl class="facts">
+<div><dl class="facts">
 <div><dt id="amount-label">${say('amount')}</dt>
 <dd><span class="value amount" id="amount" tabindex="-1">${amount}</span> <span class="unit">${currency}</span>
 ${copyButton('copy-amount', amount, say('copy_amount'), say('copied_amount', { text: amount }))}
@@ -29,6 +30,7 @@ ${copyButton('copy-amount', amount, say('copy_amount'), say('copied_amount', { t
 ${copyButton('copy-address', address, say('copy_address'), say('copied_address', { tail: address.slice(-6) }))}
 <p class="muted">${say('address_hint')}</p></dd></div>
 </dl>
+${walletPanel(model, option)}</div>
 <div class="scan">${codeToScan(model, option, { amount, address })}</div>
 </div>
 <ul class="rules"><li>${say('mistake_network', { currency, network })}</li><li>${say('mistake_once')}</li></ul>
@@ -41,19 +43,19 @@ function codeToScan(
   option: PaymentOption,
   { amount, address }: Readonly<{ amount: string; address: string }>,
 ): Html {
-  const { say } = model.words;
-  const link = walletLink(model, option);
-  // A link that changes with the page opens the page; it carries no amount to scan.
-  const carriesAmount = walletLink({ ...model, pageUrl: '' }, option) === link;
-  const open = html`<a class="button" id="open-wallet" href="${link}">${say('open_wallet')}</a>`;
-  if (!carriesAmount) return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>${open}`;
-  if (!model.choice.walletQr) {
+  const { session, words, choice, pageUrl } = model;
+  const { say } = words;
+  const code = walletCode(option);
+  const other = (walletQr: boolean) => linkTo(model, { walletQr, pay: optionName(option) });
+  if (!code || !choice.walletQr) {
     return html`${qrSvg(address, say('qr_address'))}<p class="muted">${say('qr_hint')}</p>
-<p><a id="qr-kind" href="${linkTo(model, { walletQr: true, pay: optionName(option) })}">${say('qr_to_wallet')}</a></p>`;
+${code && html`<p><a id="qr-kind" href="${other(true)}">${say('qr_to_wallet')}</a></p>`}`;
   }
+  const link = optionLink(session, option, unitsDue(model, option), pageUrl);
   return html`${qrSvg(link, say('qr_wallet'))}
-<p class="warning">${say('qr_warning', { amount, currency: option.currency })}</p>${open}
-<p><a id="qr-kind" href="${linkTo(model, { walletQr: false, pay: optionName(option) })}">${say('qr_to_address')}</a></p>`;
+<p class="warning">${say('qr_misread_by', { wallets: code.misreadBy.join(', ') })} ${say('qr_warning', { amount, currency: option.currency })}</p>
+<p class="muted">${say('qr_read_by', { wallets: code.readBy.join(', ') })}</p>
+<p><a id="qr-kind" href="${other(false)}">${say('qr_to_address')}</a></p>`;
 }
 
 /** The whole address without a space, in groups that the eye can hold. */

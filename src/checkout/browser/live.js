@@ -89,8 +89,8 @@ function replaceWith(/** @type {Document} */ fresh) {
   const hadFocus = main.contains(document.activeElement);
   main.replaceWith(next);
   for (const id of opened) document.getElementById(id)?.setAttribute('open', '');
-  if (hadFocus) (document.getElementById(focused) ?? next).focus({ preventScroll: true });
   prepare();
+  if (hadFocus) (document.getElementById(focused) ?? next).focus({ preventScroll: true });
 }
 
 // ── Being told ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -180,6 +180,18 @@ async function copyFrom(/** @type {HTMLButtonElement} */ button) {
   }, COPIED_MS);
 }
 
+// ── Wallets in this browser ──────────────────────────────────────────────────────────────────────────────────────────
+
+/** @type {typeof import('./wallets.js') | null} */
+let wallets = null;
+
+/** Their script is fetched only where a wallet could pay; without it the page still says what to send. */
+async function offerWallets() {
+  if (!document.querySelector('#wallets')) return;
+  wallets ??= await import('./wallets.js');
+  wallets.showWallets(refresh);
+}
+
 // ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Makes new content usable: what needs this script appears. */
@@ -187,6 +199,7 @@ function prepare() {
   for (const button of document.querySelectorAll('button[data-copy]')) button.removeAttribute('hidden');
   shownS = null;
   showTime();
+  offerWallets();
 }
 
 document.addEventListener('click', ({ target }) => {

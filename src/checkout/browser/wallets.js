@@ -1,0 +1,300 @@
+// @ts-check
+/**
+ * Pays with a wallet that is in this browser: a button for each, one confirmation in the wallet.
+ *
+ * A wallet is asked nothing before a click. What it is to send comes from the server at that moment, so that a page that slept asks for
+ * nothing that is not due any more. One payment is asked for at a time, in all tabs together: a mark in the browser's storage stands from
+ * the click until it is certain that nothing was sent, or something else is due. Whoever cannot know takes it away by hand.
+ * @module
+ */
+import { codeOf, problem } from './wallets/wallet.js';
+
+/** @typedef {import('./wallets/wallet.js').Wallet} Wallet */
+/**
+ * `due` says for which debt; `id` tells marks of two tabs apart; `tx` is null until the wallet has said that it sent.
+ * @typedef {Readonly<{ id: string, due: string, wallet: string, tx: string | null }>} Mark
+ */
+
+const STORAGE_PREFIX = 'payment ';
+const NAME_LENGTH_MAX = 40;
+const MESSAGE_LENGTH_MAX = 200;
+/** EIP-1193 and JSON-RPC: the payer said no; the wallet did not take the request at all. */
+const REJECTED = 4001;
+const NOT_TAKEN = [4100, 4200, -32601, -32602];
+const BUSY = -32002;
+const FETCH_MS_MAX = 15_000;
+
+const announcer = /** @type {HTMLElement} */ (document.querySelector('#announcer'));
+const section = () => /** @type {HTMLElement | null} */ (document.querySelector('#wallets'));
+
+/** Wallets by family and id. @type {Map<string, Map<string, Wallet>>} */
+const families = new Map();
+/** The wallet that this tab is asking. @type {Wallet | null} */
+let asking = null;
+/** What came of the last attempt, and for which debt it was. */
+let said = { due: '', text: '' };
+/** Fetches the page again. @type {() => unknown} */
+let refresh = () => {};
+
+/**
+ * Draws the buttons into the page; called again whenever the page has new content.
+ * @param {() => unknown} refreshPage
+ */
+export function showWallets(refreshPage) {
+  refresh = refreshPage;
+  const { family = '' } = section()?.dataset ?? {};
+  if (!families.has(family)) discover(family);
+  draw();
+}
+
+/** @param {string} family */
+async function discover(family) {
+  /** @type {Map<string, Wallet>} */
+  const wallets = new Map();
+  families.set(family, wallets);
+  const script = await import(`./wallets/${family}.js`);
+  script.discover({
+    found(/** @type {Wallet} */ wallet) {
+      // The first that takes a name keeps it: the same wallet may announce itself again, or another may take its place.
+      if (!wallets.has(wallet.id)) wallets.set(wallet.id, wallet);
+      draw();
+    },
+    lost(/** @type {string} */ id) {
+      wallets.delete(id);
+      draw();
+    },
+  });
+}
+
+// ── The mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Stands in where the browser keeps nothing for this page: then only this tab is protected. @type {Map<string, string>} */
+const memory = new Map();
+
+/** @param {string} session */
+function storedMark(session) {
+  const key = STORAGE_PREFIX + session;
+  try {
+    return localStorage.getItem(key) ?? memory.get(key) ?? null;
+  } catch {
+    return memory.get(key) ?? null;
+  }
+}
+
+/**
+ * The mark for what is due now; one for an earlier debt says nothing any more.
+ * @param {DOMStringMap} data
+ * @returns {Mark | null}
+ */
+function readMark({ session = '', due }) {
+  const text = storedMark(session);
+  const mark = text === null ? null : JSON.parse(text);
+  return mark?.due === due ? mark : null;
+}
+
+/**
+ * @param {string} session
+ * @param {Mark | null} mark
+ */
+function keepMark(session, mark) {
+  const key = STORAGE_PREFIX + session;
+  memory.delete(key);
+  try {
+    if (mark) localStorage.setItem(key, JSON.stringify(mark));
+    else localStorage.removeItem(key);
+  } catch {
+    if (mark) memory.set(key, JSON.stringify(mark));
+  }
+}
+
+// ── Paying ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** @param {Wallet} wallet */
+async function payWith(wallet) {
+  const panel = section();
+  if (!panel || asking || readMark(panel.dataset)) {
+    draw();
+    return;
+  }
+  const { session = '', due = '', transfer: address = '' } = panel.dataset;
+  const id = crypto.getRandomValues(new Uint32Array(2)).join('-');
+  const mark = { id, due, wallet: wallet.name, tx: null };
+  const isOurs = () => readMark({ session, due })?.id === id;
+  let hasLeft = false;
+  asking = wallet;
+  said = { due, text: '' };
+  keepMark(session, mark);
+  tell();
+  try {
+    const from = await wallet.connect();
+    if (!from) throw problem('locked');
+    const transfer = await fetchTransfer(address, from);
+    await wallet.ready(transfer);
+    const tx = await wallet.send(transfer, () => {
+      // Another tab may have been clicked in the same moment: the last mark counts.
+      if (!isOurs()) throw problem('changed');
+      hasLeft = true;
+    });
+    keepMark(session, { ...mark, tx });
+  } catch (error) {
+    const word = wordOf(error, hasLeft);
+    if (word !== 'unsure' && isOurs()) keepMark(session, null);
+    said = { due, text: fill(word, { wallet: nameOf(wallet), message: messageOf(error) }) };
+  }
+  asking = null;
+  tell();
+  refresh();
+}
+
+/**
+ * Whether anything may have been sent, and why not.
+ * @param {any} error
+ * @param {boolean} hasLeft
+ * @returns {string}
+ */
+function wordOf(error, hasLeft) {
+  const code = codeOf(error);
+  if (typeof error?.word === 'string') return error.word;
+  if (code === REJECTED) return 'rejected';
+  if (hasLeft && !NOT_TAKEN.includes(Number(code))) return 'unsure';
+  return code === BUSY ? 'busy' : 'failed';
+}
+
+/**
+ * What exactly is to be sent now, by the server's word.
+ * @param {string} address
+ * @param {string} from
+ */
+async function fetchTransfer(address, from) {
+  let answer;
+  try {
+    const response = await fetch(`${address}&from=${encodeURIComponent(from)}`, {
+      cache: 'no-store',
+      signal: AbortSignal.timeout(FETCH_MS_MAX),
+    });
+    answer = await response.json();
+  } catch {
+    throw problem('unreachable');
+  }
+  if (!answer.transfer) throw problem(answer.problem ?? 'unreachable');
+  return answer.transfer;
+}
+
+// ── What is shown ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const nameOf = (/** @type {{ name: string }} */ { name }) => name.slice(0, NAME_LENGTH_MAX);
+
+/** @param {any} error */
+function messageOf(error) {
+  const text = String(error?.message ?? error).trim();
+  const short = text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text;
+  return /[.!?。…]$/.test(short) ? short : `${short}.`;
+}
+
+/**
+ * One of the words that the page brings along.
+ * @param {string} word
+ * @param {Readonly<Record<string, string>>} values
+ */
+function fill(word, values) {
+  const words = /** @type {HTMLTemplateElement | null} */ (document.querySelector('#wallet-words'));
+  const text = words?.content.querySelector(`[data-word="${word}"]`)?.textContent ?? '';
+  return text.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+}
+
+/** Draws, and says it to those who listen. */
+function tell() {
+  draw();
+  const status = section()?.querySelector('#wallet-status');
+  announcer.textContent = status?.querySelector('p')?.textContent ?? '';
+}
+
+function draw() {
+  const panel = section();
+  if (!panel) return;
+  const wallets = [...(families.get(panel.dataset.family ?? '')?.values() ?? [])];
+  const mark = readMark(panel.dataset);
+  const isOpen = !mark && !asking;
+  const focused = document.activeElement?.id ?? '';
+  const hadFocus = panel.contains(document.activeElement);
+  panel.querySelector('#wallet-buttons')?.replaceChildren(...(isOpen ? wallets.map(buttonFor) : []));
+  // Who has a wallet here needs no link to another; who has paid needs neither.
+  panel.querySelector('#wallet-links')?.toggleAttribute('hidden', !isOpen || wallets.length > 0);
+  panel
+    .querySelector('#wallet-status')
+    ?.replaceChildren(...status(mark, said.due === panel.dataset.due ? said.text : ''));
+  panel.hidden = isOpen && wallets.length === 0 && panel.querySelector('#wallet-links') === null;
+  if (hadFocus) (document.getElementById(focused) ?? panel).focus({ preventScroll: true });
+}
+
+/** @param {Wallet} wallet */
+function buttonFor(wallet) {
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.id = `wallet-${wallet.id}`;
+  button.className = 'button main wallet';
+  if (wallet.icon.startsWith('data:image/')) {
+    const image = document.createElement('img');
+    image.src = wallet.icon;
+    image.alt = '';
+    button.append(image);
+  }
+  button.append(fill('pay', { wallet: nameOf(wallet) }));
+  button.addEventListener('click', () => payWith(wallet));
+  return button;
+}
+
+/**
+ * @param {Mark | null} mark
+ * @param {string} outcome
+ * @returns {Element[]}
+ */
+function status(mark, outcome) {
+  if (asking) return [paragraph(fill('asking', { wallet: nameOf(asking) }), 'waiting')];
+  if (!mark) return outcome ? [paragraph(outcome, 'warning')] : [];
+  const wallet = nameOf({ name: mark.wallet });
+  if (mark.tx === null) {
+    return [paragraph(outcome || fill('silent', { wallet }), 'warning'), wayOut(wallet)];
+  }
+  const code = document.createElement('code');
+  code.dir = 'ltr';
+  code.textContent = mark.tx;
+  return [paragraph(fill('sent', { wallet }), 'waiting'), code, wayOut(wallet)];
+}
+
+/**
+ * @param {string} text
+ * @param {string} className
+ */
+function paragraph(text, className) {
+  const element = document.createElement('p');
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+/**
+ * Two steps apart, so that no double click sends twice.
+ * @param {string} wallet
+ */
+function wayOut(wallet) {
+  const details = document.createElement('details');
+  details.id = 'wallet-not-sent';
+  details.open = document.querySelector('#wallet-not-sent[open]') !== null;
+  const summary = document.createElement('summary');
+  summary.textContent = fill('not_sent', { wallet });
+  const button = document.createElement('button');
+  button.type = 'button';
+  button.id = 'wallet-again';
+  button.className = 'button';
+  button.textContent = fill('again', { wallet });
+  button.addEventListener('click', () => {
+    said = { due: '', text: '' };
+    keepMark(section()?.dataset.session ?? '', null);
+    tell();
+  });
+  details.append(summary, paragraph(fill('not_sent_text', { wallet }), ''), button);
+  return details;
+}
+
+window.addEventListener('storage', draw);

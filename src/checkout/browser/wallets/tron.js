@@ -1,0 +1,101 @@
+// @ts-check
+/**
+ * Wallets of TRON: found by TIP-6963, else where older ones put themselves; spoken to by TIP-1193 and the tronWeb that they bring.
+ * @module
+ */
+import { problem } from './wallet.js';
+
+/** A transaction that the node has already: as good as accepted. */
+const KNOWN_TO_NODE = 'DUP_TRANSACTION_ERROR';
+/** What the older request for accounts answers instead of throwing. */
+const GRANTED = 200;
+
+/** @param {import('./wallet.js').Discovery} discovery */
+export function discover({ found }) {
+  /** @type {Set<unknown>} */
+  const known = new Set();
+  /**
+   * @param {{ rdns: unknown, name: unknown, icon: unknown }} info
+   * @param {any} provider
+   */
+  const add = (info, provider) => {
+    if (typeof provider?.request !== 'function' || known.has(provider)) return;
+    known.add(provider);
+    found(walletOf(info, provider));
+  };
+  window.addEventListener('TIP6963:announceProvider', (event) => {
+    const { info, provider } = /** @type {CustomEvent} */ (event).detail ?? {};
+    if (info) add(info, provider);
+  });
+  window.dispatchEvent(new Event('TIP6963:requestProvider'));
+  const addUnannounced = () => {
+    if (known.size > 0) return;
+    const { tron, tronLink } = /** @type {any} */ (window);
+    const provider = tron ?? tronLink;
+    const name = !tron || tron.isTronLink ? 'TronLink' : 'TRON';
+    add({ rdns: name.toLowerCase(), name, icon: '' }, provider);
+  };
+  addUnannounced();
+  window.addEventListener('tronLink#initialized', addUnannounced, { once: true });
+  window.addEventListener('load', addUnannounced, { once: true });
+}
+
+/**
+ * @param {{ rdns: unknown, name: unknown, icon: unknown }} info
+ * @param {any} provider
+ * @returns {import('./wallet.js').Wallet}
+ */
+function walletOf({ rdns, name, icon }, provider) {
+  async function connect() {
+    // The object without TIP-1193 knows only its own word.
+    const isOld = provider === /** @type {any} */ (window).tronLink;
+    const answer = await provider.request({ method: isOld ? 'tron_requestAccounts' : 'eth_requestAccounts' });
+    if (isOld && answer?.code !== GRANTED) throw Object.assign(new Error(answer?.message), { code: answer?.code });
+    // A locked wallet brings no tronWeb.
+    return provider.tronWeb ? (Array.isArray(answer) ? answer[0] : provider.tronWeb.defaultAddress.base58) : undefined;
+  }
+
+  /**
+   * Asks the very node that the wallet builds and sends with: a chain's id is the end of its first block's hash.
+   * @param {string} chainId
+   */
+  async function isOn(chainId) {
+    const { blockID } = await provider.tronWeb.trx.getBlockByNumber(0);
+    return BigInt(`0x${blockID.slice(-8)}`) === BigInt(chainId);
+  }
+
+  return {
+    id: String(rdns),
+    name: String(name),
+    icon: String(icon),
+    connect,
+    async ready({ chainId }) {
+      if (await isOn(chainId)) return;
+      // The wallet makes a new tronWeb when it switches.
+      await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] });
+      if (!(await isOn(chainId))) throw problem('other_network');
+    },
+    async send({ chainId, contract, from, to, units, feeLimit }, leave) {
+      const { tronWeb } = provider;
+      const parameters = [
+        { type: 'address', value: to },
+        { type: 'uint256', value: units },
+      ];
+      const call = 'transfer(address,uint256)';
+      const built = await tronWeb.transactionBuilder.triggerSmartContract(
+        contract,
+        call,
+        { feeLimit },
+        parameters,
+        from,
+      );
+      if (!built?.transaction) throw problem('other_network');
+      const signed = await tronWeb.trx.sign(built.transaction);
+      if (!(await isOn(chainId))) throw problem('other_network');
+      leave();
+      const sent = await tronWeb.trx.sendRawTransaction(signed);
+      if (sent?.result === true || sent?.code === KNOWN_TO_NODE) return signed.txID;
+      throw new Error(sent?.code ?? 'the node did not take it');
+    },
+  };
+}
