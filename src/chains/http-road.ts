@@ -23,6 +23,7 @@ export type HttpRoad = Readonly<{
   /**
    * Posts JSON text and resolves with the answer's bytes, as the pieces in which they came.
    * @param path with the query, if any
+   * @param signal the only limit of time once there is a connection
    * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`, `node_rate_limited`,
    * `node_refused`, `node_error`
    */
@@ -38,8 +39,9 @@ export function openHttpRoad(options: HttpRoadOptions, clock: Clock): HttpRoad {
   const pool = new Pool(url.origin, {
     connections: options.concurrencyMax,
     connect: { timeout: options.requestTimeoutMs },
-    headersTimeout: options.requestTimeoutMs,
-    bodyTimeout: options.requestTimeoutMs,
+    // A request ends with its signal, and then it is called by its name.
+    headersTimeout: 0,
+    bodyTimeout: 0,
   });
   const headers: Record<string, string> = { 'content-type': 'application/json', accept: 'application/json' };
   if (url.username || url.password) {

@@ -193,9 +193,11 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       return blocksFrom(view, settingsOf(third), slotOf(first), Number.POSITIVE_INFINITY, limit);
     },
 
-    getBlock({ params, view }) {
+    getBlock({ params, view, fault }) {
       const [first, second] = listOf(params);
       const slot = slotOf(first);
+      // A node that lacks a block's transactions says so.
+      if (fault === 'empty_content') throw new RpcError(-32014, `Block status not yet available for slot ${slot}`);
       const settings = settingsOf(second);
       const block = blockAt(view, slot, settings);
       const details = settings.transactionDetails;

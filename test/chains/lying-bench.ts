@@ -54,7 +54,7 @@ async function makeLyingBench(honest: HonestNode): Promise<LyingBench> {
 
   const open = (options: Partial<NodeOptions> = {}): Node =>
     honest.openNode({
-      ...honest.pushPlace(proxy),
+      ...(options.url === undefined ? honest.pushPlace(proxy) : { url: options.url }),
       tokens,
       requestTimeoutMs: 10_000,
       responseBytesMax: 1_000_000,

@@ -260,7 +260,7 @@ function readUrls({ url, rpcUrl }: NodeOptions): Readonly<{ rpcUrl: URL; pushUrl
   const own = rpcUrl && URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
   const isHttp = (candidate: URL | null) => candidate !== null && /^https?:$/.test(candidate.protocol);
   if (given && /^wss?:$/.test(given.protocol)) {
-    if (!rpcUrl) return { rpcUrl: besides(given), pushUrl: given };
+    if (!rpcUrl) return { rpcUrl: rpcUrlOf(given), pushUrl: given };
     if (own && isHttp(own)) return { rpcUrl: own, pushUrl: given };
   } else if (given && isHttp(given) && !rpcUrl) return { rpcUrl: given, pushUrl: null };
   throw permanent(
@@ -270,7 +270,7 @@ function readUrls({ url, rpcUrl }: NodeOptions): Readonly<{ rpcUrl: URL; pushUrl
 }
 
 /** The RPC of a PubSub address: one port lower, as Agave has it; the same address where a gateway hides the port. */
-function besides(push: URL): URL {
+export function rpcUrlOf(push: URL): URL {
   const rpc = new URL(push.href.replace(/^ws/, 'http'));
   if (push.port) rpc.port = String(Number(push.port) - 1);
   return rpc;

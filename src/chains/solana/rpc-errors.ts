@@ -26,7 +26,8 @@ export const solanaErrors: readonly ErrorMeaning[] = [
   },
   {
     code: 'node_unhealthy',
-    is: ({ code }) => code === -32005,
+    // −32016: the node has not come to the slot that a gateway has seen elsewhere.
+    is: ({ code }) => code === -32005 || code === -32016,
     advice: 'the node is behind the cluster: wait for it',
   },
   {

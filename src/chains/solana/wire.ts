@@ -88,8 +88,10 @@ function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, ro
   if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a transaction without token balances');
   const balances = new Map<number, Balance>();
   for (const row of rows) {
-    if (!isFields(row)) throw nonsense(origin, 'answered with a token balance that is not an object');
-    const token = tokens.get(String(row.mint));
+    if (!isFields(row) || typeof row.mint !== 'string') {
+      throw nonsense(origin, 'answered with a token balance that is not an object, or of no mint');
+    }
+    const token = tokens.get(row.mint);
     if (!token) continue;
     const { accountIndex: account, owner, programId, uiTokenAmount } = row;
     const { amount, decimals } = isFields(uiTokenAmount) ? uiTokenAmount : {};
