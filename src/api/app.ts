@@ -18,7 +18,7 @@ import {
 } from './door.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { readiness } from './health.ts';
-import { createLimiter, type Limiter } from './limiter.ts';
+import { createLimiter, type Limiter } from '../limiter.ts';
 import { openApiDocument } from './openapi.ts';
 import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';

@@ -9,10 +9,10 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { type Clock, toSeconds } from '../clock.ts';
 import { sameHex, sign } from '../core/delivery.ts';
+import type { Limiter } from '../limiter.ts';
 import type { ApiKeyWithSecret, Scope, Store } from '../store/store.ts';
 import type { Caller } from './endpoint.ts';
 import { refuse } from './errors.ts';
-import type { Limiter } from './limiter.ts';
 
 /** A timestamp exactly this far from the server's clock is still inside. */
 export const TIMESTAMP_WINDOW_S = 300;

@@ -8,6 +8,7 @@ import helmet from 'helmet';
 import ipaddr from 'ipaddr.js';
 import { toSeconds } from '../clock.ts';
 import { sortableId } from '../id.ts';
+import type { Limiter } from '../limiter.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 import type { Limiter } from './limiter.ts';

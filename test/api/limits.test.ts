@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createLimiter } from '../../src/api/limiter.ts';
+import { createLimiter } from '../../src/limiter.ts';
 import { withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { handClock } from '../support/hand-clock.ts';
@@ -9,6 +9,15 @@ import { exchange } from '../support/signed-client.ts';
 
 const CREATE = '/api/v1/checkout/sessions/create';
 const body = (id: string) => ({ amount: 100, currency: 'USD', order_id: id });
+
+test('a burst may be larger than what comes back in a second', () => {
+  const clock = handClock();
+  const limiter = createLimiter({ perSecond: 0.1, burst: 2, namesMax: 10, clock });
+  assert.equal([limiter.take('one'), limiter.take('one')], [0, 0]);
+  assert.is(limiter.take('one'), 10);
+  clock.advance(10_000);
+  assert.equal([limiter.take('one'), limiter.take('one')], [0, 10]);
+});
 
 test('a key goes on at its rate: the nonce of a refused request is still good', () =>
   withApi({ limits: { requestsPerSecondPerKey: 3 } }, async (api) => {

@@ -1,32 +1,35 @@
 /**
- * Token buckets in memory: each name may go on at a steady rate, with one second's worth in a burst.
+ * Token buckets in memory: each name may go on at a steady rate, with some in a burst.
  * @module
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from './clock.ts';
 
 export type Limiter = Readonly<{
   /** Takes one token. @returns 0 when there was one, else the whole seconds to wait for the next */
   take(name: string): number;
 }>;
 
-/** @param namesMax how many buckets are remembered; the one unused for longest is forgotten first (and so full again) */
+/**
+ * @param options `burst` tokens lie in a full bucket, one second's worth unless told otherwise; `namesMax` buckets are remembered, and the
+ * one unused for longest is forgotten first (and so full again)
+ */
 export function createLimiter(
-  options: Readonly<{ perSecond: number; namesMax: number; clock: Pick<Clock, 'nowMs'> }>,
+  options: Readonly<{ perSecond: number; burst?: number; namesMax: number; clock: Pick<Clock, 'nowMs'> }>,
 ): Limiter {
-  const { perSecond, namesMax, clock } = options;
+  const { perSecond, burst = perSecond, namesMax, clock } = options;
   // A Map keeps insertion order: taking a bucket out and putting it back makes the first one the least recently used.
   const buckets = new Map<string, { tokens: number; atMs: number }>();
   return {
     take(name) {
       const nowMs = clock.nowMs();
-      const bucket = buckets.get(name) ?? { tokens: perSecond, atMs: nowMs };
+      const bucket = buckets.get(name) ?? { tokens: burst, atMs: nowMs };
       buckets.delete(name);
       const oldest = buckets.size >= namesMax ? buckets.keys().next() : undefined;
       if (oldest && !oldest.done) buckets.delete(oldest.value);
 
       // A clock that was set back must not drain the bucket.
       const elapsedS = Math.max(0, nowMs - bucket.atMs) / 1000;
-      const tokens = Math.min(perSecond, bucket.tokens + elapsedS * perSecond);
+      const tokens = Math.min(burst, bucket.tokens + elapsedS * perSecond);
       const taken = tokens >= 1;
       buckets.set(name, { tokens: taken ? tokens - 1 : tokens, atMs: nowMs });
       return taken ? 0 : Math.ceil((1 - tokens) / perSecond);
