@@ -11,7 +11,6 @@ import { sortableId } from '../id.ts';
 import type { Limiter } from '../limiter.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
-import type { Limiter } from './limiter.ts';
 
 /** What one request is known by, from the door to the log line. `route` is the template, never the path with its ids. */
 type Trace = { readonly requestId: string; keyId: string | null; route: string | null };
