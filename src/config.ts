@@ -9,6 +9,7 @@ import { isTree, pathText, readLayers, readSandbox, type Tree } from './config-l
 import { type GeneralSettings, generalSettings, type NetworkSettings, networkSettings } from './config-schema.ts';
 import { type ConfirmationPolicy, smallParMax, usualDepth } from './core/confirmation.ts';
 import { Fault, permanent } from './core/fault.ts';
+import { deepFreeze } from './core/freeze.ts';
 import type { Mode, NetworkKey, Token } from './core/transfer.ts';
 
 /** One network and the node that serves it. */
@@ -331,11 +332,4 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     },
     sandbox: networks.every(({ config }) => config.sandbox),
   });
-}
-
-function deepFreeze<T extends object>(value: T): T {
-  for (const inner of Object.values(value)) {
-    if (typeof inner === 'object' && inner !== null && !Object.isFrozen(inner)) deepFreeze(inner);
-  }
-  return Object.freeze(value);
 }
