@@ -1,5 +1,5 @@
 /**
- * The control methods `sandbox_*`, the same on every family's node server: pay, mine, reorg, finalize, pace, faults, truth.
+ * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, finalize, pace, faults, truth.
  * Parameters are one object, by name or as the only positional argument. Amounts are base units as decimal strings.
  * @module
  */
@@ -42,6 +42,7 @@ const output = z.object({ to: z.string(), token: z.string().optional(), symbol: 
 const payment = z.object({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') });
 const payOneParams = payment.extend(output.shape);
 const payManyParams = payment.extend({ outputs: z.array(output).min(1) });
+const fundParams = z.object({ to: z.string(), amount });
 const mineParams = z.object({
   blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1),
   noise: z.int().min(0).max(NOISE_MAX).default(0),
@@ -147,6 +148,10 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       const payer =
         from === undefined ? digest('payer', outputs[0]?.to ?? '').slice(0, 2 * codec.keyBytes) : keyOf(from);
       return { transactionHash: formatTransaction(world.pay({ kind, from: payer, outputs })) };
+    },
+    sandbox_fund(params) {
+      const { to, amount: units } = read(fundParams, params);
+      return { transactionHash: formatTransaction(world.fund(keyOf(to), units)) };
     },
     sandbox_mine(params) {
       const { blocks, noise } = read(mineParams, params);

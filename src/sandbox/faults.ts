@@ -41,6 +41,12 @@ export const faultKinds = [
   'bell_lost',
   /** A new head is announced twice. */
   'bell_twice',
+  /** What a wallet signed is taken, and thrown away. */
+  'send_dropped',
+  /** What a wallet signed is taken, and the answer is an error. */
+  'send_denied',
+  /** What a wallet signed is taken, and will fail in its block. */
+  'send_failed',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 

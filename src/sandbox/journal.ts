@@ -25,6 +25,7 @@ const COMPACT_AFTER_BLOCKS = 16_384;
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const key = z.string().regex(/^[0-9a-f]+$/);
+const units = z.string().regex(/^\d+$/).transform(BigInt);
 const headLine = z.object({ version: z.literal(1), seed: z.string().min(1) });
 const blockLine: z.ZodType<WorldBlock> = z.object({
   hash,
@@ -44,9 +45,11 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
           token: key,
           from: key,
           to: key,
-          units: z.string().regex(/^\d+$/).transform(BigInt),
+          units,
         }),
       ),
+      native: z.array(z.object({ from: key, to: key, units })).exactOptional(),
+      signed: z.object({ bytes: key, sequence: z.int().nonnegative().nullable(), feeUnits: units }).exactOptional(),
     }),
   ),
 });

@@ -3,6 +3,7 @@
  * @module
  */
 import { loggedEntries, type WorldBlock } from './block-tree.ts';
+import { isSigned } from './mempool.ts';
 import type { Random } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
@@ -11,7 +12,8 @@ export const keepChoices = ['none', 'all', 'some'] as const;
 export type KeepChoice = (typeof keepChoices)[number];
 
 /**
- * Deals the surviving transactions out to `blockCount` new blocks.
+ * Deals the surviving transactions out to `blockCount` new blocks. What wallets signed stays in its order, because sequence numbers have no
+ * gaps, and of that the first half survives where half does.
  * @param makeNoise makes a transaction between strangers: put in front, it moves what follows to another index
  */
 export function replay(
@@ -22,10 +24,14 @@ export function replay(
   makeNoise: () => WorldTransaction,
 ): WorldTransaction[][] {
   const all = replaced.flatMap((block) => block.transactions);
-  const survivorCount = { none: 0, all: all.length, some: Math.floor(all.length / 2) }[keep];
+  const survivorsOf = (some: readonly WorldTransaction[]) =>
+    some.slice(0, { none: 0, all: some.length, some: Math.floor(some.length / 2) }[keep]);
   const shares: WorldTransaction[][] = Array.from({ length: blockCount }, () => []);
-  for (const [at, survivor] of random.shuffled(all).slice(0, survivorCount).entries()) {
-    shares[at % blockCount]?.push(survivor);
+  const payments = survivorsOf(random.shuffled(all.filter((one) => !isSigned(one))));
+  for (const [at, survivor] of payments.entries()) shares[at % blockCount]?.push(survivor);
+  const signed = survivorsOf(all.filter(isSigned));
+  for (const [at, survivor] of signed.entries()) {
+    shares[Math.floor((at * blockCount) / signed.length)]?.push(survivor);
   }
   const indexBefore = new Map(replaced.flatMap(firstIndexes));
   for (const share of shares) {

@@ -24,7 +24,24 @@ export type WorldTransaction = Readonly<{
   /** A failed transaction stands in its block, but its entries did not happen. */
   succeeded: boolean;
   entries: readonly Entry[];
+  /** Native coin that it moves besides tokens; no token contract reports it. */
+  native?: readonly NativeMove[];
+  /** Present on what a wallet signed and sent, absent on payments that the world made up. */
+  signed?: SignedPart;
 }>;
+
+export type NativeMove = Readonly<{ from: string; to: string; units: bigint }>;
+
+export type SignedPart = Readonly<{
+  /** As they were sent, hex. */
+  bytes: string;
+  /** The sender's sequence number; null where the family has none. */
+  sequence: number | null;
+  /** What the sender pays for it in native coin, also when it fails. */
+  feeUnits: bigint;
+}>;
+
+export type SignedTransaction = WorldTransaction & Readonly<{ signed: SignedPart }>;
 
 /**
  * - `direct`: the sender calls the token.
@@ -51,6 +68,13 @@ const contractKey = (name: string, keyBytes: number): string => digest('sandbox 
 export const routerKey = (keyBytes: number): string => contractKey('router', keyBytes);
 export const lookalikeKey = (token: string): string => contractKey(`lookalike of ${token}`, token.length / 2);
 const feeCollectorKey = (token: string): string => contractKey(`owner of ${token}`, token.length / 2);
+
+/** Native coin out of nowhere. */
+export function buildFunding(to: string, units: bigint, identify: (content: string) => string): WorldTransaction {
+  const sender = contractKey('faucet', to.length / 2);
+  const native = [{ from: sender, to, units }];
+  return { id: identify(`${to} ${units}`), sender, target: to, succeeded: true, entries: [], native };
+}
 
 /**
  * @param identify turns the content into the transaction's id

@@ -5,10 +5,18 @@
  */
 import { type Clock, toSeconds } from '../clock.ts';
 import { permanent, transient } from '../core/fault.ts';
+import { type Accounts, accountsOf } from './accounts.ts';
 import { type BlockTree, createBlockTree, loggedEntries, type WorldBlock } from './block-tree.ts';
+import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';
 import { createRandom, digest } from './random.ts';
 import { type KeepChoice, replay } from './replay.ts';
-import { buildTransaction, type Payment, type WorldTransaction } from './transaction.ts';
+import {
+  buildFunding,
+  buildTransaction,
+  type Payment,
+  type SignedTransaction,
+  type WorldTransaction,
+} from './transaction.ts';
 
 export type WorldOptions = Readonly<{
   seed: string;
@@ -21,6 +29,8 @@ export type WorldOptions = Readonly<{
   blockHash?: (number: number, digits: string) => string;
   /** Whether nobody makes a block with this number (never 0); every number has one when absent. */
   isSkipped?: (number: number) => boolean;
+  /** What the family's blocks take of what wallets signed; everything when absent. */
+  admit?: Admit;
   /** A block this far below the tip is final. */
   finalityDistance: number;
   /** Blocks kept below the tip; at least as many as a follower may still ask for. */
@@ -71,6 +81,14 @@ export type World = Pick<
      * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` when too many wait
      */
     pay(payment: Payment): string;
+    /** Gives native coin to an account in the next block. @returns the transaction's id @throws as `pay` */
+    fund(account: string, units: bigint): string;
+    /**
+     * Takes what a wallet signed; a block holds it as soon as the family's rules let it.
+     * @param replaces the id of a waiting transaction that it pushes out
+     * @throws Fault transient `sandbox_full`
+     */
+    submit(transaction: SignedTransaction, replaces?: string): void;
     /** Mines one block of what waits, after adding `noise` payments between strangers. */
     mine(noise?: number): WorldBlock;
     /** @throws Fault permanent `sandbox_request_invalid` when the blocks cannot be replaced */
@@ -81,6 +99,8 @@ export type World = Pick<
     transfers(): TrueTransfer[];
     /** What an account received less what it sent; never below zero, because strangers' wallets are bottomless. */
     balance(token: string, account: string): bigint;
+    /** Accounts as the canonical chain has them up to a block number (the tip when absent). */
+    accounts(upTo?: number): Accounts;
     /** @returns a function that ends the subscription */
     onChange(listener: (change: Change) => void): () => void;
   }>;
@@ -97,7 +117,7 @@ export function createWorld(options: WorldOptions): World {
   const { seed, clock, tokens, keyBytes, finalityDistance } = options;
   const record = options.record ?? (() => {});
   const listeners = new Set<(change: Change) => void>();
-  const pending: WorldTransaction[] = [];
+  let pending: WorldTransaction[] = [];
   let kept = options.kept ?? [];
   let serial = (kept.at(-1)?.serial ?? -1) + 1;
   if (kept.length === 0) {
@@ -116,14 +136,18 @@ export function createWorld(options: WorldOptions): World {
     return toSeconds(clock.nowMs());
   }
 
+  function placeAfter(parent: NextBlock, wantedTimeS: number): NextBlock {
+    let number = parent.number + 1;
+    while (options.isSkipped?.(number)) number++;
+    return { number, timeS: Math.max(parent.timeS, wantedTimeS) };
+  }
+
   function makeBlock(
     parent: Pick<WorldBlock, 'hash' | 'number' | 'timeS'>,
     wantedTimeS: number,
     transactions: readonly WorldTransaction[],
   ): WorldBlock {
-    let number = parent.number + 1;
-    while (options.isSkipped?.(number)) number++;
-    const timeS = Math.max(parent.timeS, wantedTimeS);
+    const { number, timeS } = placeAfter(parent, wantedTimeS);
     const born = serial++;
     const ids = transactions.map((transaction) => transaction.id);
     const digits = digest('block', seed, born, parent.hash, number, timeS, ...ids);
@@ -131,9 +155,26 @@ export function createWorld(options: WorldOptions): World {
     return { hash, parent: parent.hash, number, timeS, serial: born, transactions };
   }
 
+  const identify = (content: string): string => digest('transaction', seed, serial++, content);
+
   function makeTransaction(payment: Payment): WorldTransaction {
-    return buildTransaction(payment, (content) => digest('transaction', seed, serial++, content));
+    return buildTransaction(payment, identify);
   }
+
+  function enqueue<T extends WorldTransaction>(make: () => T, replaces?: string): T {
+    if (pending.length >= PENDING_MAX) {
+      throw transient('sandbox_full', `${PENDING_MAX} payments wait to be mined: mine a block, then pay again`);
+    }
+    const transaction = make();
+    if (replaces !== undefined) pending = pending.filter(({ id }) => id !== replaces);
+    pending.push(transaction);
+    return transaction;
+  }
+
+  function* canonicalUpTo(number: number): Iterable<WorldBlock> {
+    for (const block of tree.canonical()) if (block.number <= number) yield block;
+  }
+  const accounts = (upTo = tree.tip().number): Accounts => accountsOf(canonicalUpTo(upTo));
 
   /** A stranger pays a stranger. */
   function makeNoise(): WorldTransaction {
@@ -174,21 +215,24 @@ export function createWorld(options: WorldOptions): World {
     finalized,
     pending: () => pending,
 
-    pay(payment) {
-      if (pending.length >= PENDING_MAX) {
-        throw transient('sandbox_full', `${PENDING_MAX} payments wait to be mined: mine a block, then pay again`);
-      }
-      const transaction = makeTransaction(payment);
-      pending.push(transaction);
-      return transaction.id;
+    pay: (payment) => enqueue(() => makeTransaction(payment)).id,
+    fund: (account, units) => enqueue(() => buildFunding(account, units, identify)).id,
+    submit(transaction, replaces) {
+      enqueue(() => transaction, replaces);
     },
 
     mine(noise = 0) {
       const strangers = Array.from({ length: noise }, makeNoise);
-      const content = [...strangers, ...pending.slice(0, BLOCK_TRANSACTIONS_MAX)];
-      const block = makeBlock(tree.tip(), nowS(), content);
+      const timeS = nowS();
+      const { taken, left } = chooseForBlock(pending, {
+        countMax: BLOCK_TRANSACTIONS_MAX,
+        accounts: pending.some(isSigned) ? accounts() : accountsOf([]),
+        admit: options.admit ?? (() => 'take'),
+        next: placeAfter(tree.tip(), timeS),
+      });
+      const block = makeBlock(tree.tip(), timeS, [...strangers, ...taken]);
       change(0, [], [block]);
-      pending.splice(0, content.length - noise);
+      pending = left;
       return block;
     },
 
@@ -244,6 +288,8 @@ export function createWorld(options: WorldOptions): World {
       }
       return units > 0n ? units : 0n;
     },
+
+    accounts,
 
     onChange(listener) {
       listeners.add(listener);

@@ -1,0 +1,200 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDurableWorld } from '../../src/sandbox/journal.ts';
+import type { Admit } from '../../src/sandbox/mempool.ts';
+import { digest } from '../../src/sandbox/random.ts';
+import { keepChoices } from '../../src/sandbox/replay.ts';
+import type { SignedTransaction } from '../../src/sandbox/transaction.ts';
+import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { accountKey, usdcKey, usdtKey } from '../support/sandbox-node.ts';
+
+const wallet = accountKey('wallet');
+const payee = accountKey('payee');
+
+/** Sequence numbers without gaps, and a token balance that must suffice. */
+const admit: Admit = ({ sender, entries, signed }, accounts) => {
+  const next = accounts.sequence(sender);
+  if ((signed.sequence ?? 0) !== next) return (signed.sequence ?? 0) < next ? 'drop' : 'wait';
+  return entries.every(({ token, from, units }) => accounts.token(token, from) >= units) ? 'take' : 'fail';
+};
+
+const options: WorldOptions = {
+  seed: 'signed test',
+  clock: handClock(),
+  tokens: [usdtKey, usdcKey],
+  keyBytes: 20,
+  finalityDistance: 64,
+  admit,
+};
+
+const spend = (sequence: number, units: bigint, sender = wallet): SignedTransaction => ({
+  id: digest('spend', sender, sequence, units.toString()),
+  sender,
+  target: usdtKey,
+  succeeded: true,
+  entries: [{ kind: 'transfer', token: usdtKey, from: sender, to: payee, units }],
+  signed: { bytes: 'c0ffee', sequence, feeUnits: 10n },
+});
+
+/** A world in which the wallet holds 100 units of USDT and 1000 of native coin. */
+function open(): World {
+  const world = createWorld(options);
+  world.pay({ kind: 'direct', from: payee, outputs: [{ token: usdtKey, to: wallet, units: 100n }] });
+  world.fund(wallet, 1_000n);
+  world.mine();
+  return world;
+}
+
+const fees = (world: World) => 1_000n - world.accounts().native(wallet);
+
+test('what a wallet signed moves its tokens and costs its fee', () => {
+  const world = open();
+  const one = spend(0, 60n);
+  world.submit(one);
+  assert.is(world.accounts().token(usdtKey, wallet), 100n);
+  const block = world.mine();
+  assert.equal(world.find(one.id), { block, index: 0 });
+  assert.is(world.accounts().token(usdtKey, wallet), 40n);
+  assert.is(world.accounts().sequence(wallet), 1);
+  assert.is(fees(world), 10n);
+  assert.is(world.balance(usdtKey, wallet), 40n);
+});
+
+test('more than there is fails, costs its fee and uses up its number', () => {
+  const world = open();
+  world.submit(spend(0, 60n));
+  world.submit(spend(1, 60n));
+  const { transactions } = world.mine();
+  assert.equal(
+    transactions.map(({ succeeded }) => succeeded),
+    [true, false],
+  );
+  assert.is(world.accounts().token(usdtKey, wallet), 40n);
+  assert.is(world.accounts().sequence(wallet), 2);
+  assert.is(fees(world), 20n);
+});
+
+test('numbers are taken in their order, whatever came first; one that is used up is dropped', () => {
+  const world = open();
+  world.submit(spend(2, 1n));
+  world.submit(spend(1, 2n));
+  assert.is(world.mine().transactions.length, 0);
+  assert.is(world.pending().length, 2);
+  world.submit(spend(0, 3n));
+  assert.equal(
+    world.mine().transactions.map(({ signed }) => signed?.sequence),
+    [0, 1, 2],
+  );
+  world.submit(spend(1, 9n));
+  assert.is(world.mine().transactions.length, 0);
+  assert.is(world.pending().length, 0);
+});
+
+test('a replacement pushes out what it replaces', () => {
+  const world = open();
+  const [one, other] = [spend(0, 1n), spend(0, 2n)];
+  world.submit(one);
+  world.submit(other, one.id);
+  assert.equal(
+    world.mine().transactions.map(({ id }) => id),
+    [other.id],
+  );
+});
+
+test('accounts are known as of any block', () => {
+  const world = open();
+  world.submit(spend(0, 60n));
+  const { number } = world.mine();
+  world.mine();
+  assert.is(world.accounts(number).sequence(wallet), 1);
+  assert.is(world.accounts(number - 1).sequence(wallet), 0);
+  assert.is(world.accounts(number - 1).token(usdtKey, wallet), 100n);
+  assert.is(world.accounts(number - 2).token(usdtKey, wallet), 0n);
+});
+
+test('a reorg that drops what was signed gives everything back, and the same can be sent again', () => {
+  const world = open();
+  const one = spend(0, 60n);
+  world.submit(one);
+  world.mine();
+  world.reorg({ depth: 1, keep: 'none' });
+  assert.is(world.accounts().sequence(wallet), 0);
+  assert.is(world.accounts().token(usdtKey, wallet), 100n);
+  assert.is(fees(world), 0n);
+  world.submit(one);
+  world.mine();
+  assert.is(world.accounts().token(usdtKey, wallet), 40n);
+});
+
+test('however blocks are replaced, numbers on the chain rise by one and no money is made', () => {
+  const acts = fc.array(
+    fc.oneof(
+      fc.record({ act: fc.constant('spend' as const), units: fc.integer({ min: 1, max: 40 }) }),
+      fc.record({ act: fc.constant('mine' as const) }),
+      fc.record({
+        act: fc.constant('reorg' as const),
+        depth: fc.integer({ min: 1, max: 4 }),
+        blocks: fc.integer({ min: 1, max: 5 }),
+        keep: fc.constantFrom(...keepChoices),
+      }),
+    ),
+    { maxLength: 40 },
+  );
+  fc.assert(
+    fc.property(acts, (history) => {
+      const world = open();
+      for (let at = 0; at < 4; at++) world.mine();
+      const floor = world.tip().number;
+      let next = 0;
+      for (const step of history) {
+        if (step.act === 'mine') world.mine();
+        else if (step.act === 'spend') world.submit(spend(next++, BigInt(step.units)));
+        else if (step.depth <= world.tip().number - floor) world.reorg(step);
+        const signed = [...world.canonical()].flatMap(({ transactions }) => transactions.filter((one) => one.signed));
+        assert.equal(
+          signed.map((one) => one.signed?.sequence),
+          signed.map((_, at) => at),
+        );
+        const paid = signed.reduce(
+          (sum, { succeeded, entries }) => sum + (succeeded ? (entries[0]?.units ?? 0n) : 0n),
+          0n,
+        );
+        assert.ok(paid <= 100n);
+        assert.is(world.accounts().token(usdtKey, wallet), 100n - paid);
+        assert.is(fees(world), 10n * BigInt(signed.length));
+        next = Math.max(
+          world.accounts().sequence(wallet),
+          ...world.pending().map((one) => (one.signed?.sequence ?? 0) + 1),
+        );
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('what was signed stands in the journal', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-signed-'));
+  try {
+    const file = join(folder, 'any.jsonl');
+    const first = openDurableWorld({ ...options, file });
+    first.world.pay({ kind: 'direct', from: payee, outputs: [{ token: usdtKey, to: wallet, units: 100n }] });
+    first.world.fund(wallet, 1_000n);
+    first.world.submit(spend(0, 60n));
+    const block = first.world.mine();
+    first.close();
+    const second = openDurableWorld({ ...options, file });
+    assert.equal(second.world.at(block.number), block);
+    assert.is(second.world.accounts().token(usdtKey, wallet), 40n);
+    assert.is(fees(second.world), 10n);
+    second.close();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test.run();
