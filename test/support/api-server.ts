@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
+import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Config, NetworkConfig } from '../../src/config.ts';
@@ -87,7 +88,7 @@ export type ApiServer = Readonly<{
   /** The default client: the test key of the default store. */
   send: SignedClient['send'];
   /** A network's chain, of test mode unless said otherwise. */
-  chain(name: 'ethereum' | 'bsc', mode?: Mode): IngestedChain;
+  chain(name: string, mode?: Mode): IngestedChain;
   /** Everything that was logged, as text. */
   logged(): string;
   /** Makes `/readyz` say that the process stops. */
@@ -213,12 +214,14 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     return { ...key, baseUrl, apiKey, apiSecret };
   };
 
-  for (const [mode, count] of [
-    ['test', options.addresses ?? 2000],
-    ['live', 50],
-  ] as const) {
-    const keys = Array.from({ length: count }, () => randomBytes(20).toString('hex'));
-    await store.addAddresses({ family: 'evm', mode, source: 'test-source', firstIndex: 0, keys });
+  for (const family of new Set(networks.map((one) => one.family))) {
+    for (const [mode, count] of [
+      ['test', options.addresses ?? 2000],
+      ['live', 50],
+    ] as const) {
+      const keys = Array.from({ length: count }, () => randomBytes(chains[family].address.keyBytes).toString('hex'));
+      await store.addAddresses({ family, mode, source: 'test-source', firstIndex: 0, keys });
+    }
   }
   const chainOf = new Map(networks.map((one) => [one.key, ingestedChain(() => store, clock, one)]));
   if (options.ready ?? true) for (const chain of chainOf.values()) await chain.mine();

@@ -12,8 +12,12 @@ import type { Store } from '../../src/store/store.ts';
 export type Coin = Readonly<{ to: string; currency: Currency; units: bigint }>;
 
 export type IngestedChain = Readonly<{
-  /** Puts a block on top, timed by the clock. @returns the block; its transfers have the hashes `txOf(block, index)` */
-  mine(coins?: readonly Coin[]): Promise<BlockRef>;
+  /**
+   * Puts a block on top, timed by the clock.
+   * @param hash a hash that the chain really has, where that matters
+   * @returns the block; its transfers have the hashes `txOf(block, index)`
+   */
+  mine(coins?: readonly Coin[], hash?: string): Promise<BlockRef>;
   /** Says that the block is deep enough and was re-checked. */
   confirm(block: BlockRef): Promise<void>;
   /** Says that the chain itself calls everything up to this block final. */
@@ -71,8 +75,9 @@ export function ingestedChain(
   }
 
   return {
-    async mine(coins = []) {
-      const block = nextBlock(path.at(-1));
+    async mine(coins = [], hash = undefined) {
+      const next = nextBlock(path.at(-1));
+      const block = hash === undefined ? next : { ...next, hash };
       const transfers = coins.map((coin, index) => ({ ...coin, tx: txOf(block, index), index, from: 'ab'.repeat(20) }));
       await step([], [{ block, transfers }], []);
       path.push(block);
