@@ -3,7 +3,8 @@
  * here. The seed is never an argument or a variable, which other users and shell histories see.
  * @module
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
@@ -43,9 +44,12 @@ export const addressPoolDerive: OfflineCommand = {
     const out = textOption(input, 'out');
     if (!out) throw usage('--out is missing');
     if (existsSync(out)) throw permanent('refused', `${out} is there already; name another file`);
+    // Before the phrase is typed.
+    attempt(`${out} cannot be written`, () => accessSync(dirname(out), constants.W_OK));
     const { path } = await offlineKeysOf(pool.family);
     const list = await makeAddressList(pool, await readSeed(textOption(input, 'seed-file')), from, count);
-    writeFileSync(out, `${JSON.stringify(list, null, 1)}\n`, { flag: 'wx' });
+    const text = `${JSON.stringify(list, null, 1)}\n`;
+    attempt(`${out} cannot be written`, () => writeFileSync(out, text, { flag: 'wx' }));
     const [first = ''] = list.addresses;
     return {
       json: { ...pool, from, count, first, signer: list.signer, file: out },
@@ -66,8 +70,7 @@ export const addressPoolImport: Command = {
   options: {},
   async run(input, { store, config }) {
     const [file = ''] = input.args;
-    if (!existsSync(file)) throw notFound(`there is no file ${file}`);
-    const list = await verifyAddressList(readFileSync(file, 'utf8'));
+    const list = await verifyAddressList(readText(file));
     const { family, mode } = list;
     const isFirst = (await store.poolSource({ family, mode })) === null;
     const added = await importAddressList({ store, config }, list);
@@ -94,10 +97,24 @@ function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } 
   return preset.parse(JSON.parse(readFileSync(file, 'utf8')));
 }
 
-/** @throws Fault permanent `seed_invalid`, `not_found` */
+/** @throws Fault permanent `not_found`, `file_unusable` */
+function readText(file: string): string {
+  if (!existsSync(file)) throw notFound(`there is no file ${file}`);
+  return attempt(`${file} cannot be read`, () => readFileSync(file, 'utf8'));
+}
+
+/** @throws Fault permanent `file_unusable` */
+function attempt<T>(what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw permanent('file_unusable', `${what}: ${error instanceof Error ? error.message : error}`, error);
+  }
+}
+
+/** @throws Fault permanent `seed_invalid`, `not_found`, `file_unusable` */
 async function readSeed(file: string | undefined): Promise<Uint8Array> {
-  if (file !== undefined && !existsSync(file)) throw notFound(`there is no file ${file}`);
-  const text = file === undefined ? await askHidden('Seed phrase (not shown): ') : readFileSync(file, 'utf8');
+  const text = file === undefined ? await askHidden('Seed phrase (not shown): ') : readText(file);
   const words = text.trim().toLowerCase().split(/\s+/).join(' ');
   if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
   throw permanent(
@@ -106,13 +123,20 @@ async function readSeed(file: string | undefined): Promise<Uint8Array> {
   );
 }
 
-/** Asks on the terminal without showing what is typed; without a terminal, reads the first line. */
+/**
+ * Asks on the terminal without showing what is typed; without a terminal, reads the first line.
+ * @throws Fault permanent `seed_invalid` when there is no line: Ctrl-C, Ctrl-D, nothing on standard input
+ */
 async function askHidden(question: string): Promise<string> {
-  process.stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // Silences the terminal before anything is asked: a phrase that is pasted at once must not be shown either.
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: process.stdin.isTTY === true });
+  const ended = new Promise<never>((_resolve, reject) => {
+    lines.once('close', () => reject(permanent('seed_invalid', 'no seed phrase was given')));
+  });
+  process.stderr.write(question);
   try {
-    return await lines.question('');
+    return await Promise.race([lines.question(''), ended]);
   } finally {
     lines.close();
     process.stderr.write('\n');

@@ -1,0 +1,256 @@
+/**
+ * `quayside address-pool`: lists made where the seed is, on a real terminal and without one, and taken in where the server is.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { mnemonicToSeedSync } from '@scure/bip39';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type AddressList, makeAddressList } from '../../src/address-list.ts';
+import type { Mode } from '../../src/core/transfer.ts';
+import { type Ended, runProgram } from '../support/quayside-process.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'quayside-addresses-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+const phrase = `${'abandon '.repeat(11)}about`;
+const otherPhrase = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
+const wrongChecksum = `${'abandon '.repeat(11)}abandon`;
+/** Accounts 0 and 1 of the phrase, as common wallets show them. */
+const accounts = ['HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk', 'Hh8QwFUA6MtVu1qAoq12ucvFHNwCcVTV7hpWjeY1Hztb'];
+
+let files = 0;
+const newFile = (): string => join(folder, `list-${files++}.json`);
+function fileWith(text: string): string {
+  const file = newFile();
+  writeFileSync(file, text);
+  return file;
+}
+const phraseFile = fileWith(`${phrase}\n`);
+
+const tool = ['scripts/quayside.mjs', 'address-pool'];
+const derive = (...words: string[]): string[] => [...tool, 'derive', '--network', 'solana', ...words];
+
+/** Runs the tool with something on standard input: all at once, or once the question is there. */
+function runWith(command: string, args: readonly string[], typed: string, waitFor?: string): Promise<Ended> {
+  const child = spawn(command, args, { cwd: root, stdio: 'pipe' });
+  let [stdout, stderr, isTyped] = ['', '', false];
+  const type = () => {
+    if (isTyped || (waitFor !== undefined && !stdout.includes(waitFor))) return;
+    isTyped = true;
+    child.stdin.write(typed);
+    if (waitFor === undefined) child.stdin.end();
+  };
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+    type();
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  type();
+  return new Promise((done) => child.once('close', (code) => done({ code, stdout, stderr })));
+}
+
+const pipedTo = (typed: string, words: readonly string[]) => runWith(process.execPath, words, typed);
+
+/** The same on a pseudoterminal that echoes what is typed, as a person's does, unless the program forbids it. */
+function typedAt(typed: string, words: readonly string[]): Promise<Ended> {
+  const command = [process.execPath, ...words].map((word) => `'${word}'`).join(' ');
+  return runWith('script', ['-qe', '-E', 'always', '-c', command, '/dev/null'], typed, 'Seed phrase (not shown): ');
+}
+
+const readList = (file: string): AddressList => JSON.parse(readFileSync(file, 'utf8'));
+
+/** Nothing of a phrase is said or kept. */
+function keepsSecret({ stdout, stderr }: Ended, secret: string): void {
+  for (const word of new Set(secret.split(' '))) assert.not.match(`${stdout}${stderr}`, word);
+}
+
+// ── Deriving ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const isUtilLinux = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') ?? false;
+/** Where the program that makes pseudoterminals is missing, there is nothing to type at. */
+const onTerminal = isUtilLinux ? test : test.skip;
+
+onTerminal('on a terminal the seed phrase is asked for and never shown', async () => {
+  const out = newFile();
+  const ended = await typedAt(`${phrase}\r`, derive('--count', '2', '--out', out));
+  assert.is(ended.code, 0, ended.stdout);
+  assert.match(ended.stdout, /Seed phrase \(not shown\): /);
+  assert.match(ended.stdout, `the first is ${accounts[0]}`);
+  keepsSecret(ended, phrase);
+  assert.equal(readList(out).addresses, accounts);
+  assert.not.match(readFileSync(out, 'utf8'), /abandon/);
+});
+
+onTerminal('a slip while typing can be taken back', async () => {
+  const out = newFile();
+  const ended = await typedAt(`abandom\u007fn ${phrase.slice(8)}\r`, derive('--count', '1', '--out', out));
+  assert.is(ended.code, 0, ended.stdout);
+  assert.equal(readList(out).addresses, accounts.slice(0, 1));
+});
+
+for (const [key, about] of [
+  ['\u0003', 'Ctrl-C'],
+  ['\u0004', 'Ctrl-D'],
+] as const) {
+  onTerminal(`${about} at the question ends it, and nothing is written`, async () => {
+    const out = newFile();
+    const ended = await typedAt(key, derive('--out', out));
+    assert.is(ended.code, 1, ended.stdout);
+    assert.match(ended.stdout, /no seed phrase was given/);
+    assert.not(existsSync(out));
+  });
+}
+
+test('without a terminal the phrase is the first line of standard input', async () => {
+  const out = newFile();
+  const ended = await pipedTo(`  ${phrase.toUpperCase()} \nmore\n`, derive('--count', '2', '--out', out));
+  assert.is(ended.code, 0, ended.stderr);
+  keepsSecret(ended, phrase);
+  assert.equal(readList(out).addresses, accounts);
+});
+
+test('an empty standard input is no phrase', async () => {
+  const out = newFile();
+  const ended = await pipedTo('', derive('--out', out));
+  assert.is(ended.code, 1, ended.stderr);
+  assert.match(ended.stderr, /no seed phrase was given/);
+  assert.not(existsSync(out));
+});
+
+for (const [about, words] of [
+  ['a wrong last word', wrongChecksum],
+  ['a word that is none', phrase.replace('about', 'abouts')],
+] as const) {
+  test(`a phrase with ${about} is refused, and not repeated`, async () => {
+    const out = newFile();
+    const ended = await pipedTo(`${words}\n`, derive('--out', out));
+    assert.is(ended.code, 1);
+    assert.match(ended.stderr, /this is no seed phrase of 12 to 24 English words \(BIP-39\)/);
+    keepsSecret(ended, words);
+    assert.not(existsSync(out));
+  });
+}
+
+test('a list is never written over, and the seed is not even asked for', async () => {
+  const out = fileWith('precious');
+  const ended = await runProgram(derive('--out', out, '--seed-file', phraseFile), {});
+  assert.is(ended.code, 1);
+  assert.match(ended.stderr, /is there already; name another file/);
+  assert.is(readFileSync(out, 'utf8'), 'precious');
+  const asked = await pipedTo(`${phrase}\n`, derive('--out', out));
+  assert.not.match(asked.stderr, /Seed phrase/);
+});
+
+const unwritten = join(folder, 'unwritten.json');
+const refusals: readonly (readonly [number, RegExp, ...string[]])[] = [
+  [2, /--network is "solan", which is no preset/, 'derive', '--network', 'solan', '--out', unwritten],
+  [2, /which is no preset/, 'derive', '--network', '../networks/solana', '--out', unwritten],
+  [1, /evm networks derive their addresses from the xpub/, 'derive', '--network', 'ethereum', '--out', unwritten],
+  [2, /--out is missing/, 'derive', '--network', 'solana'],
+  [
+    3,
+    /there is no file .*nowhere/,
+    'derive',
+    '--network',
+    'solana',
+    '--out',
+    unwritten,
+    '--seed-file',
+    `${folder}/nowhere`,
+  ],
+  [1, /cannot be read/, 'derive', '--network', 'solana', '--out', unwritten, '--seed-file', folder],
+  [
+    1,
+    /nowhere\/list\.json cannot be written/,
+    'derive',
+    '--network',
+    'solana',
+    '--out',
+    `${folder}/nowhere/list.json`,
+    '--seed-file',
+    phraseFile,
+  ],
+];
+
+for (const [code, message, ...words] of refusals) {
+  test(`exit code ${code}: ${words.join(' ').replaceAll(folder, '…')}`, async () => {
+    const ended = await runProgram([...tool, ...words], {});
+    assert.is(ended.code, code, ended.stderr);
+    assert.match(ended.stderr, message);
+    assert.not.match(ended.stderr, /^\s+at /m);
+    assert.not(existsSync(unwritten));
+  });
+}
+
+// ── Importing ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const settings = join(folder, 'quayside.json');
+writeFileSync(
+  settings,
+  JSON.stringify({ data_dir: 'data', networks: { 'solana-devnet': { url: 'ws://127.0.0.1:1' } } }),
+);
+const variables = { QUAYSIDE_CONFIG: settings };
+
+/** A list as `derive` makes it, for the installation's mode unless told otherwise. @returns its file */
+async function makeList(from: number, count: number, words = phrase, mode: Mode = 'test'): Promise<string> {
+  const list = await makeAddressList({ family: 'solana', mode }, mnemonicToSeedSync(words), from, count);
+  return fileWith(JSON.stringify(list));
+}
+
+const bring = (file: string) => runProgram([...tool, 'import', file, '--json'], variables);
+
+async function brought(file: string) {
+  const { code, stdout, stderr } = await bring(file);
+  assert.is(code, 0, stderr);
+  const { added, free, next_index } = JSON.parse(stdout);
+  return { added, free, next_index };
+}
+
+async function isRefused(file: string, code: string, why: RegExp): Promise<void> {
+  const ended = await bring(file);
+  assert.is(ended.code, 1, ended.stderr);
+  assert.is(JSON.parse(ended.stdout).error.code, code);
+  assert.match(ended.stderr, why);
+}
+
+async function freeNow(): Promise<number> {
+  const { stdout } = await runProgram(['scripts/quayside.mjs', 'status', '--json'], variables);
+  return JSON.parse(stdout).pools[0].free;
+}
+
+test('a list is taken in once, an overlapping one adds what is new, and nothing else gets in', async () => {
+  const first = await makeList(0, 5);
+  const changed = readList(first);
+  const forged = fileWith(JSON.stringify({ ...changed, signature: `AAAA${changed.signature.slice(4)}` }));
+  const swapped = fileWith(JSON.stringify({ ...changed, addresses: [...changed.addresses].reverse() }));
+  for (const file of [forged, swapped]) await isRefused(file, 'address_list_invalid', /its signature is wrong/);
+  assert.is(await freeNow(), 0);
+
+  assert.equal(await brought(first), { added: 5, free: 5, next_index: 5 });
+  await isRefused(first, 'address_list_refused', /all of it was imported before; the next list begins at 5/);
+  assert.equal(await brought(await makeList(3, 4)), { added: 2, free: 7, next_index: 7 });
+  await isRefused(await makeList(9, 1), 'address_list_refused', /the pool ends before 7: derive from 7/);
+  await isRefused(await makeList(7, 1, otherPhrase), 'address_list_refused', /this pool takes lists of \w+ only/);
+  await isRefused(await makeList(0, 1, phrase, 'live'), 'address_list_refused', /no live network of the family solana/);
+  await isRefused(fileWith('{"version": 1'), 'address_list_invalid', /it is not JSON/);
+  await isRefused(folder, 'file_unusable', /cannot be read/);
+  assert.is((await bring(newFile())).code, 3);
+  assert.is(await freeNow(), 7);
+});
+
+test('for people, the first import names the signer that is trusted from then on', async () => {
+  const elsewhere = { ...variables, QUAYSIDE_DATA_DIR: join(folder, 'other') };
+  const file = await makeList(0, 2);
+  const { code, stdout } = await runProgram([...tool, 'import', file], elsewhere);
+  assert.is(code, 0);
+  assert.match(stdout, /2 addresses added; the test solana pool has 2 free and ends before 2/);
+  assert.match(stdout, `from now on this pool takes lists of the signer ${readList(file).signer} only`);
+});
+
+test.run();
