@@ -14,7 +14,9 @@ import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { LookUpStore } from './look-ups.ts';
+import type { MoneyOutStore } from './money-out.ts';
 import type { PageSettingsStore } from './page-settings.ts';
+import type { RefundStore } from './refunds.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -301,7 +303,7 @@ export type Alarm = Readonly<{
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Store extends LookUpStore, PageSettingsStore {
+export interface Store extends LookUpStore, PageSettingsStore, RefundStore, MoneyOutStore {
   createStore(input: MerchantStore): Promise<void>;
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;

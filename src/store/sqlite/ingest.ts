@@ -10,6 +10,7 @@ import type { ChainTransfer, Mode } from '../../core/transfer.ts';
 import type { Ingest, Store } from '../store.ts';
 import type { Ring } from './alarms.ts';
 import type { BlockRow, Blocks } from './blocks.ts';
+import type { Ledger } from './ledger.ts';
 import type { Moves } from './moves.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
@@ -27,6 +28,7 @@ type Parts = Readonly<{
   moves: Moves;
   findSession: FindSessionRow;
   ring: Ring;
+  ledger: Ledger;
 }>;
 
 /** A transfer whose address is ours. */
@@ -36,15 +38,16 @@ type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: numb
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: Db, parts: Parts): IngestCommands {
-  const { addresses, blocks, transfers, networks, moves, findSession, ring } = parts;
+  const { addresses, blocks, transfers, networks, moves, findSession, ring, ledger } = parts;
 
   /** Takes the blocks out of the canonical chain. @returns their ids */
-  function drop({ network, drop: hashes }: Ingest, floor: number): number[] {
+  function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
     return hashes.map((hash) => {
       const block = blocks.find(network, hash);
       invariant(block?.canonical, `the dropped block ${hash} is canonical on ${network}`);
       invariant(block.number > floor, `the dropped block ${hash} is above the final height ${floor} of ${network}`);
       blocks.mark(block.id, { canonical: false, watchedThroughId: block.watchedThroughId });
+      ledger.confirmed(block.id, false, nowMs);
       transfers.unconfirm(block.id);
       return block.id;
     });
@@ -116,6 +119,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
       invariant(block, `the block ${hash} to confirm is known on ${network}`);
       // A block that this very step drops is not confirmed.
       if (!block.canonical) return [];
+      ledger.confirmed(block.id, true, nowMs);
       transfers.confirm(block.id, nowMs);
       return block.id;
     });

@@ -54,11 +54,12 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
     try {
       client.pragma('foreign_keys = OFF');
       const applied: string[] = [];
+      const holdsData = checkApplied(client, file, migrations) > 0;
       for (;;) {
         const version = checkApplied(client, file, migrations);
         const next = migrations[version];
         if (!next) return applied;
-        if (version > 0) {
+        if (holdsData) {
           const backup = backUp(client, file, backupDir, next);
           log?.info({ backup, migration: next.name }, 'database backed up before a migration');
         }

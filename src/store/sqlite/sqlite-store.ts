@@ -12,6 +12,8 @@ import { deliveryCommands } from './deliveries.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
+import { createLedger } from './ledger.ts';
+import { ledgerAudit } from './ledger-audit.ts';
 import { lookUpCommands } from './look-ups.ts';
 import { currentVersion, versionOf } from './migrate.ts';
 import { createMoves } from './moves.ts';
@@ -19,7 +21,13 @@ import { createNetworks, networkCommands } from './networks.ts';
 import { type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
+import { adoptionCommands } from './payout-adoption.ts';
+import { payoutAttemptCommands } from './payout-attempts.ts';
+import { payoutViews } from './payout-views.ts';
+import { createPayouts, payoutCommands } from './payouts.ts';
 import { createAddresses, poolCommands } from './pool.ts';
+import { createRefundEffects } from './refund-effects.ts';
+import { createRefunds } from './refunds.ts';
 import { createReplays } from './replays.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { guarded } from './storage-fault.ts';
@@ -47,21 +55,27 @@ export function openSqliteStore({ secretKey, outageWaitS = OUTAGE_WAIT_S, ...opt
   try {
     refuseOtherSchema(db);
     checkKey(db, vault);
-    return assemble(db, vault, outageWaitS);
+    return assemble(db, vault, secretKey, outageWaitS);
   } catch (error) {
     db.client.close();
     throw error;
   }
 }
 
-function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
+function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: number): Store {
   const ring = createBell(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
   const blocks = createBlocks(db);
   const transfers = createTransfers(db);
   const findSession = createSessionFinder(db);
-  const moves = createMoves(db, { networks, transfers, outbox: createOutbox(db), ring }, outageWaitS);
+  const outbox = createOutbox(db);
+  const replays = createReplays(db);
+  const moves = createMoves(db, { networks, transfers, outbox, ring }, outageWaitS);
+  const ledger = createLedger(db, findSession);
+  const payouts = createPayouts(db);
+  const effects = createRefundEffects(payouts, ledger, (...end) => refunds.steps.settle(...end));
+  const refunds = createRefunds(db, { secretKey, addresses, transfers, replays, outbox, findSession, effects });
   // The first counts other connections' commits, the second this one's rows; neither ever falls.
   const othersCommits = db.client.prepare('PRAGMA data_version').pluck();
   const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
@@ -74,14 +88,20 @@ function assemble(db: Db, vault: Vault, outageWaitS: number): Store {
       addresses,
       networks,
       transfers,
-      replays: createReplays(db),
+      replays,
       endpoints: createSessionEndpoints(db),
       moves,
       settingsOf: createSettingsReader(db),
       outageWaitS,
     }),
     ...blockCommands(db),
-    ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring }),
+    ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring, ledger }),
+    ...refunds.commands,
+    ...payoutCommands(db, { steps: payouts, ledger, ring, followRefund: refunds.steps.settle }),
+    ...payoutAttemptCommands(db, { steps: payouts, ledger, ring }),
+    ...adoptionCommands(db, { steps: payouts, ledger, ring }),
+    ...payoutViews(db),
+    ...ledgerAudit(db),
     ...lookUpCommands(db, { addresses, networks, transfers, findSession, ring }),
     ...networkCommands(db, networks),
     ...endpointCommands(db),

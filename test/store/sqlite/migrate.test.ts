@@ -10,7 +10,9 @@ import { getTableConfig, SQLiteSyncDialect, SQLiteTable } from 'drizzle-orm/sqli
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { currentVersion, migrate } from '../../../src/store/sqlite/migrate.ts';
+import * as moneyOutSchema from '../../../src/store/sqlite/money-out-schema.ts';
 import { refuseOldSqlite } from '../../../src/store/sqlite/open.ts';
+import * as refundSchema from '../../../src/store/sqlite/refund-schema.ts';
 import * as schema from '../../../src/store/sqlite/schema.ts';
 import { openSqliteStore } from '../../../src/store/sqlite/sqlite-store.ts';
 
@@ -190,7 +192,7 @@ test(
     migrate({ file, backupDir });
     const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
     const described = new Map<string, string[]>();
-    for (const table of Object.values(schema)) {
+    for (const table of Object.values({ ...schema, ...refundSchema, ...moneyOutSchema })) {
       if (!is(table, SQLiteTable)) continue;
       const { name, columns } = getTableConfig(table);
       described.set(

@@ -1,0 +1,128 @@
+/**
+ * Payouts, engines and wallets as they are looked at, and the engine's turn.
+ * @module
+ */
+import { and, asc, count, desc, eq, inArray, min, sql } from 'drizzle-orm';
+import type { Asset } from '../../core/ledger.ts';
+import type { MoneyOutStore } from '../money-out.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './money-out-schema.ts';
+import type { Db } from './open.ts';
+import { toAttempt, toPayout } from './payout-row.ts';
+
+type PayoutViews = Pick<
+  MoneyOutStore,
+  | 'nextFence'
+  | 'reportEngine'
+  | 'listEngines'
+  | 'findPayout'
+  | 'listPayouts'
+  | 'listPayoutAttempts'
+  | 'listLanes'
+  | 'recordHolding'
+  | 'listHoldings'
+  | 'payoutCensus'
+>;
+
+export function payoutViews({ orm, read, write }: Db): PayoutViews {
+  return {
+    async nextFence(network, servedFence, nowMs) {
+      return write(() => {
+        const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
+        if (servedFence > (engine?.fence ?? 0)) return null;
+        const row = {
+          network,
+          fence: (engine?.fence ?? 0) + 1,
+          journalId: engine?.journalId ?? 0,
+          reasonCode: null,
+          reasonMessage: null,
+          updatedAtMs: nowMs,
+        };
+        orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+        return row.fence;
+      });
+    },
+    async reportEngine(network, reason, nowMs) {
+      const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
+      write(() =>
+        orm
+          .insert(payoutEngines)
+          .values({ network, fence: 1, journalId: 0, ...set })
+          .onConflictDoUpdate({ target: payoutEngines.network, set })
+          .run(),
+      );
+    },
+    async listEngines() {
+      return read(() => orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)).all()).map(
+        ({ reasonCode, reasonMessage, ...engine }) => ({ ...engine, reason: reasonOf(reasonCode, reasonMessage) }),
+      );
+    },
+    async findPayout(id) {
+      const row = read(() => orm.select().from(payouts).where(eq(payouts.id, id)).get());
+      return row ? toPayout(row) : null;
+    },
+    async listPayouts({ network, state, kind, limit }) {
+      const wanted = and(
+        network === undefined ? undefined : eq(payouts.network, network),
+        state === undefined ? undefined : eq(payouts.state, state),
+        kind === undefined ? undefined : eq(payouts.kind, kind),
+      );
+      const newest = orm.select().from(payouts).where(wanted).orderBy(desc(payouts.createdAtMs)).limit(limit);
+      return read(() => newest.all()).map(toPayout);
+    },
+    async listPayoutAttempts(payoutId) {
+      const all = orm
+        .select()
+        .from(payoutAttempts)
+        .where(eq(payoutAttempts.payoutId, payoutId))
+        .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt));
+      return read(() => all.all()).map(toAttempt);
+    },
+    async listLanes() {
+      return read(() => orm.select().from(lanes).orderBy(asc(lanes.network), asc(lanes.payer)).all()).map(
+        ({ haltedCode, haltedMessage, ...lane }) => ({ ...lane, halt: reasonOf(haltedCode, haltedMessage) }),
+      );
+    },
+    async recordHolding({ units, ...holding }) {
+      const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
+      const row = { ...holding, units: texts };
+      write(() =>
+        orm
+          .insert(walletBalances)
+          .values(row)
+          .onConflictDoUpdate({ target: [walletBalances.network, walletBalances.role], set: row })
+          .run(),
+      );
+    },
+    async listHoldings() {
+      return read(() => orm.select().from(walletBalances).all()).map(({ units, ...holding }) => ({
+        ...holding,
+        units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
+          Record<Asset, bigint>
+        >,
+      }));
+    },
+    async payoutCensus() {
+      return read(() => ({
+        counts: orm
+          .select({ kind: payouts.kind, state: payouts.state, count: count() })
+          .from(payouts)
+          .groupBy(payouts.state, payouts.kind)
+          .all(),
+        waiting: orm
+          .select({
+            network: payouts.network,
+            code: payouts.waitCode,
+            count: count(),
+            oldestAtMs: sql<number>`${min(payouts.createdAtMs)}`,
+          })
+          .from(payouts)
+          .where(inArray(payouts.state, ['waiting', 'sent', 'stuck']))
+          .groupBy(payouts.network, payouts.waitCode)
+          .all(),
+      }));
+    },
+  };
+}
+
+const reasonOf = (code: string | null, message: string | null) =>
+  code === null || message === null ? null : { code, message };

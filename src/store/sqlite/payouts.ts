@@ -1,0 +1,233 @@
+/**
+ * Payouts: planned, waiting, ended. The books move with them, and so does the refund that one pays.
+ * @module
+ */
+import { and, eq, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import { feeEntry, payoutEntry } from '../../core/ledger.ts';
+import type { Ended } from '../../core/payout.ts';
+import type { EngineReason, MoneyOutStore, NewPayout, PayoutName } from '../money-out.ts';
+import type { Ring } from './alarms.ts';
+import { writeIntent } from './intent-text.ts';
+import type { Ledger } from './ledger.ts';
+import { lanes, payoutAttempts, payouts } from './money-out-schema.ts';
+import type { Db } from './open.ts';
+import type { AttemptRow, PayoutRow } from './payout-row.ts';
+import { laterValues, preparedInsert } from './prepared.ts';
+import type { Refunds } from './refunds.ts';
+
+type PayoutCommands = Pick<
+  MoneyOutStore,
+  'planPayouts' | 'cancelPayout' | 'recordWait' | 'settlePayout' | 'newGeneration' | 'stickPayout'
+>;
+
+/**
+ * How a payout that was planned stands. `known`: the signer's journal knew it before, and it may have ended since. `other`: another intent of
+ * this id was signed.
+ */
+export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
+
+/** Steps of a larger transaction. */
+export type Payouts = Readonly<{
+  find(id: string): PayoutRow | undefined;
+  /** Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none. */
+  plan(input: NewPayout): Planned;
+  /** Takes a payout back; false once an attempt of it is allotted, or it has ended. */
+  cancel(id: string, nowMs: number): boolean;
+  /** Changes columns that move in a payout's life. */
+  change(row: PayoutRow, changes: Partial<Moving>, nowMs: number): PayoutRow;
+  attempts(name: PayoutName): AttemptRow[];
+}>;
+
+const movingNames = [
+  'sessionId',
+  'state',
+  'generation',
+  'proof',
+  'waitCode',
+  'waitMessage',
+  'notBeforeMs',
+  'tx',
+  'feeUnits',
+  'updatedAtMs',
+  'settledAtMs',
+] as const satisfies readonly (keyof PayoutRow)[];
+type Moving = Pick<PayoutRow, (typeof movingNames)[number]>;
+
+/** Nothing keeps it from moving. */
+export const noWait = { waitCode: null, waitMessage: null } as const;
+
+export function createPayouts(db: Db): Payouts {
+  const find = db.orm
+    .select()
+    .from(payouts)
+    .where(eq(payouts.id, sql.placeholder('id')))
+    .prepare();
+  const insert = preparedInsert(db, payouts);
+  const update = db.orm
+    .update(payouts)
+    .set(laterValues(payouts, movingNames))
+    .where(eq(payouts.id, sql.placeholder('id')))
+    .prepare();
+  const attempts = db.orm
+    .select()
+    .from(payoutAttempts)
+    .where(
+      and(
+        eq(payoutAttempts.payoutId, sql.placeholder('id')),
+        eq(payoutAttempts.generation, sql.placeholder('generation')),
+      ),
+    )
+    .orderBy(payoutAttempts.attempt)
+    .prepare();
+
+  const change: Payouts['change'] = (row, changes, nowMs) => {
+    const after = { ...row, ...changes, updatedAtMs: nowMs };
+    update.run(after);
+    return after;
+  };
+
+  return {
+    find: (id) => find.get({ id }),
+    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }) {
+      const known = find.get({ id: intent.id });
+      if (known) {
+        if (writeIntent(known.intent) !== writeIntent(intent)) return { kind: 'other', payout: known };
+        const isTied = sessionId === null || known.sessionId !== null;
+        return { kind: 'known', payout: isTied ? known : change(known, { sessionId }, nowMs) };
+      }
+      const row: PayoutRow = {
+        id: intent.id,
+        kind: intent.kind,
+        network: intent.network,
+        intent,
+        sessionId,
+        servesId,
+        state: 'waiting',
+        generation: 0,
+        proof: null,
+        ...noWait,
+        notBeforeMs,
+        tx: null,
+        feeUnits: null,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+        settledAtMs: null,
+      };
+      insert(row);
+      return { kind: 'planned', payout: row };
+    },
+    cancel(id, nowMs) {
+      const row = find.get({ id });
+      if (row?.state !== 'waiting' || row.generation > 0) return false;
+      change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
+      return true;
+    },
+    change,
+    attempts: ({ id, generation }) => attempts.all({ id, generation }),
+  };
+}
+
+/** Ends the refund that a payout pays, in the same transaction. */
+export type FollowRefund = Refunds['settle'];
+
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring; followRefund: FollowRefund }>;
+
+export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Parts): PayoutCommands {
+  const setFee = db.orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['feeUnits']))
+    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
+    .prepare();
+
+  /** The payout, which must be open and in this generation: only one engine works on a network. */
+  function open({ id, generation }: PayoutName): PayoutRow {
+    const row = steps.find(id);
+    invariant(row && (row.state === 'waiting' || row.state === 'sent'), `payout ${id} is open`);
+    invariant(row.generation === generation, `payout ${id} is in generation ${generation}`);
+    return row;
+  }
+
+  /** Keeps what a final attempt did cost, at the attempt and in the books: once, also when it is looked at again. */
+  function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
+    const attempt = steps.attempts(row).find((one) => one.tx === tx);
+    invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
+    if (attempt.feeUnits !== null) return;
+    setFee.run({ tx, feeUnits });
+    ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+  }
+
+  /** What was in transit is back where it came from, as far as anything was sent. */
+  function bringBack(row: PayoutRow, nowMs: number): void {
+    if (!steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null)) return;
+    ledger.post(payoutEntry(row.intent, row.sessionId, 'returned', row.generation), nowMs);
+  }
+
+  function alarm({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, nowMs: number): void {
+    ring({ atMs: nowMs, code, message: `Payout ${id}: ${message}`, network, sessionId });
+  }
+
+  return {
+    async planPayouts(inputs) {
+      db.write(() => {
+        for (const input of inputs) {
+          invariant(steps.plan(input).kind !== 'other', `payout ${input.intent.id} keeps its intent`);
+        }
+      });
+    },
+    async cancelPayout(id, nowMs) {
+      return db.write(() => steps.cancel(id, nowMs));
+    },
+    async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
+      db.write(() => {
+        const row = open(name);
+        const { code: waitCode, message: waitMessage } = wait;
+        steps.change(row, { waitCode, waitMessage, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
+        if (row.waitCode !== waitCode) alarm(row, wait, nowMs);
+      });
+    },
+    async settlePayout({ outcome, nowMs, ...name }) {
+      db.write(() => {
+        const row = open(name);
+        if (outcome.kind === 'succeeded') {
+          const { tx, feeUnits } = outcome.ended;
+          charge(row, outcome.ended, nowMs);
+          const ended = { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs } as const;
+          ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', row.generation), nowMs);
+          steps.change(row, ended, nowMs);
+          if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
+          return;
+        }
+        invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
+        const { code, message } = outcome;
+        steps.change(row, { state: 'failed', waitCode: code, waitMessage: message, settledAtMs: nowMs }, nowMs);
+        alarm(row, outcome, nowMs);
+        if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
+      });
+    },
+    async newGeneration({ proof, ended, nowMs, ...name }) {
+      db.write(() => {
+        const row = open(name);
+        if (ended) charge(row, ended, nowMs);
+        bringBack(row, nowMs);
+        const generation = row.generation + 1;
+        steps.change(row, { state: 'waiting', generation, proof, ...noWait, notBeforeMs: nowMs }, nowMs);
+      });
+    },
+    async stickPayout({ why, ended, haltsPayer, nowMs, ...name }) {
+      db.write(() => {
+        const row = open(name);
+        if (ended) charge(row, ended, nowMs);
+        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message }, nowMs);
+        if (haltsPayer !== null) {
+          db.orm
+            .update(lanes)
+            .set({ haltedCode: why.code, haltedMessage: why.message })
+            .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
+            .run();
+        }
+        alarm(row, why, nowMs);
+      });
+    },
+  };
+}
