@@ -84,7 +84,22 @@ const urlOf =
 
 const nodeUrl = setting('a ws://, wss://, http:// or https:// URL of your node', urlOf(/^(ws|http)s?:$/), false);
 const rpcUrl = setting('an http:// or https:// URL of your node', urlOf(/^https?:$/), false);
+const witnessUrl = setting('a ws://, wss://, http:// or https:// URL of a second node', urlOf(/^(ws|http)s?:$/), false);
 const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
+
+const signer = z.union(
+  [
+    z.null(),
+    group({
+      dir: setting('a folder', matching(/./)),
+      unlock: z.union([
+        oneOf(['prompt', 'credential'] as const),
+        group({ file: setting('a file that holds the passphrase', matching(/./)) }),
+      ]),
+    }),
+  ],
+  { error: 'expected null or {"dir": …, "unlock": "prompt", "credential" or {"file": …}}' },
+);
 
 export const generalSettings = group({
   host: setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/)),
@@ -94,6 +109,7 @@ export const generalSettings = group({
   base_url: publicUrl,
   checkout_url: publicUrl,
   log_level: oneOf(logLevels),
+  signer,
   rates: group({
     sources: listOf(oneOf(rateSources)),
     static: z.record(
@@ -174,6 +190,11 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     url: nodeUrl,
     solid_url: solidUrl.optional(),
     rpc_url: rpcUrl.optional(),
+    witness_url: witnessUrl.optional(),
+    native_symbol: setting(
+      'the short name of the coin that fees are paid in',
+      matching(/^[A-Za-z0-9]{1,10}$/),
+    ).optional(),
     xpub: derives ? xpub : absent('its addresses are imported'),
     address_signer: derives ? absent('its addresses are derived from the xpub') : addressSigner.optional(),
     chain_id: chainId,

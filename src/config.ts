@@ -2,6 +2,7 @@
  * The configuration: read once, checked whole, frozen.
  * @module
  */
+import { resolve } from 'node:path';
 import type { z } from 'zod';
 import type { Family } from './chains/chain.ts';
 import { chains } from './chains/index.ts';
@@ -24,6 +25,10 @@ export type NetworkConfig = Readonly<{
   finalityUrl?: string | null;
   /** Where the node answers requests, when that is not where `url` or its usual neighbour is. */
   rpcUrl?: string;
+  /** A second, independent node that is asked before a payout is made anew. */
+  witnessUrl?: string;
+  /** Short name of the coin that fees are paid in. */
+  nativeSymbol?: string;
   chainId: string;
   confirmations: ConfirmationPolicy;
   tokens: readonly Token[];
@@ -41,6 +46,12 @@ export type NetworkConfig = Readonly<{
   sandbox: boolean;
 }>;
 
+/** The signer's folder, which also holds its socket, and where the passphrase comes from. */
+export type SignerConfig = Readonly<{
+  dir: string;
+  unlock: Readonly<{ kind: 'prompt' | 'credential' }> | Readonly<{ kind: 'file'; path: string }>;
+}>;
+
 export type Config = Readonly<{
   dataDir: string;
   host: string;
@@ -50,6 +61,8 @@ export type Config = Readonly<{
   baseUrl: string;
   checkoutUrl: string;
   logLevel: string;
+  /** Null: this installation only receives. */
+  signer: SignerConfig | null;
   networks: readonly NetworkConfig[];
   rates: Readonly<{
     sources: readonly string[];
@@ -169,6 +182,8 @@ function readNetworks(
       chain_id,
       solid_url,
       rpc_url,
+      witness_url,
+      native_symbol,
       xpub = null,
       address_signer,
       reorg_depth_max,
@@ -184,6 +199,8 @@ function readNetworks(
       key: `${settings.mode}:${settings.name}`,
       ...(solid_url !== undefined && { finalityUrl: solid_url }),
       ...(rpc_url !== undefined && { rpcUrl: rpc_url }),
+      ...(witness_url !== undefined && { witnessUrl: witness_url }),
+      ...(native_symbol !== undefined && { nativeSymbol: native_symbol }),
       ...(address_signer !== undefined && { addressSigner: address_signer }),
       xpub,
       chainId: chain_id,
@@ -301,6 +318,17 @@ function defaultBaseUrl({ host, port }: Readonly<{ host: string; port: number }>
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
+/** A relative path counts from the data directory. */
+function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
+  if (!signer) return null;
+  const { dir, unlock } = signer;
+  const from = (path: string) => resolve(data_dir, path);
+  return {
+    dir: from(dir),
+    unlock: typeof unlock === 'string' ? { kind: unlock } : { kind: 'file', path: from(unlock.file) },
+  };
+}
+
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
   const { host, port, rates, webhooks, limits } = general;
   const baseUrl = general.base_url ?? defaultBaseUrl(general);
@@ -312,6 +340,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     baseUrl,
     checkoutUrl: general.checkout_url ?? baseUrl,
     logLevel: general.log_level,
+    signer: toSigner(general),
     networks: networks.map(({ config }) => config),
     rates: { sources: rates.sources, static: rates.static, refresh: rates.refresh, ageSMax: rates.age_s_max },
     webhooks: {

@@ -55,6 +55,7 @@ test('a preset needs only the node and the account', () => {
     url: node.url,
     xpub,
     chainId: '1',
+    nativeSymbol: 'ETH',
     confirmations: { kind: 'depth', blocks: 12 },
     reorgDepthMax: 128,
     blockTimeMs: 12_000,
@@ -385,6 +386,19 @@ test('URLs that were left to default follow the port that the system gave', () =
   );
   const own = withPort(load({ port: 0, base_url: 'https://pay.example.com', networks: { ethereum: node } }), 5000);
   assert.equal([own.baseUrl, own.checkoutUrl], ['https://pay.example.com', 'https://pay.example.com']);
+});
+
+test('the signer is named by its folder, which counts from the data directory; nothing of it is there by default', () => {
+  assert.is(load({ networks: { ethereum: node } }).signer, null);
+  const networks = { ethereum: { ...node, witness_url: 'https://node.example' } };
+  const prompt = load({ data_dir: 'mine', signer: { dir: 'signer', unlock: 'prompt' }, networks });
+  assert.equal(prompt.signer, { dir: join(folder, 'mine', 'signer'), unlock: { kind: 'prompt' } });
+  assert.is(prompt.networks[0]?.witnessUrl, 'https://node.example');
+  const file = load({ data_dir: 'mine', signer: { dir: '/srv/signer', unlock: { file: 'pass' } }, networks });
+  assert.equal(file.signer, { dir: '/srv/signer', unlock: { kind: 'file', path: join(folder, 'mine', 'pass') } });
+  for (const signer of [{}, { dir: 'signer' }, { dir: '', unlock: 'prompt' }, { dir: 's', unlock: 'env' }, 'signer']) {
+    assert.match(problems({ signer, networks }).join(), /^signer/);
+  }
 });
 
 test('the rate sources that may be named are those that exist', () => {
