@@ -1,0 +1,251 @@
+/**
+ * The signer's own journal (`signer.db`): every signature there ever was. It is the last word on what may be signed: its indices and triggers
+ * refuse a second payment whatever the program believes, and nothing in it is ever changed.
+ * @module
+ */
+import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { z } from 'zod';
+import type { SignedSpend, Terms } from '../chains/spend.ts';
+import { invariant, permanent, transient } from '../core/fault.ts';
+import type { Intent } from '../core/intent.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import { createSecretFile } from '../secret-file.ts';
+import type { Approval, JournalEntry } from '../signing.ts';
+import { intentWire } from '../signing-wire.ts';
+
+/** Marks the file as ours (`PRAGMA application_id`): "QSGN". */
+const APPLICATION_ID = 0x5153474e;
+const VERSION = 1;
+/** The value of `PRAGMA synchronous` that syncs each commit to the disk. */
+const FULL = 2;
+const BUSY_TIMEOUT_MS = 5000;
+const schemaFile = new URL('./migrations/0001_journal.sql', import.meta.url);
+
+/** A generation of an intent, as far as it was signed. */
+export type SignedGeneration = Readonly<{ generation: number; nonce: number | null; attempts: number }>;
+
+/** What is known of an intent that was signed before. `content` is its canonical text. */
+export type SignedIntent = Readonly<{ content: string; newest: SignedGeneration }>;
+
+/** What an intent takes out of a cap: a currency or `gas`, in base units. */
+export type CapUse = Readonly<{ cap: string; units: bigint }>;
+
+/** A signature to be kept. `capUse` and `approval` matter when it is the intent's first. */
+export type NewSignature = Readonly<{
+  intent: Intent;
+  generation: number;
+  attempt: number;
+  proof: 'failed' | 'dead' | null;
+  terms: Terms;
+  payer: string;
+  nonce: number | null;
+  fence: number;
+  capUse: CapUse | null;
+  approval: Approval | null;
+  signed: SignedSpend;
+  atMs: number;
+}>;
+
+export interface Journal {
+  /** The fingerprint of the seed that it belongs to. */
+  readonly fingerprint: string;
+  /** The highest fence that was seen on a network; 0 before the first. */
+  fence(network: NetworkKey): number;
+  raiseFence(network: NetworkKey, fence: number, atMs: number): void;
+  find(intentId: string, generation: number, attempt: number): SignedSpend | null;
+  intent(intentId: string): SignedIntent | null;
+  /** The generation that a sequence number was used for. */
+  nonceUse(
+    network: NetworkKey,
+    payer: string,
+    nonce: number,
+  ): Readonly<{ intentId: string; generation: number }> | null;
+  /** What was taken out of a cap since a moment, that moment included, in base units. */
+  usedSince(network: NetworkKey, cap: string, sinceMs: number): bigint;
+  /**
+   * Keeps a signature; it is on the disk when this returns.
+   * @throws Fault transient `signer_storage_unavailable`
+   */
+  record(entry: NewSignature): void;
+  /** Signatures with ids above `after`, oldest first. */
+  entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
+  close(): void;
+}
+
+/** The text by which two intents are compared, and which is kept. Keys stand in the order of the schema. */
+export const canonicalIntent = (intent: Intent): string => JSON.stringify(z.encode(intentWire, intent));
+
+/**
+ * Makes an empty journal for a seed.
+ * @throws Fault permanent `journal_exists`
+ */
+export function createJournal(file: string, fingerprint: string): void {
+  const draft = `${file}.draft`;
+  rmSync(draft, { force: true });
+  // Made by us, so that its mode is ours: SQLite gives its side files the mode of the main file.
+  createSecretFile(draft, '');
+  const client = connect(draft);
+  try {
+    client.transaction(() => {
+      client.pragma(`application_id = ${APPLICATION_ID}`);
+      client.exec(readFileSync(schemaFile, 'utf8'));
+      client.prepare('INSERT INTO owner (only, fingerprint) VALUES (1, ?)').run(fingerprint);
+      client.pragma(`user_version = ${VERSION}`);
+    })();
+  } finally {
+    client.close();
+  }
+  try {
+    // A hard link fails where the name is taken, and the file has its name only once it is whole.
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    throw permanent(
+      'journal_exists',
+      `${file} is there already: a journal keeps payments from being signed twice. Keep it, or choose another folder`,
+    );
+  } finally {
+    rmSync(draft, { force: true });
+  }
+}
+
+function connect(file: string): Database.Database {
+  const client = new Database(file, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
+  client.pragma('journal_mode = WAL');
+  client.pragma('synchronous = FULL');
+  client.pragma('foreign_keys = ON');
+  // So that a REPLACE meets the triggers that forbid a DELETE.
+  client.pragma('recursive_triggers = ON');
+  invariant(
+    client.pragma('synchronous', { simple: true }) === FULL,
+    'each commit of the journal is synced to the disk',
+  );
+  invariant(client.pragma('journal_mode', { simple: true }) === 'wal', 'the journal writes ahead');
+  return client;
+}
+
+/**
+ * Opens the journal of an existing signer.
+ * @throws Fault permanent `journal_missing`, `journal_foreign`; transient `signer_storage_unavailable`
+ */
+export function openJournal(file: string): Journal {
+  if (!existsSync(file)) {
+    throw permanent(
+      'journal_missing',
+      `there is no ${file}. It says what was signed before; without it a payment could be signed twice. Put it back; a new signer gets one from \`quayside signer init\` or \`import\``,
+    );
+  }
+  const client = guarded(() => connect(file));
+  try {
+    checkOwnership(client, file);
+    return journalOn(client);
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+function checkOwnership(client: Database.Database, file: string): void {
+  const foreign = guarded(() => client.pragma('application_id', { simple: true })) !== APPLICATION_ID;
+  if (foreign) throw permanent('journal_foreign', `${file} is no journal of a signer; put back the right file`);
+  const version = client.pragma('user_version', { simple: true });
+  if (version === VERSION) return;
+  throw permanent(
+    'journal_foreign',
+    `${file} has schema ${version}, this program knows ${VERSION}: start the newer program`,
+  );
+}
+
+function journalOn(client: Database.Database): Journal {
+  const fingerprint = String(client.prepare('SELECT fingerprint FROM owner').pluck().get());
+  const fence = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
+  const insertFence = client.prepare('INSERT INTO fences (network, fence, seen_at_ms) VALUES (?, ?, ?)');
+  const find = client.prepare(
+    'SELECT tx, bytes FROM signatures WHERE intent_id = ? AND generation = ? AND attempt = ?',
+  );
+  const intent = client.prepare(
+    `SELECT intent AS content, generation, nonce,
+       (SELECT count(*) FROM signatures s WHERE s.intent_id = g.intent_id AND s.generation = g.generation) AS attempts
+     FROM intents i JOIN generations g ON g.intent_id = i.id WHERE i.id = ? ORDER BY generation DESC LIMIT 1`,
+  );
+  const nonceUse = client.prepare(
+    'SELECT intent_id AS intentId, generation FROM generations WHERE network = ? AND payer = ? AND nonce = ?',
+  );
+  const used = client.prepare('SELECT units FROM intents WHERE network = ? AND cap = ? AND signed_at_ms >= ?').pluck();
+  const insertIntent = client.prepare(
+    `INSERT INTO intents (id, network, intent, cap, units, approval, signed_at_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  );
+  const insertGeneration = client.prepare(
+    `INSERT INTO generations (intent_id, generation, proof, network, payer, nonce)
+     VALUES (?, ?, ?, ?, ?, ?)`,
+  );
+  const insertSignature = client.prepare(
+    `INSERT INTO signatures (intent_id, generation, attempt, network, terms, tx, bytes, fence, signed_at_ms)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const entries = client.prepare(
+    `SELECT s.id, tx, bytes, intent, generation, attempt, terms, s.signed_at_ms AS signedAtMs
+     FROM signatures s JOIN intents i ON i.id = s.intent_id WHERE s.network = ? AND s.id > ? ORDER BY s.id LIMIT ?`,
+  );
+
+  const record = client.transaction((entry: NewSignature) => {
+    const { intent, generation, attempt, capUse, approval, signed, atMs } = entry;
+    const { id, network } = intent;
+    const approved = approval && JSON.stringify(approval);
+    insertIntent.run(id, network, canonicalIntent(intent), capUse?.cap, capUse?.units.toString(), approved, atMs);
+    if (attempt === 0) insertGeneration.run(id, generation, entry.proof, network, entry.payer, entry.nonce);
+    const terms = JSON.stringify(entry.terms);
+    insertSignature.run(id, generation, attempt, network, terms, signed.tx, signed.bytes, entry.fence, atMs);
+  });
+
+  return {
+    fingerprint,
+    fence: (network) => fence.get(network) as number,
+    raiseFence: (network, value, atMs) => void guarded(() => insertFence.run(network, value, atMs)),
+    find(intentId, generation, attempt) {
+      const row = find.get(intentId, generation, attempt) as SignedSpend | undefined;
+      return row ? { tx: row.tx, bytes: new Uint8Array(row.bytes) } : null;
+    },
+    intent(intentId) {
+      const row = intent.get(intentId) as (SignedGeneration & { content: string }) | undefined;
+      if (!row) return null;
+      const { content, generation, nonce, attempts } = row;
+      return { content, newest: { generation, nonce, attempts } };
+    },
+    nonceUse: (network, payer, nonce) =>
+      (nonceUse.get(network, payer, nonce) as { intentId: string; generation: number } | undefined) ?? null,
+    usedSince(network, cap, sinceMs) {
+      let sum = 0n;
+      for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);
+      return sum;
+    },
+    record: (entry) => guarded(() => record.immediate(entry)),
+    entries: (network, after, limit) =>
+      (entries.all(network, after, limit) as (JournalEntry & { intent: string; terms: string })[]).map((row) => ({
+        ...row,
+        bytes: new Uint8Array(row.bytes),
+        intent: z.decode(intentWire, JSON.parse(row.intent)),
+        terms: JSON.parse(row.terms) as Terms,
+      })),
+    close: () => void client.close(),
+  };
+}
+
+/** Result codes of SQLite (sqlite.org/rescode.html) that say nothing of what was asked, but of the disk. */
+const storageCodes = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|NOMEM)/;
+
+/** Runs `work`; a disk that cannot be used comes out as a fault. A broken constraint is an error of the program and stays one. */
+function guarded<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError) || !storageCodes.test(error.code)) throw error;
+    throw transient(
+      'signer_storage_unavailable',
+      `the signer's journal cannot be used (${error.message}), so nothing was signed. Check the disk and the folder's owner`,
+      error,
+    );
+  }
+}

@@ -1,0 +1,164 @@
+/**
+ * The signer program: `tsx src/signer/main.ts --dir DIR --secret-key-file FILE [--unlock prompt|credential|file:PATH]`. It holds the keys, listens
+ * on a unix socket, and needs no network and no database but its own. The supervisor (`npm start`) runs it where the configuration has `signer`;
+ * README.md beside this file says how a service manager does.
+ *
+ * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 storage is out of reach, or a broken invariant; 2 the arguments,
+ * the files or the passphrase do not allow a start, and a person must act.
+ * @module
+ */
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import type { Spending } from '../chains/spend.ts';
+import { systemClock } from '../clock.ts';
+import { Fault, permanent } from '../core/fault.ts';
+import { intentMacKey } from '../core/intent.ts';
+import { openLog } from '../log.ts';
+import { readSecretKeyFile } from '../secret-key.ts';
+import { openDesk } from './desk.ts';
+import { checkSignerDir, signerFiles } from './files.ts';
+import { openJournal } from './journal.ts';
+import { type Keystore, readKeystore } from './keystore.ts';
+import { takeSignerLock } from './lock.ts';
+import { loadPolicy, type Policy } from './policy.ts';
+import { keepMemoryPrivate } from './private-memory.ts';
+import { serveDesk } from './server.ts';
+import { openTerminal } from './terminal.ts';
+import { readPassphrase, refuseSecretsInEnvironment, type Unlock } from './unlock.ts';
+
+const EXIT = { failed: 1, cannotStart: 2 } as const;
+/** A person may mistype; a program that guesses gets no further. */
+const PROMPTS_MAX = 3;
+
+type Arguments = Readonly<{ dir: string; secretKeyFile: string; unlock: Unlock; logLevel: string }>;
+
+const stopping = new AbortController();
+const stopped = new Promise<null>((resolve) => {
+  stopping.signal.addEventListener('abort', () => resolve(null), { once: true });
+});
+const stop = () => stopping.abort();
+const requests = ['SIGTERM', 'SIGINT', 'disconnect'] as const;
+for (const request of requests) process.on(request, stop);
+let log = openLog('signer', 'info');
+
+try {
+  const given = readArguments(process.argv.slice(2));
+  log = openLog('signer', given.logLevel);
+  await run(given);
+} catch (error) {
+  if (!(error instanceof Fault)) throw error;
+  log.fatal({ code: error.code }, error.message);
+  process.exitCode = error.kind === 'permanent' ? EXIT.cannotStart : EXIT.failed;
+} finally {
+  // The listener for the supervisor would keep this process alive.
+  for (const request of requests) process.off(request, stop);
+}
+
+/** @throws Fault permanent `usage` */
+function readArguments(words: string[]): Arguments {
+  const text = { type: 'string' } as const;
+  const options = { dir: text, 'secret-key-file': text, unlock: text, 'log-level': text };
+  const { values } = parseOptions(() => parseArgs({ args: words, options, strict: true }));
+  const { dir, 'secret-key-file': secretKeyFile, unlock = 'prompt', 'log-level': logLevel = 'info' } = values;
+  if (dir === undefined || secretKeyFile === undefined)
+    throw permanent('usage', '--dir and --secret-key-file are needed');
+  return { dir: resolve(dir), secretKeyFile: resolve(secretKeyFile), unlock: readUnlock(unlock), logLevel };
+}
+
+function parseOptions<T>(parse: () => T): T {
+  try {
+    return parse();
+  } catch (error) {
+    throw permanent('usage', error instanceof Error ? error.message : String(error));
+  }
+}
+
+function readUnlock(text: string): Unlock {
+  if (text === 'prompt' || text === 'credential') return { kind: text };
+  if (text.startsWith('file:')) return { kind: 'file', path: resolve(text.slice('file:'.length)) };
+  throw permanent('usage', `--unlock is "${text}", expected prompt, credential or file:PATH`);
+}
+
+async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
+  process.umask(0o077);
+  refuseSecretsInEnvironment(process.env);
+  for (const doubt of keepMemoryPrivate()) log.warn(doubt);
+  checkSignerDir(dir);
+  const files = signerFiles(dir);
+  const release = takeSignerLock(dir);
+  try {
+    const policy = loadPolicy(files.policy);
+    const keystore = readKeystore(files.keystore);
+    const journal = openJournal(files.journal);
+    try {
+      checkOwner(keystore, journal.fingerprint, files.journal);
+      const spendings = await loadSpendings(policy);
+      const macKey = intentMacKey(readSecretKeyFile(secretKeyFile));
+      const seed = await unlockSeed(keystore, unlock);
+      if (!seed) return;
+      const desk = openDesk({ seed, macKey, policy, journal, spendings, clock: systemClock, log });
+      try {
+        const server = await serveDesk({ socket: files.socket, desk, log });
+        const networks = policy.networks.map(({ key }) => key);
+        log.info({ fingerprint: keystore.fingerprint, networks }, 'the signer is ready');
+        process.send?.({ ready: true });
+        await stopped;
+        await server.close();
+      } finally {
+        desk.close();
+      }
+    } finally {
+      journal.close();
+    }
+  } finally {
+    release();
+  }
+  log.info('the signer has stopped');
+}
+
+/** @throws Fault permanent `journal_foreign` */
+function checkOwner(keystore: Keystore, fingerprint: string, file: string): void {
+  if (keystore.fingerprint === fingerprint) return;
+  throw permanent(
+    'journal_foreign',
+    `${file} is the journal of the seed ${fingerprint}, and the keystore holds ${keystore.fingerprint}: put back the one that belongs`,
+  );
+}
+
+/** @throws Fault permanent `family_cannot_spend` */
+async function loadSpendings({ networks }: Policy): Promise<ReadonlyMap<Family, Spending>> {
+  const spendings = new Map<Family, Spending>();
+  for (const { key, family } of networks) {
+    const spending = spendings.get(family) ?? (await chains[family].spending?.());
+    if (!spending)
+      throw permanent(
+        'family_cannot_spend',
+        `the policy has ${key}, and networks of its family cannot be paid from yet`,
+      );
+    spendings.set(family, spending);
+  }
+  return spendings;
+}
+
+/** @returns null when the process was told to stop meanwhile @throws Fault permanent `passphrase_wrong` and those of `readPassphrase` */
+async function unlockSeed(keystore: Keystore, unlock: Unlock): Promise<Uint8Array | null> {
+  const terminal = openTerminal();
+  try {
+    for (let tries = 1; ; tries++) {
+      const passphrase = await Promise.race([readPassphrase(unlock, { env: process.env, terminal }), stopped]);
+      if (!passphrase) return null;
+      try {
+        return keystore.unlock(passphrase);
+      } catch (error) {
+        if (!(error instanceof Fault) || unlock.kind !== 'prompt' || tries >= PROMPTS_MAX) throw error;
+        terminal.say(error.message);
+      } finally {
+        passphrase.fill(0);
+      }
+    }
+  } finally {
+    terminal.close();
+  }
+}

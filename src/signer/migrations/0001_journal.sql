@@ -1,0 +1,106 @@
+-- The signer's journal: what was signed, for whom, and in whose turn. Rows are added and never changed: each rule that a row could break
+-- is an index or a trigger here, so that no program error can sign a payment twice. Names end in their unit; money is decimal TEXT.
+
+-- Whose journal this is: the fingerprint of the seed.
+CREATE TABLE owner (
+  only INTEGER PRIMARY KEY CHECK (only = 1),
+  fingerprint TEXT NOT NULL
+) STRICT;
+
+-- An intent, when it was signed for the first time. It counts towards the caps once, then.
+CREATE TABLE intents (
+  id TEXT PRIMARY KEY,
+  network TEXT NOT NULL,
+  intent TEXT NOT NULL CHECK (json_valid(intent)),
+  -- What the caps count: a currency or `gas`, with its base units; null where no cap applies, or an operator approved it.
+  cap TEXT,
+  units TEXT CHECK (units NOT GLOB '*[^0-9]*' AND units <> ''),
+  approval TEXT CHECK (json_valid(approval)),
+  signed_at_ms INTEGER NOT NULL,
+  CHECK ((cap IS NULL) = (units IS NULL)),
+  CHECK (cap IS NULL OR approval IS NULL)
+) STRICT;
+CREATE INDEX intents_by_cap ON intents (network, cap, signed_at_ms) WHERE cap IS NOT NULL;
+
+-- A generation of an intent: attempts of which the chain can take one. The next needs proof that none of them can stand any more.
+CREATE TABLE generations (
+  intent_id TEXT NOT NULL REFERENCES intents (id),
+  generation INTEGER NOT NULL CHECK (generation >= 0),
+  proof TEXT CHECK (proof IN ('failed', 'dead')),
+  network TEXT NOT NULL,
+  payer TEXT NOT NULL,
+  -- Null where a family's lanes expire.
+  nonce INTEGER CHECK (nonce >= 0),
+  PRIMARY KEY (intent_id, generation),
+  CHECK ((generation = 0) = (proof IS NULL)),
+  -- One sequence number serves one generation of one intent.
+  UNIQUE (network, payer, nonce)
+) STRICT;
+
+CREATE TABLE signatures (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  intent_id TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  attempt INTEGER NOT NULL CHECK (attempt >= 0),
+  network TEXT NOT NULL,
+  terms TEXT NOT NULL CHECK (json_valid(terms)),
+  tx TEXT NOT NULL,
+  bytes BLOB NOT NULL,
+  fence INTEGER NOT NULL,
+  signed_at_ms INTEGER NOT NULL,
+  UNIQUE (intent_id, generation, attempt),
+  UNIQUE (network, tx),
+  FOREIGN KEY (intent_id, generation) REFERENCES generations (intent_id, generation)
+) STRICT;
+CREATE INDEX signatures_by_network ON signatures (network, id);
+
+-- Each rise of an engine's turn.
+CREATE TABLE fences (
+  network TEXT NOT NULL,
+  fence INTEGER NOT NULL CHECK (fence > 0),
+  seen_at_ms INTEGER NOT NULL,
+  PRIMARY KEY (network, fence)
+) STRICT, WITHOUT ROWID;
+
+-- ── Nothing goes backwards ──────────────────────────────────────────────────────────────────────────────────────────
+
+CREATE TRIGGER fences_rise BEFORE INSERT ON fences
+WHEN NEW.fence <= (SELECT max(fence) FROM fences WHERE network = NEW.network)
+BEGIN SELECT RAISE(ABORT, 'a fence only rises'); END;
+
+CREATE TRIGGER signatures_serve_the_newest_fence BEFORE INSERT ON signatures
+WHEN NEW.fence IS NOT (SELECT max(fence) FROM fences WHERE network = NEW.network)
+BEGIN SELECT RAISE(ABORT, 'only the highest fence is served'); END;
+
+CREATE TRIGGER generations_follow BEFORE INSERT ON generations
+WHEN NEW.generation <> (SELECT count(*) FROM generations WHERE intent_id = NEW.intent_id)
+  OR NEW.network <> (SELECT network FROM intents WHERE id = NEW.intent_id)
+  OR NEW.generation > 0 AND NOT EXISTS (
+    SELECT 1 FROM signatures WHERE intent_id = NEW.intent_id AND generation = NEW.generation - 1
+  )
+BEGIN SELECT RAISE(ABORT, 'a generation follows a signed one, on the same network'); END;
+
+CREATE TRIGGER signatures_follow BEFORE INSERT ON signatures
+WHEN NEW.attempt <> (
+    SELECT count(*) FROM signatures WHERE intent_id = NEW.intent_id AND generation = NEW.generation
+  )
+  OR NEW.generation <> (SELECT max(generation) FROM generations WHERE intent_id = NEW.intent_id)
+  OR NEW.network <> (SELECT network FROM intents WHERE id = NEW.intent_id)
+  -- Without a sequence number a second attempt could stand beside the first.
+  OR NEW.attempt > 0 AND (
+    SELECT nonce FROM generations WHERE intent_id = NEW.intent_id AND generation = NEW.generation
+  ) IS NULL
+BEGIN SELECT RAISE(ABORT, 'an attempt follows those before it, in the newest generation'); END;
+
+-- ── Append only ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+CREATE TRIGGER owner_kept BEFORE UPDATE ON owner BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER owner_stays BEFORE DELETE ON owner BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER intents_kept BEFORE UPDATE ON intents BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER intents_stay BEFORE DELETE ON intents BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER generations_kept BEFORE UPDATE ON generations BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER generations_stay BEFORE DELETE ON generations BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER signatures_kept BEFORE UPDATE ON signatures BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER signatures_stay BEFORE DELETE ON signatures BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER fences_kept BEFORE UPDATE ON fences BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;
+CREATE TRIGGER fences_stay BEFORE DELETE ON fences BEGIN SELECT RAISE(ABORT, 'the journal is append-only'); END;

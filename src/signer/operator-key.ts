@@ -1,0 +1,55 @@
+/**
+ * An approver's key, in a file under a passphrase on the operator's own machine. Its public half stands in the signer's policy.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { permanent } from '../core/fault.ts';
+import { createSecretFile } from '../secret-file.ts';
+import type { Approval } from '../signing.ts';
+import { type ApprovedRefund, approverOf, signApproval } from './approval.ts';
+import { readSealed, seal } from './sealed-file.ts';
+
+const KIND = 'operator key';
+const SECRET_BYTES = 32;
+
+/**
+ * Makes a key and writes it, mode 0600.
+ * @returns the public half, for the policy's `approvers`
+ * @throws Fault permanent `operator_key_exists`, `passphrase_weak`
+ */
+export function createOperatorKey(file: string, passphrase: Uint8Array): string {
+  const secret = randomBytes(SECRET_BYTES);
+  try {
+    const approver = approverOf(secret);
+    if (createSecretFile(file, seal(KIND, approver, secret, passphrase))) return approver;
+    throw permanent('operator_key_exists', `${file} is there already and is left as it is; name another file`);
+  } finally {
+    secret.fill(0);
+  }
+}
+
+/** An operator's key that was read; `approver` is its public half. */
+export type OperatorKey = Readonly<{
+  approver: string;
+  /**
+   * Approves a refund until a moment in Unix seconds.
+   * @throws Fault permanent `passphrase_wrong`
+   */
+  approve(passphrase: Uint8Array, refund: ApprovedRefund, untilS: number): Approval;
+}>;
+
+/** @throws Fault permanent: see `readSealed` */
+export function readOperatorKey(file: string): OperatorKey {
+  const sealed = readSealed(file, KIND);
+  return {
+    approver: sealed.label,
+    approve(passphrase, refund, untilS) {
+      const secret = sealed.open(passphrase);
+      try {
+        return signApproval(secret, refund, untilS);
+      } finally {
+        secret.fill(0);
+      }
+    },
+  };
+}

@@ -1,0 +1,74 @@
+/**
+ * The last look before a signature leaves: the signed bytes are read again, by a decoder that knows nothing of how they were made, and must do
+ * exactly what the intent says. What the signer meant to build counts for nothing.
+ * @module
+ */
+import type { SignedSpend, SpendNetwork, SpendReading } from '../chains/spend.ts';
+import type { Intent, Wallet } from '../core/intent.ts';
+import { refused } from './rules.ts';
+
+/** Address keys of our wallets, as far as an intent concerns them. */
+export type CheckedKeys = Readonly<{
+  payer: string;
+  /** All that may sign it. */
+  signers: readonly string[];
+  of(wallet: Wallet): string;
+}>;
+
+type Move = SpendReading['moves'][number];
+
+/** What an intent moves, and nothing else. */
+function movesOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Move[] {
+  const tokenOf = (symbol: string) => network.tokens.find((token) => token.symbol === symbol)?.address ?? '';
+  switch (intent.kind) {
+    case 'refund':
+      return [
+        { token: tokenOf(intent.currency), from: keys.of({ role: 'refund' }), to: intent.to, units: intent.units },
+      ];
+    case 'sweep':
+      return intent.from.map(({ index, units }) => ({
+        token: tokenOf(intent.currency),
+        from: keys.of({ role: 'collection', index }),
+        to: network.treasury,
+        units,
+      }));
+    case 'gas': {
+      const gas = keys.of({ role: 'gas' });
+      const address = keys.of({ role: 'collection', index: intent.index });
+      const [from, to] = intent.form === 'reclaim' ? [address, gas] : [gas, address];
+      return [{ token: null, from, to, units: intent.units }];
+    }
+  }
+}
+
+const text = ({ token, from, to, units }: Move): string => `${token}/${from}/${to}/${units}`;
+
+const sameMoves = (some: readonly Move[], others: readonly Move[]): boolean =>
+  some.map(text).sort().join('\n') === others.map(text).sort().join('\n');
+
+/**
+ * Compares what signed bytes do with what they should.
+ * @throws Fault `signer_refused_check`
+ */
+export function checkReading(
+  reading: SpendReading,
+  {
+    signed,
+    intent,
+    network,
+    keys,
+  }: Readonly<{ signed: SignedSpend; intent: Intent; network: SpendNetwork; keys: CheckedKeys }>,
+): void {
+  const deny = (what: string) =>
+    refused(
+      'check',
+      `the bytes that were signed for ${intent.id} have ${what}; they are thrown away. This is an error of the program: report it`,
+    );
+  if (reading.tx !== signed.tx) throw deny('another transaction id');
+  if (reading.chainId !== null && reading.chainId !== network.chainId) throw deny('another chain id');
+  if (reading.feeUnitsMax > network.feeUnitsMax) throw deny('a fee above the policy’s');
+  const [payer] = reading.signers;
+  if (payer !== keys.payer) throw deny('another payer');
+  if (reading.signers.some((signer) => !keys.signers.includes(signer))) throw deny('another signer');
+  if (!sameMoves(reading.moves, movesOf(intent, network, keys))) throw deny('other movements');
+}

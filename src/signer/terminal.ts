@@ -1,0 +1,98 @@
+/**
+ * Questions to the person at the terminal, and lines from a pipe where there is none. Hidden answers stay bytes that can be wiped.
+ * @module
+ */
+import type { ReadStream } from 'node:tty';
+import { permanent } from '../core/fault.ts';
+
+const LINE_BYTES_MAX = 4096;
+const CTRL_C = 0x03;
+const BACKSPACE = 0x08;
+const LINE_FEED = 0x0a;
+const RETURN = 0x0d;
+const CTRL_U = 0x15;
+const SPACE = 0x20;
+const DELETE = 0x7f;
+
+export interface Terminal {
+  /** Whether a person sits there; otherwise answers are lines of a pipe. */
+  readonly isInteractive: boolean;
+  /** Asks without showing what is typed. @returns its bytes, which the caller wipes */
+  askHidden(question: string): Promise<Buffer>;
+  ask(question: string): Promise<string>;
+  /** Shows a line to the person alone: never on standard output. */
+  say(line: string): void;
+  close(): void;
+}
+
+/** Uses standard input and standard error. */
+export function openTerminal(): Terminal {
+  const input = process.stdin as typeof process.stdin & Partial<Pick<ReadStream, 'setRawMode'>>;
+  const isInteractive = input.isTTY === true && process.stderr.isTTY === true;
+  const chunks = input.iterator({ destroyOnReturn: false });
+  let rest: Buffer = Buffer.alloc(0);
+
+  async function nextByte(): Promise<number | null> {
+    while (rest.length === 0) {
+      const next = await chunks.next();
+      if (next.done) return null;
+      rest = next.value as Buffer;
+    }
+    const byte = rest[0] ?? 0;
+    rest[0] = 0;
+    rest = rest.subarray(1);
+    return byte;
+  }
+
+  /** @throws Fault permanent `input_ended`, `interrupted` */
+  async function readLine(): Promise<Buffer> {
+    const line = Buffer.alloc(LINE_BYTES_MAX);
+    let length = 0;
+    for (;;) {
+      const byte = await nextByte();
+      if (byte === null && length === 0)
+        throw permanent('input_ended', 'the input ended before the answer: run this at a terminal');
+      if (byte === null || byte === LINE_FEED || byte === RETURN) break;
+      if (byte === CTRL_C) throw permanent('interrupted', 'stopped; nothing was changed');
+      if (byte === CTRL_U) length = 0;
+      else if (byte === BACKSPACE || byte === DELETE) length = lastCharacterAt(line, length);
+      else if (byte >= SPACE && length < LINE_BYTES_MAX) line[length++] = byte;
+    }
+    line.fill(0, length);
+    return line.subarray(0, length);
+  }
+
+  return {
+    isInteractive,
+    async askHidden(question) {
+      // Silent before anything is asked: what is pasted ahead must not be shown either.
+      if (isInteractive) input.setRawMode?.(true);
+      process.stderr.write(question);
+      try {
+        return await readLine();
+      } finally {
+        if (isInteractive) input.setRawMode?.(false);
+        process.stderr.write('\n');
+      }
+    },
+    async ask(question) {
+      process.stderr.write(question);
+      return (await readLine()).toString('utf8').trim();
+    },
+    say: (line) => void process.stderr.write(`${line}\n`),
+    close() {
+      rest.fill(0);
+      // A question may still be open: neither its hidden typing nor its wait may outlast it.
+      if (isInteractive) input.setRawMode?.(false);
+      input.pause();
+      input.unref?.();
+    },
+  };
+}
+
+/** Where the last character of UTF-8 text begins. */
+function lastCharacterAt(line: Buffer, length: number): number {
+  let at = Math.max(0, length - 1);
+  while (at > 0 && ((line[at] ?? 0) & 0xc0) === 0x80) at--;
+  return at;
+}

@@ -1,0 +1,110 @@
+/**
+ * A signer in a folder of its own: the real desk, journal, policy and keystore, over two EVM networks, with a seed that is known to all.
+ * @module
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import type { Clock } from '../../src/clock.ts';
+import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
+import { type Desk, openDesk } from '../../src/signer/desk.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
+import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
+import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
+import type { SignRequest } from '../../src/signing.ts';
+
+/** The first test vector of BIP-39: 24 words of an entropy of zeros. */
+export const mnemonic = `${'abandon '.repeat(23)}art`;
+/** Its seed; each desk gets a copy, which it wipes. */
+export const seed = seedOf(mnemonic);
+export const passphrase = 'correct horse battery staple';
+export const secretKey = new Uint8Array(32).fill(5);
+export const treasury = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
+export const payer = 'b'.repeat(40);
+
+const token = (decimals: number) =>
+  ({ symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals }) as const;
+const network = (chainId: string, decimals: number) => ({
+  family: 'evm' as const,
+  chain_id: chainId,
+  tokens: [token(decimals)],
+  treasury,
+  fee_max: '0.02',
+  caps: { USDT: { transaction: '100', hour: '250', day: '600' } },
+  gas_caps: { transaction: '0.01', day: '0.025' },
+});
+
+export const policySettings: PolicySettings = {
+  version: 1,
+  approvers: [],
+  networks: { 'test:one': network('31337', 6), 'test:two': network('31338', 18) },
+};
+
+/** EIP-1559 terms whose fee is far below the policy's. */
+export const terms = (nonce: number, maxFeeGwei = 20): SignRequest['terms'] => ({
+  nonce: String(nonce),
+  gas_limit: '65000',
+  max_fee_per_gas: String(maxFeeGwei * 1_000_000_000),
+  max_priority_fee_per_gas: '1000000000',
+});
+
+/** A refund as the store writes it, its MAC included. */
+export function refundOf(id: string, units: bigint, more: Partial<RefundIntent> = {}): RefundIntent {
+  const plain = { kind: 'refund', id, network: 'test:one', currency: 'USDT', to: payer, units, ...more } as const;
+  return { ...plain, mac: more.mac ?? intentMac(intentMacKey(secretKey), plain) };
+}
+
+/** The first attempt of an intent. */
+export const firstOf = (intent: Intent, nonce: number, more: Partial<SignRequest> = {}): SignRequest => ({
+  fence: 1,
+  intent,
+  generation: 0,
+  attempt: 0,
+  proof: null,
+  terms: terms(nonce),
+  approval: null,
+  ...more,
+});
+
+/** 12.5 USDT in the base units of `test:one`. */
+export const usdt = (whole: number): bigint => BigInt(Math.round(whole * 100)) * 10_000n;
+
+export type SignerFolder = Readonly<{ dir: string; remove(): void }>;
+
+/** A folder with everything that `signer init` makes; scrypt makes it slow, so only where a program needs it. */
+export function makeSignerFolder(settings: PolicySettings = policySettings, withKeystore = true): SignerFolder {
+  const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-'));
+  const files = signerFiles(dir);
+  if (withKeystore) createKeystore(files.keystore, seed, Buffer.from(passphrase));
+  createJournal(files.journal, fingerprintOf(seed));
+  writeFileSync(files.policy, JSON.stringify(settings), { mode: 0o600 });
+  return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+export type OpenDesk = Readonly<{ desk: Desk; journal: Journal; close(): void }>;
+
+/** Opens the desk of a folder, as the program does when it is started. */
+export function openDeskIn(dir: string, clock: Pick<Clock, 'nowMs'>, wrap = (journal: Journal) => journal): OpenDesk {
+  const files = signerFiles(dir);
+  const journal = openJournal(files.journal);
+  const desk = openDesk({
+    seed: new Uint8Array(seed),
+    macKey: intentMacKey(secretKey),
+    policy: loadPolicy(files.policy),
+    journal: wrap(journal),
+    spendings: new Map([['evm', evmSpending]]),
+    clock,
+    log: pino({ level: 'silent' }),
+  });
+  return {
+    desk,
+    journal,
+    close() {
+      desk.close();
+      journal.close();
+    },
+  };
+}
