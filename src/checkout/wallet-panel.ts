@@ -54,7 +54,7 @@ ${
       )}</div>`
 }
 <div id="wallet-status"></div>
-<p class="muted">${check}</p>
+<p class="muted" id="wallet-check">${check}</p>
 <template id="wallet-words">${told.map((word) => html`<p data-word="${word}">${say(`wallet_${word}`, open)}</p>`)}</template>
 </section>`;
 }

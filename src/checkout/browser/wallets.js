@@ -223,6 +223,7 @@ function draw() {
   panel
     .querySelector('#wallet-status')
     ?.replaceChildren(...status(mark, said.due === panel.dataset.due ? said.text : ''));
+  panel.querySelector('#wallet-check')?.toggleAttribute('hidden', mark !== null && !asking);
   panel.hidden = isOpen && wallets.length === 0 && panel.querySelector('#wallet-links') === null;
   if (hadFocus) (document.getElementById(focused) ?? panel).focus({ preventScroll: true });
 }

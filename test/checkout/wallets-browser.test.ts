@@ -1,0 +1,550 @@
+/**
+ * Paying with a wallet in a real browser: what the wallet is asked, letter by letter; that it is asked once; and what the payer reads when
+ * it says no, is on another network, or says nothing at all. Screenshots are written to `.tmp/pages/`.
+ */
+import { mkdirSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { addEvmWallet, dataIcon, type WalletMind, walletError } from '../support/browser-wallets.ts';
+import { pass, type Sale } from '../support/payment-scenes.ts';
+import { until } from '../support/until.ts';
+import { BSC_USDT, ETHEREUM_USDT, openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
+
+const PICTURES = '.tmp/pages';
+mkdirSync(PICTURES, { recursive: true });
+const payer = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
+const tx = `0x${'7e'.repeat(32)}`;
+const info = { name: 'MetaMask', rdns: 'io.metamask' };
+
+type World = { browser: Browser; api: ApiServer };
+const test = suite<World>('paying with a wallet in the browser');
+
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB');
+});
+test.after(async ({ browser, api }) => {
+  await browser.close();
+  await api.close();
+});
+
+/** A wallet that is on a chain and agrees to everything, but for what `special` answers. */
+function agreeable(chainId: string, special: Readonly<Record<string, WalletMind>> = {}): WalletMind {
+  let current = chainId;
+  return async (call) => {
+    const { method, params } = call;
+    const own = special[method];
+    if (own) {
+      const answer = await own(call);
+      if (answer !== undefined) return answer;
+    }
+    switch (method) {
+      case 'eth_requestAccounts':
+        return [payer];
+      case 'eth_chainId':
+        return current;
+      case 'wallet_switchEthereumChain':
+      case 'wallet_addEthereumChain':
+        current = params[0].chainId;
+        return null;
+      case 'eth_sendTransaction':
+        return tx;
+      default:
+        throw walletError(4200, `${method} is not supported`);
+    }
+  };
+}
+
+const reject: WalletMind = () => {
+  throw walletError(4001, 'MetaMask Tx Signature: User denied transaction signature.');
+};
+
+/** Answers when the test says so. */
+function gate() {
+  let open: (answer: unknown) => void = () => {};
+  const answer = new Promise((resolve) => {
+    open = resolve;
+  });
+  return { open, mind: (() => answer) as WalletMind };
+}
+
+async function openShop({ browser, api }: World, options: BrowserContextOptions = {}) {
+  const sale = await openWalletSale(api);
+  const { page, complaints } = await openPage(browser, api.baseUrl, options);
+  const show = (pay: string, tab = page) => tab.goto(`${api.baseUrl}${sale.path}?pay=${pay}`);
+  return { sale, page, context: page.context(), complaints, show };
+}
+
+const button = '#wallet-io\\.metamask';
+const status = async (page: Page) => ((await page.textContent('#wallet-status')) ?? '').replace(/\s+/g, ' ');
+const says = (page: Page, words: RegExp) =>
+  until(`the wallet's part says ${words}`, async () => words.test(await status(page)));
+const headlineSays = (page: Page, words: RegExp) =>
+  until(`the page says ${words}`, async () => words.test((await page.textContent('h1')) ?? ''));
+
+const evmKey = async (api: ApiServer, sale: Sale) => {
+  const { json } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
+  const { payment_options: options } = json as { payment_options: { network: string; address: string }[] };
+  return chains.evm.address.parse(options.find(({ network }) => network === 'ethereum')?.address ?? '') ?? '';
+};
+
+const transferCall = (key: string, units: bigint) =>
+  `0xa9059cbb${'0'.repeat(24)}${key}${units.toString(16).padStart(64, '0')}`;
+
+/** How often money was asked for. */
+const sends = (wallet: { methods(): string[] }) =>
+  wallet.methods().filter((method) => method === 'eth_sendTransaction').length;
+
+test('one confirmation sends the exact transfer, and the page follows it to the end', async (world) => {
+  const { api } = world;
+  const { sale, page, context, complaints, show } = await openShop(world);
+  const confirmation = gate();
+  const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_sendTransaction: confirmation.mind }));
+  await show('ethereum-USDT');
+  assert.equal(wallet.calls, [], 'nothing is asked before a click');
+  await page.click(button);
+  await says(page, /Confirm the payment in MetaMask/);
+  assert.match((await page.textContent('#announcer')) ?? '', /Confirm the payment in MetaMask/);
+  assert.is(await page.evaluate('document.activeElement.id'), 'wallets', 'focus is where the answer will be');
+  await until('the wallet is asked', () => sends(wallet) === 1);
+  assert.equal(wallet.calls, [
+    { method: 'eth_requestAccounts', params: undefined },
+    { method: 'eth_chainId', params: undefined },
+    { method: 'eth_chainId', params: undefined },
+    {
+      method: 'eth_sendTransaction',
+      params: [
+        {
+          from: payer,
+          to: ETHEREUM_USDT,
+          value: '0x0',
+          data: transferCall(await evmKey(api, sale), 10_500_000n),
+          chainId: '0x1',
+        },
+      ],
+    },
+  ]);
+  confirmation.open(tx);
+  await says(page, new RegExp(`Sent with MetaMask.*${tx}`));
+  assert.is(await page.locator(button).count(), 0, 'nothing to press again');
+  await page.reload();
+  await says(page, /Sent with MetaMask/);
+  assert.is(await page.locator(button).count(), 0);
+  await sale.send('10.50');
+  await headlineSays(page, /Payment seen/);
+  assert.equal(complaints, []);
+  await context.close();
+});
+
+test('a wallet on another chain is switched first', async (world) => {
+  const { sale, page, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await show('bsc-USDT');
+  await page.click(button);
+  await says(page, /Sent with MetaMask/);
+  const methods = wallet.methods();
+  assert.equal(methods, [
+    'eth_requestAccounts',
+    'eth_chainId',
+    'wallet_switchEthereumChain',
+    'eth_chainId',
+    'eth_chainId',
+    'eth_sendTransaction',
+  ]);
+  assert.equal(wallet.calls[2]?.params, [{ chainId: '0x38' }]);
+  const [transaction] = wallet.calls.at(-1)?.params ?? [];
+  assert.equal(
+    [transaction.chainId, transaction.to, transaction.data],
+    ['0x38', BSC_USDT, transferCall(await evmKey(world.api, sale), 10_500_000_000_000_000_000n)],
+  );
+  await context.close();
+});
+
+for (const [what, error] of [
+  ['says so', walletError(4902, 'Unrecognized chain ID "0x38".')],
+  // As MetaMask on phones wraps it.
+  ['says so inside', walletError(-32603, 'Unrecognized chain', { originalError: { code: 4902 } })],
+] as const) {
+  test(`a wallet that does not know the chain and ${what} is told about it`, async (world) => {
+    const { page, context, show } = await openShop(world);
+    let asked = 0;
+    const wallet = await addEvmWallet(
+      context,
+      info,
+      agreeable('0x1', {
+        wallet_switchEthereumChain() {
+          asked++;
+          if (asked === 1) throw error;
+        },
+      }),
+    );
+    await show('bsc-USDT');
+    await page.click(button);
+    await says(page, /Sent with MetaMask/);
+    const added = wallet.calls.find(({ method }) => method === 'wallet_addEthereumChain');
+    assert.equal(added?.params, [
+      {
+        chainId: '0x38',
+        chainName: 'BNB Smart Chain',
+        nativeCurrency: { name: 'BNB', symbol: 'BNB', decimals: 18 },
+        rpcUrls: ['https://bsc-dataseed.bnbchain.org'],
+        blockExplorerUrls: ['https://bscscan.com'],
+      },
+    ]);
+    await context.close();
+  });
+}
+
+test('a wallet that stays on another chain sends nothing', async (world) => {
+  const { page, context, show } = await openShop(world);
+  // Says that it switched, and did not.
+  const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_chainId: () => '0x1' }));
+  await show('bsc-USDT');
+  await page.click(button);
+  await says(page, /MetaMask is on another network\. Choose BNB Smart Chain \(BEP20\) there/);
+  assert.is(sends(wallet), 0);
+  assert.is(await page.locator(button).count(), 1, 'it can be tried again');
+  await context.close();
+});
+
+test('a wallet that is switched back at the last moment sends nothing', async (world) => {
+  const { page, context, show } = await openShop(world);
+  let looks = 0;
+  const eth_chainId = () => {
+    looks++;
+    return looks < 3 ? '0x38' : '0x1';
+  };
+  const wallet = await addEvmWallet(context, info, agreeable('0x38', { eth_chainId }));
+  await show('bsc-USDT');
+  looks = 1;
+  await page.click(button);
+  await says(page, /MetaMask is on another network/);
+  assert.is(sends(wallet), 0);
+  await context.close();
+});
+
+for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_sendTransaction']) {
+  test(`a payer who says no to ${method} is told quietly and can try again`, async (world) => {
+    const { page, context, complaints, show } = await openShop(world);
+    let refusals = 0;
+    const special: WalletMind = (call) => {
+      refusals++;
+      return refusals === 1 ? reject(call) : undefined;
+    };
+    const wallet = await addEvmWallet(context, info, agreeable('0x1', { [method]: special }));
+    await show('bsc-USDT');
+    await page.click(button);
+    await says(page, /^You did not confirm in MetaMask\. Nothing was sent\.$/);
+    assert.is(sends(wallet), method === 'eth_sendTransaction' ? 1 : 0);
+    await page.click(button);
+    await says(page, /Sent with MetaMask/);
+    assert.equal(complaints, []);
+    await context.close();
+  });
+}
+
+for (const [what, special, words] of [
+  ['is locked', { eth_requestAccounts: () => [] }, /MetaMask offers no account\. Unlock it/],
+  [
+    'has a question open',
+    {
+      eth_requestAccounts() {
+        throw walletError(-32002, 'Already processing eth_requestAccounts. Please wait.');
+      },
+    },
+    /MetaMask has another question open/,
+  ],
+  [
+    'withdraws its account',
+    {
+      eth_sendTransaction() {
+        throw walletError(4100, 'The requested account has not been authorized by the user.');
+      },
+    },
+    /MetaMask says: The requested account has not been authorized by the user\. Nothing was sent/,
+  ],
+  [
+    'does not take what it is asked',
+    {
+      eth_sendTransaction() {
+        throw walletError(-32602, 'Invalid parameters');
+      },
+    },
+    /MetaMask says: Invalid parameters\. Nothing was sent/,
+  ],
+] as const) {
+  test(`a wallet that ${what} has sent nothing, and the page says what to do`, async (world) => {
+    const { page, context, show } = await openShop(world);
+    await addEvmWallet(context, info, agreeable('0x1', special as Record<string, WalletMind>));
+    await show('ethereum-USDT');
+    await page.click(button);
+    await says(page, words);
+    assert.is(await page.locator(button).count(), 1);
+    await context.close();
+  });
+}
+
+test('a wallet that is gone in the middle may have sent: it is not asked again without a person’s word', async (world) => {
+  const { page, context, complaints, show } = await openShop(world);
+  const mind = agreeable('0x1', {
+    eth_sendTransaction() {
+      throw walletError(4900, 'Disconnected from all chains');
+    },
+  });
+  const wallet = await addEvmWallet(context, info, mind);
+  await show('ethereum-USDT');
+  await page.click(button);
+  await says(page, /MetaMask says: Disconnected from all chains\. Look there whether the payment has left/);
+  assert.is(await page.locator(button).count(), 0);
+  await page.reload();
+  await says(page, /MetaMask was asked to pay, and this page does not know the answer/);
+  assert.is(await page.locator(button).count(), 0);
+  assert.is(await page.isVisible('#wallet-again'), false, 'not one careless click away');
+  await page.click('#wallet-not-sent summary');
+  await page.click('#wallet-again');
+  assert.is(await page.locator(button).count(), 1);
+  assert.is(sends(wallet), 1);
+  assert.equal(complaints, []);
+  await context.close();
+});
+
+test('a double click asks once', async (world) => {
+  const { page, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await show('ethereum-USDT');
+  await page.waitForSelector(button);
+  await page.evaluate(`{
+    const button = document.getElementById('wallet-io.metamask');
+    for (let clicks = 0; clicks < 3; clicks++) button.click();
+  }`);
+  await says(page, /Sent with MetaMask/);
+  const { x = 0, y = 0 } = (await page.locator('#wallet-status').boundingBox()) ?? {};
+  await page.mouse.dblclick(x + 20, y + 10);
+  assert.is(sends(wallet), 1);
+  await context.close();
+});
+
+test('two tabs ask once, even when both are clicked in the same moment', async (world) => {
+  for (let round = 0; round < 5; round++) {
+    const { page: first, context, show } = await openShop(world);
+    const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+    const second = await context.newPage();
+    await show('ethereum-USDT');
+    await show('ethereum-USDT', second);
+    for (const tab of [first, second]) await tab.waitForSelector(button);
+    const click = `document.getElementById('wallet-io.metamask')?.click()`;
+    await Promise.all([first.evaluate(click), second.evaluate(click)]);
+    for (const tab of [first, second]) await says(tab, /Sent with MetaMask/);
+    assert.is(sends(wallet), 1);
+    await context.close();
+  }
+});
+
+test('while one tab waits for the wallet, the other offers nothing and then says the same', async (world) => {
+  const { page: first, context, show } = await openShop(world);
+  const confirmation = gate();
+  const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_sendTransaction: confirmation.mind }));
+  const second = await context.newPage();
+  await show('ethereum-USDT');
+  await show('bsc-USDT', second);
+  await second.waitForSelector(button);
+  await first.click(button);
+  await until('the wallet is asked', () => sends(wallet) === 1);
+  await says(second, /MetaMask was asked to pay/);
+  assert.is(await second.locator(button).count(), 0, 'not on another network either');
+  confirmation.open(tx);
+  for (const tab of [first, second]) await says(tab, /Sent with MetaMask/);
+  await context.close();
+});
+
+test('a tab that slept asks for nothing that is not due any more', async (world) => {
+  const { sale, page, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await page.route('**/events?*', (route) => route.abort());
+  await show('ethereum-USDT');
+  await page.waitForSelector(button);
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
+  await sale.send('4.00');
+  await page.click(button);
+  await until('the page shows what is due now', async () => (await page.textContent('#amount')) === '6.50');
+  assert.match((await page.textContent('#announcer')) ?? '', /still due|has changed in the meantime/);
+  assert.equal(wallet.methods(), ['eth_requestAccounts']);
+  await page.click(button);
+  await says(page, /Sent with MetaMask/);
+  const [transaction] = wallet.calls.at(-1)?.params ?? [];
+  assert.is(transaction.data, transferCall(await evmKey(world.api, sale), 6_500_000n), 'the rest, exactly');
+  await context.close();
+});
+
+test('after a payment that was too little, the rest can be sent', async (world) => {
+  const { sale, page, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await show('ethereum-USDT');
+  await page.click(button);
+  await says(page, /Sent with MetaMask/);
+  await sale.send('10.00');
+  await headlineSays(page, /0\.50 USDT still due/);
+  await page.click(button);
+  await until('the rest is asked for', () => sends(wallet) === 2);
+  const [transaction] = wallet.calls.at(-1)?.params ?? [];
+  assert.is(transaction.data, transferCall(await evmKey(world.api, sale), 500_000n));
+  await context.close();
+});
+
+test('when the server is away or the time is up, nothing is sent', async (world) => {
+  const { page, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await page.route('**/events?*', (route) => route.abort());
+  await show('ethereum-USDT');
+  await page.waitForSelector(button);
+  await context.setOffline(true);
+  await page.click(button);
+  await says(page, /server does not answer\. Nothing was sent/);
+  await context.setOffline(false);
+  await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
+  await pass(world.api, 1801);
+  await page.click(button);
+  await headlineSays(page, /The time is up/);
+  assert.is(sends(wallet), 0);
+  await context.close();
+});
+
+test('where the browser keeps nothing for the page, one tab still asks once', async (world) => {
+  const { page, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await context.addInitScript(
+    `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('denied', 'SecurityError'); } })`,
+  );
+  await show('ethereum-USDT');
+  await page.click(button);
+  await says(page, /Sent with MetaMask/);
+  assert.is(await page.locator(button).count(), 0);
+  assert.is(sends(wallet), 1);
+  await context.close();
+});
+
+test('what a wallet says of itself is text and an image of its own, nothing else', async (world) => {
+  const { page, context, complaints, show } = await openShop(world);
+  const evil = '<img src=x onerror=alert(1)>';
+  await addEvmWallet(context, { name: evil, rdns: 'evil"]' }, agreeable('0x1'));
+  await addEvmWallet(context, { name: 'A'.repeat(500), rdns: 'long', icon: 'https://evil.example/i.svg' }, reject);
+  await addEvmWallet(context, info, agreeable('0x1'));
+  // The same name again is the same wallet.
+  await addEvmWallet(context, { ...info, name: 'Not MetaMask' }, reject);
+  await show('ethereum-USDT');
+  await until('three wallets are offered', async () => (await page.locator('button.wallet').count()) === 3);
+  const labels = await page.locator('button.wallet').allTextContents();
+  assert.equal(labels, [`Pay with ${evil.slice(0, 40)}`, `Pay with ${'A'.repeat(40)}`, 'Pay with MetaMask']);
+  assert.equal(
+    await page.locator('button.wallet img').evaluateAll((images) => images.map((image) => image.getAttribute('src'))),
+    [dataIcon, dataIcon],
+  );
+  assert.equal(complaints, [], 'nothing was loaded from elsewhere');
+  await context.close();
+});
+
+// ── Looks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const misfits = (page: Page) =>
+  page.evaluate(`(() => {
+    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    const small = [...document.querySelectorAll('.wallets .button, .wallets summary')]
+      .map((one) => [one.textContent, one.getBoundingClientRect()])
+      .filter(([, box]) => box.height > 0 && box.height < 44)
+      .map(([text, box]) => text + ' is ' + box.height + ' high');
+    return [...(wide > 0 ? ['too wide by ' + wide] : []), ...small];
+  })()`) as Promise<string[]>;
+
+async function look(page: Page, name: string): Promise<void> {
+  assert.equal(await misfits(page), [], name);
+  assert.equal(await barriers(page), [], name);
+  await page.screenshot({ path: `${PICTURES}/wallets-${name}.png`, fullPage: true });
+}
+
+const iPhone = {
+  ...phone,
+  userAgent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15',
+};
+const looks: readonly (readonly [string, BrowserContextOptions])[] = [
+  ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+  ['phone-dark', { ...phone, colorScheme: 'dark' }],
+  ['narrow-arabic', { ...phone, viewport: { width: 320, height: 640 }, locale: 'ar' }],
+];
+
+for (const [name, options] of looks) {
+  test(`${name}: every state of a wallet's payment without a barrier`, async (world) => {
+    const { page, context, complaints, show } = await openShop(world, options);
+    const confirmation = gate();
+    const mind = agreeable('0x1', { eth_sendTransaction: confirmation.mind });
+    await addEvmWallet(context, info, mind);
+    await addEvmWallet(context, { name: 'Rabby Wallet', rdns: 'io.rabby' }, reject);
+    await show('ethereum-USDT');
+    await page.waitForSelector(button);
+    await look(page, `offered-${name}`);
+    await page.click('#wallet-io\\.rabby');
+    await page.waitForSelector('#wallet-status .warning');
+    await look(page, `rejected-${name}`);
+    await page.click(button);
+    await page.waitForSelector('#wallet-status .waiting');
+    await look(page, `asking-${name}`);
+    confirmation.open(tx);
+    await page.waitForSelector('#wallet-status code');
+    await page.click('#wallet-not-sent summary');
+    await look(page, `sent-${name}`);
+    assert.equal(complaints, []);
+    await context.close();
+  });
+}
+
+test('a phone without a wallet inside its browser gets links; one inside a wallet gets the wallet', async (world) => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const { page, context, complaints, show } = await openShop(world, { ...iPhone, colorScheme });
+    for (const network of ['ethereum', 'tron', 'solana']) {
+      await show(`${network}-USDT`);
+      assert.is(await page.locator('#wallet-links a').count(), 3);
+      await look(page, `links-${network}-${colorScheme}`);
+    }
+    await addEvmWallet(context, info, agreeable('0x1'));
+    await show('ethereum-USDT');
+    await page.waitForSelector(button);
+    assert.is(await page.isVisible('#wallet-links'), false);
+    assert.equal(complaints, []);
+    await context.close();
+  }
+});
+
+test('without scripts a phone has the links and a desk nothing that does nothing', async (world) => {
+  for (const [options, links] of [
+    [{ ...iPhone, javaScriptEnabled: false }, 3],
+    [{ javaScriptEnabled: false }, 0],
+  ] as const) {
+    const { page, context, show } = await openShop(world, options);
+    await show('ethereum-USDT');
+    assert.is(await page.locator('#wallet-links a:visible').count(), links);
+    assert.is(await page.locator('button.wallet').count(), 0);
+    assert.is(await page.isVisible('#wallets'), links > 0);
+    await context.close();
+  }
+});
+
+test('on a simulated network a wallet is offered nothing', async ({ browser }) => {
+  const api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', { sandbox: true });
+  const { page, context, show } = await openShop({ browser, api });
+  try {
+    const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+    await show('ethereum-USDT');
+    assert.match((await page.textContent('.wallets')) ?? '', /This network is simulated, so no wallet can pay here/);
+    await page.screenshot({ path: `${PICTURES}/wallets-simulated.png`, fullPage: true });
+    assert.is(await page.locator('button.wallet').count(), 0);
+    assert.equal(wallet.calls, []);
+  } finally {
+    await context.close();
+    await api.close();
+  }
+});
+
+test.run();
