@@ -93,12 +93,12 @@ const signer = z.union(
     group({
       dir: setting('a folder', matching(/./)),
       unlock: z.union([
-        oneOf(['prompt', 'credential'] as const),
+        oneOf(['prompt', 'credential', 'external'] as const),
         group({ file: setting('a file that holds the passphrase', matching(/./)) }),
       ]),
     }),
   ],
-  { error: 'expected null or {"dir": …, "unlock": "prompt", "credential" or {"file": …}}' },
+  { error: 'expected null or {"dir": …, "unlock": "prompt", "credential", "external" or {"file": …}}' },
 );
 
 export const generalSettings = group({

@@ -46,10 +46,10 @@ export type NetworkConfig = Readonly<{
   sandbox: boolean;
 }>;
 
-/** The signer's folder, which also holds its socket, and where the passphrase comes from. */
+/** The signer's folder, which also holds its socket, and where the passphrase comes from; `external`: it is started by something else. */
 export type SignerConfig = Readonly<{
   dir: string;
-  unlock: Readonly<{ kind: 'prompt' | 'credential' }> | Readonly<{ kind: 'file'; path: string }>;
+  unlock: Readonly<{ kind: 'prompt' | 'credential' | 'external' }> | Readonly<{ kind: 'file'; path: string }>;
 }>;
 
 export type Config = Readonly<{

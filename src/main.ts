@@ -1,6 +1,6 @@
 /**
- * `npm start`: the supervisor. It prepares the data directory, then runs the sandbox (where one is configured), the server and one
- * indexer for each network, each as a process of its own, and keeps them running until SIGTERM or SIGINT.
+ * `npm start`: the supervisor. It prepares the data directory, then runs the sandbox and the signer (where they are configured), the
+ * server and one indexer for each network, each as a process of its own, and keeps them running until SIGTERM or SIGINT.
  *
  * People are told on standard output; standard error carries the JSON log of every process.
  * Exit codes: 0 stopped as asked; 2 configuration, database or port do not allow a start.
@@ -8,12 +8,13 @@
  */
 import { z } from 'zod';
 import { systemClock } from './clock.ts';
-import { type Config, loadConfig } from './config.ts';
+import { type Config, loadConfig, type SignerConfig } from './config.ts';
 import { Fault, permanent } from './core/fault.ts';
 import { ensureCredentials } from './credentials.ts';
 import { introduceOperator, introduceSandbox } from './introduction.ts';
 import { openLog } from './log.ts';
 import { openStore, prepareStore } from './open-store.ts';
+import { secretKeyFile } from './secret-key.ts';
 import { takeInstanceLock } from './store/sqlite/instance-lock.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
 
@@ -63,6 +64,12 @@ async function run(config: Config): Promise<void> {
     const simulating = start('sandbox', './sandbox/main.ts', ready);
     if (!(await Promise.race([simulating, stopped]))) return;
   }
+  if (config.signer && config.signer.unlock.kind !== 'external') {
+    const unlocked = startSigner(config.dataDir, config.signer, config.logLevel);
+    // While a person is asked for the passphrase, no other process writes on the terminal.
+    if (config.signer.unlock.kind === 'prompt') await Promise.race([unlocked, stopped]);
+    if (stopping.signal.aborted) return;
+  }
   const serving = start('server', './server.ts', serverReady);
   for (const { key, family } of config.networks) {
     const onHalted = () => say([`The network ${key} is halted; the log above says why. Others go on.`]);
@@ -99,6 +106,26 @@ function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Prom
     supervised({ name, module: new URL(module, import.meta.url), args: [], onMessage, onHalted: () => halted.abort() });
   });
   return Promise.race([isReady, lost]);
+}
+
+/**
+ * Starts the signer. Without it money still comes in, so nothing else ends when it cannot start.
+ * @returns when it is unlocked, or halted
+ */
+function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: string): Promise<void> {
+  const how = unlock.kind === 'file' ? `file:${unlock.path}` : unlock.kind;
+  const places = ['--dir', dir, '--secret-key-file', secretKeyFile(dataDir, env)];
+  const args = [...places, '--unlock', how, '--log-level', logLevel];
+  return new Promise((resolve) => {
+    const onMessage = (message: unknown) => {
+      if (ready.safeParse(message).success) resolve();
+    };
+    const onHalted = () => {
+      say(['The signer is halted; the log above says why. Payments are taken as before, refunds and sweeps wait.']);
+      resolve();
+    };
+    supervised({ name: 'signer', module: new URL('./signer/main.ts', import.meta.url), args, onMessage, onHalted });
+  });
 }
 
 function supervised(spec: Omit<ChildSpec, 'env'>): void {
