@@ -8,6 +8,8 @@ import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import { isFollowed } from '../network-health.ts';
 import { optionName } from '../option-address.ts';
+import type { LookUp } from '../store/look-ups.ts';
+import type { PageSettings } from '../store/page-settings.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../store/store.ts';
 import known from './networks.json' with { type: 'json' };
 import { findOption, type PageState } from './state.ts';
@@ -19,6 +21,10 @@ export type Choice = Readonly<{
   pay: string | null;
   token: string | null;
   walletQr: boolean;
+  /** A transaction that the payer asks after, as it was pasted. */
+  transaction: string | null;
+  /** The origin whose page frames this one. */
+  parent: string | null;
   language: string | null;
 }>;
 
@@ -38,11 +44,16 @@ export type NetworkView = Readonly<{
 export type PageModel = Readonly<{
   session: Session;
   shop: string;
+  settings: PageSettings;
   state: PageState;
+  /** What payers of this session have asked after. */
+  lookUps: readonly LookUp[];
+  /** Something may still happen without the payer. */
+  isLive: boolean;
   networks: ReadonlyMap<NetworkKey, NetworkView>;
   choice: Choice;
   words: Words;
-  nowS: number;
+  nowMs: number;
   /** Changes whenever the page has something else to say. */
   version: string;
   /** Whether the payer's device is a phone or tablet, where links open wallets' apps. */
@@ -117,7 +128,7 @@ export function selectedOption({ session, state, choice }: PageModel): PaymentOp
   const { options, payments } = session;
   const named = findOption(session, choice.pay);
   if (named || options.length === 1) return named ?? options[0] ?? null;
-  if (state.kind !== 'underpaid') return null;
+  if (state.kind !== 'underpaid' || choice.token !== null) return null;
   const begun = payments.find(({ state: receipt }) => receipt !== 'orphaned');
   return (begun && findOption(session, optionName(begun))) ?? options[0] ?? null;
 }
@@ -143,11 +154,13 @@ export function sumText(payments: readonly Payment[]): string {
 
 /** An address of this page with another choice; relative, so that it holds behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
-  const { pay, token, walletQr, language } = { ...choice, ...change };
+  const { pay, token, walletQr, transaction, parent, language } = { ...choice, ...change };
   const query = new URLSearchParams();
   if (pay !== null) query.set('pay', pay);
   if (token !== null) query.set('token', token);
   if (walletQr) query.set('qr', 'wallet');
+  if (transaction !== null) query.set('tx', transaction);
+  if (parent !== null) query.set('parent', parent);
   if (language !== null) query.set('lang', language);
   return `?${query}`;
 }

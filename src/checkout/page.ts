@@ -2,8 +2,12 @@
  * The page: one document for every state of a session, whole without scripts.
  * @module
  */
+import { toSeconds } from '../clock.ts';
 import { type Html, html } from '../html.ts';
+import { optionName } from '../option-address.ts';
+import { brandName, brandStyle } from './brand.ts';
 import { type IconName, icon } from './icon.ts';
+import { lookUpPanel } from './look-up.ts';
 import { methodChoice } from './method.ts';
 import {
   amountDue,
@@ -30,20 +34,20 @@ const RELOAD_S = 15;
 export type Assets = Readonly<{ style: string; script: string }>;
 
 export function paymentPage(model: PageModel, assets: Assets): string {
-  const { session, state, words, shop, version, nowS } = model;
+  const { session, state, words, shop, version, nowMs, choice } = model;
   const { say } = words;
   const { headline, body } = stateSection(model);
   const isTest = session.mode === 'test';
   return documentOf(
     words,
     say('title', { shop }),
-    html`<link rel="stylesheet" href="${assets.style}">
-${state.hasEnded ? null : html`<noscript><meta http-equiv="refresh" content="${RELOAD_S}"></noscript>`}
+    html`<link rel="stylesheet" href="${assets.style}">${brandStyle(model)}
+${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RELOAD_S}"></noscript>`}
 <script type="module" src="${assets.script}"></script>`,
     html`<a class="skip" href="#main">${say('skip')}</a>
-<header><p class="shop">${shop}</p>${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
-<main id="main" tabindex="-1" data-version="${version}" data-now="${nowS}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${state.hasEnded ? '' : 'yes'}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
-<section class="card pay" aria-labelledby="headline">${body}</section>
+<header>${brandName(model)}${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
+<main id="main" tabindex="-1" data-version="${version}" data-now="${toSeconds(nowMs)}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${model.isLive ? 'yes' : ''}" data-session="${session.id}" data-status="${session.life.status}" data-seen="${session.payments.some(({ state: receipt }) => receipt !== 'orphaned') ? 'yes' : ''}" data-parent="${choice.parent ?? ''}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
+<section class="card pay" aria-labelledby="headline">${body}${lookUpPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
 </main>
@@ -119,8 +123,9 @@ function stateSection(model: PageModel): Section {
         ({ state: receipt, currency }) => receipt !== 'orphaned' && terms.accepts.includes(currency),
       );
       const headline = say('underpaid_title', { amount, currency: option?.currency ?? '' });
-      const received = sumText(counted);
-      const text = say('underpaid_text', { received, due: parText(terms.duePar) });
+      const sums = { received: sumText(counted), due: parText(terms.duePar) };
+      const isBegun = option && counted.some((payment) => optionName(payment) === optionName(option));
+      const text = option ? say(isBegun ? 'underpaid_text' : 'underpaid_text_other', sums) : say('underpaid_choose');
       return {
         headline,
         body: html`${stateHead('alert', 'attention', headline)}
@@ -190,7 +195,7 @@ function openSection(model: PageModel): Section {
   const leave =
     cancel === null
       ? null
-      : html`<p><a id="cancel" href="${cancel}" rel="noreferrer">${say('cancel', { shop })}</a></p>`;
+      : html`<p><a id="cancel" href="${cancel}" rel="noreferrer"${leavesFrame(model)}>${say('cancel', { shop })}</a></p>`;
   const price = priceText(session.request.amountMinor, session.request.currency);
   if (!session.options.some((one) => isUp(model, one))) {
     const headline = say('networks_down_title');
@@ -230,14 +235,20 @@ function payable(model: PageModel): Html {
   const option = selectedOption(model);
   if (option === null || !isUp(model, option)) return methodChoice(model);
   const { say } = model.words;
-  return html`<p class="on">${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, say('change_method'))}</p>${sendPanel(model, option)}`;
+  const label = say(model.state.kind === 'underpaid' ? 'underpaid_change' : 'change_method');
+  return html`<p class="on">${option.currency} ${say('send_on', { network: networkTitle(model, option) })} ${changeLink(model, label)}</p>${sendPanel(model, option)}`;
 }
 
-/** Who has paid a part goes on in the same way. */
-const changeLink = (model: PageModel, label: string): Html | null =>
-  model.session.options.length > 1 && model.state.kind !== 'underpaid'
-    ? html`<a id="change" href="${linkTo(model, { pay: null, walletQr: false })}">${label}</a>`
-    : null;
+/**
+ * Who has paid a part is led on in the same way, and may take another: everything is added up, and a small rest may cost less elsewhere. There
+ * a token in the address says that the payer is choosing.
+ */
+function changeLink(model: PageModel, label: string): Html | null {
+  const { session, state } = model;
+  if (session.options.length < 2) return null;
+  const token = state.kind === 'underpaid' ? (selectedOption(model)?.currency ?? null) : null;
+  return html`<a id="change" href="${linkTo(model, { pay: null, token, walletQr: false })}">${label}</a>`;
+}
 
 const stateHead = (name: IconName, tone: 'good' | 'attention' | 'plain', headline: string): Html =>
   html`<div class="state ${tone}">${icon(name)}<h1 id="headline">${headline}</h1></div>`;
@@ -254,10 +265,13 @@ ${foreignNote(model)}${back}${session.payments.length > 0 ? transferList(model) 
   };
 }
 
-const backLink = ({ words, shop }: PageModel, url: string | null, isMain: boolean): Html | null =>
+const backLink = (model: PageModel, url: string | null, isMain: boolean): Html | null =>
   url === null
     ? null
-    : html`<p><a class="button ${isMain ? 'main' : ''}" id="back" href="${url}" rel="noreferrer">${words.say('back', { shop })}</a></p>`;
+    : html`<p><a class="button ${isMain ? 'main' : ''}" id="back" href="${url}" rel="noreferrer"${leavesFrame(model)}>${model.words.say('back', { shop: model.shop })}</a></p>`;
+
+/** The shop's own pages do not open inside its own page. */
+const leavesFrame = ({ choice }: PageModel): Html | null => (choice.parent === null ? null : html` target="_top"`);
 
 function overNote({ session, state, words, shop }: PageModel): Html | null {
   if (state.overPar === 0n) return null;

@@ -2,6 +2,7 @@
  * What a payer needs to send the money: amount, address, QR code, time left.
  * @module
  */
+import { toSeconds } from '../clock.ts';
 import { type Html, html } from '../html.ts';
 import { optionAddress, optionLink, optionName, walletCode } from '../option-address.ts';
 import type { PaymentOption } from '../store/store.ts';
@@ -73,9 +74,9 @@ const copyButton = (id: string, text: string, label: string, done: string): Html
   html`<button type="button" class="button copy" id="${id}" data-copy="${text}" data-done="${done}" hidden>${label}</button>`;
 
 /** Minutes and seconds until the deadline, by the server's clock. */
-export function timeLeft({ state, nowS, words }: PageModel): Html | null {
+export function timeLeft({ state, nowMs, words }: PageModel): Html | null {
   if (state.deadlineS === null || !state.isPayable) return null;
-  const seconds = Math.max(0, state.deadlineS - nowS);
+  const seconds = Math.max(0, state.deadlineS - toSeconds(nowMs));
   const text = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
   return html`<p class="time">${words.say('time_left')} <span role="timer" aria-label="${words.say('time_left')}" id="timer">${text}</span></p>`;
 }

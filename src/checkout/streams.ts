@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts';
 import { Fault } from '../core/fault.ts';
 import type { Log } from '../log.ts';
 import type { Store } from '../store/store.ts';
+import { isAwaited } from './look-up.ts';
 import { pageVersion } from './version.ts';
 
 const LOOK_MS = 1000;
@@ -39,7 +40,12 @@ export interface Streams {
 }
 
 export function createStreams(
-  deps: Readonly<{ store: Pick<Store, 'findSession' | 'listNetworks'>; clock: Clock; log: Log; signal: AbortSignal }>,
+  deps: Readonly<{
+    store: Pick<Store, 'findSession' | 'listNetworks' | 'listLookUps'>;
+    clock: Clock;
+    log: Log;
+    signal: AbortSignal;
+  }>,
 ): Streams {
   const { store, clock, log, signal } = deps;
   const streams = new Set<Stream>();
@@ -58,8 +64,11 @@ export function createStreams(
       if (at % READS_AT_A_STRETCH === READS_AT_A_STRETCH - 1) await clock.sleep(0);
       const session = await store.findSession(sessionId);
       if (!session) continue;
-      const version = pageVersion(session, reports, clock.nowMs());
-      versions.set(sessionId, { version, hasEnded: session.life.status !== 'pending' });
+      const lookUps = await store.listLookUps(sessionId);
+      const nowMs = clock.nowMs();
+      const version = pageVersion(session, reports, lookUps, nowMs);
+      const hasEnded = session.life.status !== 'pending' && !lookUps.some((one) => isAwaited(one, nowMs));
+      versions.set(sessionId, { version, hasEnded });
     }
     for (const stream of streams) {
       const now = versions.get(stream.sessionId);

@@ -5,11 +5,18 @@
 import { createHash } from 'node:crypto';
 import { toSeconds } from '../clock.ts';
 import { isFollowed } from '../network-health.ts';
+import type { LookUp } from '../store/look-ups.ts';
 import type { NetworkStatus, Session } from '../store/store.ts';
+import { isAwaited, isUnanswered } from './look-up.ts';
 import { pageState } from './state.ts';
 
 /** Also the id of the page's events, so that a reconnecting browser says what it has seen. */
-export function pageVersion(session: Session, reports: readonly NetworkStatus[], nowMs: number): string {
+export function pageVersion(
+  session: Session,
+  reports: readonly NetworkStatus[],
+  lookUps: readonly LookUp[],
+  nowMs: number,
+): string {
   const { life, standing, payments, options } = session;
   const own = new Set(options.map(({ networkKey }) => networkKey));
   const up = reports.filter((report) => own.has(report.network) && isFollowed(report, nowMs));
@@ -21,6 +28,7 @@ export function pageVersion(session: Session, reports: readonly NetworkStatus[],
     standing,
     payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
     up.map(({ network }) => network).sort(),
+    lookUps.map((one) => [one.network, one.tx, one.finding, isAwaited(one, nowMs), isUnanswered(one, nowMs)]),
   ];
   const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);

@@ -28,7 +28,7 @@ export interface LookUpStore {
       nowMs: number;
     }>,
   ): Promise<void>;
-  /** Everything that is remembered of a session. */
+  /** Everything that is remembered of a session, in the order in which it was first asked. */
   listLookUps(sessionId: string): Promise<readonly LookUp[]>;
   /** What an indexer is to ask its node now: what waits longest first, and nothing that is older than `LOOK_UP_AGE_MS_MAX`. */
   dueLookUps(

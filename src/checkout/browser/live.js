@@ -76,6 +76,17 @@ function setClock(/** @type {number} */ serverNowMs) {
   if (Math.abs(serverNowMs - serverNowS() * 1000) > 2000) serverAheadMs = serverNowMs - performance.now();
 }
 
+const textOf = (/** @type {Element} */ within, /** @type {string} */ place) =>
+  within.querySelector(place)?.textContent?.trim() ?? '';
+
+/** What the payer is typing stays in its field. */
+function keepTyped(/** @type {Element} */ old, /** @type {Element} */ fresh) {
+  const [from, to] = [old, fresh].map((main) => main.querySelector('#transaction'));
+  if (from instanceof HTMLInputElement && to instanceof HTMLInputElement && from.value !== from.defaultValue) {
+    to.value = from.value;
+  }
+}
+
 /** Puts the new content in place of the old; what the payer has focused or opened stays so. */
 function replaceWith(/** @type {Document} */ fresh) {
   const next = fresh.querySelector('#main');
@@ -87,6 +98,9 @@ function replaceWith(/** @type {Document} */ fresh) {
   const opened = [...main.querySelectorAll('details[open]')].map(({ id }) => id);
   if (next.dataset.headline !== main.dataset.headline) announcer.textContent = next.dataset.headline ?? '';
   const hadFocus = main.contains(document.activeElement);
+  const answer = textOf(next, '#look-up-answer');
+  if (answer !== '' && answer !== textOf(main, '#look-up-answer')) announcer.textContent = answer;
+  keepTyped(main, next);
   main.replaceWith(next);
   for (const id of opened) document.getElementById(id)?.setAttribute('open', '');
   prepare();
@@ -192,6 +206,15 @@ async function offerWallets() {
   wallets.showWallets(refresh);
 }
 
+// ── Inside a merchant's page ─────────────────────────────────────────────────────────────────────────────────────────
+
+/** Its script is fetched only in a frame that the store allows. */
+async function tellParent() {
+  if (window.parent === window || !page().dataset.parent) return;
+  const { tellParent: tell } = await import('./framed.js');
+  tell();
+}
+
 // ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Makes new content usable: what needs this script appears. */
@@ -200,6 +223,7 @@ function prepare() {
   shownS = null;
   showTime();
   offerWallets();
+  tellParent();
 }
 
 document.addEventListener('click', ({ target }) => {

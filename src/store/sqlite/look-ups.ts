@@ -39,6 +39,7 @@ export function lookUpCommands(
     .select()
     .from(lookUps)
     .where(eq(lookUps.sessionId, sql.placeholder('sessionId')))
+    .orderBy(asc(lookUps.id))
     .prepare();
   const due = orm
     .select({ id: lookUps.id, tx: lookUps.tx })

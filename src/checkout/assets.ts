@@ -1,0 +1,41 @@
+/**
+ * The page's own files, sent as they are.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname } from 'node:path';
+import type { RequestHandler, Response } from 'express';
+import type { Assets } from './page.ts';
+
+/** For what never changes under its address. */
+const AGE_S = 365 * 24 * 3600;
+const files = new URL('./browser/', import.meta.url);
+/** Runs in merchants' pages, not in this one, and has an address of its own. */
+export const EMBED = 'embed.js';
+
+export const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
+
+export const keepForever = (response: Response): Response =>
+  response.set('Cache-Control', `public, max-age=${AGE_S}, immutable`);
+
+export const readAsset = (name: string): string => readFileSync(new URL(name, files), 'utf8');
+
+/** All files of `browser/` under one address that changes with any of them, so that scripts find each other by their names. */
+export function loadAssets(): Readonly<{
+  assets: Assets;
+  handlers: readonly { path: string; handler: RequestHandler }[];
+}> {
+  const loaded = readdirSync(files, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(css|js)$/.test(name) && name !== EMBED)
+    .sort()
+    .map((name) => ({ name, text: readAsset(name) }));
+  const folder = `assets/${hash(JSON.stringify(loaded))}`;
+  const handlers = loaded.map(({ name, text }) => {
+    const handler: RequestHandler = (_request, response) => {
+      keepForever(response).type(extname(name)).send(text);
+    };
+    return { path: `${folder}/${name}`, handler };
+  });
+  return { assets: { style: `${folder}/page.css`, script: `${folder}/live.js` }, handlers };
+}

@@ -1,0 +1,46 @@
+/**
+ * A store's own name, logo and colour on the page. Everything comes from here, and nothing of it can run: a logo is shown as a picture only,
+ * and opened by itself it may load nothing and run nothing.
+ * @module
+ */
+import type { Router } from 'express';
+import { type Html, html } from '../html.ts';
+import type { PageSettingsStore } from '../store/page-settings.ts';
+import type { Store } from '../store/store.ts';
+import { accentStyle, readAccent } from './accent.ts';
+import { keepForever } from './assets.ts';
+import type { PageModel } from './model.ts';
+import { findSession } from './request.ts';
+
+const types = { png: 'image/png', svg: 'image/svg+xml' } as const;
+/** Pictures need no more than their own styles. */
+const LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
+
+/** The style sheet of the store's colour, after the page's own. */
+export const brandStyle = ({ settings: { accent } }: PageModel): Html | null =>
+  accent === null ? null : html`<link rel="stylesheet" href="assets/accent/${accent.slice(1)}.css">`;
+
+/** The store as the page's head names it; the logo only repeats the name. */
+export const brandName = ({ session, shop, settings: { logo } }: PageModel): Html =>
+  html`<p class="shop">${logo && html`<img class="logo" src="${session.id}/logo/${logo.hash}" alt="" height="40">`}<span>${shop}</span></p>`;
+
+export function serveBrand(
+  router: Router,
+  store: Pick<Store, 'findSession'> & Pick<PageSettingsStore, 'findLogo'>,
+): void {
+  router.get('/pay/assets/accent/:name', (request, response) => {
+    const accent = readAccent(`#${/^([0-9a-f]{6})\.css$/.exec(request.params.name)?.[1]}`);
+    if (accent === null) response.status(404).end();
+    else keepForever(response).type('css').send(accentStyle(accent));
+  });
+  router.get('/pay/:id/logo/:hash', async (request, response) => {
+    const session = await findSession(store, request);
+    const logo = session && (await store.findLogo(session.storeId, request.params.hash));
+    if (!logo) {
+      response.status(404).end();
+      return;
+    }
+    response.set('Content-Security-Policy', LOGO_POLICY);
+    keepForever(response).set('Content-Type', types[logo.type]).send(Buffer.from(logo.bytes));
+  });
+}

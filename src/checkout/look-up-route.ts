@@ -1,0 +1,61 @@
+/**
+ * Asking after a transaction: the form writes a question for the indexers and goes back to the page, which shows the answers. Each question
+ * costs the nodes something, so there are limits for each session and each address.
+ * @module
+ */
+import express, { type Request, type Response, type Router } from 'express';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { createLimiter } from '../limiter.ts';
+import type { Session, Store } from '../store/store.ts';
+import { PASTED_CHARS_MAX, readTransaction } from './look-up.ts';
+import { findSession, queryOf } from './request.ts';
+
+const SESSIONS_MAX = 10_000;
+const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
+const ofAddress = { perSecond: 1 / 3, burst: 30, namesMax: SESSIONS_MAX };
+
+const readForm = express.urlencoded({ extended: false, limit: 4096 });
+
+export type LookUpDeps = Readonly<{
+  store: Pick<Store, 'findSession' | 'requestLookUps'>;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+}>;
+
+/** @param refuse answers when there is no such session (null), or when there were too many questions (seconds to wait) */
+export function serveLookUps(
+  router: Router,
+  { store, config, clock }: LookUpDeps,
+  refuse: (request: Request, response: Response, waitS: number | null) => void,
+): void {
+  const perSession = createLimiter({ ...ofSession, clock });
+  const perAddress = createLimiter({ ...ofAddress, clock });
+
+  /** Also on networks that the session does not offer: money may have gone astray there. */
+  async function ask(session: Session, pasted: string): Promise<void> {
+    const ids = readTransaction(pasted);
+    const asks = config.networks.flatMap(({ key, family }) => {
+      const tx = ids.get(family);
+      return tx === undefined ? [] : [{ network: key, family, tx }];
+    });
+    await store.requestLookUps({ sessionId: session.id, asks, nowMs: clock.nowMs() });
+  }
+
+  router.post('/pay/:id/look-up', readForm, async (request, response) => {
+    const session = await findSession(store, request);
+    if (!session) return refuse(request, response, null);
+    const pasted = String(Object(request.body).transaction ?? '')
+      .trim()
+      .slice(0, PASTED_CHARS_MAX);
+    if (readTransaction(pasted).size > 0) {
+      const waitS = Math.max(perSession.take(session.id), perAddress.take(request.ip ?? ''));
+      if (waitS > 0) return refuse(request, response, waitS);
+      await ask(session, pasted);
+    }
+    const query = queryOf(request);
+    query.set('tx', pasted);
+    // Back to the page, one folder up, as it was.
+    response.redirect(303, `../${session.id}?${query}#look-up`);
+  });
+}

@@ -1,0 +1,34 @@
+/**
+ * What a request to the page asks for.
+ * @module
+ */
+import type { Request } from 'express';
+import { parseSessionId } from '../session-id.ts';
+import type { Session, Store } from '../store/store.ts';
+import { PASTED_CHARS_MAX } from './look-up.ts';
+import type { Choice } from './model.ts';
+import { chooseWords, type Words } from './texts.ts';
+
+export const queryOf = (request: Request): URLSearchParams => new URL(request.url, 'http://page').searchParams;
+
+export function asked(request: Request): { choice: Choice; words: Words } {
+  const query = queryOf(request);
+  const language = query.get('lang');
+  const words = chooseWords(language, request.get('Accept-Language'));
+  const choice: Choice = {
+    pay: query.get('pay'),
+    token: query.get('token'),
+    walletQr: query.get('qr') === 'wallet',
+    transaction: query.get('tx')?.slice(0, PASTED_CHARS_MAX) ?? null,
+    parent: query.get('parent'),
+    // Only a language that there is, so that links stay short and clean.
+    language: language === words.code ? language : null,
+  };
+  return { choice, words };
+}
+
+/** The session that the address names. */
+export async function findSession(store: Pick<Store, 'findSession'>, request: Request): Promise<Session | null> {
+  const id = parseSessionId(String(request.params.id));
+  return id === null ? null : store.findSession(id);
+}
