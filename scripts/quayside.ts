@@ -15,6 +15,7 @@ import { addressPoolDerive, addressPoolImport } from './cli/address-pool.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './cli/command.ts';
 import { keyCreate, keyList, keyRevoke } from './cli/key.ts';
 import { pay } from './cli/pay.ts';
+import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow } from './cli/refunds.ts';
 import { sessionShow } from './cli/session.ts';
 import { status } from './cli/status.ts';
 import { storeCreate, storeList } from './cli/store.ts';
@@ -42,6 +43,11 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksEnable,
   webhooksResend,
   webhooksAttempts,
+  refundsList,
+  refundsShow,
+  refundsApprove,
+  refundsReject,
+  refundsPolicy,
   addressPoolDerive,
   addressPoolImport,
 ];

@@ -11,6 +11,7 @@ import { createCheckout } from './checkout/router.ts';
 import { systemClock } from './clock.ts';
 import { type Config, loadConfig, withPort } from './config.ts';
 import { Fault } from './core/fault.ts';
+import { createDestinationCheck } from './destination.ts';
 import { type Listening, listen } from './http-server.ts';
 import { watchImportedPools } from './imported-pools.ts';
 import { openLog } from './log.ts';
@@ -84,7 +85,8 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   await refreshing;
 }
 
-function listenForMerchants(config: Config, store: Store, rates: Rates, metrics: Metrics): Promise<Listening> {
+async function listenForMerchants(config: Config, store: Store, rates: Rates, metrics: Metrics): Promise<Listening> {
+  const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
     const reached = withPort(config, port);
@@ -97,6 +99,7 @@ function listenForMerchants(config: Config, store: Store, rates: Rates, metrics:
       clock,
       log,
       checkWebhookUrl: guard.check,
+      checkDestination,
       isDraining: () => stopping.signal.aborted,
       pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal, ...play }),
       ...play,
@@ -136,17 +139,19 @@ async function firstAddresses(config: Config, store: Store, signal: AbortSignal)
   }
 }
 
-/** Ends sessions whose time is up, once a second; also those whose time passed while nothing ran. */
+/** Ends sessions whose time is up and moves refunds on, once a second; also those whose time passed while nothing ran. */
 async function settleDue(store: Store, signal: AbortSignal): Promise<void> {
   let isStoreOut = false;
   while (!signal.aborted) {
     try {
       const settled = await store.settleDue(clock.nowMs(), SETTLE_BATCH);
+      const moved = await store.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
       isStoreOut = false;
-      if (settled === SETTLE_BATCH) continue;
+      if (settled === SETTLE_BATCH || moved === SETTLE_BATCH) continue;
     } catch (error) {
       if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'sessions that are due wait for the store');
+      if (!isStoreOut)
+        log.warn({ code: error.code, error: error.message }, 'sessions and refunds that are due wait for the store');
       isStoreOut = true;
     }
     await clock.sleep(SETTLE_MS, signal);

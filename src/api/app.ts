@@ -2,7 +2,8 @@
  * The HTTP application: the door, then health, reference and the signed endpoints. It holds no state but its rate limits.
  * @module
  */
-import express, { type Express } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
+import { createLimiter, type Limiter } from '../limiter.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
 import {
@@ -16,10 +17,11 @@ import {
   refuseRoute,
   securityHeaders,
 } from './door.ts';
-import type { ApiDeps, Endpoint } from './endpoint.ts';
+import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
+import { Refusal } from './errors.ts';
 import { readiness } from './health.ts';
-import { createLimiter, type Limiter } from '../limiter.ts';
 import { openApiDocument } from './openapi.ts';
+import { refundEndpoints } from './refunds.ts';
 import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
@@ -31,6 +33,7 @@ const LIMITED_NAMES_MAX = 10_000;
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   ...sessionEndpoints(deps),
   ...quickStartEndpoints(deps),
+  ...refundEndpoints(deps),
   ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),
 ];
 
@@ -90,16 +93,21 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
 /** Endpoints of one path share a route, so that a path without the method is told from a path that is not there. */
 function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
   const bytesMax = deps.config.limits.bodyBytesMax;
+  const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
+    try {
+      return await endpoint.run(await openCall(request, response, endpoint, { ...deps, keyLimiter }));
+    } catch (thrown) {
+      throw thrown instanceof Refusal ? thrown.renamed(endpoint.renames) : thrown;
+    }
+  };
   for (const path of new Set(endpoints.map((endpoint) => endpoint.path))) {
     const route = routeAt(app, path);
     const own = endpoints.filter((endpoint) => endpoint.path === path);
     for (const endpoint of own) {
       route[endpoint.method](readBody(bytesMax), async (request, response) => {
-        const { body, replayed } = await endpoint.run(
-          await openCall(request, response, endpoint, { ...deps, keyLimiter }),
-        );
+        const { body, replayed } = await answer(request, response, endpoint);
         if (replayed) response.set('Idempotent-Replayed', 'true');
-        response.json(body);
+        response.status(endpoint.status ?? 200).json(body);
       });
     }
     route.all(refuseMethod(own.map(({ method }) => method)));

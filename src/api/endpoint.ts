@@ -11,6 +11,7 @@ import type { Mode } from '../core/transfer.ts';
 import type { Log } from '../log.ts';
 import type { Rates } from '../rates/rates.ts';
 import type { Simulate } from '../simulation.ts';
+import type { DestinationCheck } from '../store/refunds.ts';
 import type { Scope, Store } from '../store/store.ts';
 import type { ErrorCode } from './errors.ts';
 
@@ -23,6 +24,8 @@ export type ApiDeps = Readonly<{
   log: Log;
   /** A sentence why this webhook URL is not allowed, or null. */
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
+  /** Whether a refund can be paid to an address that somebody typed. */
+  checkDestination: DestinationCheck;
   /** True once the process has begun to stop; `/readyz` says so. */
   isDraining?(): boolean;
   /** Present where there are simulated networks. */
@@ -44,7 +47,7 @@ export type Call = Readonly<{
   idempotencyKey: string | null;
 }>;
 
-/** A 200. `replayed` marks an answer that an earlier identical request was already given. */
+/** A success. `replayed` marks an answer that an earlier identical request was already given. */
 export type Answer = Readonly<{ body: object; replayed?: boolean }>;
 
 /** The endpoint's part of the reference. Schemas are the ones the endpoint itself uses. */
@@ -65,6 +68,10 @@ export type Endpoint = Readonly<{
   /** OpenAPI template: `/api/v1/…/{session_id}`. */
   path: string;
   scope: Scope;
+  /** The status of a success; 200 when absent. */
+  status?: 200 | 201;
+  /** Codes that this endpoint's documentation writes in another way. */
+  renames?: Readonly<Partial<Record<ErrorCode, ErrorCode>>>;
   doc: EndpointDoc;
   /** @throws Refusal, or a Fault of the store */
   run(call: Call): Promise<Answer>;

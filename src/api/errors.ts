@@ -125,6 +125,65 @@ export const errorTable = {
   session_expired: invalid(400, 'The session has expired.', 'Nothing is left to cancel.'),
   session_not_cancelable: invalid(400, 'The session has ended as paid or failed.', 'Only a pending one is cancelable.'),
   simulation_refused: invalid(400, 'The sandbox cannot play this now.', '`message` says why, and what to do first.'),
+  MISSING_CHARGE: invalid(400, 'The payment session’s id is missing.', 'Send it as `order_id`.'),
+  MISSING_REFUND_ID: invalid(400, 'The refund’s id is missing.', 'Send an id of your own as `refund_id`.'),
+  INVALID_JSON: invalid(
+    400,
+    'The body is not a JSON object in UTF-8, or a field has a wrong type or value.',
+    '`param` names the field, if it is one.',
+  ),
+  INVALID_CURRENCY: invalid(
+    400,
+    'The currency is not one that this session was paid in.',
+    'Refund in the currency that the session’s `payments` show.',
+  ),
+  INVALID_AMOUNT: invalid(
+    400,
+    'The amount is not a decimal string above zero with at most 2 decimals.',
+    'Write it like "4.50".',
+  ),
+  INVALID_SESSION_STATUS: invalid(
+    400,
+    'Only a paid session can be refunded.',
+    'Wait until it is paid; money held on another session is returned by the operator.',
+  ),
+  REFUND_AMOUNT_EXCEEDED: invalid(
+    400,
+    'The refunds of this session would be more than was received.',
+    'Refund at most what is left; failed and canceled refunds do not count.',
+  ),
+  REFUND_TIME_EXPIRED: invalid(
+    400,
+    'The payment is too long ago to be refunded.',
+    'Ask the operator, who sets the refund window of the store.',
+  ),
+  CANNOT_CANCEL_REFUND: invalid(
+    400,
+    'Only a refund that is processing, and not yet on its way, can be canceled.',
+    'Read the refund to see its status; the operator can cancel a pending one.',
+  ),
+  DUPLICATE_REFUND_ID: invalid(
+    400,
+    'This refund_id was used before with another request body.',
+    'Use a new refund_id for a new refund; repeat the exact request to get the first answer again.',
+  ),
+  IDEMPOTENCY_KEY_CONFLICT: invalid(
+    400,
+    'This Idempotency-Key was used before with another request body.',
+    'Use a new key for a new request.',
+  ),
+  SESSION_NOT_FOUND: invalid(404, 'There is no session with this id.', 'Check `order_id`: it is the session’s id.'),
+  REFUND_NOT_FOUND: invalid(404, 'There is no refund with this id.', 'Check the refund_id and the mode of the key.'),
+  session_access_denied: forbidden(
+    'The session belongs to another merchant, or to the other mode.',
+    'Use a key of the store and mode that the session was made with.',
+  ),
+  DAILY_REFUND_LIMIT_EXCEEDED: {
+    status: 429,
+    type: 'rate_limit_error',
+    meaning: 'This refund would exceed what the store may refund in one day (UTC).',
+    remedy: 'Repeat it tomorrow, or ask the operator to raise the limit.',
+  },
   rate_limited: {
     status: 429,
     type: 'rate_limit_error',
@@ -175,6 +234,12 @@ export class Refusal extends Error {
     this.name = 'Refusal';
     this.code = code;
     this.detail = detail;
+  }
+
+  /** The same refusal under the code that an endpoint's documentation has for it. */
+  renamed(names: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {}): Refusal {
+    const code = names[this.code];
+    return code ? new Refusal(code, { message: this.message, ...this.detail }) : this;
   }
 
   get status(): number {

@@ -17,7 +17,7 @@ const METADATA_VALUE_CHARACTERS_MAX = 500;
 const EXPIRES_IN_S_DEFAULT = 1800;
 
 /** Characters are Unicode code points. A text that is longer in UTF-16 units than twice the limit need not be counted. */
-const isAtMost = (text: string, charactersMax: number): boolean =>
+export const isAtMost = (text: string, charactersMax: number): boolean =>
   text.length <= charactersMax || (text.length <= 2 * charactersMax && [...text].length <= charactersMax);
 
 const LONE_SURROGATE = /\p{Cs}/u;

@@ -17,6 +17,7 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Config, NetworkConfig } from '../../src/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
+import { createDestinationCheck } from '../../src/destination.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/id.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import { staticRates } from '../../src/rates/static.ts';
@@ -149,6 +150,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     baseUrl,
     checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
     logLevel: 'debug',
+    signer: null,
     networks,
     rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
     webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
@@ -168,6 +170,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const current = new Proxy({} as Store, { get: (_, name) => Reflect.get(store, name) });
   let isDraining = false;
   const stopping = new AbortController();
+  const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
   server.on(
     'request',
@@ -178,6 +181,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       clock,
       log,
       checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
+      checkDestination,
       isDraining: () => isDraining,
       ...(options.pages && {
         pages: createCheckout({ store: current, config, clock: pageClock, log, signal: stopping.signal }),

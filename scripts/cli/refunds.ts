@@ -1,0 +1,286 @@
+/**
+ * Refunds: what waits, what was paid, and the operator's word on them.
+ * @module
+ */
+import { claimUrl } from '../../src/api/refund-view.ts';
+import { chains } from '../../src/chains/index.ts';
+import { toSeconds } from '../../src/clock.ts';
+import type { Config } from '../../src/config.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../src/core/money.ts';
+import type { RefundPolicy, RefundStatus } from '../../src/core/refund.ts';
+import { readOperatorKey } from '../../src/signer/operator-key.ts';
+import { openTerminal } from '../../src/signer/terminal.ts';
+import type { Refund } from '../../src/store/refunds.ts';
+import type { Store } from '../../src/store/store.ts';
+import {
+  type Command,
+  type Input,
+  moment,
+  notFound,
+  type Option,
+  storeOf,
+  storeOption,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+
+const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
+const LISTED_MAX = 1000;
+const APPROVAL_HOURS_MAX = 7 * 24;
+const DAY_S = 24 * 3600;
+
+export const refundsList: Command = {
+  name: 'refunds list',
+  args: [],
+  summary: 'List refunds, newest first.',
+  options: {
+    store: storeOption,
+    session: { value: 'ID', help: 'only those of this session' },
+    status: { value: 'STATUS', help: statuses.join(', ') },
+    limit: { value: 'N', help: `how many at most (50), up to ${LISTED_MAX}` },
+  },
+  async run(input, { store, config }) {
+    const status = statuses.find((one) => one === textOption(input, 'status'));
+    if (textOption(input, 'status') !== undefined && !status) throw usage(`--status is one of ${statuses.join(', ')}`);
+    const storeId = textOption(input, 'store');
+    const sessionId = textOption(input, 'session');
+    const refunds = await store.listRefunds({
+      ...(storeId !== undefined && { storeId }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(status && { status }),
+      limit: wholeOption(input, 'limit', 1, LISTED_MAX, 50),
+    });
+    const rows = refunds.map((refund) => [
+      refund.id,
+      refund.status,
+      amountText(refund),
+      refund.network,
+      moment(refund.createdAtMs),
+      refund.refundId,
+      whatNext(refund),
+    ]);
+    return {
+      json: refunds.map((refund) => shown(refund, config)),
+      lines: table([['ID', 'STATUS', 'AMOUNT', 'NETWORK', 'CREATED', 'MERCHANT’S ID', ''], ...rows]),
+    };
+  },
+};
+
+export const refundsShow: Command = {
+  name: 'refunds show',
+  args: ['id'],
+  summary: 'Show a refund: what is paid to whom, and what it waits for.',
+  options: {},
+  async run(input, { store, config }) {
+    const refund = await findRefund(store, input.args[0] ?? '');
+    const { json, lines } = { json: shown(refund, config), lines: describe(refund, config) };
+    const payout = await store.findPayout(refund.id);
+    const waits = payout?.wait ? [['the payment waits', `${payout.wait.code}: ${payout.wait.message}`]] : [];
+    return { json: { ...json, payout_state: payout?.state ?? null }, lines: table([...lines, ...waits]) };
+  },
+};
+
+export const refundsApprove: Command = {
+  name: 'refunds approve',
+  args: ['id'],
+  summary: 'Say yes to a refund above the store’s limit or, with an operator’s key, above the signer’s caps.',
+  options: {
+    key: { value: 'FILE', help: 'an operator’s key made by `signer operator-key`; its passphrase is asked for' },
+    hours: { value: 'N', help: 'how long the signed approval is good for (24)' },
+  },
+  async run(input, { store, config, clock }) {
+    const refund = await findRefund(store, input.args[0] ?? '');
+    const approval = await signedApproval(input, refund, toSeconds(clock.nowMs()));
+    const done = await store.approveRefund(refund.id, approval, clock.nowMs());
+    if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status}: there is nothing left to approve`);
+    const approved = await findRefund(store, refund.id);
+    const signed = approval ? `, signed by ${approval.approver} until ${moment(approval.untilS * 1000)}` : '';
+    return {
+      json: { ...shown(approved, config), approver: approval?.approver ?? null },
+      lines: [`refund ${refund.id} of ${amountText(refund)} is approved${signed}`],
+    };
+  },
+};
+
+export const refundsReject: Command = {
+  name: 'refunds reject',
+  args: ['id'],
+  summary: 'Say no to a refund of which nothing is signed yet. It fails, and its amount is free again.',
+  options: { reason: { value: 'TEXT', help: 'what the merchant is told (rejected_by_operator)' } },
+  async run(input, { store, config, clock }) {
+    const refund = await findRefund(store, input.args[0] ?? '');
+    const reason = textOption(input, 'reason') ?? 'rejected_by_operator';
+    const done = await store.rejectRefund(refund.id, reason, clock.nowMs());
+    if (!done) {
+      throw permanent(
+        'refused',
+        `refund ${refund.id} is ${refund.status}, or its payment is on its way: it stays as it is`,
+      );
+    }
+    return {
+      json: shown(await findRefund(store, refund.id), config),
+      lines: [`refund ${refund.id} of ${amountText(refund)} has failed: ${reason}`],
+    };
+  },
+};
+
+const policyOptions = {
+  window: { value: 'DAYS', help: 'how long after the payment a refund may be made' },
+  daily: { value: 'AMOUNT', help: 'what the store may refund in one day (UTC), such as 10000.00' },
+  automatic: { value: 'AMOUNT', help: 'refunds up to this need no approval' },
+  'cancel-window': { value: 'SECONDS', help: 'how long a refund can be canceled before it is signed' },
+  claim: { value: 'DAYS', help: 'how long a claim link waits for the payer’s address' },
+  'to-sender': { value: 'yes|no', help: 'whether money may go back to the sending address; it may be an exchange’s' },
+} as const satisfies Record<string, Option>;
+
+export const refundsPolicy: Command = {
+  name: 'refunds policy',
+  args: [],
+  summary: 'Show a store’s refund policy, or change what the options name.',
+  options: { store: storeOption, ...policyOptions },
+  async run(input, { store }) {
+    const { id } = await storeOf(input, store);
+    const changes = readPolicy(input);
+    const isChanged = Object.keys(changes).length > 0;
+    const policy = isChanged ? await store.setRefundPolicy(id, changes) : await store.refundPolicy(id);
+    return {
+      json: {
+        store: id,
+        window_s: policy.refundWindowS,
+        daily: centsText(policy.refundDailyMinor),
+        automatic: centsText(policy.refundAutoMinor),
+        cancel_window_s: policy.refundCancelWindowS,
+        claim_s: policy.refundClaimS,
+        to_sender: policy.refundToSender,
+      },
+      lines: table([
+        ['store', id],
+        ['window', `${policy.refundWindowS / DAY_S} days`],
+        ['daily limit', centsText(policy.refundDailyMinor)],
+        ['automatic up to', centsText(policy.refundAutoMinor)],
+        ['cancel window', `${policy.refundCancelWindowS} s`],
+        ['claim link', `${policy.refundClaimS / DAY_S} days`],
+        ['to the sender', policy.refundToSender ? 'yes' : 'no'],
+      ]),
+    };
+  },
+};
+
+function readPolicy(input: Input): Partial<RefundPolicy> {
+  const has = (name: keyof typeof policyOptions) => textOption(input, name) !== undefined;
+  const toSender = textOption(input, 'to-sender');
+  if (toSender !== undefined && toSender !== 'yes' && toSender !== 'no') throw usage('--to-sender is yes or no');
+  return {
+    ...(has('window') && { refundWindowS: wholeOption(input, 'window', 0, 3650, 0) * DAY_S }),
+    ...(has('daily') && { refundDailyMinor: centsOption(input, 'daily') }),
+    ...(has('automatic') && { refundAutoMinor: centsOption(input, 'automatic') }),
+    ...(has('cancel-window') && { refundCancelWindowS: wholeOption(input, 'cancel-window', 0, DAY_S, 0) }),
+    ...(has('claim') && { refundClaimS: wholeOption(input, 'claim', 1, 3650, 1) * DAY_S }),
+    ...(toSender !== undefined && { refundToSender: toSender === 'yes' }),
+  };
+}
+
+/** An amount of stablecoin as cents. @throws Fault permanent `usage` */
+function centsOption(input: Input, name: string): number {
+  const cents = parseUnits(textOption(input, name) ?? '', MINOR_DECIMALS);
+  if (cents === null || cents > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw usage(`--${name} is an amount such as 100.00, with at most two decimals`);
+  }
+  return Number.parseInt(cents.toString(), 10);
+}
+
+const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
+
+/** The approval that the signer asks for, or null when no key was named. */
+async function signedApproval(input: Input, refund: Refund, nowS: number) {
+  const file = textOption(input, 'key');
+  if (file === undefined) return null;
+  const { id, network, currency, units, destination } = refund;
+  if (!destination) throw permanent('refused', `refund ${id} has no address yet: approve it once the payer named one`);
+  const untilS = nowS + wholeOption(input, 'hours', 1, APPROVAL_HOURS_MAX, 24) * 3600;
+  const key = readOperatorKey(file);
+  const terminal = openTerminal();
+  try {
+    const passphrase = await terminal.askHidden(
+      `Passphrase of ${file}, to approve ${amountText(refund)} on ${network}: `,
+    );
+    const { key: to, mac } = destination;
+    try {
+      return key.approve(passphrase, { id, network, currency, to, units, mac }, untilS);
+    } finally {
+      passphrase.fill(0);
+    }
+  } finally {
+    terminal.close();
+  }
+}
+
+/** A refund by our id, or by the merchant's where that is the only one. @throws Fault permanent `not_found` */
+async function findRefund(store: Pick<Store, 'findRefundBy'>, id: string): Promise<Refund> {
+  const refund = await store.findRefundBy({ id });
+  if (refund) return refund;
+  throw notFound(`there is no refund ${id}; \`quayside refunds list\` shows them, by the ids that begin with rf_`);
+}
+
+const amountText = ({ amountMinor, currency }: Refund): string =>
+  `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
+
+/** What has to happen next, for refunds that wait for somebody. */
+function whatNext(refund: Refund): string {
+  if (refund.status === 'failed') return refund.failureReason ?? '';
+  if (refund.status !== 'pending') return '';
+  if (!refund.destination) return 'waits for the payer’s address';
+  return refund.needsApproval && refund.approvedAtMs === null ? 'waits for `quayside refunds approve`' : '';
+}
+
+function addressText({ network, destination }: Refund, { networks }: Config): string | null {
+  const family = networks.find(({ key }) => key === network)?.family;
+  if (!destination) return null;
+  return family ? chains[family].address.format(destination.key) : destination.key;
+}
+
+function shown(refund: Refund, config: Config) {
+  return {
+    id: refund.id,
+    refund_id: refund.refundId,
+    store: refund.storeId,
+    mode: refund.mode,
+    session_id: refund.sessionId,
+    order_id: refund.orderId,
+    amount: formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS),
+    currency: refund.currency,
+    network: refund.network,
+    status: refund.status,
+    needs: whatNext(refund) || null,
+    address: addressText(refund, config),
+    address_from: refund.destination?.from ?? null,
+    claim_url: refund.claim ? claimUrl(refund.claim.token, config) : null,
+    transaction_hash: refund.tx,
+    receipt_number: refund.receiptNumber,
+    failure_reason: refund.failureReason,
+    created_at: moment(refund.createdAtMs),
+    processed_at: refund.processedAtMs === null ? null : moment(refund.processedAtMs),
+  };
+}
+
+function describe(refund: Refund, config: Config): string[][] {
+  const address = addressText(refund, config);
+  return [
+    ['refund', `${refund.id} (the merchant’s ${refund.refundId})`],
+    ['session', `${refund.sessionId} (order ${refund.orderId})`],
+    ['store', `${refund.storeId} (${refund.mode})`],
+    ['amount', `${amountText(refund)} on ${refund.network}`],
+    ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
+    ['to', address === null ? '-' : `${address} (named by the ${refund.destination?.from})`],
+    ...(refund.claim && refund.status === 'pending' && address === null
+      ? [['claim link', claimUrl(refund.claim.token, config)]]
+      : []),
+    ['created', moment(refund.createdAtMs)],
+    ...(refund.tx === null ? [] : [['transaction', refund.tx]]),
+    ...(refund.receiptNumber === null ? [] : [['receipt', refund.receiptNumber]]),
+    ...(refund.processedAtMs === null ? [] : [['ended', moment(refund.processedAtMs)]]),
+  ];
+}

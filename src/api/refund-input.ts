@@ -1,0 +1,143 @@
+/**
+ * What a merchant may ask for when refunding: the schema of the reference shape and the plain request that comes out. The documented codes
+ * name the field at fault, so each has a code of its own here.
+ * @module
+ */
+import { z } from 'zod';
+import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
+import { type RefundReason, refundReasons } from '../core/refund.ts';
+import { type Currency, currencies } from '../core/transfer.ts';
+import { parseSessionId } from '../session-id.ts';
+import { type Refusal, refuse } from './errors.ts';
+import { badParam, check } from './parameter.ts';
+import { isAtMost, textSchema } from './session-input.ts';
+
+const REFUND_ID_CHARACTERS_MAX = 128;
+const DESCRIPTION_CHARACTERS_MAX = 1000;
+const METADATA_BYTES_MAX = 8 * 1024;
+const ADDRESS_CHARACTERS_MAX = 128;
+
+const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
+/** More digits than any stablecoin has units. */
+const AMOUNT_CHARACTERS_MAX = 24;
+
+export const createRefundSchema = z
+  .object({
+    order_id: textSchema().meta({
+      description: 'The payment session’s id, not the merchant’s order id.',
+      example: 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p',
+    }),
+    refund_id: textSchema().meta({
+      description: 'The merchant’s own id of the refund, unique per merchant and mode; repeating it refunds once.',
+      minLength: 1,
+      maxLength: REFUND_ID_CHARACTERS_MAX,
+      example: 'refund-77',
+    }),
+    amount: textSchema().meta({ description: 'Decimal string with at most 2 decimals, above zero.', example: '4.50' }),
+    currency: z.enum(currencies).meta({ description: 'The currency that the session was paid in.' }),
+    reason: z.enum(refundReasons).nullish(),
+    description: textSchema()
+      .refine(
+        (value) => isAtMost(value, DESCRIPTION_CHARACTERS_MAX),
+        `must be at most ${DESCRIPTION_CHARACTERS_MAX} characters`,
+      )
+      .nullish(),
+    metadata: z
+      .record(z.string(), z.unknown(), 'must be an object')
+      .nullish()
+      .meta({
+        description:
+          'Any values, at most 8 KiB as JSON. `refund_address` names where the money goes; without it the payer is asked.',
+        example: { ticket: 4711 },
+      }),
+  })
+  .meta({ id: 'CreateRefund' });
+
+export type RefundInput = Readonly<{
+  /** Null when no session can have the id that was sent. */
+  sessionId: string | null;
+  refundId: string;
+  amountMinor: bigint;
+  currency: Currency;
+  reason: RefundReason | null;
+  description: string | null;
+  metadata: Readonly<Record<string, unknown>> | null;
+  refundAddress: string | null;
+}>;
+
+/** The fields whose absence or wrong value has a documented code of its own, in the order in which they are looked at. */
+const namedFaults = [
+  ['order_id', 'MISSING_CHARGE'],
+  ['refund_id', 'MISSING_REFUND_ID'],
+  ['amount', 'INVALID_AMOUNT'],
+  ['currency', 'INVALID_CURRENCY'],
+] as const;
+
+/**
+ * Reads the body of a refund.
+ * @throws Refusal with a documented refund code
+ */
+export function readRefundInput(body: Readonly<Record<string, unknown>>): RefundInput {
+  for (const [param, code] of namedFaults) {
+    const value = body[param];
+    if (value === undefined || value === null || value === '') throw badParam(param, 'is required', code);
+  }
+  readId(body.order_id, 'order_id');
+  const refundId = readId(body.refund_id, 'refund_id');
+  const amountMinor = readAmount(body.amount);
+  const currency = currencies.find((one) => one === body.currency);
+  if (!currency) throw badParam('currency', `must be ${currencies.join(' or ')}`, 'INVALID_CURRENCY');
+  const { order_id, reason, description, metadata } = check(createRefundSchema, body);
+  return {
+    sessionId: parseSessionId(order_id),
+    refundId,
+    amountMinor,
+    currency,
+    reason: reason ?? null,
+    description: description ?? null,
+    ...readMetadata(metadata ?? null),
+  };
+}
+
+function readId(value: unknown, param: string): string {
+  if (typeof value !== 'string') throw badParam(param, 'must be a string', 'INVALID_JSON');
+  if (!isAtMost(value, REFUND_ID_CHARACTERS_MAX) || /\p{Cc}|\p{Cs}/u.test(value)) {
+    throw badParam(
+      param,
+      `must have 1 to ${REFUND_ID_CHARACTERS_MAX} characters without control characters`,
+      'INVALID_JSON',
+    );
+  }
+  return value;
+}
+
+function readAmount(value: unknown): bigint {
+  const bad = (fault: string): Refusal => badParam('amount', fault, 'INVALID_AMOUNT');
+  if (typeof value !== 'string') throw bad('must be a decimal string such as "4.50"');
+  if (value.length > AMOUNT_CHARACTERS_MAX || !AMOUNT.test(value)) {
+    throw bad('must be digits with at most 2 decimals, without sign, leading zeros or spaces');
+  }
+  const minor = parseUnits(value, MINOR_DECIMALS);
+  if (minor === null || minor <= 0n) throw bad('must be above zero');
+  // The webhook tells it as an integer of minor units.
+  if (minor > BigInt(Number.MAX_SAFE_INTEGER)) throw bad('is larger than any payment');
+  return minor;
+}
+
+function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
+  if (metadata === null) return { metadata, refundAddress: null };
+  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX) {
+    throw badParam('metadata', `must be at most ${METADATA_BYTES_MAX} bytes of JSON`, 'INVALID_JSON');
+  }
+  const address = metadata.refund_address ?? null;
+  if (address !== null && (typeof address !== 'string' || address.length > ADDRESS_CHARACTERS_MAX)) {
+    throw badParam('metadata.refund_address', 'must be an address, as a string', 'INVALID_JSON');
+  }
+  return { metadata, refundAddress: address };
+}
+
+/** The refusal of an id in a path that no refund can have. */
+export const readRefundId = (text: string): string => {
+  if (text === '' || !isAtMost(text, REFUND_ID_CHARACTERS_MAX)) throw refuse('REFUND_NOT_FOUND');
+  return text;
+};

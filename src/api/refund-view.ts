@@ -1,0 +1,86 @@
+/**
+ * A refund as the API shows it.
+ * @module
+ */
+import { z } from 'zod';
+import { toSeconds } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { refundReasons } from '../core/refund.ts';
+import { currencies } from '../core/transfer.ts';
+import type { Refund } from '../store/refunds.ts';
+
+const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
+
+const subset = {
+  refund_id: z.string().meta({ description: 'The merchant’s own id.', example: 'refund-77' }),
+  session_id: z.string().meta({ example: 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p' }),
+  order_id: z.string().meta({ description: 'The merchant’s order id.', example: 'order-1001' }),
+  amount: z.string().meta({ description: 'With two decimals.', example: '4.50' }),
+  currency: z.enum(currencies),
+  status: z.enum(['pending', 'processing', 'completed', 'failed', 'canceled']),
+  reason: z.enum(refundReasons).optional(),
+  description: z.string().optional(),
+  created_at: unixSeconds('Creation'),
+  metadata: z.record(z.string(), z.unknown()).optional().meta({
+    description: 'What was sent; with `claim_url` when the payer is asked for an address: send that link to the payer.',
+  }),
+};
+
+/** What creating a refund answers. */
+export const createdRefundSchema = z.object(subset).meta({ id: 'CreatedRefund' });
+
+export const refundSchema = z
+  .object({
+    ...subset,
+    failure_reason: z.string().nullable().optional().meta({ description: 'Only when failed.' }),
+    transaction_hash: z.string().optional().meta({ description: 'Only when completed.' }),
+    receipt_number: z.string().optional().meta({ description: 'Only when completed.', example: 'RF-2026-00000001' }),
+    processed_at: unixSeconds('End of processing').optional(),
+  })
+  .meta({ id: 'Refund' });
+
+export const canceledRefundSchema = z
+  .object({ refund_id: z.string(), status: z.literal('canceled'), canceled_at: unixSeconds('When it was canceled') })
+  .meta({ id: 'CanceledRefund' });
+
+/** Where the payer names an address for a refund. */
+export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
+  `${checkoutUrl}/refund/${token}`;
+
+/** The answer to its creation: the same whenever it is asked for again. */
+export function createdRefund(
+  refund: Refund,
+  config: Pick<Config, 'checkoutUrl'>,
+): z.infer<typeof createdRefundSchema> {
+  return { ...common(refund, config), status: 'pending' };
+}
+
+/** The refund as it is now. */
+export function fullRefund(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof refundSchema> {
+  const { failureReason, tx, receiptNumber, processedAtMs } = refund;
+  return {
+    ...common(refund, config),
+    ...(refund.status === 'failed' && { failure_reason: failureReason }),
+    ...(refund.status === 'completed' && tx !== null && { transaction_hash: tx }),
+    ...(receiptNumber !== null && { receipt_number: receiptNumber }),
+    ...(processedAtMs !== null && { processed_at: toSeconds(processedAtMs) }),
+  };
+}
+
+function common(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof createdRefundSchema> {
+  const { reason, description, metadata, claim } = refund;
+  const shown = claim ? { ...metadata, claim_url: claimUrl(claim.token, config) } : metadata;
+  return {
+    refund_id: refund.refundId,
+    session_id: refund.sessionId,
+    order_id: refund.orderId,
+    amount: formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS),
+    currency: refund.currency,
+    status: refund.status,
+    ...(reason !== null && { reason }),
+    ...(description !== null && { description }),
+    created_at: toSeconds(refund.createdAtMs),
+    ...(shown && { metadata: { ...shown } }),
+  };
+}

@@ -1,0 +1,180 @@
+/**
+ * The refund endpoints of the reference: create, read, cancel.
+ * @module
+ */
+
+import { toSeconds } from '../clock.ts';
+import type { Refund } from '../store/refunds.ts';
+import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
+import { type ErrorCode, refuse } from './errors.ts';
+import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
+import { meaningHash } from './json.ts';
+import { badParam } from './parameter.ts';
+import { createRefundSchema, type RefundInput, readRefundId, readRefundInput } from './refund-input.ts';
+import { canceledRefundSchema, createdRefund, createdRefundSchema, fullRefund, refundSchema } from './refund-view.ts';
+
+const PATH = '/api/v1/refunds';
+const CREATE_PATH = `${PATH}/create`;
+
+/** What is a code of its own elsewhere has the documented one on these endpoints. */
+const renames: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
+  invalid_json: 'INVALID_JSON',
+  invalid_parameter: 'INVALID_JSON',
+  missing_parameter: 'INVALID_JSON',
+};
+
+/** Why an address cannot be paid, in the words of an error about `metadata.refund_address`. */
+const destinationFaults = {
+  malformed: 'is not an address of the network that the session was paid on',
+  unspendable: 'is an address that nobody can have the key of',
+  token_contract: 'is a token contract: money sent there is lost',
+  own_address: 'is a payment address of this installation',
+  network_unknown: 'cannot be read: the network that the session was paid on is not configured any more',
+} as const;
+
+export function refundEndpoints(deps: ApiDeps): Endpoint[] {
+  const { store, config, clock } = deps;
+  return [
+    {
+      method: 'post',
+      path: CREATE_PATH,
+      scope: 'refunds:write',
+      status: 201,
+      renames,
+      doc: {
+        operationId: 'createRefund',
+        tag: 'Refunds',
+        summary: 'Create a refund',
+        description:
+          'Refunds a paid session, in part or in full, several times up to what was received, in the token and on the network that it was paid in. ' +
+          'The same `refund_id` with the same body returns the first answer, with `Idempotent-Replayed: true`. ' +
+          'Without an address from the payer or in `metadata.refund_address`, the answer’s `metadata.claim_url` asks the payer for one.',
+        body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
+        answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
+        errors: [
+          'MISSING_CHARGE',
+          'MISSING_REFUND_ID',
+          'INVALID_CURRENCY',
+          'INVALID_AMOUNT',
+          'INVALID_SESSION_STATUS',
+          'REFUND_AMOUNT_EXCEEDED',
+          'REFUND_TIME_EXPIRED',
+          'DUPLICATE_REFUND_ID',
+          'IDEMPOTENCY_KEY_CONFLICT',
+          'session_access_denied',
+          'SESSION_NOT_FOUND',
+          'DAILY_REFUND_LIMIT_EXCEEDED',
+        ],
+      },
+      async run({ caller, body, idempotencyKey }) {
+        const input = readRefundInput(body ?? {});
+        const { refund, replayed } = await createRefund(deps, caller, input, idempotencyKey);
+        return { body: createdRefund(refund, config), replayed };
+      },
+    },
+    {
+      method: 'get',
+      path: `${PATH}/{refund_id}`,
+      scope: 'refunds:read',
+      renames,
+      doc: {
+        operationId: 'getRefund',
+        tag: 'Refunds',
+        summary: 'Read a refund',
+        description: 'The refund as it is now.',
+        answer: { schema: refundSchema, examples: { refund: exampleRefund } },
+        errors: ['REFUND_NOT_FOUND'],
+      },
+      async run({ caller: { storeId, mode }, params }) {
+        const outcome = await store.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
+        if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config) };
+        throw unknownRefund(outcome.kind);
+      },
+    },
+    {
+      method: 'post',
+      path: `${PATH}/{refund_id}/cancel`,
+      scope: 'refunds:write',
+      renames,
+      doc: {
+        operationId: 'cancelRefund',
+        tag: 'Refunds',
+        summary: 'Cancel a refund',
+        description:
+          'Stops a refund that is processing, as long as no signature for it is under way (the store’s cancel window, 60 seconds by default). Takes no body.',
+        answer: {
+          schema: canceledRefundSchema,
+          examples: {
+            refund: { refund_id: 'refund-77', status: 'canceled', canceled_at: exampleRefund.created_at + 5 },
+          },
+        },
+        errors: ['CANNOT_CANCEL_REFUND', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
+      },
+      async run({ caller: { storeId, mode }, params, idempotencyKey }) {
+        const refundId = readRefundId(params.refund_id ?? '');
+        const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
+        const outcome = await store.cancelRefund({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
+        switch (outcome.kind) {
+          case 'done':
+          case 'replayed':
+            return { body: canceled(outcome.refund), replayed: outcome.kind === 'replayed' };
+          case 'not_cancelable':
+            throw refuse('CANNOT_CANCEL_REFUND');
+          case 'idempotency_key_conflict':
+            throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+          default:
+            throw unknownRefund(outcome.kind);
+        }
+      },
+    },
+  ];
+}
+
+const canceled = ({ refundId, canceledAtMs }: Refund) => ({
+  refund_id: refundId,
+  status: 'canceled' as const,
+  canceled_at: toSeconds(canceledAtMs ?? 0),
+});
+
+const unknownRefund = (kind: 'not_found' | 'foreign') =>
+  kind === 'foreign'
+    ? refuse('FORBIDDEN', { message: 'This refund belongs to another merchant. Use a key of the store that made it.' })
+    : refuse('REFUND_NOT_FOUND');
+
+async function createRefund(
+  { store, clock, checkDestination }: ApiDeps,
+  { storeId, mode }: Caller,
+  { sessionId, ...input }: RefundInput,
+  idempotencyKey: string | null,
+): Promise<Readonly<{ refund: Refund; replayed: boolean }>> {
+  const replay = { idempotencyKey, path: CREATE_PATH, bodyHash: meaningHash({ sessionId, ...input }) };
+  const outcome = await store.createRefund(
+    { storeId, mode, ...input, sessionId: sessionId ?? '', replay, nowMs: clock.nowMs() },
+    checkDestination,
+  );
+  switch (outcome.kind) {
+    case 'created':
+    case 'replayed':
+      return { refund: outcome.refund, replayed: outcome.kind === 'replayed' };
+    case 'refused':
+      throw refuse(outcome.why, refusedParams[outcome.why]);
+    case 'bad_destination':
+      throw badParam('metadata.refund_address', destinationFaults[outcome.why], 'INVALID_JSON');
+    case 'duplicate_refund_id':
+      throw refuse('DUPLICATE_REFUND_ID', { param: 'refund_id' });
+    case 'idempotency_key_conflict':
+      throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+    case 'session_not_found':
+      throw refuse('SESSION_NOT_FOUND', { param: 'order_id' });
+    case 'session_access_denied':
+      throw refuse('session_access_denied', { param: 'order_id' });
+  }
+}
+
+const refusedParams = {
+  INVALID_SESSION_STATUS: { param: 'order_id' },
+  INVALID_CURRENCY: { param: 'currency' },
+  REFUND_AMOUNT_EXCEEDED: { param: 'amount' },
+  REFUND_TIME_EXPIRED: { param: 'order_id' },
+  DAILY_REFUND_LIMIT_EXCEEDED: { param: 'amount' },
+} as const;

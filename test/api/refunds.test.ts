@@ -1,0 +1,330 @@
+/** The refund endpoints over real HTTP: every row of the documented tables. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import type { Currency } from '../../src/core/transfer.ts';
+import { type ApiServer, startApi, withApi } from '../support/api-server.ts';
+import type { HttpAnswer } from '../support/signed-client.ts';
+
+const CREATE = '/api/v1/refunds/create';
+const payerAddress = chains.evm.address.format('c0ffee'.padStart(40, '1'));
+
+const api = await startApi();
+let orders = 0;
+
+/** A session of this price that is paid and confirmed. @returns its id */
+async function paidSession(
+  server: ApiServer,
+  cents = 10_00,
+  currency: Currency = 'USDT',
+  extraUnits = 0n,
+): Promise<string> {
+  const order_id = `order-${++orders}`;
+  const made = await server.send('POST', '/api/v1/checkout/sessions/create', {
+    amount: cents,
+    currency: 'USD',
+    order_id,
+  });
+  const session = await server.store().findSession(String(fields(made).id));
+  assert.ok(session);
+  const units = BigInt(cents) * 10_000n + extraUnits;
+  const block = await server.chain('ethereum').mine([{ to: session.addresses.evm ?? '', currency, units }]);
+  await server.chain('ethereum').confirm(block);
+  return session.id;
+}
+
+const refundBody = (order_id: string, refund_id: string, more: object = {}) => ({
+  order_id,
+  refund_id,
+  amount: '4.50',
+  currency: 'USDT',
+  ...more,
+});
+
+const refundTo = (order_id: string, refund_id: string, more: object = {}) =>
+  refundBody(order_id, refund_id, { metadata: { refund_address: payerAddress }, ...more });
+
+/** Fields of a JSON answer. */
+const fields = (answer: HttpAnswer) => answer.json as Readonly<Record<string, unknown>>;
+
+/** Status, code and param of a refusal. */
+function codeOf(answer: HttpAnswer): (string | number | undefined)[] {
+  const { error } = answer.json as { error?: { code: string; param?: string } };
+  return [answer.status, error?.code, error?.param];
+}
+
+/** The refund's own clock tick. */
+const tick = (server: ApiServer) => server.store().advanceRefunds(server.clock.nowMs(), 100);
+
+test('a refund of a paid session is answered with 201 and the documented fields', async () => {
+  const session = await paidSession(api);
+  const answer = await api.send(
+    'POST',
+    CREATE,
+    refundTo(session, 'r-1', { reason: 'duplicate', description: 'twice' }),
+  );
+  assert.is(answer.status, 201);
+  assert.equal(answer.json, {
+    refund_id: 'r-1',
+    session_id: session,
+    order_id: `order-${orders}`,
+    amount: '4.50',
+    currency: 'USDT',
+    status: 'pending',
+    reason: 'duplicate',
+    description: 'twice',
+    created_at: api.clock.nowS(),
+    metadata: { refund_address: payerAddress },
+  });
+});
+
+test('the same refund_id with the same body refunds once; another body is refused', async () => {
+  const session = await paidSession(api);
+  const first = await api.send('POST', CREATE, refundTo(session, 'r-2'));
+  await tick(api);
+  const again = await api.send('POST', CREATE, refundTo(session.replace('cs_', 'sess_'), 'r-2'));
+  assert.is(again.status, 201);
+  assert.is(again.headers['idempotent-replayed'], 'true');
+  assert.equal(again.json, first.json, 'the first answer, though the refund is processing now');
+  assert.equal(codeOf(await api.send('POST', CREATE, refundTo(session, 'r-2', { amount: '4.51' }))), [
+    400,
+    'DUPLICATE_REFUND_ID',
+    'refund_id',
+  ]);
+});
+
+test('every field at fault has its documented code', async () => {
+  const session = await paidSession(api);
+  const fine = refundTo(session, 'r-fields');
+  const rows: [object, (string | number | undefined)[]][] = [
+    [{ ...fine, order_id: undefined }, [400, 'MISSING_CHARGE', 'order_id']],
+    [{ ...fine, order_id: '' }, [400, 'MISSING_CHARGE', 'order_id']],
+    [{ ...fine, order_id: 7 }, [400, 'INVALID_JSON', 'order_id']],
+    [{ ...fine, refund_id: null }, [400, 'MISSING_REFUND_ID', 'refund_id']],
+    [{ ...fine, refund_id: 'r'.repeat(129) }, [400, 'INVALID_JSON', 'refund_id']],
+    [{ ...fine, refund_id: 'a\nb' }, [400, 'INVALID_JSON', 'refund_id']],
+    [{ ...fine, amount: undefined }, [400, 'INVALID_AMOUNT', 'amount']],
+    ...['0', '0.00', '-1', '+1', '01', '1.', '.5', '1.234', ' 1', '1e2', '1,5', '9'.repeat(23), 4.5].map(
+      (amount): [object, (string | number)[]] => [{ ...fine, amount }, [400, 'INVALID_AMOUNT', 'amount']],
+    ),
+    [{ ...fine, currency: undefined }, [400, 'INVALID_CURRENCY', 'currency']],
+    [{ ...fine, currency: 'usdt' }, [400, 'INVALID_CURRENCY', 'currency']],
+    [{ ...fine, currency: 'EUR' }, [400, 'INVALID_CURRENCY', 'currency']],
+    [{ ...fine, currency: 'USDC' }, [400, 'INVALID_CURRENCY', 'currency']],
+    [{ ...fine, reason: 'because' }, [400, 'INVALID_JSON', 'reason']],
+    [{ ...fine, description: 5 }, [400, 'INVALID_JSON', 'description']],
+    [{ ...fine, metadata: 'x' }, [400, 'INVALID_JSON', 'metadata']],
+    [{ ...fine, metadata: { text: 'x'.repeat(9000) } }, [400, 'INVALID_JSON', 'metadata']],
+    [{ ...fine, metadata: { refund_address: 5 } }, [400, 'INVALID_JSON', 'metadata.refund_address']],
+    [{ ...fine, metadata: { refund_address: '0x12' } }, [400, 'INVALID_JSON', 'metadata.refund_address']],
+  ];
+  for (const [body, expected] of rows) {
+    assert.equal(codeOf(await api.send('POST', CREATE, body)), expected, JSON.stringify(body));
+  }
+  assert.is((await api.send('POST', CREATE, fine)).status, 201, 'none of them left anything behind');
+});
+
+test('malformed JSON has the refund table’s own code', async () => {
+  const answer = await api.client(api.testKey).send('POST', CREATE, '{"order_id":');
+  assert.equal(codeOf(answer), [400, 'INVALID_JSON', undefined]);
+});
+
+test('an address is refused that is mistyped, a token contract, one of ours, or nobody’s', async () => {
+  const session = await paidSession(api);
+  const own = (await api.store().findSession(session))?.addresses.evm ?? '';
+  const wrongChecksum = payerAddress.replace(/[a-f]/, (letter) => letter.toUpperCase());
+  const addresses = [
+    ...(wrongChecksum === payerAddress ? [] : [wrongChecksum]),
+    `0x${'1'.repeat(40)}`,
+    chains.evm.address.format(own),
+    `0x${'0'.repeat(40)}`,
+    `0x${'0'.repeat(36)}dEaD`,
+    'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
+  ];
+  for (const refund_address of addresses) {
+    const answer = await api.send('POST', CREATE, refundTo(session, 'r-address', { metadata: { refund_address } }));
+    assert.equal(codeOf(answer), [400, 'INVALID_JSON', 'metadata.refund_address'], refund_address);
+  }
+});
+
+test('only a paid session can be refunded, and only its own merchant can', async () => {
+  const made = await api.send('POST', '/api/v1/checkout/sessions/create', {
+    amount: 5_00,
+    currency: 'USD',
+    order_id: 'unpaid',
+  });
+  const pending = String(fields(made).id);
+  assert.equal(codeOf(await api.send('POST', CREATE, refundTo(pending, 'r-3'))), [
+    400,
+    'INVALID_SESSION_STATUS',
+    'order_id',
+  ]);
+  const nowhere = `cs_${'0'.repeat(26)}`;
+  for (const unknown of [nowhere, 'order-1', '../x']) {
+    assert.equal(codeOf(await api.send('POST', CREATE, refundTo(unknown, 'r-3'))), [
+      404,
+      'SESSION_NOT_FOUND',
+      'order_id',
+    ]);
+  }
+  const session = await paidSession(api);
+  const stranger = await api.addKey(await api.addMerchant(), 'test');
+  const denied = await api.client(stranger).send('POST', CREATE, refundTo(session, 'r-3'));
+  assert.equal(codeOf(denied), [403, 'session_access_denied', 'order_id']);
+  const otherMode = await api.client(api.liveKey).send('POST', CREATE, refundTo(session, 'r-3'));
+  assert.equal(codeOf(otherMode), [403, 'session_access_denied', 'order_id']);
+});
+
+test('several refunds, up to what was received, an overpayment included', async () => {
+  const session = await paidSession(api, 10_00, 'USDT', 500_000n);
+  assert.is((await api.send('POST', CREATE, refundTo(session, 'r-4a'))).status, 201);
+  assert.is((await api.send('POST', CREATE, refundTo(session, 'r-4b', { amount: '6' }))).status, 201);
+  const over = await api.send('POST', CREATE, refundTo(session, 'r-4c', { amount: '0.01' }));
+  assert.equal(codeOf(over), [400, 'REFUND_AMOUNT_EXCEEDED', 'amount']);
+});
+
+test('a hundred refunds at once never exceed what was received', async () => {
+  const session = await paidSession(api, 10_00);
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, (_, at) =>
+      api.send('POST', CREATE, refundTo(session, `r-rush-${at}`, { amount: '0.73' })),
+    ),
+  );
+  assert.is(answers.filter(({ status }) => status === 201).length, 13);
+  for (const answer of answers.filter(({ status }) => status !== 201)) {
+    assert.equal(codeOf(answer), [400, 'REFUND_AMOUNT_EXCEEDED', 'amount']);
+  }
+});
+
+test('a hundred identical refunds at once are one', async () => {
+  const session = await paidSession(api, 10_00);
+  const answers = await Promise.all(
+    Array.from({ length: 100 }, () => api.send('POST', CREATE, refundTo(session, 'r-same'))),
+  );
+  assert.equal(new Set(answers.map(({ status }) => status)), new Set([201]));
+  assert.is(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
+  assert.is((await api.store().listRefunds({ sessionId: session, limit: 10 })).length, 1);
+});
+
+test('the window and the daily limit are the store’s', async () => {
+  await withApi({}, async (own) => {
+    await own.store().setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
+    const session = await paidSession(own);
+    assert.is((await own.send('POST', CREATE, refundTo(session, 'a', { amount: '5.00' }))).status, 201);
+    const over = await own.send('POST', CREATE, refundTo(session, 'b', { amount: '0.01' }));
+    assert.equal(codeOf(over), [429, 'DAILY_REFUND_LIMIT_EXCEEDED', 'amount']);
+    await tick(own);
+    assert.is((await own.send('POST', '/api/v1/refunds/a/cancel')).status, 200);
+    assert.is(
+      (await own.send('POST', CREATE, refundTo(session, 'c', { amount: '5.00' }))).status,
+      201,
+      'a canceled one is free again',
+    );
+    own.clock.advance(101_000);
+    const late = await own.send('POST', CREATE, refundTo(session, 'd', { amount: '0.01' }));
+    assert.equal(codeOf(late), [400, 'REFUND_TIME_EXPIRED', 'order_id']);
+  });
+});
+
+test('a refund is read by its own merchant, in full', async () => {
+  const session = await paidSession(api);
+  await api.send('POST', CREATE, refundTo(session, 'r-5'));
+  await tick(api);
+  const answer = await api.send('GET', '/api/v1/refunds/r-5');
+  assert.is(answer.status, 200);
+  assert.is(fields(answer).status, 'processing');
+  assert.equal(codeOf(await api.send('GET', '/api/v1/refunds/r-unknown')), [404, 'REFUND_NOT_FOUND', undefined]);
+  const stranger = await api.addKey(await api.addMerchant(), 'test');
+  assert.equal(codeOf(await api.client(stranger).send('GET', '/api/v1/refunds/r-5')), [403, 'FORBIDDEN', undefined]);
+  assert.equal(codeOf(await api.client(stranger).send('POST', '/api/v1/refunds/r-5/cancel')), [
+    403,
+    'FORBIDDEN',
+    undefined,
+  ]);
+  assert.equal(codeOf(await api.client(api.liveKey).send('GET', '/api/v1/refunds/r-5')), [
+    404,
+    'REFUND_NOT_FOUND',
+    undefined,
+  ]);
+});
+
+test('only a refund that is processing can be canceled; its amount is free again', async () => {
+  const session = await paidSession(api);
+  await api.send('POST', CREATE, refundTo(session, 'r-6', { amount: '10' }));
+  const cancel = () => api.send('POST', '/api/v1/refunds/r-6/cancel');
+  assert.equal(codeOf(await cancel()), [400, 'CANNOT_CANCEL_REFUND', undefined], 'pending');
+  await tick(api);
+  const done = await cancel();
+  assert.is(done.status, 200);
+  assert.equal(done.json, { refund_id: 'r-6', status: 'canceled', canceled_at: api.clock.nowS() });
+  assert.equal(codeOf(await cancel()), [400, 'CANNOT_CANCEL_REFUND', undefined], 'canceled');
+  assert.is((await api.send('POST', CREATE, refundTo(session, 'r-6b', { amount: '10' }))).status, 201);
+});
+
+test('an Idempotency-Key repeats a cancel and an exact refund, and refuses another body', async () => {
+  const session = await paidSession(api);
+  const { send } = api.client(api.testKey);
+  const withKey = (body: object) => send('POST', CREATE, body, { headers: { 'Idempotency-Key': 'k-1' } });
+  assert.is((await withKey(refundTo(session, 'r-7'))).status, 201);
+  assert.is((await withKey(refundTo(session, 'r-7'))).headers['idempotent-replayed'], 'true');
+  assert.equal(codeOf(await withKey(refundTo(session, 'r-7b'))), [400, 'IDEMPOTENCY_KEY_CONFLICT', 'Idempotency-Key']);
+  await tick(api);
+  const cancel = () => send('POST', '/api/v1/refunds/r-7/cancel', '', { headers: { 'Idempotency-Key': 'k-2' } });
+  const first = await cancel();
+  assert.is(first.status, 200);
+  const again = await cancel();
+  assert.is(again.status, 200);
+  assert.equal(again.json, first.json);
+});
+
+test('without an address the payer is asked by a link; the refund starts once it is named', async () => {
+  const session = await paidSession(api);
+  const answer = await api.send('POST', CREATE, refundBody(session, 'r-8', { metadata: { ticket: 1 } }));
+  const metadata = fields(answer).metadata as { ticket: number; claim_url: string };
+  assert.is(metadata.ticket, 1);
+  const token = /^https:\/\/pay\.shop\.example\/refund\/([0-9a-f]{32})$/.exec(metadata.claim_url)?.[1];
+  assert.ok(token, metadata.claim_url);
+  await tick(api);
+  assert.is(fields(await api.send('GET', '/api/v1/refunds/r-8')).status, 'pending');
+});
+
+test('a claim link that nobody used fails the refund after its time', async () => {
+  await withApi({}, async (own) => {
+    const session = await paidSession(own);
+    await own.send('POST', CREATE, refundBody(session, 'late', { amount: '10' }));
+    own.clock.advance(30 * 86_400_000 + 2_000);
+    await tick(own);
+    const json = fields(await own.send('GET', '/api/v1/refunds/late'));
+    assert.is(json.status, 'failed');
+    assert.is(json.failure_reason, 'claim_expired');
+    assert.is((await own.send('POST', CREATE, refundTo(session, 'next', { amount: '10' }))).status, 201);
+  });
+});
+
+test('a refund above the store’s limit waits for the operator', async () => {
+  await withApi({}, async (own) => {
+    await own.store().setRefundPolicy(own.merchantId, { refundAutoMinor: 1_00 });
+    const session = await paidSession(own);
+    await own.send('POST', CREATE, refundTo(session, 'big'));
+    const status = async () => fields(await own.send('GET', '/api/v1/refunds/big')).status;
+    await tick(own);
+    assert.is(await status(), 'pending');
+    const [refund] = await own.store().listRefunds({ sessionId: session, limit: 1 });
+    assert.is(await own.store().approveRefund(refund?.id ?? '', null, own.clock.nowMs()), true);
+    await tick(own);
+    assert.is(await status(), 'processing');
+  });
+});
+
+test('keys need the scopes of refunds', async () => {
+  const session = await paidSession(api);
+  const reader = api.client(await api.addKey(api.merchantId, 'test', ['refunds:read']));
+  assert.equal(codeOf(await reader.send('POST', CREATE, refundTo(session, 'r-9'))), [
+    403,
+    'insufficient_scope',
+    undefined,
+  ]);
+});
+
+test.after(() => api.close());
+test.run();
