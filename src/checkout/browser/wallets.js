@@ -186,7 +186,7 @@ const nameOf = (/** @type {{ name: string }} */ { name }) => name.slice(0, NAME_
 
 /** @param {any} error */
 function messageOf(error) {
-  const text = String(error?.message ?? error).trim();
+  const text = String(error?.message || error).trim();
   const short = text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text;
   return /[.!?。…]$/.test(short) ? short : `${short}.`;
 }

@@ -50,9 +50,12 @@ function walletOf({ rdns, name, icon }, provider) {
     // The object without TIP-1193 knows only its own word.
     const isOld = provider === /** @type {any} */ (window).tronLink;
     const answer = await provider.request({ method: isOld ? 'tron_requestAccounts' : 'eth_requestAccounts' });
-    if (isOld && answer?.code !== GRANTED) throw Object.assign(new Error(answer?.message), { code: answer?.code });
-    // A locked wallet brings no tronWeb.
-    return provider.tronWeb ? (Array.isArray(answer) ? answer[0] : provider.tronWeb.defaultAddress.base58) : undefined;
+    // A locked wallet gives no code, or brings no tronWeb.
+    if (isOld && answer?.code && answer.code !== GRANTED) {
+      throw Object.assign(new Error(answer.message), { code: answer.code });
+    }
+    if ((isOld && !answer?.code) || !provider.tronWeb) return undefined;
+    return Array.isArray(answer) ? answer[0] : provider.tronWeb.defaultAddress.base58;
   }
 
   /**

@@ -1,0 +1,146 @@
+/**
+ * Paying with a wallet of Solana in a real browser. What the page hands to the wallet is signed and executed by Solana's own virtual
+ * machine.
+ */
+import { base58 } from '@scure/base';
+import type { Browser } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import type { ApiServer } from '../support/api-server.ts';
+import { openBrowser, openPage } from '../support/browser.ts';
+import { addSolanaWallet, type WalletMind, walletError } from '../support/browser-wallets.ts';
+import { ataOf, openSvmBank, type ShownTransaction, signerOf } from '../support/svm-bank.ts';
+import { until } from '../support/until.ts';
+import { openWalletSale, openWalletShop } from '../support/wallet-shop.ts';
+
+const bank = openSvmBank();
+const mint = bank.makeMint('USDT', 6);
+const payer = signerOf('payer');
+bank.fund(payer.address, mint, 1_000_000_000n);
+const MAINNET = ['solana:mainnet', 'solana:devnet'];
+
+type World = { browser: Browser; api: ApiServer };
+const test = suite<World>('paying with a wallet of Solana');
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await openWalletShop(mint);
+});
+test.after(async ({ browser, api }) => {
+  await browser.close();
+  await api.close();
+});
+
+async function openShop({ browser, api }: World) {
+  bank.fund(signerOf('time passes').address, mint, 1n);
+  await api.chain('solana').mine([], bank.blockhash());
+  const sale = await openWalletSale(api);
+  const { page, complaints } = await openPage(browser, api.baseUrl);
+  const { json } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
+  const { payment_options: options } = json as { payment_options: { network: string; address: string }[] };
+  const address = options.find(({ network }) => network === 'solana')?.address ?? '';
+  const show = () => page.goto(`${api.baseUrl}${sale.path}?pay=solana-USDT`);
+  const says = (words: RegExp) =>
+    until(`the wallet's part says ${words}`, async () =>
+      words.test(((await page.textContent('#wallet-status')) ?? '').replace(/\s+/g, ' ')),
+    );
+  return { sale, page, context: page.context(), complaints, address, show, says };
+}
+
+const button = '#wallet-phantom';
+
+for (const isKnown of [false, true]) {
+  const to = isKnown ? 'an address that has a token account' : 'an address that nobody has paid yet';
+  test(`one confirmation pays ${to}, on Solana's own machine`, async (world) => {
+    const { page, context, complaints, address, show, says } = await openShop(world);
+    if (isKnown) {
+      bank.fund(address, mint, 5n);
+      await world.api.chain('solana').mine([], bank.blockhash());
+      await world.api.chain('solana').report('following');
+    }
+    const executed: ShownTransaction[] = [];
+    const mind: WalletMind = ({ method, params }) => {
+      if (method === 'connect') return true;
+      const [asked] = params;
+      assert.equal([params.length, asked.account, asked.chain], [1, payer.address, 'solana:mainnet']);
+      const shown = bank.sendUnsigned(Uint8Array.from(asked.transaction), [payer]);
+      executed.push(shown);
+      return [...base58.decode(shown.transaction.signatures[0] ?? '')];
+    };
+    const wallet = await addSolanaWallet(context, 'Phantom', { account: payer.address, chains: MAINNET }, mind);
+    await show();
+    await page.waitForSelector(button);
+    assert.equal(wallet.calls, [], 'nothing is asked before a click');
+    await page.click(button);
+    await says(/Sent with Phantom/);
+    assert.equal(wallet.methods(), ['connect', 'signAndSendTransaction']);
+    const [shown] = executed;
+    assert.is(shown?.meta.err, null);
+    assert.is(await page.textContent('#wallet-status code'), shown?.transaction.signatures[0]);
+    const account = ataOf(address, mint);
+    const at = shown?.transaction.accountKeys.findIndex(({ pubkey }) => pubkey === account);
+    const after = shown?.meta.postTokenBalances.find(({ accountIndex }) => accountIndex === at);
+    assert.equal(
+      [after?.owner, after?.mint, after?.uiTokenAmount.amount],
+      [address, mint, isKnown ? '10500005' : '10500000'],
+    );
+    assert.equal(complaints, []);
+    await context.close();
+  });
+}
+
+test('a payer who says no can try again, and a wallet that fails after it was asked is not asked twice', async (world) => {
+  const { page, context, show, says } = await openShop(world);
+  const errors = [walletError(4001, 'User rejected the request.'), new Error('Transaction simulation failed')];
+  const mind: WalletMind = ({ method }) => {
+    if (method === 'connect') return true;
+    throw errors.shift();
+  };
+  await addSolanaWallet(context, 'Phantom', { account: payer.address, chains: MAINNET }, mind);
+  await show();
+  await page.click(button);
+  await says(/^You did not confirm in Phantom\. Nothing was sent\.$/);
+  await page.click(button);
+  await says(/Phantom says: Transaction simulation failed\. Look there whether the payment has left/);
+  assert.is(await page.locator(button).count(), 0);
+  await context.close();
+});
+
+test('a wallet without this cluster, without an account, or with one that cannot pay is sent away', async (world) => {
+  const own = await openShop(world);
+  for (const [options, answer, words] of [
+    [{ account: payer.address, chains: ['solana:devnet'] }, true, /Phantom does not know Solana/],
+    [{ account: payer.address, chains: MAINNET }, false, /Phantom offers no account/],
+    [{ account: 'not an address', chains: MAINNET }, true, /Phantom offers no account/],
+  ] as const) {
+    const { page, context, show, says } = await openShop(world);
+    const wallet = await addSolanaWallet(context, 'Phantom', options, () => answer);
+    await show();
+    await page.click(button);
+    await says(words);
+    assert.equal(wallet.methods(), ['connect']);
+    await context.close();
+  }
+  // The collection address itself cannot pay itself.
+  const { page, context, address, show, says } = own;
+  assert.ok(chains.solana.address.parse(address));
+  const wallet = await addSolanaWallet(context, 'Phantom', { account: address, chains: MAINNET }, () => true);
+  await show();
+  await page.click(button);
+  await says(/Phantom offers no account/);
+  assert.equal(wallet.methods(), ['connect']);
+  await context.close();
+});
+
+test('a wallet that takes itself away is not offered any more', async (world) => {
+  const { page, context, show } = await openShop(world);
+  await addSolanaWallet(context, 'Phantom', { account: payer.address, chains: MAINNET }, () => true);
+  await addSolanaWallet(context, 'Solflare', { account: payer.address, chains: MAINNET }, () => true);
+  await show();
+  await until('both are offered', async () => (await page.locator('button.wallet').count()) === 2);
+  await page.evaluate('window.unregisterWallet()');
+  assert.equal(await page.locator('button.wallet').allTextContents(), ['Pay with Phantom']);
+  await context.close();
+});
+
+test.run();

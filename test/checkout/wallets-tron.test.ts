@@ -1,0 +1,249 @@
+/**
+ * Paying with a wallet of TRON in a real browser. The wallet's tronWeb calls its node from inside the page, so that the page's policy is
+ * part of the proof; the node is played at its address.
+ */
+import type { Browser, BrowserContext } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ApiServer } from '../support/api-server.ts';
+import { openBrowser, openPage } from '../support/browser.ts';
+import {
+  addTronWallet,
+  type BrowserWallet,
+  TRON_NODE,
+  TRON_TEST_NODE,
+  type WalletMind,
+  walletError,
+} from '../support/browser-wallets.ts';
+import { until } from '../support/until.ts';
+import { openWalletSale, openWalletShop, TRON_USDT } from '../support/wallet-shop.ts';
+
+const account = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
+const txID = '5e'.repeat(32);
+const info = { name: 'TronLink', rdns: 'org.tronlink.www' };
+/** Hashes of the first blocks: mainnet and Nile. */
+const genesis = {
+  [TRON_NODE]: '00000000000000001ebf88508a03865c71d452e25f4d51194196a1d22b6653dc',
+  [TRON_TEST_NODE]: '0000000000000000d698d4192c56cb6be724a558448e2684802de4d6cd8690dc',
+};
+
+type World = { browser: Browser; api: ApiServer };
+const test = suite<World>('paying with a wallet of TRON');
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB');
+});
+test.after(async ({ browser, api }) => {
+  await browser.close();
+  await api.close();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies are asserted where they are used
+type NodeCall = Readonly<{ host: string; path: string; body: any }>;
+
+/** Plays java-tron's HTTP interface at both addresses. */
+async function playNodes(context: BrowserContext, broadcast: object = { result: true, txid: txID }) {
+  const calls: NodeCall[] = [];
+  for (const host of [TRON_NODE, TRON_TEST_NODE] as const) {
+    await context.route(`${host}/**`, async (route) => {
+      const path = new URL(route.request().url()).pathname;
+      calls.push({ host, path, body: route.request().postDataJSON() });
+      const answers: Record<string, object> = {
+        '/wallet/getblockbynum': { blockID: genesis[host] },
+        '/wallet/triggersmartcontract': { result: { result: true }, transaction: { txID, raw_data: {} } },
+        '/wallet/broadcasttransaction': broadcast,
+      };
+      await route.fulfill({ json: answers[path] ?? {}, headers: { 'access-control-allow-origin': '*' } });
+    });
+  }
+  return calls;
+}
+
+/** Opens the page's policy to one more host. */
+const letThrough = (context: BrowserContext, host: string) =>
+  context.route('**/pay/*', async (route) => {
+    if (route.request().resourceType() !== 'document') return route.continue();
+    const response = await route.fetch();
+    const policy = response.headers()['content-security-policy']?.replace(TRON_NODE, `${TRON_NODE} ${host}`) ?? '';
+    return route.fulfill({ response, headers: { ...response.headers(), 'content-security-policy': policy } });
+  });
+
+const agreeable =
+  (special: Readonly<Record<string, WalletMind>> = {}): WalletMind =>
+  async (call) => {
+    const { method, params } = call;
+    const own = special[method];
+    if (own) return own(call);
+    switch (method) {
+      case 'eth_requestAccounts':
+        return [account];
+      case 'tron_requestAccounts':
+        return { code: 200, message: 'User allowed the request.' };
+      case 'wallet_switchEthereumChain':
+        return null;
+      case 'sign':
+        return { ...params, signature: ['00'] };
+      default:
+        throw walletError(4200, `${method} is not supported`);
+    }
+  };
+
+async function openShop({ browser, api }: World) {
+  const sale = await openWalletSale(api);
+  const { page, complaints } = await openPage(browser, api.baseUrl);
+  const show = () => page.goto(`${api.baseUrl}${sale.path}?pay=tron-USDT`);
+  const says = (words: RegExp) =>
+    until(`the wallet's part says ${words}`, async () =>
+      words.test(((await page.textContent('#wallet-status')) ?? '').replace(/\s+/g, ' ')),
+    );
+  return { sale, page, context: page.context(), complaints, show, says };
+}
+
+const signs = (wallet: BrowserWallet) => wallet.methods().filter((method) => method === 'sign').length;
+const button = '#wallet-org\\.tronlink\\.www';
+
+test('one confirmation sends the exact transfer through the wallet’s own tronWeb', async (world) => {
+  const { sale, page, context, complaints, show, says } = await openShop(world);
+  const nodeCalls = await playNodes(context);
+  const wallet = await addTronWallet(context, info, 'announced', { account }, agreeable());
+  await show();
+  await page.waitForSelector(button);
+  assert.is(await page.locator('button.wallet').count(), 1, 'announced and in the window, it is one wallet');
+  assert.equal([wallet.calls, nodeCalls], [[], []], 'nothing is asked before a click');
+  await page.click(button);
+  await says(new RegExp(`Sent with TronLink.*${txID}`));
+  assert.equal(wallet.methods(), ['eth_requestAccounts', 'sign']);
+  const { json } = await world.api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
+  const { payment_options: options } = json as { payment_options: { network: string; address: string }[] };
+  const built = nodeCalls.find(({ path }) => path === '/wallet/triggersmartcontract');
+  assert.equal(built?.body, {
+    contract: TRON_USDT,
+    call: 'transfer(address,uint256)',
+    options: { feeLimit: 100_000_000 },
+    parameters: [
+      { type: 'address', value: options.find(({ network }) => network === 'tron')?.address },
+      { type: 'uint256', value: '10500000' },
+    ],
+    issuer: account,
+  });
+  const sent = nodeCalls.filter(({ path }) => path === '/wallet/broadcasttransaction');
+  assert.equal(
+    sent.map(({ host, body }) => [host, body.txID, body.signature]),
+    [[TRON_NODE, txID, ['00']]],
+  );
+  assert.equal(
+    complaints.filter((text) => !text.includes(TRON_NODE)),
+    [],
+    'the policy lets the wallet through',
+  );
+  await context.close();
+});
+
+test('a wallet on a test chain is switched first, and asked again where it is', async (world) => {
+  const { page, context, show, says } = await openShop(world);
+  const nodeCalls = await playNodes(context);
+  const options = { account, onTestChain: true };
+  const wallet = await addTronWallet(context, info, 'announced', options, agreeable());
+  await letThrough(context, TRON_TEST_NODE);
+  await show();
+  await page.click(button);
+  await says(/Sent with TronLink/);
+  assert.equal(wallet.calls[1], { method: 'wallet_switchEthereumChain', params: [{ chainId: '0x2b6653dc' }] });
+  assert.equal(
+    nodeCalls.map(({ host, path }) => `${host}${path}`),
+    [
+      `${TRON_TEST_NODE}/wallet/getblockbynum`,
+      `${TRON_NODE}/wallet/getblockbynum`,
+      `${TRON_NODE}/wallet/triggersmartcontract`,
+      `${TRON_NODE}/wallet/getblockbynum`,
+      `${TRON_NODE}/wallet/broadcasttransaction`,
+    ],
+  );
+  await context.close();
+});
+
+test('a wallet whose node is that of another chain is stopped, by our look or by the page’s policy', async (world) => {
+  for (const isPolicyOpen of [true, false]) {
+    const { page, context, show, says } = await openShop(world);
+    const nodeCalls = await playNodes(context);
+    const mind = agreeable({ wallet_switchEthereumChain: () => 'stays' });
+    const wallet = await addTronWallet(context, info, 'announced', { account, onTestChain: true }, mind);
+    if (isPolicyOpen) await letThrough(context, TRON_TEST_NODE);
+    await show();
+    await page.click(button);
+    await says(isPolicyOpen ? /TronLink is on another network\. Choose TRON \(TRC20\) there/ : /Nothing was sent/);
+    assert.is(signs(wallet), 0);
+    assert.is(nodeCalls.filter(({ path }) => path !== '/wallet/getblockbynum').length, 0);
+    assert.is(await page.locator(button).count(), 1, 'it can be tried again');
+    await context.close();
+  }
+});
+
+test('a payer who says no has sent nothing', async (world) => {
+  for (const [error, words] of [
+    [walletError(4001, 'User rejected request'), /^You did not confirm in TronLink\. Nothing was sent\.$/],
+    // As TronLink has always said it: a text without a code.
+    [new Error('Confirmation declined by user'), /TronLink says: Confirmation declined by user\. Nothing was sent/],
+  ] as const) {
+    const { page, context, show, says } = await openShop(world);
+    const nodeCalls = await playNodes(context);
+    const sign = () => {
+      throw error;
+    };
+    await addTronWallet(context, info, 'announced', { account }, agreeable({ sign }));
+    await show();
+    await page.click(button);
+    await says(words);
+    assert.is(nodeCalls.filter(({ path }) => path === '/wallet/broadcasttransaction').length, 0);
+    assert.is(await page.locator(button).count(), 1);
+    await context.close();
+  }
+});
+
+test('what the node says to the signed transaction', async (world) => {
+  for (const [answer, words, offered] of [
+    [{ code: 'DUP_TRANSACTION_ERROR', message: '00' }, /Sent with TronLink/, 0],
+    [{ code: 'SERVER_BUSY', message: '00' }, /TronLink says: SERVER_BUSY\. Look there whether the payment has left/, 0],
+  ] as const) {
+    const { page, context, show, says } = await openShop(world);
+    await playNodes(context, answer);
+    await addTronWallet(context, info, 'announced', { account }, agreeable());
+    await show();
+    await page.click(button);
+    await says(words);
+    assert.is(await page.locator(button).count(), offered);
+    await context.close();
+  }
+});
+
+test('wallets that do not announce themselves are found where they stand', async (world) => {
+  for (const place of ['tron', 'tronLink'] as const) {
+    const { page, context, show, says } = await openShop(world);
+    await playNodes(context);
+    const wallet = await addTronWallet(context, info, place, { account }, agreeable());
+    await show();
+    await page.click('button.wallet');
+    await says(/Sent with/);
+    assert.equal(wallet.methods(), [place === 'tron' ? 'eth_requestAccounts' : 'tron_requestAccounts', 'sign']);
+    await context.close();
+  }
+});
+
+test('an older wallet that is locked or refused is told so', async (world) => {
+  for (const [answer, words] of [
+    [{ code: 4001, message: 'User rejected the request' }, /You did not confirm in TronLink/],
+    [{ code: null, message: '' }, /TronLink offers no account\. Unlock it/],
+  ] as const) {
+    const { page, context, show, says } = await openShop(world);
+    await playNodes(context);
+    const mind = agreeable({ tron_requestAccounts: () => answer });
+    const wallet = await addTronWallet(context, info, 'tronLink', { account }, mind);
+    await show();
+    await page.click('button.wallet');
+    await says(words);
+    assert.is(signs(wallet), 0);
+    await context.close();
+  }
+});
+
+test.run();
