@@ -14,6 +14,7 @@ import { Fault, permanent } from '../src/core/fault.ts';
 import { openLog } from '../src/log.ts';
 import { openStore } from '../src/open-store.ts';
 import type { Store } from '../src/store/store.ts';
+import { makeRoomForAnswers } from './heap.ts';
 import { indexNetwork } from './indexer.ts';
 
 export const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
@@ -31,6 +32,7 @@ export type IndexerProcess = Readonly<{
  * @returns the exit code; a broken invariant is thrown
  */
 export async function runIndexer({ family, network: key, env, cwd }: IndexerProcess): Promise<number> {
+  makeRoomForAnswers();
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   const requests = ['SIGTERM', 'SIGINT', 'disconnect'] as const;

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { makeRoomForAnswers } from '../../indexers/heap.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
 import { chains } from '../../src/chains/index.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -31,6 +32,8 @@ export type Told =
 
 const tell = (told: Told): void => void process.send?.(told);
 
+// As the programs of the indexers do.
+makeRoomForAnswers();
 const [name, text = ''] = process.argv.slice(2);
 const { keyBytes, threadsMax, ...settings } = findNetwork(name);
 const { url, from, to }: Served = JSON.parse(text);

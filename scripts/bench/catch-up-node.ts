@@ -11,4 +11,4 @@ process.on('message', () => {
   const { user, system } = process.cpuUsage();
   process.send?.({ cpuMs: (user + system) / 1000 });
 });
-process.on('disconnect', () => process.exit(0));
+process.on('disconnect', () => process.kill(process.pid));

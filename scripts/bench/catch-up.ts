@@ -15,8 +15,8 @@ const MB = 1e6;
 const HOUR_MS = 3_600_000;
 /** A core, an event loop or a machine that is busy for so much of the time is what holds up the rest. */
 const BUSY = 0.9;
-/** Memory that grows by less in an hour's worth of blocks is called flat. */
-const FLAT_MB_PER_HOUR_MAX = 10;
+/** Memory whose slope makes it grow by less than this share, from the first quarter of the way to the end, is called flat. */
+const FLAT_GROWTH_MAX = 0.05;
 
 /** What one run took, in ms of wall clock or processor. */
 type Spent = Readonly<{ wallMs: number; cpuMs: number; loopBusyMs: number; nodeCpuMs: number; bytesRead: number }>;
@@ -124,18 +124,19 @@ function bottleneckOf({ wallMs, cpuMs, loopBusyMs, nodeCpuMs }: Spent): string {
 function memoryOf({ blockTimeMs }: CatchUpNetwork, blocks: number, samples: readonly Sample[]): Row {
   const quarters = samples.filter(({ liveBytes }) => liveBytes !== null);
   const warm = samples.filter((sample) => sample.blocks >= blocks / 4);
-  const blocksPerHour = HOUR_MS / blockTimeMs;
-  const growthMb = (slopeOf(warm) * blocksPerHour) / MB;
+  const slopeMb = slopeOf(warm) / MB;
+  const grownMb = slopeMb * 0.75 * blocks;
   const mb = (bytes: number | null | undefined) => round((bytes ?? 0) / MB, 0);
   const rss = quarters.map(({ rssBytes }, at) => [`RSS ${at + 1}/4`, mb(rssBytes)] as const);
   return {
     ...Object.fromEntries(rss),
     'RSS, most': mb(Math.max(...samples.map(({ rssBytes }) => rssBytes))),
-    'live 1/4': mb(quarters.at(0)?.liveBytes),
-    'live 4/4': mb(quarters.at(-1)?.liveBytes),
-    'blocks/h': round(blocksPerHour, 0),
-    'RSS growth MB/h': round(growthMb, 1),
-    flat: growthMb <= FLAT_MB_PER_HOUR_MAX ? 'yes' : 'no',
+    'after GC 1/4': mb(quarters.at(0)?.liveBytes),
+    'after GC 4/4': mb(quarters.at(-1)?.liveBytes),
+    'hours of blocks': round((blocks * blockTimeMs) / HOUR_MS, 1),
+    'RSS slope per 1000 blocks': round(slopeMb * 1000, 1),
+    'grown since 1/4': round(grownMb, 1),
+    flat: grownMb <= FLAT_GROWTH_MAX * mb(quarters[0]?.rssBytes) ? 'yes' : 'no',
   };
 }
 

@@ -12,7 +12,7 @@ export function openRpcHttp(options: RpcTransportOptions, clock: Clock): RpcTran
   const road = openHttpRoad(options, clock);
   const path = `${url.pathname}${url.search}`;
   return {
-    exchange: async (message, signal) => Buffer.concat(await road.post(path, message.text, signal)),
+    exchange: (message, signal) => road.post(path, message.text, signal),
     onBell: () => {},
     health: road.health,
     close: road.close,

@@ -39,7 +39,7 @@ export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock
     solidUrl &&
     openHttpRoad({ ...limits, url: solidUrl, host: solidUrl.host, concurrencyMax: SOLID_SOCKETS_MAX }, clock);
 
-  async function post({ path, body }: Call, signal: AbortSignal): Promise<readonly Buffer[]> {
+  async function post({ path, body }: Call, signal: AbortSignal): Promise<Uint8Array> {
     const [road, base]: [HttpRoad | null, URL | null] = path.startsWith(SOLID_PREFIX) ? [solid, solidUrl] : [full, url];
     if (!road || !base) {
       throw transient('node_method_missing', `${url.host}: no address of the solidified chain is configured`);
@@ -48,23 +48,21 @@ export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock
   }
 
   async function ask(calls: readonly Call[], signal: AbortSignal): Promise<Answers> {
-    const chunks: Buffer[] = [];
+    const answers: Uint8Array[] = [];
     const parts: Part[] = [];
     let length = 0;
     for (const call of calls) {
-      const from = length;
-      for (const chunk of await about(call.path, post(call, signal))) {
-        chunks.push(chunk);
-        length += chunk.byteLength;
-      }
-      parts.push({ from, to: length });
+      const answer = await about(call.path, post(call, signal));
+      answers.push(answer);
+      parts.push({ from: length, to: length + answer.byteLength });
+      length += answer.byteLength;
     }
-    const bytes = new Uint8Array(length);
-    let at = 0;
-    for (const chunk of chunks) {
-      bytes.set(chunk, at);
-      at += chunk.byteLength;
-    }
+    const [only] = answers;
+    if (only && answers.length === 1) return { bytes: only, parts };
+    const bytes = Buffer.allocUnsafeSlow(length);
+    answers.forEach((answer, at) => {
+      bytes.set(answer, parts[at]?.from);
+    });
     return { bytes, parts };
   }
 
