@@ -35,8 +35,8 @@ export interface SimNetwork {
   close(): Promise<void>;
 }
 
-/** In an indexer at rest, the follower and the reporter sleep. */
-const SLEEPERS = 2;
+/** In an indexer at rest, the follower, the reporter and who answers look-ups sleep. */
+const SLEEPERS = 3;
 const REST_MS_MAX = 30_000;
 /** Real milliseconds: silent nodes must not cost a simulation much. */
 const REQUEST_TIMEOUT_MS = 150;

@@ -8,7 +8,7 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import { toPar } from '../../src/core/money.ts';
+import { minorToPar, toPar } from '../../src/core/money.ts';
 import { standing } from '../../src/core/session.ts';
 import { issueEndpoint } from '../../src/issue.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
@@ -30,6 +30,8 @@ const ADDRESSES = 4;
 const OUTAGE_WAIT_S = 240;
 const MONITORING_S = 600;
 const AUDIT_STEPS = 10;
+/** What need not be final, where that is so: about every fourth order. */
+const SMALL_MINOR = 25_000n;
 /** After healing, an indexer that is not level by then never will be. */
 const HEALING_STEPS_MAX = 300;
 
@@ -58,6 +60,7 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, store:
   const shape = { clock, store, hasBells: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
   const byDepth = { kind: 'depth', blocks: 2 + random.int(6) } as const;
   const byFinality = { kind: 'finalized', usual: 14 } as const;
+  const smallAtOnce = { kind: 'finalized', usual: 20, confirmedParMax: minorToPar(SMALL_MINOR) } as const;
   const slow = {
     name: 'ethereum',
     blockTimeMs: SLOW_STEPS * STEP_MS,
@@ -68,7 +71,7 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, store:
     name: 'bsc',
     blockTimeMs: STEP_MS,
     reorgDepthMax: 24,
-    confirmations: { kind: 'depth', blocks: 3 + random.int(8) } as const,
+    confirmations: random.chance(0.4) ? smallAtOnce : ({ kind: 'depth', blocks: 3 + random.int(8) } as const),
   };
   return Promise.all([
     openSimNetwork({ ...shape, seed: `${seed} slow`, finalityDistance: 14, config: slow }),
