@@ -66,6 +66,21 @@ test('a store, its keys and its endpoint are made, listed and taken back', async
   assert.equal((await answer('webhooks', 'list')).endpoints, []);
 });
 
+test('a store’s page gets a name, a colour, a logo and sites that may frame it, and loses them again', async () => {
+  const logo = join(folder, 'logo.svg');
+  writeFileSync(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4"/></svg>');
+  const before = await answer('store', 'page');
+  assert.equal([before.name, before.accent, before.logo, before.origins], ['Corner shop', null, null, []]);
+  const changed = await answer('store', 'page', '--name', 'Café Köln', '--accent', '#FFFF00', '--logo', logo);
+  assert.equal([changed.name, changed.accent], ['Café Köln', '#ffff00']);
+  assert.match(changed.logo, /^svg [0-9a-f]{12}$/);
+  const origins = 'https://shop.example, http://localhost:3000';
+  const framed = await answer('store', 'page', '--store', before.store_id, '--origins', origins);
+  assert.equal(framed, { ...changed, origins: ['https://shop.example', 'http://localhost:3000'] });
+  const cleared = await answer('store', 'page', '--accent', 'none', '--logo', 'none', '--origins', 'none');
+  assert.equal(cleared, { ...before, name: 'Café Köln' });
+});
+
 test('status tells of networks that nobody follows yet', async () => {
   const status = await answer('status');
   assert.is(status.server, null);
@@ -93,6 +108,11 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /--mode is missing/, 'key', 'create'],
   [2, /--scopes names "everything"/, 'key', 'create', '--mode', 'test', '--scopes', 'everything'],
   [2, /--tolerance is "-1"/, 'store', 'create', 'x', '--tolerance=-1'],
+  [2, /--accent is "yellow", expected a colour/, 'store', 'page', '--accent', 'yellow'],
+  [2, /did you mean https:\/\/shop\.example\?/, 'store', 'page', '--origins', 'https://shop.example/cart'],
+  [2, /--origins names "\*"/, 'store', 'page', '--origins', '*'],
+  [1, /the logo cannot be read/, 'store', 'page', '--logo', 'nowhere.png'],
+  [1, /neither a PNG nor an SVG/, 'store', 'page', '--logo', 'package.json'],
   [2, /cannot be an endpoint/, 'webhooks', 'add', 'http://169.254.169.254/latest', '--mode', 'test'],
   [3, /there is no session cs_nonsense/, 'session', 'show', 'cs_nonsense'],
   [3, /there is no session/, 'session', 'show', `cs_${missing}`],

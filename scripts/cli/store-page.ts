@@ -1,0 +1,97 @@
+/**
+ * How a store's payment page looks, and which sites may show it in a frame.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { readAccent } from '../../src/checkout/accent.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { LOGO_BYTES_MAX, readLogo } from '../../src/logo.ts';
+import type { PageSettings, PageSettingsChange } from '../../src/store/page-settings.ts';
+import { type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
+
+const NAME_CHARS_MAX = 80;
+const ORIGINS_MAX = 20;
+/** Takes back what was set. */
+const NONE = 'none';
+
+export const storePage: Command = {
+  name: 'store page',
+  args: [],
+  summary: 'Show or change a store’s name, logo and colour on the payment page, and the sites that may frame it.',
+  options: {
+    store: storeOption,
+    name: { value: 'NAME', help: 'what payers read as the shop’s name' },
+    accent: {
+      value: '#RRGGBB|none',
+      help: 'colour of buttons and bars; moved until it can be read, in light and dark',
+    },
+    logo: { value: 'FILE|none', help: `a PNG or a plain SVG of at most ${LOGO_BYTES_MAX / 1024} KiB; it is copied` },
+    origins: { value: 'LIST|none', help: 'sites that may open the page in a frame, with commas: https://shop.example' },
+  },
+  async run(input, { store }) {
+    const { id } = await storeOf(input, store);
+    const name = readName(input);
+    const change = readChange(input);
+    if (name !== undefined) await store.renameStore(id, name);
+    if (Object.keys(change).length > 0) await store.setPageSettings(id, change);
+    const settings = await store.findPageSettings(id);
+    const json = { store_id: id, name: (await store.findStore(id))?.name, ...shown(settings) };
+    return { json, lines: table(Object.entries(json).map(([key, value]) => [key, text(value)])) };
+  },
+};
+
+const text = (value: unknown): string =>
+  Array.isArray(value) ? value.join(', ') || '-' : value === null ? '-' : String(value);
+
+const shown = ({ accent, logo, embedOrigins }: PageSettings) => ({
+  accent,
+  logo: logo && `${logo.type} ${logo.hash.slice(0, 12)}`,
+  origins: embedOrigins,
+});
+
+function readName(input: Input): string | undefined {
+  const name = textOption(input, 'name')?.trim();
+  if (name === undefined || (name !== '' && [...name].length <= NAME_CHARS_MAX && !/\p{Cc}/u.test(name))) return name;
+  throw usage(`--name is "${name}", expected 1 to ${NAME_CHARS_MAX} characters`);
+}
+
+function readChange(input: Input): PageSettingsChange {
+  const accent = textOption(input, 'accent');
+  const logo = textOption(input, 'logo');
+  const origins = textOption(input, 'origins');
+  return {
+    ...(accent !== undefined && { accent: accent === NONE ? null : accentOf(accent) }),
+    ...(logo !== undefined && { logo: logo === NONE ? null : readLogo(readFile(logo)) }),
+    ...(origins !== undefined && { embedOrigins: origins === NONE ? [] : originsOf(origins) }),
+  };
+}
+
+function accentOf(text: string): string {
+  const accent = readAccent(text);
+  if (accent === null) throw usage(`--accent is "${text}", expected a colour such as #0b6e5f, or none`);
+  return accent;
+}
+
+/** An origin exactly as browsers write it: everything else would never match, or match too much. */
+function originsOf(list: string): string[] {
+  const origins = list.split(',').map((part) => part.trim());
+  if (origins.length > ORIGINS_MAX) throw usage(`--origins names ${origins.length} sites, at most ${ORIGINS_MAX}`);
+  for (const origin of origins) {
+    const url = URL.canParse(origin) ? new URL(origin) : null;
+    if (url?.origin === origin && /^https?:$/.test(url.protocol)) continue;
+    const meant = url && /^https?:$/.test(url.protocol) ? `; did you mean ${url.origin}?` : '';
+    throw usage(
+      `--origins names "${origin}", expected scheme, host and port alone, such as https://shop.example${meant}`,
+    );
+  }
+  return [...new Set(origins)];
+}
+
+function readFile(path: string): Uint8Array {
+  try {
+    return readFileSync(path);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw permanent('logo_unreadable', `the logo cannot be read: ${why}`);
+  }
+}
