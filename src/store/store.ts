@@ -326,6 +326,8 @@ export interface Store extends LookUpStore, PageSettingsStore, RefundStore, Mone
   poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
   /** The source that the pool gives out from; null before the first. */
   poolSource(pool: PoolKey): Promise<string | null>;
+  /** The address key that a source's address number `index` has here; null where it has none. */
+  poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
   /** Addresses with ids above `afterId`, by id: taken, free and retired alike, for all of them are watched. */
   watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
 

@@ -13,7 +13,7 @@ import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, pools } from './schema.ts';
 
-type PoolCommands = Pick<Store, 'addAddresses' | 'poolLevel' | 'poolSource' | 'watchList'>;
+type PoolCommands = Pick<Store, 'addAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'>;
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
 
@@ -148,6 +148,14 @@ export function poolCommands(db: Db): PoolCommands {
       return db.read(() => {
         const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
         return db.orm.select({ source: pools.source }).from(pools).where(isCurrent).get()?.source ?? null;
+      });
+    },
+    async poolAddress({ family, mode }, source, index) {
+      return db.read(() => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) return null;
+        const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
+        return db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get()?.key ?? null;
       });
     },
     async watchList({ family, mode }, afterId, limit) {

@@ -46,6 +46,17 @@ export function poolsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'an address is found by its source and its number',
+    inWorld(makePlace, async ({ store }) => {
+      assert.is(await store.poolAddress(pool, source, 0), keyOf(1));
+      assert.is(await store.poolAddress(pool, source, 39), keyOf(40));
+      assert.is(await store.poolAddress(pool, source, 40), null);
+      assert.is(await store.poolAddress(pool, 'xpub two', 0), null);
+      assert.is(await store.poolAddress({ ...pool, mode: 'live' }, source, 0), null);
+    }),
+  );
+
+  test(
     'adding addresses again leaves them alone, and later ones get higher ids',
     inWorld(makePlace, async ({ store }) => {
       const before = await store.watchList(pool, 0, 1000);

@@ -1,0 +1,97 @@
+/**
+ * The backup drill: does the seed phrase on paper really lead to the addresses that payers were shown? Done on a clean machine, with a copy of
+ * the configuration and the database, before it is needed.
+ * @module
+ */
+import { existsSync } from 'node:fs';
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { xpubFingerprint } from '../../src/pool.ts';
+import { networkOfEachPool } from '../../src/pool-source.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Command, table } from './command.ts';
+import { askMnemonic, withTerminal } from './signer.ts';
+
+/** What the seed and the database say of one address, as people read it; null where one says nothing. */
+type Compared = Readonly<{ index: number; seed: string; database: string | null }>;
+type Pool = Readonly<{
+  family: string;
+  mode: string;
+  source: 'same' | 'other' | 'none';
+  addresses: readonly Compared[];
+}>;
+
+export const signerDrill: Command = {
+  name: 'signer drill',
+  args: [],
+  summary: 'Backup drill: type the seed phrase and compare its first and last address of each pool with the database.',
+  options: {},
+  run: (_input, { config, store }) =>
+    withTerminal(async (terminal) => {
+      const seed = await askMnemonic(terminal);
+      try {
+        const fingerprint = fingerprintOf(seed);
+        const pools: Pool[] = [];
+        for (const network of networkOfEachPool(config.networks)) pools.push(await comparePool(store, network, seed));
+        const keystore = config.signer && signerFiles(config.signer.dir).keystore;
+        const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
+        const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
+        if (wrong.length > 0 || (kept !== null && kept !== fingerprint)) {
+          const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
+          throw permanent(
+            'drill_failed',
+            `these words do NOT restore this installation${where && ` (${where})`}: they give the seed ${fingerprint}${kept === null ? '' : `, the keystore holds ${kept}`}. Find the right words before you need them`,
+          );
+        }
+        return { json: { fingerprint, keystore: kept, pools }, lines: shown(fingerprint, kept, pools) };
+      } finally {
+        seed.fill(0);
+      }
+    }),
+};
+
+const differs = ({ seed, database }: Compared): boolean => database !== null && database !== seed;
+
+async function comparePool(store: Store, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
+  const { family, mode, xpub } = network;
+  const chain = chains[family];
+  const spending = await chain.spending?.();
+  const offline = await chain.offlineKeys?.();
+  const configured = xpub === null ? (network.addressSigner ?? (await store.poolSource({ family, mode }))) : xpub;
+  const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : spending?.xpub(seed);
+  if (!own || configured === null) return { family, mode, source: 'none', addresses: [] };
+  const source = xpub === null ? own : xpubFingerprint(own);
+  const { nextIndex } = await store.poolLevel({ family, mode }, source);
+  const indices = [...new Set([0, Math.max(0, nextIndex - 1)])];
+  const addresses = await Promise.all(
+    indices.map(async (index): Promise<Compared> => {
+      const [key = ''] = offline ? offline.derive(seed, index, 1) : [chain.address.derive?.(own, index)];
+      const known = await store.poolAddress({ family, mode }, source, index);
+      return { index, seed: chain.address.format(key), database: known === null ? null : chain.address.format(known) };
+    }),
+  );
+  return { family, mode, source: configured === own ? 'same' : 'other', addresses };
+}
+
+const shown = (fingerprint: string, kept: string | null, pools: readonly Pool[]): string[] => [
+  `these words are the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare' : ', the keystore’s'}`,
+  '',
+  ...table([
+    ['pool', 'address', 'of these words', 'in the database'],
+    ...pools.flatMap(({ mode, family, addresses }) =>
+      addresses.length === 0
+        ? [[`${mode} ${family}`, '-', 'nothing to compare yet', '-']]
+        : addresses.map(({ index, seed, database }) => [
+            `${mode} ${family}`,
+            String(index),
+            seed,
+            database ?? 'none yet',
+          ]),
+    ),
+  ]),
+  '',
+  'The words restore this installation. Put them back where only you find them.',
+];

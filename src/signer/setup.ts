@@ -1,0 +1,50 @@
+/**
+ * A new signer's folder: made whole beside its place, then given its name.
+ * @module
+ */
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { permanent } from '../core/fault.ts';
+import { createSecretFile } from '../secret-file.ts';
+import { signerFiles } from './files.ts';
+import { createJournal } from './journal.ts';
+import { createKeystore, fingerprintOf } from './keystore.ts';
+import { type PolicySettings, readPolicy } from './policy.ts';
+
+/** @throws Fault permanent `signer_exists`: nothing of an earlier signer is ever written over */
+export function refuseExistingSigner(dir: string): void {
+  let found: string[] = [];
+  try {
+    found = readdirSync(dir);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  if (found.length === 0) return;
+  throw permanent(
+    'signer_exists',
+    `${dir} holds ${found[0]} already; name another folder with --dir, or look whether a signer is there`,
+  );
+}
+
+/**
+ * Makes the folder (0700) with keystore, policy and an empty journal (0600 each), or nothing.
+ * @throws Fault permanent `signer_exists`, `policy_invalid`, `passphrase_weak`
+ */
+export function makeSigner(dir: string, seed: Uint8Array, passphrase: Uint8Array, policy: PolicySettings): void {
+  refuseExistingSigner(dir);
+  const policyText = `${JSON.stringify(policy, null, 2)}\n`;
+  readPolicy(signerFiles(dir).policy, policyText);
+  mkdirSync(dirname(dir), { recursive: true, mode: 0o700 });
+  const draft = mkdtempSync(join(dirname(dir), `.${basename(dir)}-draft-`));
+  try {
+    chmodSync(draft, 0o700);
+    const files = signerFiles(draft);
+    createKeystore(files.keystore, seed, passphrase);
+    createJournal(files.journal, fingerprintOf(seed));
+    createSecretFile(files.policy, policyText);
+    // Takes the place of an empty folder, and fails where something has come meanwhile.
+    renameSync(draft, dir);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
+}
