@@ -25,6 +25,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     node: () => import('./evm/node.ts'),
     spending: async () => (await import('./evm/spend.ts')).evmSpending,
+    payouts: () => import('./evm/payout-node.ts'),
   },
   tron: {
     family: 'tron',

@@ -2,7 +2,7 @@
 pragma solidity ^0.8.24;
 
 /// Behaves as USDT on Ethereum: moves return nothing, and the owner can switch on a fee. Then the receiver's Transfer carries
-/// the net value and a second Transfer brings the fee to the owner.
+/// the net value and a second Transfer brings the fee to the owner. Holders on the black list cannot send, but anybody can send to them.
 contract FeeToken {
     address public immutable owner;
     string public symbol;
@@ -11,6 +11,7 @@ contract FeeToken {
     uint256 public feeBasisPoints;
     uint256 public feeMax;
     mapping(address => uint256) public balanceOf;
+    mapping(address => bool) public isBlackListed;
     mapping(address => mapping(address => uint256)) public allowance;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
@@ -31,7 +32,13 @@ contract FeeToken {
         feeMax = maximum;
     }
 
+    function addBlackList(address holder) external {
+        require(msg.sender == owner, "owner");
+        isBlackListed[holder] = true;
+    }
+
     function transfer(address to, uint256 value) external {
+        require(!isBlackListed[msg.sender], "listed");
         _move(msg.sender, to, value);
     }
 

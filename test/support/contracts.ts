@@ -2,6 +2,7 @@
  * The contracts of `test/contracts/`, compiled by solc once per process and deployed to an anvil.
  *
  * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on, as with USDT.
+ * - `deployGuardedToken`: its issuer freezes holders, stops all moves, or lets them do nothing.
  * - `deployBatchSender`: many transfers in one transaction, from inside a contract; also undone ones.
  * - `deployLookAlike`: a stranger that logs Transfers nobody made.
  *
@@ -19,7 +20,7 @@ import type { Anvil } from './anvil.ts';
 const GAS_BATCH = '0x4c4b40';
 const GAS_DEPLOY = '0x2dc6c0';
 
-type ContractName = 'StandardToken' | 'FeeToken' | 'BatchSender' | 'LookAlike';
+type ContractName = 'StandardToken' | 'FeeToken' | 'GuardedToken' | 'BatchSender' | 'LookAlike';
 
 let compiled: Record<string, string> | null = null;
 
@@ -124,12 +125,40 @@ export async function deployToken(anvil: Anvil, options: TokenOptions): Promise<
 export async function deployFeeToken(
   anvil: Anvil,
   options: TokenOptions,
-): Promise<TokenContract & Readonly<{ setFee(basisPoints: bigint, unitsMax: bigint): Promise<string> }>> {
+): Promise<
+  TokenContract &
+    Readonly<{
+      setFee(basisPoints: bigint, unitsMax: bigint): Promise<string>;
+      freeze(holder: string): Promise<string>;
+    }>
+> {
   const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
   const address = await deploy(anvil, 'FeeToken', values);
   return {
     ...tokenAt(anvil, address, options.decimals),
     setFee: (basisPoints, unitsMax) => call(anvil, address, 'setFee(uint256,uint256)', [basisPoints, unitsMax]),
+    freeze: (holder) => call(anvil, address, 'addBlackList(address)', [holder]),
+  };
+}
+
+export type GuardedToken = TokenContract &
+  Readonly<{
+    freeze(holder: string): Promise<string>;
+    /** Stops all moves, or lets them go on. `options.feeWei` puts it in front of others in its block. */
+    stop(isStopped: boolean, options?: CallOptions): Promise<string>;
+    /** From now on moves return false and do nothing, or work again. */
+    silence(isSilent: boolean): Promise<string>;
+  }>;
+
+/** A token with an issuer that interferes; owner and holder is `anvil.accounts[0]`. */
+export async function deployGuardedToken(anvil: Anvil, options: TokenOptions): Promise<GuardedToken> {
+  const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
+  const address = await deploy(anvil, 'GuardedToken', values);
+  return {
+    ...tokenAt(anvil, address, options.decimals),
+    freeze: (holder) => call(anvil, address, 'setBlacklisted(address,bool)', [holder, 1n]),
+    stop: (isStopped, more) => call(anvil, address, 'setStopped(bool)', [isStopped ? 1n : 0n], more),
+    silence: (isSilent) => call(anvil, address, 'setSilent(bool)', [isSilent ? 1n : 0n]),
   };
 }
 

@@ -11,11 +11,8 @@ import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, permanent, transient } from '../../core/fault.ts';
 import type { Sighting } from '../../core/look-up.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
-import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../json-rpc.ts';
-import { createRpcClient } from '../rpc-client.ts';
-import { openRpcHttp } from '../rpc-http.ts';
-import { evmErrors } from './rpc-errors.ts';
-import { openRpcSocket } from './rpc-socket.ts';
+import { nonsense, type RpcAnswer } from '../json-rpc.ts';
+import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
 import { readSighting } from './sighting.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from './wire.ts';
 
@@ -25,26 +22,12 @@ const HEADERS_KEPT_MAX = 2_048;
 const DECIMALS_CALL = '0x313ce567';
 const DECIMALS_MAX = 77;
 
-const errorFault = (error: RpcError, origin: Origin) => faultOf(error, origin, evmErrors);
-const quantity = (number: number): string => `0x${number.toString(16)}`;
-
 /**
  * Starts connecting; the first call waits for the connection.
  * @throws Fault permanent `node_url_invalid`
  */
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
-  const url = URL.canParse(options.url) ? new URL(options.url) : null;
-  const scheme = url?.protocol ?? '';
-  if (!url || !['ws:', 'wss:', 'http:', 'https:'].includes(scheme)) {
-    throw permanent('node_url_invalid', 'the node URL must start with ws://, wss://, http:// or https://');
-  }
-  // Path and user part often hold an access key; host and port are enough to find the node.
-  const { host } = url;
-  const transportOptions = { ...options, url, host };
-  const transport = scheme.startsWith('ws')
-    ? openRpcSocket(transportOptions, clock)
-    : openRpcHttp(transportOptions, clock);
-  const rpc = createRpcClient(transport, { ...options, host, meanings: evmErrors });
+  const { rpc, transport, host } = openEvmRpc(options, clock);
   const tokenAddresses = options.tokens.map((token) => token.address.toLowerCase());
   const kept = new Map<string, Header>();
 
@@ -151,9 +134,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function finalized(): Promise<BlockRef | null> {
     const origin = { method: 'eth_getBlockByNumber', host };
     const answer = await rpc.attempt(origin.method, ['finalized', false]);
-    if (answer.ok) return answer.result === null ? null : readHeader(answer.result, origin).ref;
-    if (hasNoFinality(answer.error)) return null;
-    throw errorFault(answer.error, origin);
+    return readFinalized(answer, origin)?.ref ?? null;
   }
 
   async function range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]> {
@@ -231,7 +212,3 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     close: transport.close,
   };
 }
-
-/** How nodes say that they know no `finalized` block: the tag is unknown to them, or nothing is final yet. */
-const hasNoFinality = ({ code, message }: { code: number; message: string }): boolean =>
-  code === -32602 || code === -39001 || /finalized|not found|unknown block|invalid (argument|block)/i.test(message);

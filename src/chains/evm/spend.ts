@@ -15,15 +15,13 @@ import type { Currency } from '../../core/transfer.ts';
 import { ownFees, type Spending, type SpendKey, type SpendNetwork, type SpendReading, type Terms } from '../spend.ts';
 import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
 import { evmAddress } from './address.ts';
+import { TRANSFER_SELECTOR, transferCall } from './wire.ts';
 
 /** Ethereum's number in SLIP-44, for every EVM network. */
 const COIN = 60;
 const TYPE = 2;
-/** First four bytes of the Keccak-256 of `transfer(address,uint256)`. */
-const TRANSFER_SELECTOR = 'a9059cbb';
 /** A call's data: the selector, and the recipient and the amount as words of 32 bytes. */
 const TRANSFER_DATA = new RegExp(`^0x${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
-const WORD_DIGITS = 64;
 const UNITS_LIMIT = 2n ** 256n;
 /** What every transaction costs at least. */
 const GAS_MIN = 21_000n;
@@ -68,8 +66,7 @@ function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, 
   if (!token) throw badIntent(`the policy knows no ${currency} on this network`);
   const keys = tokens.map(({ address }) => evmAddress.parse(address));
   if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
-  const digits = units.toString(16).padStart(WORD_DIGITS, '0');
-  return { to: token.address, value: 0n, data: `0x${TRANSFER_SELECTOR}${to.padStart(WORD_DIGITS, '0')}${digits}` };
+  return { to: token.address, value: 0n, data: transferCall(to, units) };
 }
 
 function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Call {

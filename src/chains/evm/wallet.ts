@@ -6,10 +6,7 @@ import { invariant } from '../../core/fault.ts';
 import { formatUnits } from '../../core/money.ts';
 import { okxLink, trustLink, type WalletRequest, type Wallets } from '../wallet.ts';
 import { evmAddress } from './address.ts';
-
-/** First four bytes of the Keccak-256 of `transfer(address,uint256)`. */
-const TRANSFER_SELECTOR = 'a9059cbb';
-const WORD_DIGITS = 64;
+import { transferCall } from './wire.ts';
 
 /**
  * What wallets know of a chain. `trust` is its number in Trust Wallet's asset ids. `add` is what EIP-3085 asks for, for chains that not
@@ -46,8 +43,6 @@ function contractOf({ token }: WalletRequest): string {
 }
 
 const hexChainId = (chainId: string): string => `0x${BigInt(chainId).toString(16)}`;
-
-const word = (hex: string): string => hex.padStart(WORD_DIGITS, '0');
 
 export const evmWallets: Wallets = {
   code: {
@@ -90,7 +85,7 @@ export const evmWallets: Wallets = {
         from: evmAddress.format(payer),
         to: contractOf(request),
         value: '0x0',
-        data: `0x${TRANSFER_SELECTOR}${word(to)}${word(units.toString(16))}`,
+        data: transferCall(to, units),
         chainId: id,
       },
     };

@@ -16,11 +16,15 @@ import { evmErrors } from './rpc-errors.ts';
 
 /** keccak256("Transfer(address,address,uint256)") */
 export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef';
+/** First four bytes of the Keccak-256 of `transfer(address,uint256)`. */
+export const TRANSFER_SELECTOR = 'a9059cbb';
 
 /** A header with what is needed to judge the block's content later. `bloom` is `0x` and 512 hex digits. */
 export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>;
 
 const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
+const UNITS = /^0x[0-9a-f]{1,64}$/i;
+const WORD_DIGITS = 64;
 /** A hash or a number of 256 bits. */
 export const WORD = /^0x[0-9a-f]{64}$/;
 const BLOOM = /^0x[0-9a-f]{512}$/;
@@ -41,6 +45,17 @@ export function readQuantity(value: unknown): number | null {
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : null;
 }
+
+/** A sum of money or gas from a JSON-RPC quantity, or null. */
+export const readUnits = (value: unknown): bigint | null =>
+  typeof value === 'string' && UNITS.test(value) ? BigInt(value) : null;
+
+/** An address key or a number's hex digits as an argument or result of a contract call: 32 bytes, without `0x`. */
+export const word = (digits: string): string => digits.padStart(WORD_DIGITS, '0');
+
+/** Call data of ERC-20's `transfer(address,uint256)`. */
+export const transferCall = (to: string, units: bigint): string =>
+  `0x${TRANSFER_SELECTOR}${word(to)}${word(units.toString(16))}`;
 
 /** A block as `eth_getBlockBy…` answers without full transactions. @throws Fault transient `node_nonsense` */
 export function readHeader(value: unknown, origin: Origin): Header {
