@@ -4,14 +4,17 @@
  */
 import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
+import type { PayoutNodeOptions } from '../src/chains/spend.ts';
 import type { Clock } from '../src/clock.ts';
 import type { NetworkConfig } from '../src/config.ts';
 import type { Log } from '../src/log.ts';
+import type { Signer } from '../src/signing.ts';
 import type { Store } from '../src/store/store.ts';
 import { createAddressTable } from './address-table.ts';
 import { createFollower, type FollowerEnd } from './follower.ts';
 import { answerLookUps } from './look-ups.ts';
 import { createMatcher, INLINE_BYTES_MAX } from './matcher.ts';
+import { createPayer } from './payer.ts';
 import { createReporter } from './reporter.ts';
 import { createWatch } from './watch.ts';
 
@@ -27,6 +30,8 @@ export type IndexerOptions = Readonly<{
   network: NetworkConfig;
   store: Store;
   chain: Chain;
+  /** Where payouts are signed; null where money only comes in. */
+  signer?: Signer | null;
   clock: Clock;
   log: Log;
   pid: number;
@@ -60,19 +65,55 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   // What is under way at a stop ends at once, as a fault of the closed node.
   const closeNode = () => void node.close();
   signal.addEventListener('abort', closeNode, { once: true });
-  // The look-ups end with the follower, however that ends.
-  const answering = new AbortController();
+  // What works beside the follower ends with it, however that ends.
+  const beside = new AbortController();
   const asking = { network: network.key, store, node, state: reporter.state, clock, log };
   try {
     const following = follower.run(signal).finally(() => {
       reporter.stop();
-      answering.abort();
+      beside.abort();
     });
-    const [end] = await Promise.all([following, reporter.run(), answerLookUps(asking, answering.signal)]);
+    const [end] = await Promise.all([
+      following,
+      reporter.run(),
+      answerLookUps(asking, beside.signal),
+      pay(options, beside.signal),
+    ]);
     return end;
   } finally {
     await Promise.all([node.close(), matcher.close()]);
   }
+}
+
+/** Makes the network's payouts, where there is a signer and the family knows how. */
+async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> {
+  const { network, store, chain, signer, clock, log } = options;
+  if (!signer || !chain.payouts) return;
+  const { openPayoutNode } = await chain.payouts();
+  const node = openPayoutNode(payoutNodeOptions(network));
+  // What is under way at a stop ends at once, as a fault of what was closed.
+  const close = () => void Promise.all([node.close(), signer.close()]);
+  signal.addEventListener('abort', close, { once: true });
+  try {
+    await createPayer({ network, rules: chain.spendRules, node, signer, store, clock, log }).run(signal);
+  } finally {
+    await node.close();
+  }
+}
+
+function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
+  const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax } = network;
+  return {
+    url,
+    ...(finalityUrl !== undefined && { finalityUrl }),
+    ...(rpcUrl !== undefined && { rpcUrl }),
+    ...(witnessUrl !== undefined && { witnessUrl }),
+    chainId,
+    tokens,
+    finalDepth: reorgDepthMax,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    responseBytesMax: RESPONSE_BYTES_MAX,
+  };
 }
 
 function nodeOptions({ url, finalityUrl, rpcUrl, tokens, blockTimeMs }: NetworkConfig): NodeOptions {

@@ -13,6 +13,8 @@ import { loadConfig, type NetworkConfig } from '../src/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import { openLog } from '../src/log.ts';
 import { openStore } from '../src/open-store.ts';
+import type { Signer } from '../src/signing.ts';
+import { openConfiguredSigner } from '../src/signing-client.ts';
 import type { Store } from '../src/store/store.ts';
 import { makeRoomForAnswers } from './heap.ts';
 import { indexNetwork } from './indexer.ts';
@@ -39,6 +41,7 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
   for (const request of requests) process.on(request, stop);
   let log = openLog(`indexer ${key ?? ''}`, 'info');
   let store: Store | null = null;
+  let signer: Signer | null = null;
   try {
     const config = loadConfig({ env, cwd });
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
@@ -46,7 +49,8 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
     store = openStore(config, env);
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
-    const parts = { network, store, chain, clock: systemClock, log, pid: process.pid, random: Math.random };
+    signer = config.signer && openConfiguredSigner(config.signer, systemClock);
+    const parts = { network, store, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;
     log.fatal({ code: 'second_follower' }, 'another process moved the cursor of this network: two must not follow it');
@@ -58,6 +62,7 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
   } finally {
     // The listener for the supervisor would keep this process alive.
     for (const request of requests) process.off(request, stop);
+    await signer?.close();
     store?.close();
   }
 }

@@ -3,8 +3,10 @@
  * @module
  */
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { z } from 'zod';
 import type { Clock } from './clock.ts';
+import type { SignerConfig } from './config.ts';
 import { Fault, permanent, transient } from './core/fault.ts';
 import type { Signer } from './signing.ts';
 import {
@@ -27,6 +29,8 @@ export type SignerOptions = Readonly<{
 type Waiting = Readonly<{ done(result: unknown): void; fail(fault: Fault): void }>;
 
 const LINE_FEED = 0x0a;
+/** A signature takes milliseconds; a journal on a slow disk a little more. */
+const TIMEOUT_MS = 20_000;
 
 /** Opens nothing yet: the first call connects. Calls may run side by side; none is repeated by itself. */
 export function openSigner({ socket: path, timeoutMs, clock }: SignerOptions): Signer {
@@ -91,7 +95,10 @@ export function openSigner({ socket: path, timeoutMs, clock }: SignerOptions): S
     const { params: paramsWire, result: resultWire } = calls[method] as (typeof calls)[CallName];
     const encoded = z.safeEncode(paramsWire as z.ZodType, params);
     if (!encoded.success) {
-      throw permanent('signer_refused_request', `this cannot be asked of the signer: ${z.prettifyError(encoded.error)}`);
+      throw permanent(
+        'signer_refused_request',
+        `this cannot be asked of the signer: ${z.prettifyError(encoded.error)}`,
+      );
     }
     const line = `${JSON.stringify({ id, method, params: encoded.data })}\n`;
     const answered = new AbortController();
@@ -125,6 +132,10 @@ export function openSigner({ socket: path, timeoutMs, clock }: SignerOptions): S
     },
   };
 }
+
+/** The signer that the configuration names. */
+export const openConfiguredSigner = ({ dir }: SignerConfig, clock: Clock): Signer =>
+  openSigner({ socket: join(dir, 'signer.sock'), timeoutMs: TIMEOUT_MS, clock });
 
 function readJson(line: Buffer): z.output<typeof answerLine> | null {
   try {

@@ -158,8 +158,10 @@ export interface MoneyOutStore {
    * @param signatures entries after `PayoutEngine.journalId`, oldest first
    */
   recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome>;
-  /** Keeps that an attempt was handed to a node, and what that said. */
-  recordSent(input: AttemptName & Readonly<{ answer: string; nowMs: number }>): Promise<void>;
+  /** Keeps that an attempt was handed to a node, and what that said; a refusal is an alarm when it is new, and what the payout waits for. */
+  recordSent(
+    input: AttemptName & Readonly<{ answer: string; refusal: EngineReason | null; nowMs: number }>,
+  ): Promise<void>;
   /** Keeps what a payout waits for, and raises an alarm when that is new. */
   recordWait(input: PayoutName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>): Promise<void>;
   /** Ends a payout, with everything that follows for its refund and the books. */

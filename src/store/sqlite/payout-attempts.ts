@@ -67,7 +67,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
     .prepare();
   const moveJournal = db.orm
     .update(payoutEngines)
-    .set(laterValues(payoutEngines, ['journalId']))
+    .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
     .where(eq(payoutEngines.network, sql.placeholder('network')))
     .prepare();
   const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
@@ -203,14 +203,9 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
           invariant(wallet?.nextNonce === nonce + 1, `number ${nonce} of ${payer} on ${network} was given out last`);
           moveLane.run({ ...wallet, nextNonce: nonce });
         }
-        const { code: waitCode, message: waitMessage } = wait;
         // An earlier attempt goes on as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
-        const notBeforeMs = Math.round(nextLookAtMs);
-        steps.change(payout, { state, waitCode, waitMessage, notBeforeMs }, nowMs);
-        if (payout.waitCode === waitCode) return;
-        const message = `Payout ${name.id}: ${waitMessage}`;
-        ring({ atMs: nowMs, code: waitCode, message, network: payout.network, sessionId: payout.sessionId });
+        steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
       });
     },
     async recordSigned(network, signatures) {
@@ -226,7 +221,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
         return { kind: 'recorded' };
       });
     },
-    async recordSent({ answer, nowMs, ...name }) {
+    async recordSent({ answer, refusal, nowMs, ...name }) {
       db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
@@ -234,6 +229,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
         const isFirst = steps.attempts(name).every(({ sentAtMs }) => sentAtMs === null);
         setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answer });
         if (isFirst) ledger.post(payoutEntry(payout.intent, payout.sessionId, 'sent', name.generation), nowMs);
+        steps.waitFor(payout, refusal, {}, nowMs);
       });
     },
   };

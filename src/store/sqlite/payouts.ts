@@ -36,6 +36,8 @@ export type Payouts = Readonly<{
   cancel(id: string, nowMs: number): boolean;
   /** Changes columns that move in a payout's life. */
   change(row: PayoutRow, changes: Partial<Moving>, nowMs: number): PayoutRow;
+  /** Keeps what a payout waits for, null for nothing; a reason that is new is an alarm. */
+  waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Moving>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
 }>;
 
@@ -57,7 +59,7 @@ type Moving = Pick<PayoutRow, (typeof movingNames)[number]>;
 /** Nothing keeps it from moving. */
 export const noWait = { waitCode: null, waitMessage: null } as const;
 
-export function createPayouts(db: Db): Payouts {
+export function createPayouts(db: Db, ring: Ring): Payouts {
   const find = db.orm
     .select()
     .from(payouts)
@@ -124,9 +126,24 @@ export function createPayouts(db: Db): Payouts {
       return true;
     },
     change,
+    waitFor(row, wait, changes, nowMs) {
+      const waitCode = wait?.code ?? null;
+      const waitMessage = wait?.message ?? null;
+      const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
+      if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
+      if (wait && row.waitCode !== waitCode) ring(alarmOf(row, wait, nowMs));
+    },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
   };
 }
+
+const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
+  atMs,
+  code,
+  message: `Payout ${id}: ${message}`,
+  network,
+  sessionId,
+});
 
 /** Ends the refund that a payout pays, in the same transaction. */
 export type FollowRefund = Refunds['settle'];
@@ -163,10 +180,6 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
     ledger.post(payoutEntry(row.intent, row.sessionId, 'returned', row.generation), nowMs);
   }
 
-  function alarm({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, nowMs: number): void {
-    ring({ atMs: nowMs, code, message: `Payout ${id}: ${message}`, network, sessionId });
-  }
-
   return {
     async planPayouts(inputs) {
       db.write(() => {
@@ -180,10 +193,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
     },
     async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
       db.write(() => {
-        const row = open(name);
-        const { code: waitCode, message: waitMessage } = wait;
-        steps.change(row, { waitCode, waitMessage, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
-        if (row.waitCode !== waitCode) alarm(row, wait, nowMs);
+        steps.waitFor(open(name), wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
       });
     },
     async settlePayout({ outcome, nowMs, ...name }) {
@@ -201,7 +211,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
         invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
         const { code, message } = outcome;
         steps.change(row, { state: 'failed', waitCode: code, waitMessage: message, settledAtMs: nowMs }, nowMs);
-        alarm(row, outcome, nowMs);
+        ring(alarmOf(row, outcome, nowMs));
         if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
       });
     },
@@ -226,7 +236,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
             .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
             .run();
         }
-        alarm(row, why, nowMs);
+        ring(alarmOf(row, why, nowMs));
       });
     },
   };

@@ -73,7 +73,7 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
   const replays = createReplays(db);
   const moves = createMoves(db, { networks, transfers, outbox, ring }, outageWaitS);
   const ledger = createLedger(db, findSession);
-  const payouts = createPayouts(db);
+  const payouts = createPayouts(db, ring);
   const effects = createRefundEffects(payouts, ledger, (...end) => refunds.steps.settle(...end));
   const refunds = createRefunds(db, { secretKey, addresses, transfers, replays, outbox, findSession, effects });
   // The first counts other connections' commits, the second this one's rows; neither ever falls.
