@@ -29,6 +29,7 @@ const SIGNATURE_AGE_S_MAX = 300;
 /** The part of a session that the demo looks at; the reference at /docs shows all of it. */
 type SessionAnswer = Readonly<{
   id: string;
+  url: string;
   payment_status: string;
   payment_options: readonly Readonly<{
     network: string;
@@ -170,6 +171,7 @@ async function demo(wanted: string | undefined, say: (text: string) => void) {
         description: 'Two coffees',
       });
       say(`created session ${session.id} over 10.50 USD: ${session.payment_status}`);
+      say(`the payer's page: ${session.url}`);
 
       const option = session.payment_options.find(({ network }) => !wanted || network === wanted);
       const offered = session.payment_options.map((one) => one.network);

@@ -35,7 +35,7 @@ export function introduceSandbox(
     isNew
       ? `These credentials are shown this once and kept in ${shortest(file)}, which only you can read.`
       : `The credentials are in ${shortest(file)}.`,
-    `The API's reference is at ${credentials.base_url}/docs.`,
+    `The API's reference is at ${credentials.base_url}/docs, payment pages at ${credentials.base_url}/pay/<session id>.`,
     '',
     'Try next, in a second terminal:',
     '',

@@ -70,6 +70,7 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
     assert.is(code, 0, stderr);
     const steps = [
       'created session',
+      `${readCredentials(dataDir)?.base_url}/pay/cs_`,
       `USDT on ${network}`,
       'confirmations 1',
       ': paid',
