@@ -14,9 +14,12 @@ import { databaseFile } from '../src/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './cli/address-pool.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './cli/command.ts';
 import { keyCreate, keyList, keyRevoke } from './cli/key.ts';
+import { signerOperatorKey } from './cli/operator-key.ts';
 import { pay } from './cli/pay.ts';
 import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow } from './cli/refunds.ts';
 import { sessionShow } from './cli/session.ts';
+import { signerChangePassphrase, signerImport, signerInit, signerShow } from './cli/signer.ts';
+import { signerDrill } from './cli/signer-drill.ts';
 import { status } from './cli/status.ts';
 import { storeCreate, storeList } from './cli/store.ts';
 import { storePage } from './cli/store-page.ts';
@@ -52,6 +55,12 @@ const commands: readonly (Command | OfflineCommand)[] = [
   refundsPolicy,
   addressPoolDerive,
   addressPoolImport,
+  signerInit,
+  signerImport,
+  signerShow,
+  signerChangePassphrase,
+  signerOperatorKey,
+  signerDrill,
 ];
 
 const everywhere: Readonly<Record<string, Option>> = {
