@@ -6,7 +6,7 @@
  * @module
  */
 import { invariant, transient } from '../../core/fault.ts';
-import type { Intent } from '../../core/intent.ts';
+import { unitsOf } from '../../core/ledger.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import type { Fate, SentAttempt, SpendDraft } from '../spend.ts';
 import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
@@ -22,10 +22,6 @@ import {
   TRANSFER_TOPIC,
   WORD,
 } from './wire.ts';
-
-/** What leaves a draft's owner, in base units of what it moves. */
-export const unitsOf = (intent: Intent): bigint =>
-  intent.kind === 'sweep' ? intent.from.reduce((sum, { units }) => sum + units, 0n) : intent.units;
 
 /** A receipt as far as payouts care. */
 type Receipt = Readonly<{

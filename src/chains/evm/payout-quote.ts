@@ -3,10 +3,10 @@
  * @module
  */
 import { invariant } from '../../core/fault.ts';
+import { unitsOf } from '../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../spend.ts';
-import { unitsOf } from './payout-fate.ts';
 import { feesToOffer, type GasPrice, larger } from './payout-fees.ts';
 import { type EvmRpc, errorFault, expectChain, quantity, readCount, resultOf } from './rpc.ts';
 import { hex, isFields, readUnits, transferCall, WORD, word } from './wire.ts';

@@ -1,0 +1,207 @@
+/**
+ * Payouts on a real node: what is quoted is signed by the family's own signer, and anvil executes it. Its USDT returns nothing and can keep
+ * a fee; its USDC can be stopped, silenced and frozen. A block is final when four stand on it.
+ * @module
+ */
+import { Wallet as EthersWallet } from 'ethers';
+import * as assert from 'uvu/assert';
+import { openPayoutNode } from '../../../src/chains/evm/payout-node.ts';
+import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import type {
+  Fate,
+  PayoutNode,
+  PayoutNodeOptions,
+  Quote,
+  SentAttempt,
+  SpendDraft,
+  SpendNetwork,
+  Terms,
+} from '../../../src/chains/spend.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
+import type { Currency, Token } from '../../../src/core/transfer.ts';
+import { startAnvil } from '../../support/anvil.ts';
+import { deployFeeToken, deployGuardedToken } from '../../support/contracts.ts';
+
+const CHAIN_ID = 31_337;
+/** Mined after a block, they make it final. */
+const FINAL_BLOCKS = 5;
+export const ETHER = 10n ** 18n;
+
+export const nothingYet: Fate = { kind: 'waiting', included: null };
+
+export async function faultOf(work: Promise<unknown>): Promise<Fault> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('expected a fault');
+}
+
+export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
+  if (quote.kind === 'quoted') return quote;
+  throw new Error(`${quote.code}: ${quote.message}`);
+}
+
+/** The wallets of one seed and what they are to pay. */
+export type Till = Readonly<{
+  seed: Uint8Array;
+  keyOf(wallet: Wallet): string;
+  /** To a payee of its own, if none is named. */
+  refund(currency: Currency, units: bigint, to?: string): RefundIntent;
+  draft(intent: Intent): SpendDraft;
+}>;
+
+export type Attempt = SentAttempt & Readonly<{ bytes: Uint8Array }>;
+
+export async function makePayoutBench() {
+  const anvil = await startAnvil({ chainId: CHAIN_ID, slotsInAnEpoch: 2 });
+  const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
+  const usdc = await deployGuardedToken(anvil, { symbol: 'USDC', decimals: 18 });
+  const tokens: readonly Token[] = [
+    { symbol: 'USDT', address: usdt.address, decimals: 6 },
+    { symbol: 'USDC', address: usdc.address, decimals: 18 },
+  ];
+  const network: SpendNetwork = { chainId: String(CHAIN_ID), tokens, treasury: '71'.repeat(20), feeUnitsMax: ETHER };
+  const opened: PayoutNode[] = [];
+  let seeds = 0;
+  let payees = 0;
+
+  function open(more: Partial<PayoutNodeOptions> = {}): PayoutNode {
+    const node = openPayoutNode({
+      url: anvil.httpUrl,
+      chainId: String(CHAIN_ID),
+      tokens,
+      finalDepth: 12,
+      requestTimeoutMs: 10_000,
+      responseBytesMax: 1_000_000,
+      ...more,
+    });
+    opened.push(node);
+    return node;
+  }
+  const node = open();
+
+  /** With a seed of its own, so that sequence numbers start anew. */
+  function openTill(): Till {
+    seeds += 1;
+    const seed = new Uint8Array(64).fill(seeds);
+    const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;
+    const tokenOf = (intent: Intent) =>
+      intent.kind === 'gas' ? null : (tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
+    const ends = (intent: Intent): readonly [owner: string, to: string] => {
+      if (intent.kind === 'refund') return [keyOf({ role: 'refund' }), intent.to];
+      if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
+      return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
+    };
+    return {
+      seed,
+      keyOf,
+      refund(currency, units, to) {
+        payees += 1;
+        return {
+          kind: 'refund',
+          id: `rf_${payees}`,
+          network: 'test:any',
+          currency,
+          to: to ?? payees.toString(16).padStart(40, 'a'),
+          units,
+          mac: 'ab'.repeat(32),
+        };
+      },
+      draft(intent) {
+        const [owner, to] = ends(intent);
+        return { intent, payer: owner, owners: [owner], to, token: tokenOf(intent) };
+      },
+    };
+  }
+
+  /** A till whose refund wallet holds an ether, 1000 USDT and 1000 USDC. */
+  async function openFundedTill(): Promise<Till> {
+    const till = openTill();
+    const refund = `0x${till.keyOf({ role: 'refund' })}`;
+    await anvil.rpc('anvil_setBalance', [refund, `0x${ETHER.toString(16)}`]);
+    await usdt.transfer(refund, 1_000_000_000n);
+    await usdc.transfer(refund, 1_000n * ETHER);
+    await anvil.mine();
+    return till;
+  }
+
+  function signOn(till: Till, intent: Intent, terms: Terms): Attempt {
+    const keys = evmSpending.signers(intent).map((wallet) => evmSpending.derive(till.seed, wallet));
+    const { tx, bytes } = evmSpending.sign({ network, intent, terms }, keys);
+    return { tx, bytes, terms, payer: till.draft(intent).payer };
+  }
+
+  /** The next attempt, as the engine makes it: quoted on the wallet's number, signed, not sent. */
+  async function prepare(till: Till, intent: Intent, outbid: readonly Attempt[] = []): Promise<Attempt> {
+    const draft = till.draft(intent);
+    const first = outbid[0]?.terms.nonce;
+    const nonce = first === undefined ? ((await node.sequence(draft.payer))?.head ?? 0) : Number(first);
+    const quote = await node.quote(
+      draft,
+      nonce,
+      outbid.map(({ terms }) => terms),
+    );
+    return signOn(till, intent, quoted(quote).terms);
+  }
+
+  async function send(attempt: Attempt): Promise<void> {
+    assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+  }
+
+  const fateOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[], of: PayoutNode = node): Promise<Fate> =>
+    of.fate(till.draft(intent), attempts);
+
+  /** Whatever stands in the newest block is final afterwards. */
+  const mineFinal = (): Promise<void> => anvil.mine(FINAL_BLOCKS);
+
+  async function finalFate(till: Till, intent: Intent, attempts: readonly SentAttempt[]): Promise<Fate> {
+    await mineFinal();
+    return fateOf(till, intent, attempts);
+  }
+
+  /** Puts something else that the refund wallet's key signs with a sequence number into the pool. */
+  async function spendElsewhere(till: Till, nonce: number): Promise<void> {
+    const { secret } = evmSpending.derive(till.seed, { role: 'refund' });
+    const thief = new EthersWallet(`0x${Buffer.from(secret).toString('hex')}`);
+    const raw = await thief.signTransaction({
+      type: 2,
+      chainId: CHAIN_ID,
+      nonce,
+      to: `0x${'99'.repeat(20)}`,
+      value: 1n,
+      gasLimit: 21_000n,
+      maxFeePerGas: 10n ** 11n,
+      maxPriorityFeePerGas: 10n ** 10n,
+    });
+    await anvil.sendRaw(raw);
+  }
+
+  return {
+    anvil,
+    usdt,
+    usdc,
+    contracts: { USDT: usdt, USDC: usdc },
+    treasury: network.treasury,
+    node,
+    open,
+    openTill,
+    openFundedTill,
+    signOn,
+    prepare,
+    send,
+    fateOf,
+    mineFinal,
+    finalFate,
+    spendElsewhere,
+    /** Base units of native coin that an account holds. */
+    native: async (key: string) => BigInt(await anvil.rpc<string>('eth_getBalance', [`0x${key}`, 'latest'])),
+    async close() {
+      for (const one of opened) await one.close();
+      await anvil.close();
+    },
+  };
+}
