@@ -25,7 +25,7 @@
       background: rgb(10 15 25 / 60%); display: none; }
     dialog[open] { display: grid; place-items: center; }
     dialog::backdrop { background: none; }
-    .panel { position: relative; display: grid; grid-template-rows: auto 1fr; width: min(100%, 34rem); height: min(100%, 54rem);
+    .panel { position: relative; display: grid; grid-template-rows: auto 1fr; width: min(100%, 34rem); height: min(100% - 2rem, 54rem);
       border-radius: 1rem; overflow: hidden; color: #17202c; background: #f3f5f8; font: 1rem/1.5 system-ui, sans-serif; }
     .bar { display: flex; justify-content: flex-end; }
     button { width: 2.75rem; height: 2.75rem; margin: 0.25rem; border: 0; border-radius: 0.6rem; color: inherit; background: none;

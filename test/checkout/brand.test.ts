@@ -1,0 +1,122 @@
+/** A store's name, logo and colour on the page: served strictly, and readable whatever was chosen. */
+import { mkdirSync } from 'node:fs';
+import type { Browser } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readLogo } from '../../src/logo.ts';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { confirmTip, openSale } from '../support/payment-scenes.ts';
+import { exchange } from '../support/signed-client.ts';
+
+const PICTURES = '.tmp/pages';
+mkdirSync(PICTURES, { recursive: true });
+
+type World = { browser: Browser; api: ApiServer };
+const test = suite<World>('a store’s own look');
+
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await startApi({ pages: true });
+});
+test.after(async ({ browser, api }) => {
+  await browser.close();
+  await api.close();
+});
+
+const picture = readLogo(
+  Buffer.from(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 40"><rect width="120" height="40" rx="8" fill="#d1495b"/><circle cx="20" cy="20" r="10" fill="#fff"/></svg>',
+  ),
+);
+
+for (const [name, accent] of [
+  ['yellow', '#ffff00'],
+  ['white', '#ffffff'],
+  ['black', '#000000'],
+  ['red', '#ff0000'],
+] as const) {
+  test(`an accent of pure ${name} leaves no barrier, in light and dark, before and after the payment`, async (world) => {
+    const { api, browser } = world;
+    await api.store().setPageSettings(api.merchantId, { accent, logo: picture });
+    const sale = await openSale(api);
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const { page, complaints } = await openPage(browser, api.baseUrl, { ...phone, colorScheme });
+      for (const path of [sale.path, `${sale.path}?pay=ethereum-USDT`, `${sale.path}?tx=garbage`]) {
+        await page.goto(api.baseUrl + path);
+        assert.equal(await barriers(page), [], `${path} in ${colorScheme}`);
+      }
+      await page.screenshot({ path: `${PICTURES}/accent-${name}-${colorScheme}.png`, fullPage: true });
+      await page.hover('#look-up-ask');
+      assert.equal(await barriers(page), [], `a button that is pointed at, in ${colorScheme}`);
+      assert.is(await page.evaluate(`document.querySelector('.logo').naturalWidth > 0`), true);
+      assert.equal(complaints, []);
+      await page.context().close();
+    }
+    await sale.send('10.50');
+    const { page } = await openPage(browser, api.baseUrl, { colorScheme: 'light' });
+    await page.goto(api.baseUrl + sale.path);
+    assert.equal(await barriers(page), [], 'seen');
+    await confirmTip(api);
+    await page.goto(api.baseUrl + sale.path);
+    assert.equal(await barriers(page), [], 'paid');
+    await page.context().close();
+  });
+}
+
+test('the logo comes from here, as a picture that can do nothing, to those who know a session', async ({ api }) => {
+  await api.store().setPageSettings(api.merchantId, { logo: picture });
+  const sale = await openSale(api);
+  const path = `${api.baseUrl}${sale.path}/logo/${picture.hash}`;
+  const { status, headers, text } = await exchange('GET', path);
+  assert.equal([status, text], [200, Buffer.from(picture.bytes).toString()]);
+  assert.is(headers['content-type'], 'image/svg+xml');
+  assert.is(headers['x-content-type-options'], 'nosniff');
+  assert.match(String(headers['content-security-policy']), /^default-src 'none'; .*sandbox/);
+  assert.match(String(headers['cache-control']), 'immutable');
+  for (const other of ['0'.repeat(64), '..', '%00']) {
+    assert.is((await exchange('GET', `${api.baseUrl}${sale.path}/logo/${other}`)).status, 404);
+  }
+  assert.is((await exchange('GET', path.replace(sale.id, 'cs_00000000000000000000000000'))).status, 404);
+});
+
+test('an SVG that got in with a script runs it nowhere', async ({ api, browser }) => {
+  const evil = Buffer.from(
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>document.title="owned";fetch("/owned")</script><rect width="9" height="9"/></svg>',
+  );
+  await api.store().setPageSettings(api.merchantId, { logo: { type: 'svg', hash: 'ab'.repeat(32), bytes: evil } });
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl);
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
+  for (const path of [sale.path, `${sale.path}/logo/${'ab'.repeat(32)}`]) {
+    await page.goto(api.baseUrl + path);
+    assert.is.not(await page.title(), 'owned');
+  }
+  assert.not.ok(asked.some((url) => url.endsWith('/owned')));
+  await page.context().close();
+  await api.store().setPageSettings(api.merchantId, { logo: null });
+});
+
+test('an accent’s style sheet is made of its name alone', async ({ api }) => {
+  const good = await exchange('GET', `${api.baseUrl}/pay/assets/accent/ff8800.css`);
+  assert.is(good.status, 200);
+  assert.match(String(good.headers['content-type']), 'text/css');
+  assert.match(good.text, /^:root\{--accent:#[0-9a-f]{6};/);
+  for (const name of ['FF8800.css', 'ff88.css', 'ff8800', 'ff8800.css.css', 'red.css', '%7D.css']) {
+    assert.is((await exchange('GET', `${api.baseUrl}/pay/assets/accent/${name}`)).status, 404, name);
+  }
+});
+
+test('a new name is on the page at once', async ({ api }) => {
+  const sale = await openSale(api);
+  const url = `${api.baseUrl}${sale.path}`;
+  const { headers } = await exchange('GET', url);
+  await api.store().renameStore(api.merchantId, 'Käse & Söhne');
+  const { status, text } = await exchange('GET', url, { 'If-None-Match': String(headers.etag) });
+  assert.is(status, 200);
+  assert.match(text, '<span>Käse &amp; Söhne</span>');
+  await api.store().renameStore(api.merchantId, 'A shop');
+});
+
+test.run();

@@ -1,0 +1,270 @@
+/**
+ * The payment page in a dialog over a merchant's page, in a real browser, the two on origins of their own. The merchant's page is the example of
+ * the documentation.
+ */
+import { mkdirSync, readFileSync } from 'node:fs';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { type MerchantServer, startMerchantServer } from '../support/merchant-server.ts';
+import { confirmTip, openSale, pass, type Sale } from '../support/payment-scenes.ts';
+import { exchange } from '../support/signed-client.ts';
+import { until } from '../support/until.ts';
+
+const PICTURES = '.tmp/pages';
+mkdirSync(PICTURES, { recursive: true });
+
+type World = { browser: Browser; api: ApiServer; shop: MerchantServer; stranger: MerchantServer };
+const test = suite<World>('the payment page in a merchant’s page');
+
+/** A policy as strict as a careful merchant's, and what the tests look into. */
+const policyOf = (base: string) =>
+  `default-src 'none'; script-src ${base} 'unsafe-inline'; style-src 'none'; frame-src ${base}; img-src data:`;
+
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await startApi({ pages: true });
+  const { baseUrl } = world.api;
+  const example = readFileSync('docs/embed.html', 'utf8')
+    .replaceAll('http://127.0.0.1:8420', baseUrl)
+    // The policy lets no style through but the dialog's own.
+    .replace(/<style>[\s\S]*<\/style>/, '');
+  const open = () =>
+    startMerchantServer((response) => {
+      response
+        .writeHead(200, { 'content-type': 'text/html', 'content-security-policy': policyOf(baseUrl) })
+        .end(example);
+    });
+  world.shop = await open();
+  world.stranger = await open();
+  await world.api.store().setPageSettings(world.api.merchantId, { embedOrigins: [world.shop.origin] });
+});
+test.after(async ({ browser, api, shop, stranger }) => {
+  await browser.close();
+  await shop.close();
+  await stranger.close();
+  await api.close();
+});
+
+const frameOf = (page: Page) => page.frameLocator('iframe');
+const result = async (page: Page) => (await page.textContent('#result')) ?? '';
+const isTold = (page: Page, words: RegExp) =>
+  until(`the merchant's page says ${words}`, async () => words.test(await result(page)));
+
+/** Opens the merchant's page and the payment in it. Everything that the page is told by message is kept in `window.told`. */
+async function openPayment(world: World, sale: Sale, options: BrowserContextOptions = {}, at = world.shop) {
+  const { page, complaints } = await openPage(world.browser, '', options);
+  await page.addInitScript(
+    `window.told = []; window.addEventListener('message', ({ data, origin }) => told.push({ origin, ...data }))`,
+  );
+  const url = encodeURIComponent(`${world.api.baseUrl}${sale.path}`);
+  await page.goto(`${at.origin}/?session=${url}`);
+  await page.click('#pay');
+  return { page, complaints };
+}
+
+const headline = (page: Page) => frameOf(page).locator('h1');
+const shows = (page: Page, words: RegExp) =>
+  until(`the payment says ${words}`, async () =>
+    words.test((await headline(page).textContent({ timeout: 5000 })) ?? ''),
+  );
+
+test('a payer pays in the dialog, and the merchant’s page is told once', async (world) => {
+  const sale = await openSale(world.api);
+  const { page, complaints } = await openPayment(world, sale);
+  await shows(page, /How do you want to pay/);
+  const dialog = page.getByRole('dialog', { name: 'Payment' });
+  assert.is(await dialog.count(), 1);
+  assert.equal(await barriers(page), []);
+  await frameOf(page).locator('#network-ethereum-USDT').click();
+  await shows(page, /Send 10\.50 USDT/);
+  await page.screenshot({ path: `${PICTURES}/embedded-desk.png` });
+  await sale.send('10.50');
+  await shows(page, /Payment seen/);
+  assert.is(await result(page), '', 'nothing is certain yet');
+  await confirmTip(world.api);
+  await isTold(page, /Thank you/);
+  assert.is(await dialog.count(), 1, 'the receipt stays until it is closed');
+  await page.getByRole('button', { name: 'Close the payment' }).click();
+  assert.is(await dialog.count(), 0);
+  assert.match(await result(page), /Thank you/, 'closing afterwards is no other result');
+  const told = (await page.evaluate('told')) as { origin: string; session: string; status: string }[];
+  assert.ok(told.every(({ origin, session }) => origin === world.api.baseUrl && session === sale.id));
+  assert.is(told.at(-1)?.status, 'paid');
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+for (const [end, words, make] of [
+  ['expired', /time to pay is over/, (api: ApiServer) => pass(api, 1801)],
+  [
+    'canceled',
+    /was canceled/,
+    async (api: ApiServer, sale: Sale) => {
+      await api.send('POST', `/api/v1/checkout/sessions/${sale.id}/cancel`);
+    },
+  ],
+  [
+    'failed',
+    /Too little came/,
+    async (api: ApiServer, sale: Sale) => {
+      await sale.send('1.00');
+      await pass(api, 3602);
+    },
+  ],
+] as const) {
+  test(`a payment that ends as ${end} is told`, async (world) => {
+    const sale = await openSale(world.api);
+    const { page } = await openPayment(world, sale);
+    await shows(page, /How do you want to pay/);
+    await make(world.api, sale);
+    await isTold(page, words);
+    await page.context().close();
+  });
+}
+
+test('who closes the dialog before the end has closed it, and whether money was seen is told', async (world) => {
+  const sale = await openSale(world.api);
+  const { page } = await openPayment(world, sale);
+  await shows(page, /How do you want to pay/);
+  await page.getByRole('button', { name: 'Close the payment' }).click();
+  await isTold(page, /You have not paid yet/);
+  await page.click('#pay');
+  await shows(page, /How do you want to pay/);
+  await sale.send('10.50');
+  await shows(page, /Payment seen/);
+  await page.getByRole('button', { name: 'Close the payment' }).click();
+  await isTold(page, /on its way/);
+  await page.context().close();
+});
+
+test('by keyboard: focus stays in the dialog, Escape closes it from inside and outside the frame, focus comes back', async (world) => {
+  const sale = await openSale(world.api);
+  const { page } = await openPayment(world, sale);
+  await shows(page, /How do you want to pay/);
+  const focused = () => page.evaluate('document.activeElement.id || document.activeElement.tagName') as Promise<string>;
+  for (let presses = 0; presses < 30; presses++) {
+    await page.keyboard.press('Tab');
+    assert.is.not(await focused(), 'pay', `after ${presses + 1} presses`);
+  }
+  await frameOf(page).locator('#network-bsc-USDT').focus();
+  await page.keyboard.press('Escape');
+  await until('the dialog is closed', async () => (await page.locator('dialog').count()) === 0);
+  assert.is(await focused(), 'pay');
+  await page.keyboard.press('Enter');
+  await shows(page, /How do you want to pay/);
+  await page.getByRole('button', { name: 'Close the payment' }).focus();
+  await page.keyboard.press('Escape');
+  await until('the dialog is closed', async () => (await page.locator('dialog').count()) === 0);
+  assert.is(await page.evaluate('document.documentElement.style.overflow'), '');
+  await page.context().close();
+});
+
+test('on a phone the dialog is the whole screen, in the language of the merchant’s page', async (world) => {
+  const sale = await openSale(world.api);
+  const { page } = await openPayment(world, sale, { ...phone, colorScheme: 'dark' });
+  await shows(page, /How do you want to pay/);
+  const box = await page.locator('.panel').boundingBox();
+  assert.equal(box, { x: 0, y: 0, width: 390, height: 844 });
+  assert.equal(await barriers(page), []);
+  await page.screenshot({ path: `${PICTURES}/embedded-phone-dark.png` });
+  await page.getByRole('button', { name: 'Close the payment' }).tap();
+  await page.evaluate(`document.documentElement.lang = 'ar'`);
+  await page.tap('#pay');
+  assert.is(await page.getByRole('dialog', { name: 'الدفع' }).count(), 1);
+  await page.context().close();
+});
+
+test('a stranger’s page is refused, says so, and is told nothing', async (world) => {
+  const sale = await openSale(world.api);
+  const { page, complaints } = await openPayment(world, sale, {}, world.stranger);
+  await until('the dialog says that it cannot be shown', async () => (await page.locator('.note a').count()) === 1);
+  const link = page.locator('.note a');
+  assert.is(await link.getAttribute('href'), `${world.api.baseUrl}${sale.path}`);
+  assert.is(await page.locator('iframe').isVisible(), false);
+  assert.ok(
+    complaints.some((text) => /frame-ancestors/.test(text)),
+    complaints.join(),
+  );
+  assert.equal(await page.evaluate('told'), []);
+  await page.keyboard.press('Escape');
+  await isTold(page, /You have not paid yet/);
+  await page.context().close();
+});
+
+test('messages go to the one origin that was named and is allowed, and to no other', async (world) => {
+  const { api, shop, stranger, browser } = world;
+  await api.store().setPageSettings(api.merchantId, { embedOrigins: [shop.origin, stranger.origin] });
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, '');
+  await page.addInitScript(`window.told = []; window.addEventListener('message', ({ data }) => told.push(data))`);
+  await page.goto(stranger.origin);
+  // Framed by one allowed site in the name of the other, of nobody, and of a site that is not allowed.
+  const sources = [shop.origin, '', 'https://elsewhere.example', `${stranger.origin}/`].map(
+    (parent) => `${api.baseUrl}${sale.path}?parent=${encodeURIComponent(parent)}`,
+  );
+  await page.evaluate(
+    `for (const src of ${JSON.stringify(sources)}) document.body.append(Object.assign(document.createElement('iframe'), { src }))`,
+  );
+  await until('all frames are there', async () => {
+    const texts = await Promise.all(
+      page
+        .frames()
+        .slice(1)
+        .map((frame) => frame.locator('h1').count()),
+    );
+    return texts.length === 4 && texts.every((count) => count === 1);
+  });
+  await sale.send('10.50');
+  for (const frame of page.frames().slice(1)) {
+    await until('the payment is seen', async () => /seen/.test((await frame.locator('h1').textContent()) ?? ''));
+  }
+  assert.equal(await page.evaluate('told'), []);
+  await page.context().close();
+  await api.store().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
+});
+
+test('messages that only look like the payment’s are not believed', async (world) => {
+  const sale = await openSale(world.api);
+  const { page } = await openPayment(world, sale);
+  await shows(page, /How do you want to pay/);
+  await page.evaluate(`window.postMessage({ from: 'quayside', status: 'paid', seen: true, session: 'x' }, '*')`);
+  await until('the message has come', async () =>
+    ((await page.evaluate('told')) as { session: string }[]).some(({ session }) => session === 'x'),
+  );
+  assert.is(await result(page), '');
+  await page.context().close();
+});
+
+test('the way back to the shop leaves the frame', async (world) => {
+  const sale = await openSale(world.api, { cancel_url: `${world.shop.origin}/cart` });
+  const { page } = await openPayment(world, sale);
+  await shows(page, /How do you want to pay/);
+  await frameOf(page).locator('.languages a[lang=es]').click();
+  await shows(page, /¿Cómo quieres pagar\?/);
+  await frameOf(page).locator('#cancel').click();
+  await page.waitForURL(`${world.shop.origin}/cart`);
+  await page.context().close();
+});
+
+test('who may frame the page stands in its headers, and nobody may unless a store says so', async ({ api, shop }) => {
+  const sale = await openSale(api);
+  const { headers } = await exchange('GET', `${api.baseUrl}${sale.path}`);
+  assert.match(String(headers['content-security-policy']), `frame-ancestors ${shop.origin}`);
+  assert.is(headers['x-frame-options'], undefined);
+  const missing = await exchange('GET', `${api.baseUrl}/pay/cs_1`);
+  assert.match(String(missing.headers['content-security-policy']), "frame-ancestors 'none'");
+  await api.store().setPageSettings(api.merchantId, { embedOrigins: [] });
+  const closed = await exchange('GET', `${api.baseUrl}${sale.path}?parent=${shop.origin}`);
+  assert.match(String(closed.headers['content-security-policy']), "frame-ancestors 'none'");
+  assert.is(closed.headers['x-frame-options'], 'DENY');
+  assert.match(closed.text, 'data-parent=""');
+  await api.store().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
+  const script = await exchange('GET', `${api.baseUrl}/embed.js`);
+  assert.is(script.headers['cross-origin-resource-policy'], 'cross-origin');
+  assert.match(String(script.headers['content-type']), 'javascript');
+});
+
+test.run();
