@@ -1,126 +1,105 @@
-/** How an answer is put together from what comes over HTTP, however a server sends it. */
-import type { ServerResponse } from 'node:http';
+/** Plain HTTP to a node: what tells that another node may stand behind the address now. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type HttpRoad, openHttpRoad } from '../../src/chains/http-road.ts';
 import { systemClock } from '../../src/clock.ts';
-import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
-import { faultOf } from './conformance.ts';
 
-const BYTES_MAX = 300_000;
-const TIMEOUT_MS = 60_000;
+const SOCKETS_MAX = 4;
+const POLL_MS = 100;
 
-async function withRoad(use: (road: HttpRoad, server: AnsweringServer) => Promise<void>): Promise<void> {
-  const server = await startAnsweringServer();
-  const url = new URL(server.origin);
-  const limits = { requestTimeoutMs: TIMEOUT_MS, responseBytesMax: BYTES_MAX, concurrencyMax: 2 };
-  const road = openHttpRoad({ ...limits, url, host: url.host }, systemClock);
-  try {
-    await use(road, server);
-  } finally {
-    await road.close();
-    await server.close();
-  }
-}
-
-const post = (road: HttpRoad, signal = AbortSignal.timeout(TIMEOUT_MS)) => road.post('/', '{}', signal);
-/** Bytes whose place can be told from each of them. */
-const bytesOf = (length: number) => Buffer.from(Array.from({ length }, (_, at) => at % 251));
-
-const announced = (body: Uint8Array) => (response: ServerResponse) =>
-  void response.writeHead(200, { 'content-length': body.byteLength }).end(body);
-const inPieces =
-  (body: Uint8Array, size: number, status = 200) =>
-  async (response: ServerResponse): Promise<void> => {
-    response.writeHead(status);
-    for (let at = 0; at < body.byteLength; at += size) {
-      response.write(body.subarray(at, at + size));
-      await systemClock.sleep(1);
-    }
-    response.end();
+/** A server that says its name and counts its connections. */
+async function startNamed(name: string, port = 0) {
+  let sockets = 0;
+  const server: Server = createServer((request, response) => {
+    request.resume();
+    if (request.url === '/break') request.socket.destroy();
+    else response.end(name);
+  });
+  server.on('connection', () => {
+    sockets += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    sockets: () => sockets,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
   };
-
-for (const length of [0, 1, 541, 70_000, BYTES_MAX]) {
-  test(`${length} bytes arrive as they were sent, in a buffer of just that size`, () =>
-    withRoad(async (road, server) => {
-      const body = bytesOf(length);
-      for (const reply of [announced(body), inPieces(body, 50_000)]) {
-        server.reply('/', reply);
-        const bytes = await post(road);
-        assert.ok(Buffer.from(bytes).equals(body));
-        assert.is(bytes.buffer.byteLength, length);
-        structuredClone(bytes, { transfer: [bytes.buffer] });
-        assert.is(bytes.byteLength, 0, 'it can be given away');
-      }
-    }));
 }
 
-test('answers side by side are not mixed up', () =>
-  withRoad(async (road, server) => {
-    const bodies = [70_000, 541, 200_000, 0].map(bytesOf);
-    bodies.forEach((body, at) => {
-      server.reply(`/${at}`, inPieces(body, 9_000));
-    });
-    const answers = await Promise.all(
-      bodies.map((_, at) => road.post(`/${at}`, '{}', AbortSignal.timeout(TIMEOUT_MS))),
-    );
-    answers.forEach((bytes, at) => {
-      assert.ok(bodies[at]?.equals(bytes));
-    });
-  }));
+const open = (port: number): HttpRoad =>
+  openHttpRoad(
+    {
+      url: new URL(`http://127.0.0.1:${port}`),
+      host: 'node',
+      requestTimeoutMs: 5_000,
+      responseBytesMax: 1_000,
+      concurrencyMax: SOCKETS_MAX,
+    },
+    systemClock,
+  );
+const ask = async (road: HttpRoad, path = '/'): Promise<string> =>
+  Buffer.from(await road.post(path, '{}', AbortSignal.timeout(5_000))).toString();
 
-test('one byte more than is allowed is too large, announced or not, and the next answer is read', () =>
-  withRoad(async (road, server) => {
-    const body = bytesOf(BYTES_MAX + 1);
-    for (const reply of [announced(body), inPieces(body, 50_000)]) {
-      server.reply('/', reply);
-      assert.is((await faultOf(post(road))).code, 'node_response_too_large');
-    }
-    server.reply('/', { body: 'well' });
-    assert.is(Buffer.from(await post(road)).toString(), 'well');
-  }));
+test('one connection is counted for a node, however many sockets its requests take', async () => {
+  const node = await startNamed('first');
+  const road = open(node.port);
+  assert.is(road.health().connections, 0);
+  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 2 * SOCKETS_MAX }, () => ask(road)));
+  assert.ok(node.sockets() > 1);
+  assert.equal(
+    { ...road.health(), heardAtMs: 0 },
+    { connected: true, heardAtMs: 0, connections: 1 },
+    'the first socket counts, and the others do not',
+  );
+  await road.close();
+  await node.close();
+});
 
-test('an answer that breaks off, in either kind, is no answer', () =>
-  withRoad(async (road, server) => {
-    for (const headers of [{ 'content-length': 1000 }, {}]) {
-      server.reply('/', (response) => {
-        response.writeHead(200, headers);
-        response.write(bytesOf(400), () => response.destroy());
-      });
-      assert.is((await faultOf(post(road))).code, 'node_unreachable');
-      assert.is(road.health().connected, false);
-    }
-  }));
+test('a node that is swapped between two requests is a new connection, though no request failed', async () => {
+  const before = await startNamed('before');
+  const road = open(before.port);
+  assert.equal(await Promise.all([ask(road), ask(road), ask(road)]), ['before', 'before', 'before']);
+  await before.close();
+  const after = await startNamed('after', before.port);
+  // Between two polls the ends of the old sockets arrive.
+  await systemClock.sleep(POLL_MS);
+  assert.is(await ask(road), 'after');
+  assert.is(road.health().connections, 2);
+  assert.ok(road.health().connected);
+  await road.close();
+  await after.close();
+});
 
-test('a signal ends a request before it is sent, in the line, and within its answer', () =>
-  withRoad(async (road, server) => {
-    const early = AbortSignal.abort();
-    assert.is((await faultOf(post(road, early))).code, 'node_timeout');
-    assert.equal(server.asked, []);
-    server.reply('/', (response) => {
-      response.writeHead(200, { 'content-length': 1000 });
-      response.write(bytesOf(400));
-    });
-    const stopping = new AbortController();
-    // Two have a connection each, and the third waits for one.
-    const asked = [1, 2, 3].map(() => faultOf(post(road, stopping.signal)));
-    while (road.health().heardAtMs === 0) await systemClock.sleep(5);
-    stopping.abort();
-    for (const fault of await Promise.all(asked)) assert.is(fault.code, 'node_timeout');
-    server.reply('/', { body: 'well' });
-    assert.is(Buffer.from(await post(road)).toString(), 'well');
-  }));
+test('a connection that breaks counts, even where others stand', async () => {
+  const node = await startNamed('node');
+  const road = open(node.port);
+  await Promise.all([ask(road), ask(road), ask(road)]);
+  assert.is(await ask(road, '/break').catch(({ code }) => code), 'node_unreachable');
+  assert.is(road.health().connected, false);
+  await ask(road);
+  assert.equal({ ...road.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
+  await road.close();
+  await node.close();
+});
 
-test('of a refusal only the beginning is taken', () =>
-  withRoad(async (road, server) => {
-    server.reply('/', inPieces(Buffer.alloc(200_000, 'x'), 50_000, 500));
-    const long = await faultOf(post(road));
-    assert.is(long.code, 'node_error');
-    assert.not.match(long.message, 'xxx');
-    server.reply('/', { status: 403, body: 'who are you?' });
-    const short = await faultOf(post(road));
-    assert.is(short.code, 'node_refused');
-    assert.match(short.message, 'who are you?');
-  }));
+test('a node that was away is a new connection', async () => {
+  const before = await startNamed('before');
+  const road = open(before.port);
+  await ask(road);
+  await before.close();
+  await systemClock.sleep(POLL_MS);
+  assert.is(await ask(road).catch(({ code }) => code), 'node_unreachable');
+  assert.is(road.health().connected, false);
+  const after = await startNamed('after', before.port);
+  assert.is(await ask(road), 'after');
+  assert.equal({ ...road.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
+  await road.close();
+  await after.close();
+});
 
 test.run();
