@@ -1,0 +1,84 @@
+/**
+ * The signer program as a process of its own, on a folder of its own.
+ * @module
+ */
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { signerFiles } from '../../src/signer/files.ts';
+import { makeSignerFolder, passphrase, secretKey } from './temp-signer.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+
+/** A signer's folder with the other files that the program needs. */
+export type SignerPlace = Readonly<{ dir: string; socket: string; args: readonly string[]; remove(): void }>;
+
+export function makeSignerPlace(): SignerPlace {
+  const { dir, remove } = makeSignerFolder();
+  const beside = mkdtempSync(join(tmpdir(), 'quayside-signer-beside-'));
+  const secretKeyFile = join(beside, 'secret.key');
+  const passphraseFile = join(beside, 'passphrase');
+  writeFileSync(secretKeyFile, `${Buffer.from(secretKey).toString('hex')}\n`, { mode: 0o600 });
+  writeFileSync(passphraseFile, `${passphrase}\n`, { mode: 0o600 });
+  return {
+    dir,
+    socket: signerFiles(dir).socket,
+    args: ['--dir', dir, '--secret-key-file', secretKeyFile, '--unlock', `file:${passphraseFile}`],
+    remove() {
+      remove();
+      rmSync(beside, { recursive: true, force: true });
+    },
+  };
+}
+
+export type SignerProcess = Readonly<{
+  pid: number;
+  /** Resolves with true when it is ready, with false when it ended before that. */
+  ready: Promise<boolean>;
+  ended: Promise<Readonly<{ code: number | null; signal: NodeJS.Signals | null }>>;
+  /** All that it has said on standard output and error. */
+  output(): string;
+  kill(signal: NodeJS.Signals): void;
+}>;
+
+const running = new Set<ChildProcess>();
+
+/** Ends what a test has left running. */
+export function endSigners(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+/** @param program another program than the signer itself, with the same arguments */
+export function startSigner(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  program = 'src/signer/main.ts',
+): SignerProcess {
+  const child = fork(join(root, program), [...args], {
+    cwd: root,
+    env: { ...process.env, ...env },
+    execArgv: ['--import', import.meta.resolve('tsx')],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
+  running.add(child);
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done) => {
+    child.once('close', (code, signal) => {
+      running.delete(child);
+      done({ code, signal });
+    });
+  });
+  const ready = new Promise<boolean>((done) => {
+    child.on('message', (message: { ready?: boolean }) => {
+      if (message.ready) done(true);
+    });
+    ended.then(() => done(false));
+  });
+  return { pid: child.pid ?? 0, ready, ended, output: () => output, kill: (signal) => void child.kill(signal) };
+}
