@@ -8,6 +8,7 @@ import type { Family, Node } from '../../src/chains/chain.ts';
 import { systemClock } from '../../src/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../support/indexed-shop.ts';
 import { lockstepClock } from '../support/lockstep-clock.ts';
+import { SLEEPERS } from '../support/running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, writtenBy } from '../support/simulated-node.ts';
 import { type Switchboard, startSwitchboard } from '../support/switchboard.ts';
 import { simulatedChains, testNetwork } from '../support/test-network.ts';
@@ -20,8 +21,6 @@ const otherChainId: Readonly<Record<Family, string>> = {
   solana: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
 };
 const POLL_MS = 1000;
-/** In an indexer at rest, the follower and the reporter sleep. */
-const SLEEPERS = 2;
 const BLOCKS = 30;
 const DUE = 10_000_000n;
 
@@ -36,8 +35,8 @@ type Scene = Readonly<{
   asked(): number;
   /** How often the node's client saw a connection made. */
   connections(): number;
-  /** Lets the indexer poll so often, each time until there is nothing more to do. */
-  poll(times?: number): Promise<void>;
+  /** Lets the indexer poll so often, each time until there is nothing more to do; so much time passes from one to the next. */
+  poll(times?: number, stepMs?: number): Promise<void>;
 }>;
 
 /** @param urlOf where the indexer finds its node, if not at the node's own port */
@@ -86,9 +85,9 @@ async function scene(
       },
       asked: () => asked,
       connections: () => connections(),
-      async poll(times = 1) {
+      async poll(times = 1, stepMs = POLL_MS) {
         for (let left = times; left > 0; left--) {
-          clock.advance(POLL_MS);
+          clock.advance(stepMs);
           await rest();
         }
       },
@@ -167,17 +166,17 @@ for (const family of families) {
     sceneBehindGateway(family, async (s) => {
       s.own.faults.set({ rates: { wrong_chain: 1 } });
       s.own.world.mine();
-      await s.poll(30);
+      await s.poll(5, 10_000);
       assert.equal((await s.shop.status())?.reason, null);
       await s.shop.holds(hashOf(s.own));
-      await s.poll(30);
+      await s.poll(1, 10_000);
       await s.shop.isIn('halted', 'chain_id_mismatch');
     }));
 
   test(`${family}: a token whose decimals change is noticed in a minute`, () =>
     sceneBehindGateway(family, async (s) => {
       s.own.faults.set({ rates: { wrong_decimals: 1 } });
-      await s.poll(60);
+      await s.poll(6, 10_000);
       await s.shop.isIn('halted', 'decimals_mismatch');
     }));
 

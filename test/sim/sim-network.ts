@@ -6,7 +6,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
-import { type RunningIndexer, startIndexer } from '../support/running-indexer.ts';
+import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
 import { type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { type Witness, watchWorld } from './witness.ts';
@@ -35,8 +35,6 @@ export interface SimNetwork {
   close(): Promise<void>;
 }
 
-/** In an indexer at rest, the follower, the reporter and who answers look-ups sleep. */
-const SLEEPERS = 3;
 const REST_MS_MAX = 30_000;
 /** Real milliseconds: silent nodes must not cost a simulation much. */
 const REQUEST_TIMEOUT_MS = 150;

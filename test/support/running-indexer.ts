@@ -14,6 +14,9 @@ import type { NetworkConfig } from '../../src/config.ts';
 import { openLog } from '../../src/log.ts';
 import type { NetworkStatus, Store } from '../../src/store/store.ts';
 
+/** In an indexer at rest, the follower, the reporter and who answers look-ups sleep on its clock. */
+export const SLEEPERS = 3;
+
 export type RunningIndexer = Readonly<{
   /** Settles when the indexer ends; rejects when an invariant is broken. */
   ended: Promise<FollowerEnd>;

@@ -55,7 +55,9 @@ export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): Block
   for (let at = 0, start = first; ; at++) {
     const border = buffer.indexOf(between, start);
     const end = border < 0 ? endOfObject(buffer, start) : border + 1;
-    if (end < 0 || required.some((next) => next(start) >= end)) return null;
+    // After the last one the list ends, or that was not the last: another begins with another member.
+    if (border < 0 && buffer[end] !== CLOSE_BRACKET) return null;
+    if (required.some((next) => next(start) >= end)) return null;
     if (wanted.some((next) => next(start) < end)) slices.push({ at, bytes: buffer.subarray(start, end) });
     if (border < 0) return { frame: buffer.toString('latin1', 0, first) + buffer.toString('latin1', end), slices };
     start = border + 2;

@@ -107,6 +107,11 @@ test('written in another way, a block reads the same or is read whole', () => {
     );
   };
   const mint = truth.tokens[0].address;
+  const { transactions } = value.result;
+  const lastReversed = {
+    ...value,
+    result: { ...value.result, transactions: transactions.with(-1, reversed(transactions.at(-1))) },
+  };
   const ways: readonly (readonly [string, string | null])[] = [
     [JSON.stringify(value, null, 1), 'node_content_doubtful'],
     [JSON.stringify(reversed(value)), null],
@@ -115,6 +120,7 @@ test('written in another way, a block reads the same or is read whole', () => {
       'node_content_doubtful',
     ],
     [JSON.stringify(value).replaceAll('{"meta":', '{ "meta":'), 'node_content_doubtful'],
+    [JSON.stringify(lastReversed), 'node_content_doubtful'],
   ];
   for (const [text, code] of ways) {
     assert.is(codeOf(Buffer.from(text), 'slices'), code);
