@@ -1,0 +1,257 @@
+/**
+ * Caps and approvals: what leaves without a person, counted from the journal and by the signer's own clock.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { GasIntent, RefundIntent } from '../../src/core/intent.ts';
+import { APPROVAL_S_MAX, approverOf, isApproved, signApproval } from '../../src/signer/approval.ts';
+import type { PolicySettings } from '../../src/signer/policy.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { refusalOf } from '../support/refusal.ts';
+import {
+  firstOf,
+  makeSignerFolder,
+  openDeskIn,
+  policySettings,
+  refundOf,
+  terms,
+  usdt,
+} from '../support/temp-signer.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const secret = new Uint8Array(32).fill(1);
+const settings: PolicySettings = { ...policySettings, approvers: [{ name: 'Anna', key: approverOf(secret) }] };
+
+/** A desk with a clock of its own at noon of a day, and numbers that count up. Caps: 100 a refund, 250 an hour, 600 a day. */
+function open() {
+  const clock = handClock(20_000 * DAY_MS + 12 * HOUR_MS);
+  const folder = makeSignerFolder(settings, false);
+  let opened = openDeskIn(folder.dir, clock);
+  let count = 0;
+  return {
+    clock,
+    /** @returns `signed`, or the rule that refuses it */
+    refund(whole: number, more: Partial<RefundIntent> = {}, approval: Parameters<typeof firstOf>[2] = {}): string {
+      count++;
+      const code = refusalOf(() =>
+        opened.desk.sign(firstOf(refundOf(`rf_${count}`, usdt(whole), more), count, approval)),
+      );
+      return code.replace('none', 'signed').replace('signer_refused_', '');
+    },
+    desk: () => opened.desk,
+    restart() {
+      opened.close();
+      opened = openDeskIn(folder.dir, clock);
+    },
+    close() {
+      opened.close();
+      folder.remove();
+    },
+  };
+}
+
+/** Runs a test on a desk of its own. */
+const at = (work: (place: ReturnType<typeof open>) => void) => () => {
+  const place = open();
+  try {
+    work(place);
+  } finally {
+    place.close();
+  }
+};
+
+test(
+  'one refund: the cap itself passes, a base unit more does not',
+  at(({ refund }) => {
+    assert.is(refund(100), 'signed');
+    assert.is(refund(100.01), 'approval');
+  }),
+);
+
+test(
+  'an hour: a sum up to the cap passes, and an hour later there is room again, to the millisecond',
+  at(({ refund, clock }) => {
+    assert.equal([refund(100), refund(100), refund(50), refund(0.01)], ['signed', 'signed', 'signed', 'cap']);
+    clock.advance(HOUR_MS - 1);
+    assert.is(refund(0.01), 'cap');
+    clock.advance(1);
+    assert.is(refund(100), 'signed');
+  }),
+);
+
+test(
+  'the hour slides: it does not begin anew with the clock’s',
+  at(({ refund, clock }) => {
+    clock.advance(HOUR_MS - 60_000);
+    assert.equal([refund(100), refund(100)], ['signed', 'signed']);
+    clock.advance(120_000);
+    assert.equal([refund(100), refund(50)], ['cap', 'signed']);
+  }),
+);
+
+test(
+  'a day is one of UTC',
+  at(({ refund, clock }) => {
+    for (let hour = 0; hour < 3; hour++) {
+      assert.equal([refund(100), refund(100)], ['signed', 'signed']);
+      clock.advance(2 * HOUR_MS);
+    }
+    assert.is(refund(0.01), 'cap', 'six hundred went out since noon');
+    clock.advance(6 * HOUR_MS - 1);
+    assert.is(refund(100), 'cap', 'the last millisecond of the day');
+    clock.advance(1);
+    assert.is(refund(100), 'signed', 'the first of the next');
+  }),
+);
+
+test(
+  'a restart resets nothing',
+  at((place) => {
+    assert.equal([place.refund(100), place.refund(100)], ['signed', 'signed']);
+    place.restart();
+    assert.equal([place.refund(50.01), place.refund(50), place.refund(0.01)], ['cap', 'signed', 'cap']);
+    place.restart();
+    assert.is(place.refund(0.01), 'cap');
+  }),
+);
+
+test(
+  'a clock that was put back opens nothing',
+  at(({ refund, clock }) => {
+    assert.equal([refund(100), refund(100), refund(50)], ['signed', 'signed', 'signed']);
+    clock.advance(-3 * DAY_MS);
+    assert.is(refund(1), 'cap');
+  }),
+);
+
+test(
+  'networks and refused refunds do not count',
+  at(({ refund }) => {
+    const other = { network: 'test:two' as const, units: 100n * 10n ** 18n };
+    assert.equal(
+      [refund(100), refund(500), refund(100), refund(0, other), refund(50)],
+      ['signed', 'approval', 'signed', 'signed', 'signed'],
+    );
+  }),
+);
+
+test(
+  'replacements and new generations count once',
+  at(({ refund, desk }) => {
+    assert.is(refund(100), 'signed');
+    const again = (generation: number, attempt: number, nonce: number) =>
+      desk().sign(
+        firstOf(refundOf('rf_1', usdt(100)), nonce, {
+          generation,
+          attempt,
+          proof: generation ? 'failed' : null,
+          terms: terms(nonce, 20 + attempt),
+        }),
+      );
+    again(0, 1, 1);
+    again(1, 0, 50);
+    again(1, 1, 50);
+    assert.equal([refund(100), refund(50), refund(1)], ['signed', 'signed', 'cap']);
+  }),
+);
+
+test(
+  'gas has caps of its own; sweeps have none',
+  at(({ desk, clock, refund }) => {
+    let count = 0;
+    const gas = (milli: bigint): string => {
+      const intent: GasIntent = {
+        kind: 'gas',
+        id: `ga_${++count}`,
+        network: 'test:one',
+        form: 'transfer',
+        index: count,
+        units: milli * 10n ** 15n,
+      };
+      return refusalOf(() => desk().sign(firstOf(intent, count))).replace('signer_refused_', '');
+    };
+    assert.equal(
+      [gas(11n), gas(10n), gas(10n), gas(6n), gas(5n), gas(1n)],
+      ['cap', 'none', 'none', 'cap', 'none', 'cap'],
+    );
+    clock.advance(12 * HOUR_MS);
+    assert.is(gas(10n), 'none');
+    const sweep = {
+      kind: 'sweep',
+      id: 'sw_1',
+      network: 'test:one',
+      currency: 'USDT',
+      from: [{ index: 1, units: usdt(1_000_000) }],
+    } as const;
+    desk().sign(firstOf(sweep, 0));
+    assert.is(refund(100), 'signed', 'neither counts towards refunds');
+  }),
+);
+
+// ── Approvals ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const big = refundOf('rf_1', usdt(5000));
+
+test('an approval covers one refund, its amount, its destination, its end', () => {
+  const approval = signApproval(secret, big, 1000);
+  assert.ok(isApproved(approval, big));
+  for (const change of [
+    { id: 'rf_2' },
+    { units: big.units + 1n },
+    { to: 'c'.repeat(40) },
+    { currency: 'USDC' },
+    { network: 'test:two' },
+    { mac: '0'.repeat(64) },
+  ] as const) {
+    assert.not.ok(isApproved(approval, { ...big, ...change }), JSON.stringify(Object.keys(change)));
+  }
+  assert.not.ok(isApproved({ ...approval, untilS: 1001 }, big));
+  assert.not.ok(isApproved({ ...approval, approver: approverOf(new Uint8Array(32).fill(2)) }, big));
+  for (const signature of ['', 'zz', '0'.repeat(128), `${approval.signature}00`, approval.signature.toUpperCase()]) {
+    assert.not.ok(isApproved({ ...approval, signature }, big), signature);
+  }
+});
+
+test(
+  'beyond the cap an approval of the policy’s approvers is needed, while it is good',
+  at(({ desk, clock }) => {
+    const nowS = clock.nowS();
+    const ask = (approval: ReturnType<typeof signApproval> | null) =>
+      refusalOf(() => desk().sign(firstOf(big, 1, { approval }))).replace('signer_refused_', '');
+    const stranger = new Uint8Array(32).fill(2);
+    assert.is(ask(null), 'approval');
+    assert.is(ask(signApproval(stranger, big, nowS + 60)), 'approval', 'a stranger’s');
+    assert.is(ask(signApproval(secret, refundOf('rf_2', usdt(5000)), nowS + 60)), 'approval', 'for another refund');
+    assert.is(
+      ask({ ...signApproval(stranger, big, nowS + 60), approver: approverOf(secret) }),
+      'approval',
+      'under a borrowed name',
+    );
+    assert.is(ask(signApproval(secret, big, nowS - 1)), 'approval', 'expired');
+    assert.is(ask(signApproval(secret, big, nowS + APPROVAL_S_MAX + 1)), 'approval', 'good for ever');
+    assert.is(ask(signApproval(secret, big, nowS)), 'none', 'good to its last second');
+  }),
+);
+
+test(
+  'an approved refund takes nothing out of the caps, and its approval is kept',
+  at((place) => {
+    assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
+    const over = refundOf('rf_over', usdt(5));
+    const approval = signApproval(secret, over, place.clock.nowS() + 60);
+    assert.is(
+      refusalOf(() => place.desk().sign(firstOf(over, 70))),
+      'signer_refused_cap',
+    );
+    place.desk().sign(firstOf(over, 70, { approval }));
+    place.restart();
+    assert.is(place.refund(0.01), 'cap');
+    place.clock.advance(HOUR_MS);
+    assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
+    // A second generation of what was approved needs no second approval, though the first has expired.
+    place.desk().sign(firstOf(over, 71, { generation: 1, proof: 'dead' }));
+  }),
+);
+
+test.run();

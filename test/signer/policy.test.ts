@@ -1,0 +1,159 @@
+/**
+ * The policy file: what is taken from it, and every problem named at once.
+ */
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../src/core/fault.ts';
+import { approverOf } from '../../src/signer/approval.ts';
+import { loadPolicy, readPolicy } from '../../src/signer/policy.ts';
+import { refusalOf } from '../support/refusal.ts';
+import { policySettings, treasury } from '../support/temp-signer.ts';
+
+const read = (settings: unknown) => readPolicy('policy.json', JSON.stringify(settings));
+const anna = { name: 'Anna', key: approverOf(new Uint8Array(32).fill(1)) };
+const one = policySettings.networks['test:one'];
+const two = policySettings.networks['test:two'];
+
+/** The problems that are named, one a line. */
+function problemsOf(settings: unknown): string[] {
+  try {
+    read(settings);
+    return [];
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'policy_invalid') throw error;
+    return error.message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+}
+
+test('amounts are base units of their token and of the native coin', () => {
+  const { networks, approvers } = read({ ...policySettings, approvers: [anna] });
+  assert.equal(
+    networks.map(({ key, spend }) => [key, spend.chainId, spend.treasury]),
+    [
+      ['test:one', '31337', treasury.slice(2).toLowerCase()],
+      ['test:two', '31338', treasury.slice(2).toLowerCase()],
+    ],
+  );
+  assert.equal(networks[0]?.caps.USDT, {
+    transactionUnits: 100_000_000n,
+    hourUnits: 250_000_000n,
+    dayUnits: 600_000_000n,
+  });
+  assert.is(networks[1]?.caps.USDT?.transactionUnits, 100n * 10n ** 18n);
+  assert.equal(
+    [networks[0]?.spend.feeUnitsMax, networks[0]?.gasCaps],
+    [2n * 10n ** 16n, { transactionUnits: 10n ** 16n, dayUnits: 25n * 10n ** 15n }],
+  );
+  assert.equal(approvers, [anna]);
+});
+
+test('nobody changes it after it was read', () => {
+  const { networks } = read(policySettings);
+  assert.throws(() => Object.assign(networks[0]?.spend ?? {}, { treasury: 'mine' }), /read only|Cannot assign/);
+  assert.throws(() => (networks as unknown[]).push({}), /not extensible|Cannot add/);
+});
+
+test('every problem of its shape is named at once, with its place', () => {
+  const { fee_max: _, ...withoutFee } = one ?? {};
+  const wrong = {
+    'test:one': { ...withoutFee, caps: { USDT: { transaction: 100, hour: '1e3', day: '-5' } } },
+    elsewhere: two,
+  };
+  const problems = problemsOf({ version: 2, approvers: [{ name: '', key: 'ab' }], networks: wrong, more: 1 }).join(
+    '\n',
+  );
+  for (const place of [
+    'version',
+    'approvers.0.name',
+    'approvers.0.key',
+    'test:one.fee_max',
+    'USDT.transaction',
+    'USDT.hour',
+    'USDT.day',
+    'elsewhere',
+    'more',
+  ]) {
+    assert.ok(problems.includes(place), `${place} in:\n${problems}`);
+  }
+});
+
+test('so is every problem of its meaning', () => {
+  const token = one?.tokens[0];
+  const wrong = {
+    ...one,
+    treasury: treasury.replace('C7', 'c7'),
+    tokens: [{ ...token, address: '0x12' }, token],
+    fee_max: '0.0000000000000000001',
+    caps: { USDT: { transaction: '1.0000001', hour: '2', day: '3' }, USDC: one?.caps.USDT },
+  };
+  const problems = problemsOf({
+    ...policySettings,
+    approvers: [anna, { ...anna, name: 'Again' }, { name: 'Nobody', key: `01${'0'.repeat(62)}` }],
+    networks: { 'test:one': wrong, 'test:two': two, 'live:two': two },
+  });
+  const places = [
+    'test:one.treasury',
+    'tokens.0.address',
+    'tokens.1.symbol',
+    'fee_max',
+    'caps.USDT.transaction',
+    'caps.USDC',
+    'live:two.chain_id',
+    'approvers.1.key',
+    'approvers.2.key',
+  ];
+  for (const place of places)
+    assert.ok(
+      problems.some((problem) => problem.includes(place)),
+      `${place} in:\n${problems.join('\n')}`,
+    );
+});
+
+test('the treasury is no token contract, and a token has caps', () => {
+  const address = one?.tokens[0]?.address;
+  assert.match(
+    problemsOf({ ...policySettings, networks: { 'test:one': { ...one, treasury: address } } }).join(),
+    'token contract',
+  );
+  assert.match(
+    problemsOf({ ...policySettings, networks: { 'test:one': { ...one, caps: {} } } }).join(),
+    'caps.USDT: missing',
+  );
+});
+
+test('a file that others may read or change is refused, as are one that is missing and one that is no JSON', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'quayside-policy-'));
+  const file = join(dir, 'policy.json');
+  try {
+    assert.is(
+      refusalOf(() => loadPolicy(file)),
+      'policy_invalid',
+    );
+    writeFileSync(file, JSON.stringify(policySettings), { mode: 0o600 });
+    assert.is(loadPolicy(file).networks.length, 2);
+    for (const mode of [0o620, 0o604, 0o640, 0o602]) {
+      chmodSync(file, mode);
+      assert.is(
+        refusalOf(() => loadPolicy(file)),
+        'policy_open',
+        mode.toString(8),
+      );
+    }
+    chmodSync(file, 0o600);
+    writeFileSync(file, '{"version": 1');
+    assert.is(
+      refusalOf(() => loadPolicy(file)),
+      'policy_invalid',
+    );
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
+});
+
+test.run();
