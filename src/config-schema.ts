@@ -166,7 +166,13 @@ const depthMax = 100_000;
 const confirmations = z.discriminatedUnion(
   'kind',
   [
-    group({ kind: z.literal('depth'), blocks: whole(1, depthMax) }),
+    group({
+      kind: z.literal('depth'),
+      blocks: whole(1, depthMax),
+      confirmed_amount_max: z
+        .undefined({ error: 'blocks are counted here, whatever the amount: leave it out' })
+        .optional(),
+    }),
     group({
       kind: z.literal('finalized'),
       usual: whole(1, depthMax),

@@ -350,7 +350,7 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
   [
     'small amounts where blocks are counted',
     { solana: { url: 'ws://10.0.0.8:8900', confirmations: { kind: 'depth', blocks: 5, confirmed_amount_max: '50' } } },
-    /^networks\.solana\.confirmations\.confirmed_amount_max: there is no such setting$/,
+    /^networks\.solana\.confirmations\.confirmed_amount_max: blocks are counted here, whatever the amount: leave it out$/,
   ],
   ['a network that is no object', { ethereum: 'ws://x' }, /^networks\.ethereum: expected an object/],
 ];
