@@ -19,10 +19,17 @@ const topicOf = {
   approval: signatureHash('Approval(address,address,uint256)'),
 };
 const transferSelector = selector('transfer(address,uint256)');
+const TRANSFER_CALL = new RegExp(`^${transferSelector}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
 const routeSelector = selector('route(address[],address[],uint256[])');
 
 /** The event's hash and its two indexed addresses; the amount is the log's data. */
 export const topicsOf = (entry: Entry): string[] => [topicOf[entry.kind], word(entry.from), word(entry.to)];
+
+/** Recipient and units of a call of a token's `transfer`; null for any other data. */
+export function readTransferCall(data: string): Readonly<{ to: string; units: bigint }> | null {
+  const [, to, units] = TRANSFER_CALL.exec(data) ?? [];
+  return to === undefined ? null : { to, units: BigInt(`0x${units}`) };
+}
 
 /** What the sender asked for, which may differ from what the token reports: a fee is part of it. */
 export function callData({ target, entries }: WorldTransaction): string {

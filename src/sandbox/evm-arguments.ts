@@ -53,6 +53,20 @@ export function addressOf(value: unknown, at: number): string {
   return digitsOf(value, 40, (why) => bad(at, why));
 }
 
+/** Bytes of any length as hex digits, lower case. */
+export function bytesArgument(args: readonly unknown[], at: number): string {
+  const value = required(args, at);
+  if (typeof value !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(value)) throw bad(at, 'invalid hex string');
+  return value.slice(2).toLowerCase();
+}
+
+/** A count, as a quantity or a plain number. */
+export function countArgument(args: readonly unknown[], at: number): number {
+  const count = Number(required(args, at));
+  if (!Number.isSafeInteger(count) || count < 1) throw bad(at, 'invalid hex string');
+  return count;
+}
+
 /** A height; tags are resolved in the view. */
 function heightOf(value: unknown, view: View, refuse: (why: string) => RpcError): number {
   switch (value) {

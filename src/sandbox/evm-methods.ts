@@ -1,5 +1,5 @@
 /**
- * The read methods of an Ethereum node, answered from a world.
+ * The methods of an Ethereum node, answered from a world: what its chain shows here, what wallets ask in `evm-wallet-methods.ts`.
  * @module
  */
 import { loggedEntries, type WorldBlock } from './block-tree.ts';
@@ -25,6 +25,7 @@ import {
   renderReceipts,
   renderTransaction,
 } from './evm-render.ts';
+import { evmWalletMethods } from './evm-wallet-methods.ts';
 import type { FaultKind } from './faults.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
 import { createTokenCalls, type KeyedToken } from './token-calls.ts';
@@ -51,6 +52,8 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
   ['eth_getBlockByHash', ['lag', 'unknown_block']],
   ['eth_getLogs', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
   ['eth_getTransactionReceipt', ['lag', 'unknown_block']],
+  ['eth_getTransactionCount', ['lag', 'backwards']],
+  ['eth_sendRawTransaction', ['send_dropped', 'send_denied', 'send_failed']],
   ['eth_getTransactionByHash', ['lag', 'unknown_block']],
   ['eth_getBlockReceipts', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
 ]);
@@ -67,10 +70,11 @@ export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): R
     .filter((log) => passes(filter, log));
 }
 
-type Method = (question: Question) => unknown;
+export type Method = (question: Question) => unknown;
 
 /** @returns the methods by name; each throws `RpcError` */
-export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<string, Method> {
+export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
+  const { world, chainId, tokens } = chain;
   const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
   const calls = createTokenCalls(world, tokens);
 
@@ -157,5 +161,5 @@ export function evmMethods({ world, chainId, tokens }: EvmChain): ReadonlyMap<st
       return calls.isToken(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';
     },
   };
-  return new Map(Object.entries(methods));
+  return new Map(Object.entries({ ...methods, ...evmWalletMethods(chain) }));
 }

@@ -1,11 +1,13 @@
 /**
  * How blocks of a world look in an Ethereum node's JSON. Field sets are those of go-ethereum (`internal/ethapi/api.go`, `core/types`) after the
- * Prague fork. What the world has no notion of (state, signatures, gas) is filled with well-formed values; the logs bloom is real.
+ * Prague fork. What the world has no notion of (state, who signed a made-up payment) is filled with well-formed values; the logs bloom is real.
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { callData, topicsOf, word } from './abi.ts';
 import { type LoggedEntry, loggedEntries, type WorldBlock } from './block-tree.ts';
+import { BASE_FEE_WEI, GAS_LIMIT, gasBill, gasOf, TIP_WEI } from './evm-gas.ts';
+import { readRaw } from './evm-raw.ts';
 import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
@@ -17,14 +19,6 @@ export const quantity = (value: number | bigint): string => `0x${value.toString(
 const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347';
 const EMPTY_TRIE = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
 const NO_REQUESTS = '0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
-
-const GAS_LIMIT = 45_000_000;
-const GAS_BASE = 21_000;
-const GAS_PER_ENTRY = 30_000;
-const BASE_FEE_WEI = 1_000_000_000;
-const TIP_WEI = 1_000_000;
-
-const gasOf = (transaction: WorldTransaction): number => GAS_BASE + GAS_PER_ENTRY * transaction.entries.length;
 
 /**
  * The 2048-bit filter over addresses and topics: for each, three 11-bit indexes from the first bytes of its keccak256
@@ -59,7 +53,7 @@ function bloomOf(block: WorldBlock): string {
 export function renderHeader(block: WorldBlock) {
   const isEmpty = block.transactions.length === 0;
   const made = (what: string) => hex(digest(what, block.hash));
-  const gasUsed = block.transactions.reduce((sum, transaction) => sum + gasOf(transaction), 0);
+  const gasUsed = block.transactions.reduce((sum, transaction) => sum + gasBill(transaction).gasUsed, 0);
   return {
     number: quantity(block.number),
     hash: hex(block.hash),
@@ -103,8 +97,6 @@ export type Place = Readonly<{ block: WorldBlock; index: number }>;
 
 /** @param place null while the transaction waits to be mined */
 export function renderTransaction(transaction: WorldTransaction, chainId: number, place: Place | null) {
-  const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
-  const parity = quantity(Number.parseInt(transaction.id.slice(-1), 16) & 1);
   return {
     blockHash: place && hex(place.block.hash),
     blockNumber: place && quantity(place.block.number),
@@ -113,16 +105,43 @@ export function renderTransaction(transaction: WorldTransaction, chainId: number
     hash: hex(transaction.id),
     from: hex(transaction.sender),
     to: hex(transaction.target),
-    input: hex(callData(transaction)),
-    value: '0x0',
-    nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
-    gas: quantity(2 * gasOf(transaction)),
-    gasPrice: quantity(BASE_FEE_WEI + TIP_WEI),
-    maxFeePerGas: quantity(2 * BASE_FEE_WEI),
-    maxPriorityFeePerGas: quantity(TIP_WEI),
+    gasPrice: quantity(gasBill(transaction).price),
     type: '0x2',
     accessList: [],
     chainId: quantity(chainId),
+    ...(transaction.signed ? signedFields(transaction.signed.bytes) : madeUpFields(transaction)),
+  };
+}
+
+/** What the sender signed. */
+function signedFields(bytes: string) {
+  const raw = readRaw(bytes);
+  return {
+    input: hex(raw.data),
+    value: quantity(raw.value),
+    nonce: quantity(raw.nonce),
+    gas: quantity(raw.gasLimit),
+    maxFeePerGas: quantity(raw.maxFee),
+    maxPriorityFeePerGas: quantity(raw.tip),
+    v: quantity(raw.yParity),
+    yParity: quantity(raw.yParity),
+    r: quantity(raw.r),
+    s: quantity(raw.s),
+  };
+}
+
+/** What a sender who never signed would have. */
+function madeUpFields(transaction: WorldTransaction) {
+  const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
+  const parity = quantity(Number.parseInt(transaction.id.slice(-1), 16) & 1);
+  const [coin] = transaction.native ?? [];
+  return {
+    input: hex(coin ? '' : callData(transaction)),
+    value: quantity(coin?.units ?? 0n),
+    nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
+    gas: quantity(2 * gasOf(transaction)),
+    maxFeePerGas: quantity(2n * BASE_FEE_WEI),
+    maxPriorityFeePerGas: quantity(TIP_WEI),
     v: parity,
     yParity: parity,
     r: made('r'),
@@ -168,21 +187,22 @@ function receiptParts(block: WorldBlock): ReceiptPart[] {
     const to = from + (transaction.succeeded ? transaction.entries.length : 0);
     const own = logged.slice(from, to);
     from = to;
-    cumulativeGasUsed += gasOf(transaction);
+    cumulativeGasUsed += gasBill(transaction).gasUsed;
     return { transaction, index, own, cumulativeGasUsed };
   });
 }
 
 /** The bloom makes a receipt expensive, so a single one is rendered without the others. */
 function renderReceiptPart({ transaction, index, own, cumulativeGasUsed }: ReceiptPart, block: WorldBlock) {
+  const { gasUsed, price } = gasBill(transaction);
   return {
     blockHash: hex(block.hash),
     blockNumber: quantity(block.number),
     contractAddress: null,
     cumulativeGasUsed: quantity(cumulativeGasUsed),
-    effectiveGasPrice: quantity(BASE_FEE_WEI + TIP_WEI),
+    effectiveGasPrice: quantity(price),
     from: hex(transaction.sender),
-    gasUsed: quantity(gasOf(transaction)),
+    gasUsed: quantity(gasUsed),
     logs: own.map((entry) => renderLog(entry, block)),
     logsBloom: logsBloom(own),
     status: transaction.succeeded ? '0x1' : '0x0',

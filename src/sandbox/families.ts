@@ -7,7 +7,9 @@ import { evmAddress } from '../chains/evm/address.ts';
 import { solanaAddress } from '../chains/solana/address.ts';
 import { tronAddress } from '../chains/tron/address.ts';
 import type { Token } from '../core/transfer.ts';
+import { evmAdmit } from './evm-pool.ts';
 import { startEvmServer } from './evm-server.ts';
+import type { Admit } from './mempool.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { isSkippedSlot } from './solana-render.ts';
 import { startSolanaServer } from './solana-server.ts';
@@ -25,12 +27,20 @@ export type SandboxFamily = Readonly<{
   blockHash?: (chainId: string, number: number, digits: string) => string;
   /** Whether nobody makes a block with this number; every number has one when absent. */
   isSkipped?: (chainId: string, number: number) => boolean;
+  /** What its blocks take of what wallets signed. */
+  admit?: Admit;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
 
 export const families: Readonly<Record<Family, SandboxFamily>> = {
   // Two epochs of Ethereum.
-  evm: { codec: evmAddress, xpubPath: "m/44'/60'/0'/0", finalityDistance: 64, startServer: startEvmServer },
+  evm: {
+    codec: evmAddress,
+    xpubPath: "m/44'/60'/0'/0",
+    finalityDistance: 64,
+    admit: evmAdmit,
+    startServer: startEvmServer,
+  },
   // 18 blocks by other producers.
   tron: {
     codec: tronAddress,
@@ -56,12 +66,16 @@ export function worldShape({
   family,
   chainId,
   tokens,
-}: SimulatedChain): Pick<WorldOptions, 'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash'> {
-  const { codec, finalityDistance, blockHash, isSkipped } = families[family];
+}: SimulatedChain): Pick<
+  WorldOptions,
+  'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit'
+> {
+  const { codec, finalityDistance, blockHash, isSkipped, admit } = families[family];
   return {
     tokens: tokens.map((token) => tokenKey(codec, token)),
     keyBytes: codec.keyBytes,
     finalityDistance,
+    ...(admit && { admit }),
     ...(isSkipped && { isSkipped: (number) => isSkipped(chainId, number) }),
     ...(blockHash && { blockHash: (number, digits) => blockHash(chainId, number, digits) }),
   };

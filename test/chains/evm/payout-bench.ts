@@ -1,5 +1,5 @@
 /**
- * Payouts on a real node: what is quoted is signed by the family's own signer, and anvil executes it. Its USDT returns nothing and can keep
+ * Payouts on a real node, anvil, that executes what the family's own signer signs. Its USDT returns nothing and can keep
  * a fee; its USDC can be stopped, silenced and frozen. A block is final when four stand on it.
  * @module
  */
@@ -7,21 +7,13 @@ import { Wallet as EthersWallet } from 'ethers';
 import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../../src/chains/evm/payout-node.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
-import type {
-  Fate,
-  PayoutNode,
-  PayoutNodeOptions,
-  Quote,
-  SentAttempt,
-  SpendDraft,
-  SpendNetwork,
-  Terms,
-} from '../../../src/chains/spend.ts';
+import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
-import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
-import type { Currency, Token } from '../../../src/core/transfer.ts';
+import type { Intent } from '../../../src/core/intent.ts';
+import type { Token } from '../../../src/core/transfer.ts';
 import { startAnvil } from '../../support/anvil.ts';
 import { deployFeeToken, deployGuardedToken } from '../../support/contracts.ts';
+import { type Attempt, createTills, type Till } from './till.ts';
 
 const CHAIN_ID = 31_337;
 /** Mined after a block, they make it final. */
@@ -40,22 +32,6 @@ export async function faultOf(work: Promise<unknown>): Promise<Fault> {
   throw new Error('expected a fault');
 }
 
-export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
-  if (quote.kind === 'quoted') return quote;
-  throw new Error(`${quote.code}: ${quote.message}`);
-}
-
-/** The wallets of one seed and what they are to pay. */
-export type Till = Readonly<{
-  seed: Uint8Array;
-  keyOf(wallet: Wallet): string;
-  /** To a payee of its own, if none is named. */
-  refund(currency: Currency, units: bigint, to?: string): RefundIntent;
-  draft(intent: Intent): SpendDraft;
-}>;
-
-export type Attempt = SentAttempt & Readonly<{ bytes: Uint8Array }>;
-
 export async function makePayoutBench() {
   const anvil = await startAnvil({ chainId: CHAIN_ID, slotsInAnEpoch: 2 });
   const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
@@ -66,8 +42,7 @@ export async function makePayoutBench() {
   ];
   const network: SpendNetwork = { chainId: String(CHAIN_ID), tokens, treasury: '71'.repeat(20), feeUnitsMax: ETHER };
   const opened: PayoutNode[] = [];
-  let seeds = 0;
-  let payees = 0;
+  const { openTill, signOn, prepareOn } = createTills(network);
 
   function open(more: Partial<PayoutNodeOptions> = {}): PayoutNode {
     const node = openPayoutNode({
@@ -83,40 +58,8 @@ export async function makePayoutBench() {
     return node;
   }
   const node = open();
-
-  /** With a seed of its own, so that sequence numbers start anew. */
-  function openTill(): Till {
-    seeds += 1;
-    const seed = new Uint8Array(64).fill(seeds);
-    const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;
-    const tokenOf = (intent: Intent) =>
-      intent.kind === 'gas' ? null : (tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
-    const ends = (intent: Intent): readonly [owner: string, to: string] => {
-      if (intent.kind === 'refund') return [keyOf({ role: 'refund' }), intent.to];
-      if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
-      return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
-    };
-    return {
-      seed,
-      keyOf,
-      refund(currency, units, to) {
-        payees += 1;
-        return {
-          kind: 'refund',
-          id: `rf_${payees}`,
-          network: 'test:any',
-          currency,
-          to: to ?? payees.toString(16).padStart(40, 'a'),
-          units,
-          mac: 'ab'.repeat(32),
-        };
-      },
-      draft(intent) {
-        const [owner, to] = ends(intent);
-        return { intent, payer: owner, owners: [owner], to, token: tokenOf(intent) };
-      },
-    };
-  }
+  const prepare = (till: Till, intent: Intent, outbid: readonly Attempt[] = []) =>
+    prepareOn(node, till, intent, outbid);
 
   /** A till whose refund wallet holds an ether, 1000 USDT and 1000 USDC. */
   async function openFundedTill(): Promise<Till> {
@@ -127,25 +70,6 @@ export async function makePayoutBench() {
     await usdc.transfer(refund, 1_000n * ETHER);
     await anvil.mine();
     return till;
-  }
-
-  function signOn(till: Till, intent: Intent, terms: Terms): Attempt {
-    const keys = evmSpending.signers(intent).map((wallet) => evmSpending.derive(till.seed, wallet));
-    const { tx, bytes } = evmSpending.sign({ network, intent, terms }, keys);
-    return { tx, bytes, terms, payer: till.draft(intent).payer };
-  }
-
-  /** The next attempt, as the engine makes it: quoted on the wallet's number, signed, not sent. */
-  async function prepare(till: Till, intent: Intent, outbid: readonly Attempt[] = []): Promise<Attempt> {
-    const draft = till.draft(intent);
-    const first = outbid[0]?.terms.nonce;
-    const nonce = first === undefined ? ((await node.sequence(draft.payer))?.head ?? 0) : Number(first);
-    const quote = await node.quote(
-      draft,
-      nonce,
-      outbid.map(({ terms }) => terms),
-    );
-    return signOn(till, intent, quoted(quote).terms);
   }
 
   async function send(attempt: Attempt): Promise<void> {

@@ -2,7 +2,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Terms } from '../../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
-import { type Attempt, ETHER, faultOf, makePayoutBench, nothingYet, quoted, type Till } from './payout-bench.ts';
+import { ETHER, faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
+import { type Attempt, quoted, type Till } from './till.ts';
 
 const bench = await makePayoutBench();
 const { anvil, usdt, usdc, contracts, treasury, node, open, openTill, openFundedTill, signOn, prepare, send } = bench;

@@ -3,7 +3,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import { type Lies, startLyingProxy } from '../../support/lying-proxy.ts';
-import { type Attempt, faultOf, makePayoutBench, nothingYet, type Till } from './payout-bench.ts';
+import { faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
+import type { Attempt, Till } from './till.ts';
 
 const bench = await makePayoutBench();
 const { anvil, open, openFundedTill, prepare, send, fateOf, mineFinal, spendElsewhere } = bench;

@@ -1,0 +1,90 @@
+/**
+ * Wallets of a seed with what they are to pay, and attempts as the payout engine makes them: quoted by a node, signed by the family's own
+ * signer.
+ * @module
+ */
+import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import type { PayoutNode, Quote, SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
+import type { Currency } from '../../../src/core/transfer.ts';
+
+/** The wallets of one seed and what they are to pay. */
+export type Till = Readonly<{
+  seed: Uint8Array;
+  keyOf(wallet: Wallet): string;
+  /** To a payee of its own, if none is named. */
+  refund(currency: Currency, units: bigint, to?: string): RefundIntent;
+  draft(intent: Intent): SpendDraft;
+}>;
+
+export type Attempt = SentAttempt & Readonly<{ bytes: Uint8Array }>;
+
+export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
+  if (quote.kind === 'quoted') return quote;
+  throw new Error(`${quote.code}: ${quote.message}`);
+}
+
+export function createTills(network: SpendNetwork) {
+  let seeds = 0;
+  let payees = 0;
+
+  /** With a seed of its own, so that sequence numbers start anew. */
+  function openTill(): Till {
+    seeds += 1;
+    const seed = new Uint8Array(64).fill(seeds);
+    const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;
+    const tokenOf = (intent: Intent) =>
+      intent.kind === 'gas' ? null : (network.tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
+    const ends = (intent: Intent): readonly [owner: string, to: string] => {
+      if (intent.kind === 'refund') return [keyOf({ role: 'refund' }), intent.to];
+      if (intent.kind === 'gas') return [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
+      return [keyOf({ role: 'collection', index: intent.from[0]?.index ?? 0 }), network.treasury];
+    };
+    return {
+      seed,
+      keyOf,
+      refund(currency, units, to) {
+        payees += 1;
+        return {
+          kind: 'refund',
+          id: `rf_${payees}`,
+          network: 'test:any',
+          currency,
+          to: to ?? payees.toString(16).padStart(40, 'a'),
+          units,
+          mac: 'ab'.repeat(32),
+        };
+      },
+      draft(intent) {
+        const [owner, to] = ends(intent);
+        return { intent, payer: owner, owners: [owner], to, token: tokenOf(intent) };
+      },
+    };
+  }
+
+  function signOn(till: Till, intent: Intent, terms: Terms): Attempt {
+    const keys = evmSpending.signers(intent).map((wallet) => evmSpending.derive(till.seed, wallet));
+    const { tx, bytes } = evmSpending.sign({ network, intent, terms }, keys);
+    return { tx, bytes, terms, payer: till.draft(intent).payer };
+  }
+
+  /** The next attempt: on the number of those that it outbids, or on the wallet's next. It is not sent. */
+  async function prepareOn(
+    node: PayoutNode,
+    till: Till,
+    intent: Intent,
+    outbid: readonly Attempt[] = [],
+  ): Promise<Attempt> {
+    const draft = till.draft(intent);
+    const first = outbid[0]?.terms.nonce;
+    const nonce = first === undefined ? ((await node.sequence(draft.payer))?.head ?? 0) : Number(first);
+    const quote = await node.quote(
+      draft,
+      nonce,
+      outbid.map(({ terms }) => terms),
+    );
+    return signOn(till, intent, quoted(quote).terms);
+  }
+
+  return { openTill, signOn, prepareOn };
+}

@@ -1,0 +1,415 @@
+/**
+ * The simulated EVM node as wallets meet it. What it reads by hand was signed by the signer's library; what it answers is read by the payout
+ * client that real nodes are read with.
+ */
+import { Wallet as EthersWallet, Transaction } from 'ethers';
+import * as fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openPayoutNode } from '../../src/chains/evm/payout-node.ts';
+import type { Fate, PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
+import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
+import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
+import { RpcError } from '../../src/sandbox/json-rpc.ts';
+import { type Attempt, createTills, quoted, type Till } from '../chains/evm/till.ts';
+import { startAnvil } from '../support/anvil.ts';
+import {
+  SANDBOX_CHAIN_ID,
+  type SandboxNode,
+  sandboxTokens,
+  startSandboxNode,
+  usdtKey,
+} from '../support/sandbox-node.ts';
+
+const FINAL_BLOCKS = 3;
+const ETHER = 10n ** 18n;
+const network: SpendNetwork = {
+  chainId: SANDBOX_CHAIN_ID,
+  tokens: sandboxTokens,
+  treasury: '71'.repeat(20),
+  feeUnitsMax: 100n * ETHER,
+};
+const { openTill, signOn, prepareOn } = createTills(network);
+const nothingYet: Fate = { kind: 'waiting', included: null };
+
+let sandbox: SandboxNode;
+let node: PayoutNode;
+test.before.each(async () => {
+  sandbox = await startSandboxNode({ seed: 'wallets', finalityDistance: FINAL_BLOCKS });
+  node = openPayoutNode({
+    url: sandbox.httpUrl,
+    chainId: SANDBOX_CHAIN_ID,
+    tokens: sandboxTokens,
+    finalDepth: FINAL_BLOCKS,
+    requestTimeoutMs: 10_000,
+    responseBytesMax: 1_000_000,
+  });
+});
+test.after.each(async () => {
+  await node.close();
+  await sandbox.close();
+});
+
+const mine = (blocks = 1): void => {
+  for (let left = blocks; left > 0; left--) sandbox.world.mine();
+};
+const control = async (method: string, params: Record<string, unknown>) => {
+  const { error } = await sandbox.ask(method, [params]);
+  assert.is(error, undefined, `${method}: ${error?.message}`);
+};
+const held = (key: string): bigint => sandbox.world.accounts().token(usdtKey, key);
+
+/** A till whose refund wallet holds an ether and 1000 USDT. */
+async function openFundedTill(): Promise<Till> {
+  const till = openTill();
+  const wallet = `0x${till.keyOf({ role: 'refund' })}`;
+  await control('sandbox_fund', { to: wallet, amount: ETHER.toString() });
+  await control('sandbox_pay', { to: wallet, amount: '1000000000' });
+  mine();
+  return till;
+}
+
+const prepare = (till: Till, intent: Intent, outbid: readonly Attempt[] = []) => prepareOn(node, till, intent, outbid);
+const fateOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[]) =>
+  node.fate(till.draft(intent), attempts);
+async function send(attempt: Attempt): Promise<void> {
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+}
+
+test('a refund passes through every stage, and costs what is told', async () => {
+  const till = await openFundedTill();
+  const wallet = till.keyOf({ role: 'refund' });
+  const intent = till.refund('USDT', 12_345_678n);
+  const attempt = await prepare(till, intent);
+  await send(attempt);
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
+  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  mine();
+  const { number } = sandbox.world.tip();
+  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await node.sequence(wallet), { final: 0, head: 1 });
+  mine(FINAL_BLOCKS);
+  const { native, tokens } = await node.balance(wallet);
+  assert.equal(await fateOf(till, intent, [attempt]), {
+    kind: 'succeeded',
+    tx: attempt.tx,
+    number,
+    feeUnits: ETHER - native,
+  });
+  assert.ok(native < ETHER);
+  assert.is(tokens.USDT, 1_000_000_000n - intent.units);
+  assert.is(held(intent.to), intent.units);
+  assert.equal(await node.sequence(wallet), { final: 1, head: 1 });
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
+});
+
+test('a collection address is given gas and swept', async () => {
+  const till = openTill();
+  const owner = till.keyOf({ role: 'collection', index: 4 });
+  await control('sandbox_fund', { to: `0x${till.keyOf({ role: 'gas' })}`, amount: ETHER.toString() });
+  sandbox.pay(owner, 77n);
+  mine();
+  const from = [{ index: 4, units: 77n }];
+  const sweep: SweepIntent = { kind: 'sweep', id: 's', network: 'test:any', currency: 'USDT', from };
+  const poor = await node.quote(till.draft(sweep), 0, []);
+  assert.is(poor.kind === 'refused' && poor.code, 'native_short');
+  const units = (poor.kind === 'refused' && poor.missingUnits) || 0n;
+  const gas: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 4, units };
+  const topUp = await prepare(till, gas);
+  await send(topUp);
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, gas, [topUp])).kind, 'succeeded');
+  const attempt = await prepare(till, sweep);
+  await send(attempt);
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, sweep, [attempt])).kind, 'succeeded');
+  assert.is(held(network.treasury), 77n);
+  assert.is(held(owner), 0n);
+});
+
+test('a quote knows what is missing', async () => {
+  const till = await openFundedTill();
+  const poor = await node.quote(till.draft(till.refund('USDT', 1_000_000_001n)), 0, []);
+  assert.is(poor.kind === 'refused' && poor.missingUnits, 1n);
+});
+
+test('replacements are taken from a tenth more, and the one that is mined is found', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const first = await prepare(till, intent);
+  await send(first);
+  const fee = BigInt(first.terms.max_fee_per_gas ?? 0);
+  const meagre = signOn(till, intent, { ...first.terms, max_fee_per_gas: (fee + fee / 20n).toString() });
+  const answer = await node.broadcast(meagre.bytes);
+  assert.is(answer.kind === 'rejected' && answer.code, 'replacement_underpriced');
+  const second = await prepare(till, intent, [first]);
+  await send(second);
+  assert.is(sandbox.world.pending().length, 1);
+  mine(1 + FINAL_BLOCKS);
+  const fate = await fateOf(till, intent, [first, meagre, second]);
+  assert.is(fate.kind === 'succeeded' && fate.tx, second.tx);
+  assert.is(held(intent.to), 5n);
+});
+
+test('what offers less than the base fee waits, until it is outbid', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const { terms } = quoted(await node.quote(till.draft(intent), 0, []));
+  const cheap = signOn(till, intent, { ...terms, max_fee_per_gas: '900000000', max_priority_fee_per_gas: '1000' });
+  await send(cheap);
+  mine(2);
+  assert.equal(await fateOf(till, intent, [cheap]), nothingYet);
+  const dear = await prepare(till, intent, [cheap]);
+  await send(dear);
+  mine();
+  const fate = await fateOf(till, intent, [cheap, dear]);
+  assert.is(fate.kind === 'waiting' && fate.included?.tx, dear.tx);
+});
+
+test('refused in the words of a real node', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const { terms } = quoted(await node.quote(till.draft(intent), 0, []));
+  const codeOn = async (changes: Record<string, string>) => {
+    const answer = await node.broadcast(signOn(till, intent, { ...terms, ...changes }).bytes);
+    return answer.kind === 'rejected' ? answer.code : answer.kind;
+  };
+  assert.is(await codeOn({ gas_limit: '46000000' }), 'gas_limit');
+  assert.is(await codeOn({ max_fee_per_gas: '9999999999999' }), 'accepted');
+  assert.is(await codeOn({ max_fee_per_gas: '12999999999999', max_priority_fee_per_gas: '9000000' }), 'native_short');
+  for (const wrong of [
+    new Uint8Array(),
+    Uint8Array.of(1, 2),
+    Uint8Array.of(2, 0xc0),
+    Uint8Array.of(2, 0xf8, 0xff),
+    new Uint8Array(100),
+  ]) {
+    const answer = await node.broadcast(wrong);
+    assert.is(answer.kind === 'rejected' && answer.code, 'node_refused');
+  }
+});
+
+test('a transaction fails in its block when the tokens are gone by then', async () => {
+  const till = await openFundedTill();
+  const one = till.refund('USDT', 600_000_000n);
+  const other = till.refund('USDT', 600_000_000n);
+  const attempts = await Promise.all(
+    [one, other].map(async (intent, nonce) => {
+      const { terms } = quoted(await node.quote(till.draft(intent), nonce, []));
+      return signOn(till, intent, terms);
+    }),
+  );
+  for (const attempt of attempts) await send(attempt);
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, one, attempts.slice(0, 1))).kind, 'succeeded');
+  assert.is((await fateOf(till, other, attempts.slice(1))).kind, 'failed');
+  assert.is(held(other.to), 0n);
+  assert.is(held(till.keyOf({ role: 'refund' })), 400_000_000n);
+});
+
+test('a reorg that drops a payout shows it as not included, and the same bytes are taken again', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const attempt = await prepare(till, intent);
+  await send(attempt);
+  mine(2);
+  await control('sandbox_reorg', { depth: 2 });
+  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  assert.is(held(intent.to), 0n);
+  await send(attempt);
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is(held(intent.to), 5n);
+});
+
+test('a reorg that keeps a payout shows it in another block', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const attempt = await prepare(till, intent);
+  await send(attempt);
+  mine(2);
+  const before = sandbox.world.find(attempt.tx.slice(2))?.block.hash;
+  await control('sandbox_reorg', { depth: 2, keep: 'all' });
+  const after = sandbox.world.find(attempt.tx.slice(2))?.block;
+  assert.ok(after && after.hash !== before);
+  assert.equal(await fateOf(till, intent, [attempt]), {
+    kind: 'waiting',
+    included: { tx: attempt.tx, number: after.number },
+  });
+});
+
+test('a node may lie about what it was sent, in three ways', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const attempt = await prepare(till, intent);
+
+  await control('sandbox_fault', { rates: { send_dropped: 1 } });
+  await send(attempt);
+  mine();
+  assert.equal(await fateOf(till, intent, [attempt]), nothingYet, 'accepted, and thrown away');
+
+  await control('sandbox_fault', { heal: true, rates: { send_denied: 1 } });
+  const denied = await node.broadcast(attempt.bytes);
+  assert.is(denied.kind, 'rejected');
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded', 'refused, and taken');
+
+  await control('sandbox_fault', { heal: true, rates: { unknown_block: 1 } });
+  const fate = await fateOf(till, intent, [attempt]).catch((error) => error.code);
+  assert.is.not(fate.kind, 'succeeded', 'denied that it stands');
+});
+
+test('a transaction that was made to fail does', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  await control('sandbox_fault', { rates: { send_failed: 1 } });
+  const attempt = await prepare(till, intent);
+  await send(attempt);
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, intent, [attempt])).kind, 'failed');
+  assert.is(held(intent.to), 0n);
+});
+
+test('an answer that never came does not undo the sending', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const attempt = await prepare(till, intent);
+  await control('sandbox_fault', { rates: { drop: 1 } });
+  const code = await node.broadcast(attempt.bytes).then(
+    () => 'an answer',
+    (error) => error.code,
+  );
+  assert.is(code, 'node_unreachable');
+  sandbox.faults.heal();
+  mine(1 + FINAL_BLOCKS);
+  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded');
+});
+
+// ── The reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const digits = (count: number) => fc.stringMatching(new RegExp(`^[0-9a-f]{${count}}$`));
+const amount = fc.bigInt({ min: 0n, max: 2n ** 128n });
+type Given = Readonly<{
+  secret: number;
+  chainId: bigint;
+  nonce: number;
+  maxPriorityFeePerGas: bigint;
+  maxFeePerGas: bigint;
+  gasLimit: bigint;
+  to: string | null;
+  value: bigint;
+  data: string;
+}>;
+const transactions: fc.Arbitrary<Given> = fc.record({
+  secret: fc.integer({ min: 1, max: 1_000_000 }),
+  chainId: fc.bigInt({ min: 1n, max: 2n ** 40n }),
+  nonce: fc.integer({ min: 0, max: 2 ** 48 }),
+  maxPriorityFeePerGas: amount,
+  maxFeePerGas: amount.map((fee) => fee + 2n ** 128n),
+  gasLimit: fc.bigInt({ min: 0n, max: 2n ** 40n }),
+  to: fc.option(digits(40)),
+  value: amount,
+  data: fc.nat(400).chain((bytes) => digits(2 * bytes)),
+});
+
+function signed({ secret, to, data, ...rest }: Given): { bytes: string; address: string } {
+  const wallet = new EthersWallet(`0x${secret.toString(16).padStart(64, '0')}`);
+  const transaction = Transaction.from({ ...rest, type: 2, to: to && `0x${to}`, data: `0x${data}` });
+  transaction.signature = wallet.signingKey.sign(transaction.unsignedHash);
+  return { bytes: transaction.serialized.slice(2), address: wallet.address.slice(2).toLowerCase() };
+}
+
+test('signed transactions are read as ethers wrote them', () => {
+  fc.assert(
+    fc.property(transactions, (given) => {
+      const { bytes, address } = signed(given);
+      const raw = readRaw(bytes);
+      assert.is(senderOf(raw), address);
+      assert.is(`0x${idOf(bytes)}`, Transaction.from(`0x${bytes}`).hash);
+      const { chainId, nonce, tip, maxFee, gasLimit, to, value, data } = raw;
+      assert.equal(
+        { chainId, nonce, maxPriorityFeePerGas: tip, maxFeePerGas: maxFee, gasLimit, to, value, data },
+        {
+          chainId: given.chainId,
+          nonce: given.nonce,
+          maxPriorityFeePerGas: given.maxPriorityFeePerGas,
+          maxFeePerGas: given.maxFeePerGas,
+          gasLimit: given.gasLimit,
+          to: given.to,
+          value: given.value,
+          data: given.data,
+        },
+      );
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test('changed bytes are refused or somebody else’s, as by ethers', () => {
+  const { bytes, address } = signed({
+    secret: 7,
+    chainId: 1n,
+    nonce: 3,
+    maxPriorityFeePerGas: 10n ** 9n,
+    maxFeePerGas: 10n ** 10n,
+    gasLimit: 60_000n,
+    to: usdtKey,
+    value: 0n,
+    data: `a9059cbb${'0'.repeat(24)}${'12'.repeat(20)}${'0'.repeat(62)}0a`,
+  });
+  for (let at = 0; at < bytes.length; at++) {
+    const other = ((Number.parseInt(bytes.charAt(at), 16) + 1) % 16).toString(16);
+    const changed = bytes.slice(0, at) + other + bytes.slice(at + 1);
+    let ours: string | null;
+    try {
+      ours = senderOf(readRaw(changed));
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error;
+      ours = null;
+    }
+    assert.is.not(ours, address, `digit ${at}`);
+    let theirs: string | null;
+    try {
+      const read = Transaction.from(`0x${changed}`);
+      theirs =
+        read.type === 2 && read.serialized === `0x${changed}` ? (read.from?.slice(2).toLowerCase() ?? null) : null;
+    } catch {
+      theirs = null;
+    }
+    assert.is(ours, theirs, `digit ${at}`);
+  }
+});
+
+// ── Beside a real node ───────────────────────────────────────────────────────────────────────────────────────────────
+
+test('what wallets ask is answered with the fields of a real node', async () => {
+  const anvil = await startAnvil({ chainId: 31_337, mining: 'auto' });
+  try {
+    const till = await openFundedTill();
+    const wallet = `0x${till.keyOf({ role: 'refund' })}`;
+    const [rich = ''] = anvil.accounts;
+    const forms = (value: unknown): unknown => {
+      if (Array.isArray(value)) return value.slice(0, 1).map(forms);
+      if (typeof value === 'string') return /^0x(0|[1-9a-f][0-9a-f]*)$/.test(value) ? 'quantity' : value;
+      if (typeof value !== 'object' || value === null) return typeof value;
+      return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, forms(part)]));
+    };
+    for (const [method, real, ours] of [
+      ['eth_getBalance', [rich, 'latest'], [wallet, 'latest']],
+      ['eth_getTransactionCount', [rich, 'latest'], [wallet, 'latest']],
+      ['eth_getTransactionCount', [rich, 'pending'], [wallet, 'pending']],
+      ['eth_gasPrice', [], []],
+      ['eth_maxPriorityFeePerGas', [], []],
+      ['eth_feeHistory', ['0x1', 'latest', [50]], ['0x1', 'latest', [50]]],
+      ['eth_estimateGas', [{ from: rich, to: wallet, value: '0x1' }], [{ from: wallet, to: rich, value: '0x1' }]],
+    ] as const) {
+      const answer = await sandbox.ask(method, ours);
+      assert.is(answer.error, undefined, method);
+      assert.equal(forms(answer.result), forms(await anvil.rpc(method, real)), method);
+    }
+  } finally {
+    await anvil.close();
+  }
+});
+
+test.run();
