@@ -101,7 +101,7 @@ async function listenForMerchants(config: Config, store: Store, rates: Rates, me
       checkWebhookUrl: guard.check,
       checkDestination,
       isDraining: () => stopping.signal.aborted,
-      pages: createCheckout({ store, config: reached, clock, log, signal: stopping.signal, ...play }),
+      pages: createCheckout({ store, config: reached, clock, log, checkDestination, signal: stopping.signal, ...play }),
       ...play,
       onAnswered: metrics.observe,
     });

@@ -3,13 +3,13 @@
  * costs the nodes something, so there are limits for each session and each address.
  * @module
  */
-import express, { type Request, type Response, type Router } from 'express';
+import express, { type Router } from 'express';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { createLimiter } from '../limiter.ts';
 import type { Session, Store } from '../store/store.ts';
 import { PASTED_CHARS_MAX, readTransaction } from './look-up.ts';
-import { findSession, queryOf } from './request.ts';
+import { findSession, queryOf, type Refuse } from './request.ts';
 
 const SESSIONS_MAX = 10_000;
 const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
@@ -23,12 +23,7 @@ export type LookUpDeps = Readonly<{
   clock: Clock;
 }>;
 
-/** @param refuse answers when there is no such session (null), or when there were too many questions (seconds to wait) */
-export function serveLookUps(
-  router: Router,
-  { store, config, clock }: LookUpDeps,
-  refuse: (request: Request, response: Response, waitS: number | null) => void,
-): void {
+export function serveLookUps(router: Router, { store, config, clock }: LookUpDeps, refuse: Refuse): void {
   const perSession = createLimiter({ ...ofSession, clock });
   const perAddress = createLimiter({ ...ofAddress, clock });
 

@@ -82,7 +82,7 @@ function answer(model: PageModel, pasted: string): Html | null {
 }
 
 function verdictOf(model: PageModel, pasted: string): Verdict | null {
-  const { session, words, shop } = model;
+  const { session, state, words, shop } = model;
   const ids = readTransaction(pasted);
   if (ids.size === 0) return { name: 'alert', tone: 'attention', texts: [words.say('rescue_unreadable')] };
   const named = model.lookUps.filter(({ tx }) => [...ids.values()].includes(tx));
@@ -91,12 +91,10 @@ function verdictOf(model: PageModel, pasted: string): Verdict | null {
     if (!found) continue;
     const network = titleOf(model, found.network);
     const text = words.say(`rescue_${finding}`, { network, shop, currency: session.terms.accepts.join(' / ') });
+    const next = finding === 'failed' && state.isPayable ? [words.say('rescue_send_again')] : [];
     const isGood = goodNews.includes(finding);
-    return {
-      name: finding === 'kept' ? 'done' : isGood ? 'wait' : 'alert',
-      tone: isGood ? '' : 'attention',
-      texts: [text],
-    };
+    const name = finding === 'kept' ? 'done' : isGood ? 'wait' : 'alert';
+    return { name, tone: isGood ? '' : 'attention', texts: [text, ...next] };
   }
   return openVerdict(
     model,

@@ -23,6 +23,8 @@ export type Choice = Readonly<{
   walletQr: boolean;
   /** A transaction that the payer asks after, as it was pasted. */
   transaction: string | null;
+  /** What was wrong with a refund address that was just sent; no link carries it on. */
+  refundFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;
   language: string | null;
@@ -48,6 +50,8 @@ export type PageModel = Readonly<{
   state: PageState;
   /** What payers of this session have asked after. */
   lookUps: readonly LookUp[];
+  /** Address keys that the payer named for refunds, by network. */
+  refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
   /** Something may still happen without the payer. */
   isLive: boolean;
   networks: ReadonlyMap<NetworkKey, NetworkView>;
@@ -66,6 +70,9 @@ export type PageModel = Readonly<{
 
 const titles: Readonly<Record<string, { title: string; fee: string }>> = known;
 const fees: Readonly<Record<string, TextKey>> = { low: 'fee_low', medium: 'fee_medium', high: 'fee_high' };
+
+/** What payers and exchanges call a network. */
+export const networkNameOf = (name: string): string => titles[name]?.title ?? name;
 
 /** Joins what is configured, what payers call it, and whether it is watched now. */
 export function networkViews(

@@ -6,6 +6,7 @@ import { toSeconds } from '../clock.ts';
 import { type Html, html } from '../html.ts';
 import { optionName } from '../option-address.ts';
 import { brandName, brandStyle } from './brand.ts';
+import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon } from './icon.ts';
 import { lookUpPanel } from './look-up.ts';
 import { methodChoice } from './method.ts';
@@ -23,12 +24,10 @@ import {
   sumText,
 } from './model.ts';
 import { orderSummary, priceText } from './order.ts';
+import { refundAddressPanel } from './refund-address.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
 import { allWords, type Words } from './texts.ts';
-
-/** How often a page without scripts loads itself again while something may happen. */
-const RELOAD_S = 15;
 
 /** Where the style sheet and the script are, relative to the page. */
 export type Assets = Readonly<{ style: string; script: string }>;
@@ -47,7 +46,7 @@ ${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RE
     html`<a class="skip" href="#main">${say('skip')}</a>
 <header>${brandName(model)}${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
 <main id="main" tabindex="-1" data-version="${version}" data-now="${toSeconds(nowMs)}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${model.isLive ? 'yes' : ''}" data-session="${session.id}" data-status="${session.life.status}" data-seen="${session.payments.some(({ state: receipt }) => receipt !== 'orphaned') ? 'yes' : ''}" data-parent="${choice.parent ?? ''}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
-<section class="card pay" aria-labelledby="headline">${body}${lookUpPanel(model)}</section>
+<section class="card pay" aria-labelledby="headline">${body}${refundAddressPanel(model)}${lookUpPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
 </main>
@@ -75,25 +74,6 @@ export function messagePage(
     }</section></main>`,
   );
 }
-
-const documentOf = (words: Words, title: string, head: Html, body: Html): string =>
-  `<!doctype html>\n${
-    html`<html lang="${words.code}" dir="${words.direction}">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex, nofollow">
-<meta name="color-scheme" content="light dark">
-<title>${title}</title>
-<link rel="icon" href="data:,">
-${head}
-</head>
-<body>
-${body}
-</body>
-</html>
-`.html
-  }`;
 
 function languageSwitch(model: PageModel): Html {
   return html`<nav class="languages" aria-label="${model.words.say('languages')}">${allWords.map((words) =>
@@ -130,7 +110,7 @@ function stateSection(model: PageModel): Section {
         headline,
         body: html`${stateHead('alert', 'attention', headline)}
 <p>${text} ${say('underpaid_deadline')}</p>${timeLeft(model)}
-${payments.length > 0 ? transferList(model) : null}${payable(model)}`,
+${payable(model)}${transferList(model)}`,
       };
     }
     case 'wrong_token': {
@@ -139,7 +119,7 @@ ${payments.length > 0 ? transferList(model) : null}${payable(model)}`,
       const text = say('wrong_token_text', { received: sumText(state.foreign), currency, shop });
       return {
         headline,
-        body: html`${stateHead('alert', 'attention', headline)}<p>${text}</p>${timeLeft(model)}${transferList(model)}${payable(model)}`,
+        body: html`${stateHead('alert', 'attention', headline)}<p>${text}</p>${timeLeft(model)}${payable(model)}${transferList(model)}`,
       };
     }
     case 'seen': {
@@ -255,12 +235,15 @@ const stateHead = (name: IconName, tone: 'good' | 'attention' | 'plain', headlin
 
 /** A session that takes no more money: what happened, what to do, what has come. */
 function ended(model: PageModel, name: IconName, headline: string, text: string, more: string | null): Section {
-  const { session } = model;
+  const { session, state, words } = model;
   const tone = name === 'alert' ? 'attention' : 'plain';
+  // Who is sent to the shop needs something to name.
+  const isForTheShop = state.kind === 'late' || state.kind === 'failed';
+  const reference = isForTheShop ? html`<p>${words.say('reference', { id: session.id })}</p>` : null;
   const back = backLink(model, session.request.cancelUrl ?? session.request.successUrl, false);
   return {
     headline,
-    body: html`${stateHead(name, tone, headline)}<p class="lead">${text}</p>${more === null ? null : html`<p>${more}</p>`}
+    body: html`${stateHead(name, tone, headline)}<p class="lead">${text}</p>${more === null ? null : html`<p>${more}</p>`}${reference}
 ${foreignNote(model)}${back}${session.payments.length > 0 ? transferList(model) : null}`,
   };
 }

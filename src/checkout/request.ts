@@ -2,12 +2,15 @@
  * What a request to the page asks for.
  * @module
  */
-import type { Request } from 'express';
+import type { Request, Response } from 'express';
 import { parseSessionId } from '../session-id.ts';
 import type { Session, Store } from '../store/store.ts';
 import { PASTED_CHARS_MAX } from './look-up.ts';
 import type { Choice } from './model.ts';
 import { chooseWords, type Words } from './texts.ts';
+
+/** Answers when there is nothing under the address (null), or when there were too many tries (seconds to wait). */
+export type Refuse = (request: Request, response: Response, waitS: number | null) => void;
 
 export const queryOf = (request: Request): URLSearchParams => new URL(request.url, 'http://page').searchParams;
 
@@ -20,6 +23,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     token: query.get('token'),
     walletQr: query.get('qr') === 'wallet',
     transaction: query.get('tx')?.slice(0, PASTED_CHARS_MAX) ?? null,
+    refundFault: query.get('fault'),
     parent: query.get('parent'),
     // Only a language that there is, so that links stay short and clean.
     language: language === words.code ? language : null,

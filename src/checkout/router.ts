@@ -11,6 +11,7 @@ import type { Log } from '../log.ts';
 import { isFollowed } from '../network-health.ts';
 import { walletNodeOrigins } from '../option-address.ts';
 import { type Simulate, simulations } from '../simulation.ts';
+import type { DestinationCheck } from '../store/refunds.ts';
 import type { Session, Store } from '../store/store.ts';
 import { hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
@@ -20,7 +21,9 @@ import { serveLookUps } from './look-up-route.ts';
 import { type Choice, isSimulated, networkViews, type PageModel, selectedOption } from './model.ts';
 import { type Assets, messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
-import { asked, findSession, queryOf } from './request.ts';
+import { serveRefundAddress } from './refund-address.ts';
+import { serveRefunds } from './refund-routes.ts';
+import { asked, findSession, queryOf, type Refuse } from './request.ts';
 import { findOption, pageState } from './state.ts';
 import { createStreams } from './streams.ts';
 import type { Words } from './texts.ts';
@@ -30,8 +33,20 @@ import { pageVersion } from './version.ts';
 export type CheckoutDeps = Readonly<{
   store: Pick<
     Store,
-    'findSession' | 'findStore' | 'listNetworks' | 'findPageSettings' | 'findLogo' | 'listLookUps' | 'requestLookUps'
+    | 'findSession'
+    | 'findStore'
+    | 'listNetworks'
+    | 'findPageSettings'
+    | 'findLogo'
+    | 'listLookUps'
+    | 'requestLookUps'
+    | 'findRefundBy'
+    | 'claimRefund'
+    | 'leaveRefundAddress'
+    | 'refundAddresses'
   >;
+  /** Whether a refund can be paid to an address that somebody typed. */
+  checkDestination: DestinationCheck;
   config: Pick<Config, 'networks' | 'checkoutUrl'>;
   clock: Clock;
   log: Log;
@@ -56,14 +71,10 @@ export function createCheckout(deps: CheckoutDeps): Router {
   serveEmbed(router);
   router.use('/pay', protect);
   serveBrand(router, store);
-  serveLookUps(router, deps, (request, response, waitS) => {
-    const { words } = asked(request);
-    if (waitS === null) return sendMessage(response.status(404), words, 'not_found', assets);
-    const title = words.say('rescue_title');
-    const text = words.say('rescue_too_often', { seconds: waitS });
-    response.status(429).set('Retry-After', String(waitS)).type('html');
-    response.send(messagePage(words, { title, text, retry: false }, assets));
-  });
+  serveLookUps(router, deps, refuseIn('rescue', assets));
+  serveRefundAddress(router, deps, refuseIn('refund', assets));
+  const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
+  serveRefunds(router, deps, beside.style, refuseIn('refund', beside));
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
   router.get('/pay/:id', async (request, response) => {
     const { choice, words } = asked(request);
@@ -75,7 +86,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
     const model = await modelOf(deps, session, choice, words, HANDHELD.test(request.get('User-Agent') ?? ''));
     // The same session reads differently in another language or with another choice.
     const { version, isHandheld, shop, settings } = model;
-    const shownFor = [version, words.code, model.choice, isHandheld, shop, settings];
+    const shownFor = [version, words.code, model.choice, isHandheld, shop, settings, model.refundAddresses];
     const etag = `W/"${hash(JSON.stringify(shownFor))}"`;
     // The page's timer goes by this clock, also when there is nothing new to send.
     const date = new Date(deps.clock.nowMs()).toUTCString();
@@ -135,7 +146,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
       response.redirect(303, `../${session.id}?${queryOf(request)}`);
     });
   }
-  router.use('/pay', answerFaults(assets));
+  router.use(['/pay', '/refund'], answerFaults(assets));
   return router;
 }
 
@@ -154,11 +165,12 @@ async function modelOf(
 ): Promise<PageModel> {
   const { store, config, clock } = deps;
   const nowMs = clock.nowMs();
-  const [merchant, settings, reports, lookUps] = await Promise.all([
+  const [merchant, settings, reports, lookUps, refundAddresses] = await Promise.all([
     store.findStore(session.storeId),
     store.findPageSettings(session.storeId),
     store.listNetworks(),
     store.listLookUps(session.id),
+    store.refundAddresses(session.id),
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
   const state = pageState(session, toSeconds(nowMs));
@@ -168,6 +180,7 @@ async function modelOf(
     settings,
     state,
     lookUps,
+    refundAddresses,
     isLive: !state.hasEnded || lookUps.some((one) => isAwaited(one, nowMs)),
     networks: networkViews(config.networks, reports, session.terms.duePar, nowMs),
     choice: { ...choice, parent: acceptParent(choice.parent, settings.embedOrigins) },
@@ -179,6 +192,21 @@ async function modelOf(
     pageUrl: `${config.checkoutUrl}/pay/${session.id}`,
   };
 }
+
+/** Says that there is nothing under this address (null), or that there were too many tries (seconds to wait). */
+const refuseIn =
+  (topic: 'rescue' | 'refund', assets: Assets): Refuse =>
+  (request, response, waitS) => {
+    const { words } = asked(request);
+    if (waitS === null) {
+      sendMessage(response.status(404), words, 'not_found', assets);
+      return;
+    }
+    const title = words.say(topic === 'rescue' ? 'rescue_title' : 'refund_leave_title');
+    const text = words.say(`${topic}_too_often`, { seconds: waitS });
+    response.status(429).set('Retry-After', String(waitS)).type('html');
+    response.send(messagePage(words, { title, text, retry: false }, assets));
+  };
 
 function sendMessage(response: Response, words: Words, kind: 'not_found' | 'unavailable', assets: Assets): void {
   const text = { title: words.say(`${kind}_title`), text: words.say(`${kind}_text`), retry: kind === 'unavailable' };

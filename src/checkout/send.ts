@@ -60,7 +60,7 @@ ${code && html`<p><a id="qr-kind" href="${other(true)}">${say('qr_to_wallet')}</
 }
 
 /** The whole address without a space, in groups that the eye can hold. */
-function addressGroups(address: string): Html {
+export function addressGroups(address: string): Html {
   const groups = address.match(new RegExp(`.{1,${GROUP_CHARACTERS}}`, 'g')) ?? [];
   const middle = Math.floor(groups.length / 2);
   const isMarked = (at: number) => at < MARKED_AT_ENDS || at === middle || at >= groups.length - MARKED_AT_ENDS;

@@ -184,7 +184,14 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       checkDestination,
       isDraining: () => isDraining,
       ...(options.pages && {
-        pages: createCheckout({ store: current, config, clock: pageClock, log, signal: stopping.signal }),
+        pages: createCheckout({
+          store: current,
+          config,
+          clock: pageClock,
+          log,
+          checkDestination,
+          signal: stopping.signal,
+        }),
       }),
     }),
   );

@@ -202,17 +202,13 @@ let wallets = null;
 /** Their script is fetched only where a wallet could pay; without it the page still says what to send. */
 async function offerWallets() {
   if (!document.querySelector('#wallets')) return;
-  wallets ??= await import('./wallets.js');
+  try {
+    wallets ??= await import('./wallets.js');
+  } catch {
+    // No connection just now: the next change of the page tries again.
+    return;
+  }
   wallets.showWallets(refresh);
-}
-
-// ── Inside a merchant's page ─────────────────────────────────────────────────────────────────────────────────────────
-
-/** Its script is fetched only in a frame that the store allows. */
-async function tellParent() {
-  if (window.parent === window || !page().dataset.parent) return;
-  const { tellParent: tell } = await import('./framed.js');
-  tell();
 }
 
 // ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────

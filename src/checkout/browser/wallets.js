@@ -52,18 +52,23 @@ async function discover(family) {
   /** @type {Map<string, Wallet>} */
   const wallets = new Map();
   families.set(family, wallets);
-  const script = await import(`./wallets/${family}.js`);
-  script.discover({
-    found(/** @type {Wallet} */ wallet) {
-      // The first that takes a name keeps it: the same wallet may announce itself again, or another may take its place.
-      if (!wallets.has(wallet.id)) wallets.set(wallet.id, wallet);
-      draw();
-    },
-    lost(/** @type {string} */ id) {
-      wallets.delete(id);
-      draw();
-    },
-  });
+  try {
+    const script = await import(`./wallets/${family}.js`);
+    script.discover({
+      found(/** @type {Wallet} */ wallet) {
+        // The first that takes a name keeps it: the same wallet may announce itself again, or another may take its place.
+        if (!wallets.has(wallet.id)) wallets.set(wallet.id, wallet);
+        draw();
+      },
+      lost(/** @type {string} */ id) {
+        wallets.delete(id);
+        draw();
+      },
+    });
+  } catch {
+    // No connection just now: the next change of the page tries again.
+    families.delete(family);
+  }
 }
 
 // ── The mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,92 @@
+/**
+ * The payer's own address for whatever may have to be returned, left on the payment page. It is named once: whoever gets hold of the page's
+ * link later cannot turn a refund to himself.
+ * @module
+ */
+import express, { type Router } from 'express';
+import { chains } from '../chains/index.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import { type Html, html } from '../html.ts';
+import { createLimiter } from '../limiter.ts';
+import type { DestinationCheck, DestinationFault, RefundStore } from '../store/refunds.ts';
+import type { Session, Store } from '../store/store.ts';
+import { icon } from './icon.ts';
+import { linkTo, networkTitle, type PageModel } from './model.ts';
+import { ADDRESS_CHARACTERS_MAX } from './refund-page.ts';
+import { findSession, queryOf, type Refuse } from './request.ts';
+import { addressGroups } from './send.ts';
+
+const faults: readonly DestinationFault[] = [
+  'malformed',
+  'unspendable',
+  'token_contract',
+  'own_address',
+  'network_unknown',
+];
+
+const readForm = express.urlencoded({ extended: false, limit: 2048 });
+const ofAddress = { perSecond: 1, burst: 30, namesMax: 10_000 };
+
+/** The network that the money came on; nobody is asked before there is any. */
+export function paidNetwork({ payments }: Session): NetworkKey | null {
+  return payments.find(({ state }) => state !== 'orphaned')?.networkKey ?? null;
+}
+
+/** The form, or the address that was named. */
+export function refundAddressPanel(model: PageModel): Html | null {
+  const { session, words, refundAddresses, choice } = model;
+  const { say } = words;
+  const networkKey = paidNetwork(session);
+  const option = session.options.find((one) => one.networkKey === networkKey);
+  if (!networkKey || !option) return null;
+  const network = networkTitle(model, option);
+  const { family, currency } = option;
+  const named = refundAddresses[networkKey];
+  if (named !== undefined) {
+    const address = chains[family as keyof typeof chains].address.format(named);
+    return html`<div class="refund-address"><p>${say('refund_left', { network })}</p>${addressGroups(address)}</div>`;
+  }
+  const fault = faults.find((one) => one === choice.refundFault);
+  const error =
+    fault &&
+    html`<p class="field-error" id="refund-error">${icon('alert')} ${say(`refund_bad_${fault}`, { network })}</p>`;
+  return html`<details class="look-up refund-address" id="refund-address"${fault ? html` open` : null}><summary>${say('refund_leave_title')}</summary>
+<p>${say('refund_leave_text', { network })}</p>
+<form method="post" action="${session.id}/refund-address${linkTo(model, {})}">
+<label for="refund-to">${say('refund_label', { currency, network })}</label>
+<div class="ask"><input id="refund-to" name="address" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="refund-error"` : null}>
+<button class="button">${say('refund_leave_button')}</button></div>${error ?? null}
+</form></details>`;
+}
+
+export type RefundAddressDeps = Readonly<{
+  store: Pick<Store, 'findSession'> & Pick<RefundStore, 'leaveRefundAddress'>;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+  checkDestination: DestinationCheck;
+}>;
+
+export function serveRefundAddress(
+  router: Router,
+  { store, clock, checkDestination }: RefundAddressDeps,
+  refuse: Refuse,
+): void {
+  const limiter = createLimiter({ ...ofAddress, clock });
+  router.post('/pay/:id/refund-address', readForm, async (request, response) => {
+    const session = await findSession(store, request);
+    const network = session && paidNetwork(session);
+    if (!session || !network) return refuse(request, response, null);
+    const waitS = limiter.take(request.ip ?? '');
+    if (waitS > 0) return refuse(request, response, waitS);
+    const address = String(Object(request.body).address ?? '').slice(0, ADDRESS_CHARACTERS_MAX);
+    const asked = { sessionId: session.id, network, address, nowMs: clock.nowMs() };
+    const outcome = await store.leaveRefundAddress(asked, checkDestination);
+    const query = queryOf(request);
+    query.delete('fault');
+    if (typeof outcome === 'object') query.set('fault', outcome.why);
+    // Back to the page, one folder up, as it was.
+    response.redirect(303, `../${session.id}?${query}#refund-address`);
+  });
+}

@@ -1,0 +1,118 @@
+/**
+ * The page behind a claim link: the payer of a refund names the address it goes to, compares it once more, and sees what becomes of it. Whole
+ * without scripts; it has none.
+ * @module
+ */
+import { chains } from '../chains/index.ts';
+import type { NetworkConfig } from '../config.ts';
+import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
+import { type Html, html } from '../html.ts';
+import type { DestinationFault, Refund } from '../store/refunds.ts';
+import { documentOf, RELOAD_S } from './document.ts';
+import { type IconName, icon } from './icon.ts';
+import { networkNameOf } from './model.ts';
+import { addressGroups } from './send.ts';
+import type { Words } from './texts.ts';
+
+/** Longer than any address, short enough to be read back. */
+export const ADDRESS_CHARACTERS_MAX = 128;
+
+/**
+ * - `ask`: the form, with what was typed and what is wrong with it, if anything.
+ * - `confirm`: the address that was read, to be compared with the wallet.
+ * - `state`: what becomes of the refund.
+ */
+export type RefundStep =
+  | Readonly<{ kind: 'ask'; typed: string; fault: DestinationFault | null }>
+  | Readonly<{ kind: 'confirm'; address: string }>
+  | Readonly<{ kind: 'state' }>;
+
+export type RefundPageModel = Readonly<{
+  refund: Refund;
+  shop: string;
+  network: NetworkConfig;
+  step: RefundStep;
+  /** The claim link's last part: where the forms go, relative to the page. */
+  token: string;
+  words: Words;
+}>;
+
+const isOver = ({ status }: Refund): boolean => status === 'completed' || status === 'failed' || status === 'canceled';
+
+/** @param style address of the style sheet, relative to the page */
+export function refundPage(model: RefundPageModel, style: string): string {
+  const { refund, shop, step, words } = model;
+  const { say } = words;
+  const reloads = step.kind === 'state' && !isOver(refund);
+  return documentOf(
+    words,
+    say('refund_title', { shop }),
+    html`<link rel="stylesheet" href="${style}">${reloads ? html`<noscript><meta http-equiv="refresh" content="${RELOAD_S}"></noscript>` : null}`,
+    html`<header><p class="shop"><span>${shop}</span></p>${refund.mode === 'test' ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
+<main id="main"><section class="card pay" aria-labelledby="headline">${section(model)}</section></main>
+<footer><p>${say('refund_footer')}</p><p>${say('reference', { id: refund.refundId })}</p></footer>`,
+  );
+}
+
+function section(model: RefundPageModel): Html {
+  const { step } = model;
+  if (step.kind === 'ask') return askSection(model, step.typed, step.fault);
+  return step.kind === 'confirm' ? confirmSection(model, step.address) : stateSection(model);
+}
+
+/** `amount` with its currency, and the network, as sentences need them. */
+function told({ refund, network, shop }: RefundPageModel) {
+  const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
+  return { amount, currency: refund.currency, network: networkNameOf(network.name), shop };
+}
+
+function askSection(model: RefundPageModel, typed: string, fault: DestinationFault | null): Html {
+  const { token, words } = model;
+  const values = told(model);
+  const { amount, network, currency, shop } = values;
+  const error =
+    fault &&
+    html`<p class="field-error" id="address-error">${icon('alert')} ${words.say(`refund_bad_${fault}`, { network })}</p>`;
+  return html`<h1 id="headline">${words.say('refund_ask_title')}</h1>
+<p>${words.say('refund_ask_text', { shop, amount, network })}</p>
+<form class="claim" method="post" action="${token}">
+<label for="address">${words.say('refund_label', { currency, network })}</label>
+<input id="address" name="address" value="${typed}" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="address-error"` : null}>
+${error}
+<ul class="rules"><li>${words.say('refund_rule_network', { currency, network })}</li><li>${words.say('refund_rule_exchange', { currency, network })}</li></ul>
+<p><button class="button main">${words.say('refund_continue')}</button></p>
+</form>`;
+}
+
+function confirmSection(model: RefundPageModel, address: string): Html {
+  const { token, words } = model;
+  const { amount, network } = told(model);
+  return html`<h1 id="headline">${words.say('refund_confirm_title')}</h1>
+<p>${words.say('refund_confirm_text', { amount, network })}</p>
+<p>${addressGroups(address)}</p>
+<p class="muted">${words.say('address_hint')}</p>
+<form method="post" action="${token}"><input type="hidden" name="address" value="${address}"><input type="hidden" name="confirmed" value="yes">
+<p><button class="button main">${words.say('refund_confirm_button', { amount })}</button> <a class="button" href="${token}">${words.say('refund_change')}</a></p></form>`;
+}
+
+const icons: Readonly<Record<Refund['status'], IconName>> = {
+  pending: 'wait',
+  processing: 'wait',
+  completed: 'done',
+  failed: 'alert',
+  canceled: 'stop',
+};
+
+function stateSection(model: RefundPageModel): Html {
+  const { refund, network, words } = model;
+  const { say } = words;
+  const { status, destination, tx, receiptNumber } = refund;
+  const key = status === 'failed' && refund.failureReason === 'claim_expired' ? 'expired' : status;
+  const tone = status === 'completed' ? 'good' : status === 'failed' ? 'attention' : '';
+  return html`<div class="state ${tone}">${icon(icons[status])}<h1 id="headline">${say(`refund_${key}_title`)}</h1></div>
+<p role="status">${say(`refund_${key}_text`, told(model))}</p>
+<dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(chains[network.family].address.format(destination.key))}</dd></div>`}
+${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
+${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>
+${isOver(refund) ? null : html`<p><a class="button" href="${model.token}">${say('retry')}</a></p>`}`;
+}

@@ -1,0 +1,91 @@
+/**
+ * A claim link's address, `/refund/:token`: the form, the comparison, and what becomes of the refund. Whoever has the link may name the
+ * address, once; the link is the only secret of it.
+ * @module
+ */
+import express, { type Request, type Response, type Router } from 'express';
+import { chains } from '../chains/index.ts';
+import { type Clock, toSeconds } from '../clock.ts';
+import type { Config } from '../config.ts';
+import { invariant } from '../core/fault.ts';
+import { createLimiter } from '../limiter.ts';
+import type { DestinationCheck, Refund, RefundStore } from '../store/refunds.ts';
+import type { Store } from '../store/store.ts';
+import { protect } from './policy.ts';
+import { ADDRESS_CHARACTERS_MAX, type RefundStep, refundPage } from './refund-page.ts';
+import { asked, type Refuse } from './request.ts';
+
+export type RefundPageDeps = Readonly<{
+  store: Pick<Store, 'findStore'> & Pick<RefundStore, 'findRefundBy' | 'claimRefund'>;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+  checkDestination: DestinationCheck;
+}>;
+
+const TOKEN = /^[0-9a-f]{32}$/;
+const readForm = express.urlencoded({ extended: false, limit: 2048 });
+/** Each try of an address asks the database. */
+const ofAddress = { perSecond: 1, burst: 30, namesMax: 10_000 };
+
+/** @param style where the style sheet is, relative to the page */
+export function serveRefunds(
+  router: Router,
+  { store, config, clock, checkDestination }: RefundPageDeps,
+  style: string,
+  refuse: Refuse,
+): void {
+  const limiter = createLimiter({ ...ofAddress, clock });
+
+  async function find(request: Request): Promise<Refund | null> {
+    const token = String(request.params.token);
+    return TOKEN.test(token) ? store.findRefundBy({ claimToken: token }) : null;
+  }
+
+  const networkOf = (refund: Refund) => config.networks.find(({ key }) => key === refund.network);
+  const isOpen = ({ status, destination, claim }: Refund): boolean =>
+    status === 'pending' && destination === null && claim !== null && toSeconds(clock.nowMs()) <= claim.untilS;
+
+  async function show(request: Request, response: Response, refund: Refund, step: RefundStep): Promise<void> {
+    const network = networkOf(refund);
+    const merchant = await store.findStore(refund.storeId);
+    invariant(merchant, `refund ${refund.id} belongs to a store`);
+    if (!network) return refuse(request, response, null);
+    const { words } = asked(request);
+    const token = String(request.params.token);
+    response.set('Vary', 'Accept-Language').type('html');
+    response.send(refundPage({ refund, shop: merchant.name, network, step, token, words }, style));
+  }
+
+  router.use('/refund', protect);
+  router.get('/refund/:token', async (request, response) => {
+    const refund = await find(request);
+    if (!refund) return refuse(request, response, null);
+    await show(request, response, refund, isOpen(refund) ? { kind: 'ask', typed: '', fault: null } : { kind: 'state' });
+  });
+  router.post('/refund/:token', readForm, async (request, response) => {
+    const waitS = limiter.take(request.ip ?? '');
+    if (waitS > 0) return refuse(request, response, waitS);
+    const refund = await find(request);
+    if (!refund) return refuse(request, response, null);
+    // Named meanwhile, by a second tab or a double click: the page shows what holds.
+    if (!isOpen(refund)) return show(request, response, refund, { kind: 'state' });
+    const { address = '', confirmed = '' } = Object(request.body) as Record<string, unknown>;
+    const typed = String(address).trim().slice(0, ADDRESS_CHARACTERS_MAX);
+    const verdict = checkDestination(refund.network, typed);
+    if (verdict.kind === 'bad') {
+      return show(request, response.status(400), refund, { kind: 'ask', typed, fault: verdict.why });
+    }
+    if (confirmed !== 'yes') {
+      const network = networkOf(refund);
+      const address = network ? chains[network.family].address.format(verdict.key) : typed;
+      return show(request, response, refund, { kind: 'confirm', address });
+    }
+    const claimToken = String(request.params.token);
+    const outcome = await store.claimRefund({ claimToken, address: typed, nowMs: clock.nowMs() }, checkDestination);
+    if (typeof outcome === 'object') {
+      return show(request, response.status(400), refund, { kind: 'ask', typed, fault: outcome.why });
+    }
+    // A reload of what comes next names nothing again.
+    response.redirect(303, claimToken);
+  });
+}
