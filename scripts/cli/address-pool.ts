@@ -5,8 +5,6 @@
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
 import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import { z } from 'zod';
@@ -21,6 +19,7 @@ import {
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';
+import { openTerminal } from '../../src/signer/terminal.ts';
 import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 
 const INDEX_MAX = 2 ** 31 - 2;
@@ -112,9 +111,9 @@ function attempt<T>(what: string, work: () => T): T {
   }
 }
 
-/** @throws Fault permanent `seed_invalid`, `not_found`, `file_unusable` */
+/** @throws Fault permanent `seed_invalid`, `not_found`, `file_unusable`, `input_ended`, `interrupted` */
 async function readSeed(file: string | undefined): Promise<Uint8Array> {
-  const text = file === undefined ? await askHidden('Seed phrase (not shown): ') : readText(file);
+  const text = file === undefined ? await askPhrase() : readText(file);
   const words = text.trim().toLowerCase().split(/\s+/).join(' ');
   if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
   throw permanent(
@@ -123,22 +122,15 @@ async function readSeed(file: string | undefined): Promise<Uint8Array> {
   );
 }
 
-/**
- * Asks on the terminal without showing what is typed; without a terminal, reads the first line.
- * @throws Fault permanent `seed_invalid` when there is no line: Ctrl-C, Ctrl-D, nothing on standard input
- */
-async function askHidden(question: string): Promise<string> {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // Silences the terminal before anything is asked: a phrase that is pasted at once must not be shown either.
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: process.stdin.isTTY === true });
-  const ended = new Promise<never>((_resolve, reject) => {
-    lines.once('close', () => reject(permanent('seed_invalid', 'no seed phrase was given')));
-  });
-  process.stderr.write(question);
+/** @throws Fault permanent `input_ended`, `interrupted` */
+async function askPhrase(): Promise<string> {
+  const terminal = openTerminal();
   try {
-    return await Promise.race([lines.question(''), ended]);
+    const typed = await terminal.askHidden('Seed phrase (not shown): ');
+    const phrase = typed.toString('utf8');
+    typed.fill(0);
+    return phrase;
   } finally {
-    lines.close();
-    process.stderr.write('\n');
+    terminal.close();
   }
 }

@@ -7,6 +7,7 @@ import { permanent } from '../core/fault.ts';
 
 const LINE_BYTES_MAX = 4096;
 const CTRL_C = 0x03;
+const CTRL_D = 0x04;
 const BACKSPACE = 0x08;
 const LINE_FEED = 0x0a;
 const RETURN = 0x0d;
@@ -53,7 +54,7 @@ export function openTerminal(): Terminal {
       if (byte === null && length === 0)
         throw permanent('input_ended', 'the input ended before the answer: run this at a terminal');
       if (byte === null || byte === LINE_FEED || byte === RETURN) break;
-      if (byte === CTRL_C) throw permanent('interrupted', 'stopped; nothing was changed');
+      if (byte === CTRL_C || byte === CTRL_D) throw permanent('interrupted', 'stopped; nothing was changed');
       if (byte === CTRL_U) length = 0;
       else if (byte === BACKSPACE || byte === DELETE) length = lastCharacterAt(line, length);
       else if (byte >= SPACE && length < LINE_BYTES_MAX) line[length++] = byte;
@@ -65,13 +66,13 @@ export function openTerminal(): Terminal {
   return {
     isInteractive,
     async askHidden(question) {
-      // Silent before anything is asked: what is pasted ahead must not be shown either.
-      if (isInteractive) input.setRawMode?.(true);
+      // Silent before anything is asked: what is pasted ahead must not be shown either, nor what is typed where questions go to a file.
+      if (input.isTTY) input.setRawMode?.(true);
       process.stderr.write(question);
       try {
         return await readLine();
       } finally {
-        if (isInteractive) input.setRawMode?.(false);
+        if (input.isTTY) input.setRawMode?.(false);
         process.stderr.write('\n');
       }
     },
@@ -83,7 +84,7 @@ export function openTerminal(): Terminal {
     close() {
       rest.fill(0);
       // A question may still be open: neither its hidden typing nor its wait may outlast it.
-      if (isInteractive) input.setRawMode?.(false);
+      if (input.isTTY) input.setRawMode?.(false);
       input.pause();
       input.unref?.();
     },

@@ -10,6 +10,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type AddressList, makeAddressList } from '../../src/address-list.ts';
 import { type Ended, runProgram } from '../support/quayside-process.ts';
+import { until } from '../support/until.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-addresses-'));
@@ -33,33 +34,41 @@ const phraseFile = fileWith(`${phrase}\n`);
 const tool = ['scripts/quayside.mjs', 'address-pool'];
 const derive = (...words: string[]): string[] => [...tool, 'derive', '--network', 'solana', ...words];
 
-/** Runs the tool with something on standard input: all at once, or once the question is there. */
-function runWith(command: string, args: readonly string[], typed: string, waitFor?: string): Promise<Ended> {
+/** Runs the tool with something on standard input: all at once and to its end, or once `isAsked` by what it has said. */
+async function runWith(
+  command: string,
+  args: readonly string[],
+  typed: string,
+  isAsked?: (stdout: string) => boolean,
+): Promise<Ended> {
   const child = spawn(command, args, { cwd: root, stdio: 'pipe' });
-  let [stdout, stderr, isTyped] = ['', '', false];
-  const type = () => {
-    if (isTyped || (waitFor !== undefined && !stdout.includes(waitFor))) return;
-    isTyped = true;
-    child.stdin.write(typed);
-    if (waitFor === undefined) child.stdin.end();
-  };
+  let [stdout, stderr] = ['', ''];
   child.stdout.on('data', (chunk) => {
     stdout += chunk;
-    type();
   });
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
   });
-  type();
-  return new Promise((done) => child.once('close', (code) => done({ code, stdout, stderr })));
+  const ended = new Promise<number | null>((done) => child.once('close', done));
+  if (isAsked) {
+    await until('the question is there', () => isAsked(stdout) || child.exitCode !== null);
+    child.stdin.write(typed);
+  } else child.stdin.end(typed);
+  return { code: await ended, stdout, stderr };
 }
 
 const pipedTo = (typed: string, words: readonly string[]) => runWith(process.execPath, words, typed);
 
-/** The same on a pseudoterminal that echoes what is typed, as a person's does, unless the program forbids it. */
-function typedAt(typed: string, words: readonly string[]): Promise<Ended> {
+/**
+ * The same on a pseudoterminal that echoes what is typed, as a person's does, unless the program forbids it.
+ * @param errorsTo a file that takes standard error, and the question with it
+ */
+function typedAt(typed: string, words: readonly string[], errorsTo?: string): Promise<Ended> {
   const command = [process.execPath, ...words].map((word) => `'${word}'`).join(' ');
-  return runWith('script', ['-qe', '-E', 'always', '-c', command, '/dev/null'], typed, 'Seed phrase (not shown): ');
+  const redirected = errorsTo === undefined ? command : `${command} 2> '${errorsTo}'`;
+  const isAsked = (stdout: string) =>
+    (errorsTo && existsSync(errorsTo) ? readFileSync(errorsTo, 'utf8') : stdout).includes('Seed phrase (not shown): ');
+  return runWith('script', ['-qe', '-E', 'always', '-c', redirected, '/dev/null'], typed, isAsked);
 }
 
 const readList = (file: string): AddressList => JSON.parse(readFileSync(file, 'utf8'));
@@ -86,6 +95,15 @@ onTerminal('on a terminal the seed phrase is asked for and never shown', async (
   assert.not.match(readFileSync(out, 'utf8'), /abandon/);
 });
 
+onTerminal('the phrase is hidden also where the question goes to a file', async () => {
+  const out = newFile();
+  const words = derive('--count', '1', '--out', out);
+  const ended = await typedAt(`${phrase}\r`, words, newFile());
+  assert.is(ended.code, 0, ended.stdout);
+  keepsSecret(ended, phrase);
+  assert.equal(readList(out).addresses, accounts.slice(0, 1));
+});
+
 onTerminal('a slip while typing can be taken back', async () => {
   const out = newFile();
   const ended = await typedAt(`abandom\u007fn ${phrase.slice(8)}\r`, derive('--count', '1', '--out', out));
@@ -101,7 +119,7 @@ for (const [key, about] of [
     const out = newFile();
     const ended = await typedAt(key, derive('--out', out));
     assert.is(ended.code, 1, ended.stdout);
-    assert.match(ended.stdout, /no seed phrase was given/);
+    assert.match(ended.stdout, /stopped; nothing was changed/);
     assert.not(existsSync(out));
   });
 }
@@ -118,7 +136,7 @@ test('an empty standard input is no phrase', async () => {
   const out = newFile();
   const ended = await pipedTo('', derive('--out', out));
   assert.is(ended.code, 1, ended.stderr);
-  assert.match(ended.stderr, /no seed phrase was given/);
+  assert.match(ended.stderr, /the input ended before the answer/);
   assert.not(existsSync(out));
 });
 
