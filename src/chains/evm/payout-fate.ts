@@ -51,16 +51,6 @@ function laneOf(attempts: readonly SentAttempt[]): Readonly<{ payer: string; non
   return { payer: first.payer, nonce: Number(first.terms.nonce) };
 }
 
-/** Results of calls to one method, in their order. @throws Fault transient */
-async function askAll(
-  { rpc, host }: EvmRpc,
-  method: string,
-  params: readonly (readonly unknown[])[],
-): Promise<unknown[]> {
-  const answers = await rpc.batch(params.map((one) => ({ method, params: one })));
-  return answers.map((answer) => resultOf(answer, { method, host }));
-}
-
 /** What one node says. @throws Fault transient */
 export async function askFate(node: EvmRpc, question: FateQuestion): Promise<Fate> {
   const { draft, attempts } = question;
@@ -108,11 +98,15 @@ async function receiptsOf(
 /** The receipt whose block is the chain's own at its height. @throws Fault transient */
 async function standingOf(node: EvmRpc, receipts: readonly Receipt[]): Promise<Receipt | null> {
   const origin = { method: 'eth_getBlockByNumber', host: node.host };
-  const places = receipts.map(({ number }) => [quantity(number), false]);
-  const headers = await askAll(node, origin.method, places);
+  const places = receipts.map(({ number }) => ({ method: origin.method, params: [quantity(number), false] }));
+  const answers = await node.rpc.batch(places);
   const [one, another] = receipts.filter(({ blockHash, number }, at) => {
-    const header = headers[at] === null ? null : readHeader(headers[at], origin);
-    return header?.ref.hash === blockHash && header.ref.number === number;
+    const answer = answers[at];
+    invariant(answer, 'a batch has an answer for each call');
+    const header = resultOf(answer, origin);
+    if (header === null) return false;
+    const { ref } = readHeader(header, origin);
+    return ref.hash === blockHash && ref.number === number;
   });
   if (one && another) throw nonsense(origin, `has both ${one.tx} and ${another.tx}, which exclude each other`);
   return one ?? null;
@@ -123,8 +117,8 @@ async function isNumberUsed(node: EvmRpc, attempts: readonly SentAttempt[], fina
   const { payer, nonce } = laneOf(attempts);
   const origin = { method: 'eth_getTransactionCount', host: node.host };
   for (const block of ['latest', quantity(finalNumber)]) {
-    const [count] = await askAll(node, origin.method, [[`0x${payer}`, block]]);
-    if (readCount(count, origin) <= nonce) return false;
+    const answer = await node.rpc.attempt(origin.method, [`0x${payer}`, block]);
+    if (readCount(answer, origin) <= nonce) return false;
   }
   return true;
 }

@@ -8,14 +8,12 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Currency } from '../../core/transfer.ts';
-import { nonsense } from '../json-rpc.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../spend.ts';
 import { evmAddress } from './address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { agreedFate, askFate } from './payout-fate.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
-import { expectChain, finalBlock, openEvmRpc, quantity, readCount, resultOf } from './rpc.ts';
-import { readUnits } from './wire.ts';
+import { expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 
 /** Payouts ask little and seldom. */
 const CONCURRENCY_MAX = 4;
@@ -47,12 +45,9 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     const [chain, ...answers] = await rpc.batch(calls);
     invariant(chain, 'a batch has an answer for each call');
     expectChain(chain, chainId, host);
-    const [native, ...held] = answers.map((answer, at) => {
-      const origin = { method: calls[at + 1]?.method ?? '', host };
-      const units = readUnits(resultOf(answer, origin));
-      if (units === null) throw nonsense(origin, 'answered with no number');
-      return units;
-    });
+    const [native, ...held] = answers.map((answer, at) =>
+      readAmount(answer, { method: calls[at + 1]?.method ?? '', host }),
+    );
     invariant(native !== undefined, 'a batch has an answer for each call');
     const byCurrency: Partial<Record<Currency, bigint>> = {};
     for (const [at, { symbol }] of tokens.entries()) byCurrency[symbol] = held[at] ?? 0n;
@@ -65,7 +60,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     const answers = await rpc.batch(
       [quantity(final), 'latest'].map((block) => ({ method: origin.method, params: [`0x${key}`, block] })),
     );
-    const [atFinal, atHead] = answers.map((answer) => readCount(resultOf(answer, origin), origin));
+    const [atFinal, atHead] = answers.map((answer) => readCount(answer, origin));
     invariant(atFinal !== undefined && atHead !== undefined, 'a batch has an answer for each call');
     return { final: atFinal, head: atHead };
   }

@@ -6,9 +6,10 @@ import { invariant } from '../../core/fault.ts';
 import { unitsOf } from '../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../json-rpc.ts';
+import type { RpcCall } from '../rpc-client.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../spend.ts';
 import { feesToOffer, type GasPrice, larger } from './payout-fees.ts';
-import { type EvmRpc, errorFault, expectChain, quantity, readCount, resultOf } from './rpc.ts';
+import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 import { hex, isFields, readUnits, transferCall, WORD, word } from './wire.ts';
 
 const NATIVE_DECIMALS = 18;
@@ -42,23 +43,30 @@ function gasLimitOf(gas: bigint, { intent }: SpendDraft, outbid: readonly Terms[
   return outbid.map((terms) => BigInt(terms.gas_limit ?? 0)).reduce(larger, divideCeil(atWorst * 5n, 4n));
 }
 
-/** The call of `balanceOf`. */
-export const balanceCall = (token: string, holder: string) => ({
+/** A contract's function of one address, as the head answers it. */
+const viewCall = (contract: string, selector: string, account: string): RpcCall => ({
   method: 'eth_call',
-  params: [{ to: token, data: `0x${BALANCE_SELECTOR}${word(holder)}` }, 'latest'],
+  params: [{ to: contract, data: `0x${selector}${word(account)}` }, 'latest'],
 });
 
+export const balanceCall = (token: string, holder: string): RpcCall => viewCall(token, BALANCE_SELECTOR, holder);
+
+/** What a quote follows from, as the head has it. */
+type State = Readonly<{
+  /** What the payer holds of the native coin. */
+  native: bigint;
+  /** The payer's next number. */
+  next: number;
+  price: GasPrice;
+  /** What the owner holds of the draft's token, and whether the issuer has frozen the payee; absent for native coin. */
+  held?: bigint;
+  isFrozen?: boolean;
+}>;
+
 /** @throws Fault transient */
-export async function askQuote({ rpc, host }: EvmRpc, question: QuoteQuestion): Promise<Quote> {
-  const { draft, nonce, outbid, chainId, tokenKeys } = question;
-  const { intent, payer, to, token } = draft;
-  const [owner] = draft.owners;
-  invariant(owner, 'money leaves somewhere');
-  if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
-    return refuse('destination_invalid', `0x${to} is nobody's wallet: the zero address, a token or the paying wallet`);
-  }
-  const units = unitsOf(intent);
-  const fixed = [
+async function askState({ rpc, host }: EvmRpc, { draft, chainId }: QuoteQuestion, owner: string): Promise<State> {
+  const { payer, to, token } = draft;
+  const calls: RpcCall[] = [
     { method: 'eth_chainId', params: [] },
     { method: 'eth_getBalance', params: [`0x${payer}`, 'latest'] },
     { method: 'eth_getTransactionCount', params: [`0x${payer}`, 'latest'] },
@@ -66,67 +74,72 @@ export async function askQuote({ rpc, host }: EvmRpc, question: QuoteQuestion): 
     { method: 'eth_maxPriorityFeePerGas', params: [] },
     { method: 'eth_gasPrice', params: [] },
   ];
-  const ofToken = token
-    ? [
-        balanceCall(token.address, owner),
-        ...FROZEN_SELECTORS.map((selector) => ({
-          method: 'eth_call',
-          params: [{ to: token.address, data: `0x${selector}${word(to)}` }, 'latest'],
-        })),
-      ]
-    : [];
-  const answers = await rpc.batch([...fixed, ...ofToken]);
-  const [chain, balance, count, history, tip, gasPrice, held, ...frozen] = answers;
+  if (token)
+    calls.push(balanceCall(token.address, owner), ...FROZEN_SELECTORS.map((it) => viewCall(token.address, it, to)));
+  const answers = await rpc.batch(calls);
+  const [chain, balance, count, history, tip, gasPrice, held, ...lists] = answers;
   invariant(chain && balance && count && history && tip && gasPrice, 'a batch has an answer for each call');
   expectChain(chain, chainId, host);
-
-  const amountOf = (answer: RpcAnswer, method: string): bigint => {
-    const amount = readUnits(resultOf(answer, { method, host }));
-    if (amount === null) throw nonsense({ method, host }, 'answered with no number');
-    return amount;
+  return {
+    native: readAmount(balance, { method: 'eth_getBalance', host }),
+    next: readCount(count, { method: 'eth_getTransactionCount', host }),
+    price: readPrice({ history, tip, gasPrice }, host),
+    ...(held && {
+      held: readAmount(held, { method: 'eth_call', host }),
+      isFrozen: lists.some((answer) => isListed(answer, host)),
+    }),
   };
+}
 
-  if (token && held) {
-    if (frozen.some((answer) => isListed(answer, host))) {
-      return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen 0x${to}: what it gets is lost`);
-    }
-    const missing = units - amountOf(held, 'eth_call');
-    if (missing > 0n) return short('token_short', owner, missing, token.symbol, token.decimals);
+/** @throws Fault transient */
+export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Quote> {
+  const { draft, nonce, outbid, tokenKeys } = question;
+  const { intent, payer, to, token } = draft;
+  const [owner] = draft.owners;
+  invariant(owner, 'money leaves somewhere');
+  if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
+    return refuse('destination_invalid', `0x${to} is nobody's wallet: the zero address, a token or the paying wallet`);
   }
-  const native = amountOf(balance, 'eth_getBalance');
+  const units = unitsOf(intent);
   const value = token ? 0n : units;
-  if (native < value) return short('native_short', payer, value - native, 'native coin', NATIVE_DECIMALS);
-
-  const call = token
-    ? { from: `0x${owner}`, to: token.address, data: transferCall(to, units) }
-    : { from: `0x${owner}`, to: `0x${to}`, value: quantity(units) };
-  const estimate = await rpc.attempt('eth_estimateGas', [call, 'latest']);
-  if (!estimate.ok) {
-    if (!isRefusal(estimate.error)) throw errorFault(estimate.error, { method: 'eth_estimateGas', host });
-    return refuse('would_fail', `${host} says that it would fail now: ${estimate.error.message}`);
+  const { native, next, price, held = 0n, isFrozen } = await askState(node, question, owner);
+  if (token && isFrozen) {
+    return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen 0x${to}: what it gets is lost`);
   }
-  const gas = amountOf(estimate, 'eth_estimateGas');
-  const price = readPrice({ history, tip, gasPrice }, host);
+  if (token && held < units) return short('token_short', owner, units - held, token.symbol, token.decimals);
+  if (native < value) return short('native_short', payer, value - native, 'native coin', NATIVE_DECIMALS);
+  const gas = await askGas(node, draft, owner, units);
+  if (typeof gas !== 'bigint') return refuse('would_fail', gas.why);
+
   const fees = feesToOffer(price, outbid);
   const gasLimit = gasLimitOf(gas, draft, outbid);
   const feeUnitsMax = gasLimit * fees.maxFee;
   const missing = value + feeUnitsMax - native;
   if (missing > 0n) return short('native_short', payer, missing, 'native coin', NATIVE_DECIMALS);
-  const next = readCount(resultOf(count, { method: 'eth_getTransactionCount', host }), {
-    method: 'eth_getTransactionCount',
-    host,
-  });
-  return {
-    kind: 'quoted',
-    terms: {
-      nonce: String(nonce ?? next),
-      gas_limit: gasLimit.toString(),
-      max_fee_per_gas: fees.maxFee.toString(),
-      max_priority_fee_per_gas: fees.tip.toString(),
-    },
-    feeUnits: gas * (price.baseFee + fees.tip),
-    feeUnitsMax,
+  const terms = {
+    nonce: String(nonce ?? next),
+    gas_limit: gasLimit.toString(),
+    max_fee_per_gas: fees.maxFee.toString(),
+    max_priority_fee_per_gas: fees.tip.toString(),
   };
+  return { kind: 'quoted', terms, feeUnits: gas * (price.baseFee + fees.tip), feeUnitsMax };
+}
+
+/** What the transaction would use now, or why it would fail. @throws Fault transient */
+async function askGas(
+  { rpc, host }: EvmRpc,
+  { to, token }: SpendDraft,
+  owner: string,
+  units: bigint,
+): Promise<bigint | Readonly<{ why: string }>> {
+  const origin = { method: 'eth_estimateGas', host };
+  const call = token
+    ? { from: `0x${owner}`, to: token.address, data: transferCall(to, units) }
+    : { from: `0x${owner}`, to: `0x${to}`, value: quantity(units) };
+  const answer = await rpc.attempt(origin.method, [call, 'latest']);
+  if (answer.ok) return readAmount(answer, origin);
+  if (!isRefusal(answer.error)) throw errorFault(answer.error, origin);
+  return { why: `${host} says that it would fail now: ${answer.error.message}` };
 }
 
 function short(
@@ -166,7 +179,6 @@ function readPrice({ history, tip, gasPrice }: PriceAnswers, host: string): GasP
     throw nonsense({ method: 'eth_feeHistory', host }, "answered without the next block's base fee");
   const suggested = tip.ok ? readUnits(tip.result) : null;
   if (suggested !== null) return { baseFee, tip: suggested };
-  const whole = readUnits(resultOf(gasPrice, { method: 'eth_gasPrice', host }));
-  if (whole === null) throw nonsense({ method: 'eth_gasPrice', host }, 'answered with no number');
+  const whole = readAmount(gasPrice, { method: 'eth_gasPrice', host });
   return { baseFee, tip: whole > baseFee ? whole - baseFee : 0n };
 }

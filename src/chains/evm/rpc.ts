@@ -61,11 +61,18 @@ export function resultOf(answer: RpcAnswer, origin: Origin): unknown {
   return answer.result;
 }
 
-/** @throws Fault transient `node_nonsense` */
-export function readCount(value: unknown, origin: Origin): number {
-  const count = readQuantity(value);
+/** An answer that is a count. @throws Fault transient */
+export function readCount(answer: RpcAnswer, origin: Origin): number {
+  const count = readQuantity(resultOf(answer, origin));
   if (count === null) throw nonsense(origin, 'answered with no number');
   return count;
+}
+
+/** An answer that is a sum of money or gas. @throws Fault transient */
+export function readAmount(answer: RpcAnswer, origin: Origin): bigint {
+  const amount = readUnits(resultOf(answer, origin));
+  if (amount === null) throw nonsense(origin, 'answered with no number');
+  return amount;
 }
 
 /** The answer to `eth_chainId`. @throws Fault transient, also when the node is of another chain */

@@ -221,6 +221,25 @@ test('a replacement outbids every earlier attempt, is taken by the node, and is 
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 9n);
 });
 
+test('a price that rises leaves an attempt behind, and its replacement is mined', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDC', 9n);
+  const draft = till.draft(intent);
+  const cheap = await prepare(till, intent);
+  await send(cheap);
+  const before = quoted(await node.quote(draft, 0, []));
+  await anvil.rpc('anvil_setNextBlockBaseFeePerGas', ['0xba43b7400']);
+  await anvil.mine();
+  assert.equal(await fateOf(till, intent, [cheap]), nothingYet);
+  const after = quoted(await node.quote(draft, 0, []));
+  assert.ok(after.feeUnitsMax > 10n * before.feeUnitsMax);
+  const dear = await prepare(till, intent, [cheap]);
+  await send(dear);
+  await anvil.mine();
+  const fate = await finalFate(till, intent, [cheap, dear]);
+  assert.is(fate.kind === 'succeeded' && fate.tx, dear.tx);
+});
+
 test('an older attempt that was mined after all is found among all', async () => {
   const till = await openFundedTill();
   const intent = till.refund('USDC', 9n);
