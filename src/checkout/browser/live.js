@@ -211,6 +211,15 @@ async function offerWallets() {
   wallets.showWallets(refresh);
 }
 
+// ── Inside a merchant's page ─────────────────────────────────────────────────────────────────────────────────────────
+
+/** Its script is fetched only in a frame that the store allows. */
+async function tellParent() {
+  if (window.parent === window || !page().dataset.parent) return;
+  const { tellParent: tell } = await import('./framed.js');
+  tell();
+}
+
 // ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Makes new content usable: what needs this script appears. */
