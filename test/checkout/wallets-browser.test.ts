@@ -427,6 +427,23 @@ test('where the browser keeps nothing for the page, one tab still asks once', as
   await context.close();
 });
 
+test('when the scripts do not come, the page says what to send all the same', async (world) => {
+  for (const lost of ['**/wallets.js', '**/wallets/evm.js']) {
+    const { page, context, complaints, show } = await openShop(world);
+    await addEvmWallet(context, info, agreeable('0x1'));
+    await page.route(lost, (route) => route.abort());
+    await show('ethereum-USDT');
+    await until('it was tried', () => complaints.length > 0);
+    assert.is(await page.isVisible('#address'), true);
+    assert.is(await page.isVisible('#wallets'), false);
+    assert.equal(
+      complaints.filter((text) => !text.includes('Failed to load resource')),
+      [],
+    );
+    await context.close();
+  }
+});
+
 test('what a wallet says of itself is text and an image of its own, nothing else', async (world) => {
   const { page, context, complaints, show } = await openShop(world);
   const evil = '<img src=x onerror=alert(1)>';
