@@ -121,6 +121,19 @@ export function createPayer(options: PayerOptions): Payer {
   }
 
   async function look(): Promise<Fault | null> {
+    try {
+      return await lookOnce();
+    } catch (error) {
+      // The right to sign has gone to somebody else; it must be earned anew.
+      if (error instanceof Fault && endsTurn(error)) {
+        turn = null;
+        schedule.clear();
+      }
+      throw error;
+    }
+  }
+
+  async function lookOnce(): Promise<Fault | null> {
     await refuseUnfollowed();
     const carryPayout = await begin();
     const nowMs = clock.nowMs();
@@ -151,10 +164,6 @@ export function createPayer(options: PayerOptions): Payer {
   }
 
   async function stopFor(fault: Fault): Promise<void> {
-    if (endsTurn(fault)) {
-      turn = null;
-      schedule.clear();
-    }
     try {
       await tell(fault);
     } catch (error) {

@@ -3,6 +3,7 @@
  * @module
  */
 import { type Fault, permanent } from '../src/core/fault.ts';
+import { judgeRefusal } from '../src/core/payout.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
 import type { Signer } from '../src/signing.ts';
 import type { Store } from '../src/store/store.ts';
@@ -32,10 +33,9 @@ export const journalBehind = (why: string): Fault =>
     `the signer's journal was put back to an earlier state: ${why}. Nothing is paid out. Put the newest signer.db back`,
   );
 
-const endings: readonly string[] = ['payouts_not_adopted', 'signer_journal_behind', 'signer_refused_fence'];
-
 /** True for faults that end a turn: whatever is signed next could be a second payment. */
-export const endsTurn = ({ code }: Fault): boolean => endings.includes(code);
+export const endsTurn = ({ code }: Fault): boolean =>
+  code === 'payouts_not_adopted' || code === 'signer_journal_behind' || judgeRefusal(code) === 'stop';
 
 /**
  * Takes the next turn.

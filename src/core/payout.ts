@@ -199,14 +199,23 @@ export const isOutbid = (newest: Attempt, price: Quote): boolean =>
 
 // ── What a signer's refusal means ────────────────────────────────────────────────────────────────────────────────────
 
+const stopping: readonly string[] = ['signer_refused_fence', 'signer_refused_nonce'];
+const sticking: readonly string[] = [
+  'signer_refused_mac',
+  'signer_refused_intent',
+  'signer_refused_generation',
+  'signer_refused_attempt',
+  'signer_refused_check',
+];
+
 /**
  * - `stop`: another engine, or a later state of this database, was served before; nothing more may be asked for.
- * - `stick`: the intent itself was altered, or it contradicts what was signed; a person must look.
+ * - `stick`: the intent was altered, or it contradicts what was signed; a person must look at this payout.
  * - `wait`: an approval, room under a cap, or another policy may come.
  */
 export function judgeRefusal(code: string): 'stop' | 'stick' | 'wait' {
-  if (code === 'signer_refused_fence') return 'stop';
-  return code === 'signer_refused_mac' || code === 'signer_refused_journal' ? 'stick' : 'wait';
+  if (stopping.includes(code)) return 'stop';
+  return sticking.includes(code) ? 'stick' : 'wait';
 }
 
 const WAIT_MS_MIN = 5_000;

@@ -5,7 +5,6 @@
  */
 import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { payoutEntry } from '../../core/ledger.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Adoption, MoneyOutStore } from '../money-out.ts';
 import type { Ring } from './alarms.ts';
@@ -13,7 +12,7 @@ import type { Ledger } from './ledger.ts';
 import { lanes, payoutAttempts, payoutEngines } from './money-out-schema.ts';
 import type { Db } from './open.ts';
 import type { PayoutRow } from './payout-row.ts';
-import { noWait, type Payouts } from './payouts.ts';
+import { bringBack, noWait, type Payouts } from './payouts.ts';
 
 type AdoptionCommands = Pick<MoneyOutStore, 'resumePayout' | 'resumeLane' | 'adopt'>;
 
@@ -91,6 +90,7 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
   /** The payout is where its newest signature says. A generation is signed anew only after the one before has ended. */
   function follow(payout: PayoutRow, generation: number, nonce: number | null, nowMs: number): void {
     if (generation < payout.generation) return;
+    if (generation > payout.generation) bringBack(steps, ledger, payout, nowMs);
     // A refund that has ended here stays ended; what was signed for it all the same is paid out of what came for nobody.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
     const sessionId = hasEnded ? null : payout.sessionId;
@@ -127,9 +127,7 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
           steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
           return true;
         }
-        if (attempts.some(({ sentAtMs }) => sentAtMs !== null)) {
-          ledger.post(payoutEntry(row.intent, row.sessionId, 'returned', row.generation), nowMs);
-        }
+        bringBack(steps, ledger, row, nowMs);
         const renewed = {
           state: 'waiting',
           generation: row.generation + 1,

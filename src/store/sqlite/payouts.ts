@@ -137,6 +137,12 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
   };
 }
 
+/** A generation is over: what was in transit is back where it came from, as far as anything was sent. */
+export function bringBack(steps: Payouts, ledger: Ledger, row: PayoutRow, nowMs: number): void {
+  if (!steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null)) return;
+  ledger.post(payoutEntry(row.intent, row.sessionId, 'returned', row.generation), nowMs);
+}
+
 const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
   atMs,
   code,
@@ -172,12 +178,6 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
     if (attempt.feeUnits !== null) return;
     setFee.run({ tx, feeUnits });
     ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
-  }
-
-  /** What was in transit is back where it came from, as far as anything was sent. */
-  function bringBack(row: PayoutRow, nowMs: number): void {
-    if (!steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null)) return;
-    ledger.post(payoutEntry(row.intent, row.sessionId, 'returned', row.generation), nowMs);
   }
 
   return {
@@ -219,7 +219,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
       db.write(() => {
         const row = open(name);
         if (ended) charge(row, ended, nowMs);
-        bringBack(row, nowMs);
+        bringBack(steps, ledger, row, nowMs);
         const generation = row.generation + 1;
         steps.change(row, { state: 'waiting', generation, proof, ...noWait, notBeforeMs: nowMs }, nowMs);
       });

@@ -1,0 +1,133 @@
+/**
+ * Looks at what simulated payouts came to, with code of its own: the chain itself, the rows of the database, the signer's journal.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Base } from './payout-bench.ts';
+import type { Chain, Mined } from './payout-chain.ts';
+import type { SimSigner } from './payout-signer.ts';
+
+type AttemptRow = Readonly<{
+  attempt: number;
+  payout_id: string;
+  payer: string;
+  nonce: number | null;
+  tx: string | null;
+  bytes: Buffer | null;
+}>;
+type PayoutRow = Readonly<{
+  id: string;
+  state: string;
+  tx: string | null;
+  wait_code: string | null;
+  generation: number;
+}>;
+
+/** No intent has moved money twice, wherever and whenever; the numbers of each wallet are used in order. */
+export function auditChain(chain: Chain): void {
+  const paid = new Map<string, string>();
+  for (const { tx, intentId, paid: isPaid } of chain.final().flat() as Mined[]) {
+    if (!isPaid || intentId === 'foreign') continue;
+    assert.not(paid.has(intentId), `${intentId} was paid by ${paid.get(intentId)} and again by ${tx}`);
+    paid.set(intentId, tx);
+  }
+}
+
+/** What an engine puts on the wire must be on the disk of its database before. */
+export function auditWire({ raw }: Base, tx: string): void {
+  const row = raw.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').get(tx) as AttemptRow | undefined;
+  assert.ok(row?.bytes, `${tx} went out, and no database has its bytes`);
+}
+
+const postingsOf = `SELECT entry_id AS entry, asset, units FROM ledger_postings WHERE network = ?`;
+
+/**
+ * The database, the journal and the chain say the same, and nothing is left half done.
+ * @returns what came about, for a tally
+ */
+export function auditEnd(
+  main: Base,
+  signer: SimSigner,
+  chain: Chain,
+  network: NetworkKey,
+  planned: readonly string[],
+): string[] {
+  auditChain(chain);
+  const payouts = main.raw.prepare('SELECT * FROM payouts WHERE network = ?').all(network) as PayoutRow[];
+  const attempts = main.raw.prepare('SELECT * FROM payout_attempts WHERE network = ?').all(network) as AttemptRow[];
+  const mined = chain.final().flat();
+
+  assert.equal(payouts.map(({ id }) => id).sort(), [...planned].sort(), 'no payout is forgotten, and none is made up');
+  for (const { id, state, tx, wait_code, generation } of payouts) {
+    const effects = mined.filter(({ intentId, paid }) => intentId === id && paid);
+    if (state === 'succeeded') {
+      assert.equal(
+        effects.map((one) => one.tx),
+        [tx],
+        `${id} succeeded by the one transaction that paid it`,
+      );
+      continue;
+    }
+    assert.is(effects.length, 0, `${id} is ${state} (${wait_code}), and ${effects[0]?.tx} paid it`);
+    const mayStick = wait_code === 'payout_nonce_foreign' || (wait_code === 'payout_generations' && generation === 4);
+    assert.ok(state === 'canceled' || (state === 'stuck' && mayStick), `${id} is ${state} (${wait_code}) in the end`);
+  }
+
+  const journal = new Map(signer.journal.entries(network, 0, 1000).map((entry) => [entry.tx, entry]));
+  for (const { tx, bytes, payout_id } of attempts) {
+    if (tx === null || bytes === null) continue;
+    const entry = journal.get(tx);
+    assert.ok(entry && Buffer.from(entry.bytes).equals(bytes), `${tx} of ${payout_id} is in the journal`);
+    journal.delete(tx);
+  }
+  assert.is(journal.size, 0, `every signature is an attempt here: ${[...journal.keys()]}`);
+
+  auditNumbers(main, attempts, chain, network);
+  auditBooks(main, network);
+  return [
+    ...payouts.map(({ state, generation }) => `payout ${state} in generation ${generation}`),
+    ...attempts.filter(({ attempt }) => attempt > 0).map(() => 'fee raised'),
+  ];
+}
+
+/** Numbers have no gaps, each was used by an attempt of ours, and the next one is the chain's. */
+function auditNumbers({ raw }: Base, attempts: readonly AttemptRow[], chain: Chain, network: NetworkKey): void {
+  const lanes = raw.prepare('SELECT * FROM lanes WHERE network = ?').all(network) as {
+    payer: string;
+    next_nonce: number;
+    halted_code: string | null;
+  }[];
+  for (const { payer, next_nonce, halted_code } of lanes) {
+    const used = chain
+      .final()
+      .flat()
+      .filter((one) => one.payer === payer);
+    assert.equal(
+      used.map(({ nonce }) => nonce),
+      [...used.keys()],
+      `${payer}: numbers in order`,
+    );
+    for (const { tx, intentId } of used) {
+      assert.ok(
+        intentId === 'foreign' || attempts.some((one) => one.tx === tx),
+        `${tx} of ${payer} is an attempt of ours`,
+      );
+    }
+    if (halted_code === null) assert.is(next_nonce, used.length, `${payer}: no number was given out in vain`);
+  }
+}
+
+/** Every entry adds up to zero. */
+function auditBooks({ raw }: Base, network: NetworkKey): void {
+  const sums = new Map<string, bigint>();
+  for (const { entry, asset, units } of raw.prepare(postingsOf).all(network) as {
+    entry: number;
+    asset: string;
+    units: string;
+  }[]) {
+    const key = `${entry} ${asset}`;
+    sums.set(key, (sums.get(key) ?? 0n) + BigInt(units));
+  }
+  for (const [key, sum] of sums) assert.is(sum, 0n, `entry ${key} adds up`);
+}

@@ -1,0 +1,93 @@
+/**
+ * Where simulated payouts live: two real databases and the signer's journal, used by one history after the other, each with a network of its
+ * own. What a network has can be copied from one database to the other, as a backup is made and put back.
+ * @module
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import type { Store } from '../../src/store/store.ts';
+import { connectTo } from '../support/temp-store.ts';
+import { openSimSigner, type SimSigner } from './payout-signer.ts';
+
+/** A database, through the store and from the outside. */
+export type Base = Readonly<{ store: Store; raw: Database.Database }>;
+
+export type Bench = Readonly<{
+  main: Base;
+  /** A backup, or what a second engine works on. */
+  other: Base;
+  signer: SimSigner;
+  close(): void;
+}>;
+
+/** The tables in the order in which rows may be written, and which of their rows are a network's. */
+const parts: readonly (readonly [string, string])[] = [
+  ['payouts', 'network = :network'],
+  ['payout_attempts', 'network = :network'],
+  ['lanes', 'network = :network'],
+  ['payout_engines', 'network = :network'],
+  ['wallet_balances', 'network = :network'],
+  ['ledger_entries', 'id IN (SELECT entry_id FROM ledger_postings WHERE network = :network)'],
+  ['ledger_postings', 'network = :network'],
+];
+
+/** Memory is as good as a disk here: what is proved is the order of commits, and nobody cuts the power. */
+const folderFor = (): string => mkdtempSync(join(process.env.SIM_DIR ?? tmpdir(), 'quayside-payouts-'));
+
+export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
+  const folder = folderFor();
+  const bases = ['main', 'other'].map((name): Base => {
+    const file = join(folder, `${name}.db`);
+    migrate({ file, backupDir: join(folder, 'backups') });
+    const raw = new Database(file);
+    raw.pragma('foreign_keys = OFF');
+    return { store: connectTo(file), raw };
+  });
+  const signer = openSimSigner(join(folder, 'signer.db'), clock);
+  return {
+    main: bases[0] as Base,
+    other: bases[1] as Base,
+    signer,
+    close() {
+      for (const { store, raw } of bases) {
+        raw.close();
+        store.close();
+      }
+      signer.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Removes everything of a network. */
+export function clear({ raw }: Base, network: NetworkKey): void {
+  raw.transaction(() => {
+    // Entries are found by their postings, so those go last.
+    for (const [table, own] of [...parts].reverse()) {
+      if (table !== 'ledger_postings') raw.prepare(`DELETE FROM ${table} WHERE ${own}`).run({ network });
+    }
+    raw.prepare('DELETE FROM ledger_postings WHERE network = :network').run({ network });
+  })();
+}
+
+/** Puts a network's rows of one database in place of those of another. */
+export function copy(from: Base, to: Base, network: NetworkKey): void {
+  clear(to, network);
+  to.raw.transaction(() => {
+    for (const [table, own] of parts) {
+      const rows = from.raw.prepare(`SELECT * FROM ${table} WHERE ${own}`).all({ network }) as Record<
+        string,
+        unknown
+      >[];
+      for (const row of rows) {
+        const names = Object.keys(row);
+        const holes = names.map((name) => `:${name}`).join();
+        to.raw.prepare(`INSERT INTO ${table} (${names.join()}) VALUES (${holes})`).run(row);
+      }
+    }
+  })();
+}

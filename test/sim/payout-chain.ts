@@ -1,0 +1,203 @@
+/**
+ * A chain as payouts know it, in its two kinds: numbers that are used up in order (`sequence`), or transactions that expire (`expiry`). It keeps
+ * whatever was ever accepted, mines of competing replacements whichever the dice say, and reorganises above finality. Two nodes show it: one that
+ * may lie, be behind or lose things, and an honest witness.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import type { Fate, PayoutNode, SentAttempt, Terms } from '../../src/chains/spend.ts';
+import { transient } from '../../src/core/fault.ts';
+import type { Intent } from '../../src/core/intent.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+
+export type Lane = 'sequence' | 'expiry';
+
+/** What signed bytes are here. */
+export type Spend = Readonly<{ intent: { id: string; kind: Intent['kind'] }; payer: string; terms: Terms }>;
+
+export const encodeSpend = (spend: Spend): Uint8Array =>
+  new TextEncoder().encode(JSON.stringify([spend.intent, spend.payer, spend.terms]));
+
+export function decodeSpend(bytes: Uint8Array): Spend & { tx: string } {
+  const [intent, payer, terms] = JSON.parse(new TextDecoder().decode(bytes)) as [Spend['intent'], string, Terms];
+  return { intent, payer, terms, tx: createHash('sha256').update(bytes).digest('hex') };
+}
+
+/** A transaction that stands in a block: it paid, or it failed and used its number up all the same. */
+export type Mined = Readonly<{ tx: string; intentId: string; payer: string; nonce: number | null; paid: boolean }>;
+type Pooled = Spend & { tx: string };
+type Block = readonly Mined[];
+
+export const FINAL_DEPTH = 3;
+/** Blocks that a transaction of an expiring kind has from its quote. */
+const LIFE_BLOCKS = 6;
+const FEE = 7n;
+
+/** What may go wrong between an engine and its node; all chances from 0 to 1. */
+export type Weather = Readonly<{
+  lost: number;
+  timeoutAfterAccepting: number;
+  refused: number;
+  lies: number;
+  down: number;
+  fails: number;
+  mines: number;
+  reorgs: number;
+  dear: number;
+}>;
+
+export const calm: Weather = {
+  lost: 0,
+  timeoutAfterAccepting: 0,
+  refused: 0,
+  lies: 0,
+  down: 0,
+  fails: 0,
+  mines: 1,
+  reorgs: 0,
+  dear: 0,
+};
+
+export interface Chain {
+  readonly lane: Lane;
+  weather: Weather;
+  /** One block, after a reorg if the dice say so. */
+  step(): void;
+  /** Someone else uses the wallet's next number. */
+  usurp(payer: string): void;
+  blocks(): readonly Block[];
+  /** Blocks that can never leave. */
+  final(): readonly Block[];
+  nonceOf(payer: string, blocks: readonly Block[]): number;
+  node(): PayoutNode;
+}
+
+/** @param onWire hears every transaction before the node does anything with it */
+export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Array) => void): Chain {
+  let blocks: Block[] = [];
+  let price = 100n;
+  const pool = new Map<string, Pooled>();
+  const failing = new Set<string>();
+  let salt = 0;
+
+  const final = () => blocks.slice(0, Math.max(0, blocks.length - FINAL_DEPTH));
+  const nonceOf = (payer: string, seen: readonly Block[]) =>
+    seen.flat().filter((mined) => mined.payer === payer && mined.nonce !== null).length;
+  const isMined = (tx: string, seen: readonly Block[]) => seen.some((block) => block.some((one) => one.tx === tx));
+
+  function fits({ tx, payer, terms }: Pooled, next: readonly Block[]): boolean {
+    if (isMined(tx, next)) return false;
+    if (lane === 'expiry') return next.length <= Number(terms.expires);
+    return Number(terms.nonce) === nonceOf(payer, next);
+  }
+
+  function mine(): void {
+    const block: Mined[] = [];
+    for (const one of random.shuffled([...pool.values()])) {
+      if (!random.chance(chain.weather.mines) || !fits(one, [...blocks, block])) continue;
+      const nonce = lane === 'sequence' ? Number(one.terms.nonce) : null;
+      block.push({ tx: one.tx, intentId: one.intent.id, payer: one.payer, nonce, paid: !failing.has(one.tx) });
+    }
+    blocks.push(block);
+  }
+
+  /** Takes blocks away that are not final. Their transactions stay in the pool, for it forgets nothing. */
+  function reorganise(): void {
+    const depth = 1 + random.int(Math.min(FINAL_DEPTH - 1, blocks.length));
+    blocks = blocks.slice(0, blocks.length - depth);
+    for (let n = 0; n < depth; n++) mine();
+  }
+
+  /** What one node says. A liar finds nothing. */
+  function askFate(attempts: readonly SentAttempt[], lies: boolean): Fate {
+    const seen = final();
+    for (const { tx } of lies ? [] : attempts) {
+      const number = blocks.findIndex((block) => block.some((one) => one.tx === tx));
+      if (number < 0) continue;
+      if (number >= seen.length) return { kind: 'waiting', included: { tx, number } };
+      const paid = blocks[number]?.find((one) => one.tx === tx)?.paid === true;
+      return { kind: paid ? 'succeeded' : 'failed', tx, number, feeUnits: FEE };
+    }
+    const [first] = attempts;
+    if (!first) return { kind: 'waiting', included: null };
+    if (lane === 'sequence') {
+      const isUsed = nonceOf(first.payer, seen) > Number(first.terms.nonce);
+      return isUsed ? { kind: 'foreign', message: 'its number was used up' } : { kind: 'waiting', included: null };
+    }
+    const isOver = attempts.every(({ terms }) => seen.length > Number(terms.expires) + 1);
+    return isOver ? { kind: 'dead' } : { kind: 'waiting', included: null };
+  }
+
+  function refuseWhenDown(): void {
+    if (random.chance(chain.weather.down)) throw transient('node_unreachable', 'the node does not answer');
+  }
+
+  const node: PayoutNode = {
+    async balance() {
+      refuseWhenDown();
+      return { native: 10n ** 18n, tokens: {} };
+    },
+    async sequence(key) {
+      refuseWhenDown();
+      if (lane === 'expiry') return null;
+      return { final: nonceOf(key, final()), head: nonceOf(key, blocks) };
+    },
+    async quote(_draft, nonce, outbid) {
+      refuseWhenDown();
+      if (random.chance(chain.weather.dear)) price = (price * 3n) / 2n;
+      const floor = outbid.map(({ fee }) => (BigInt(fee ?? 0) * 9n) / 8n + 1n);
+      const fee = [price, ...floor].sort((a, b) => (a < b ? 1 : -1))[0] ?? price;
+      const own: Terms =
+        lane === 'sequence' ? { nonce: String(nonce) } : { expires: String(blocks.length + LIFE_BLOCKS) };
+      salt++;
+      return {
+        kind: 'quoted',
+        terms: { ...own, fee: fee.toString(), salt: String(salt) },
+        feeUnits: FEE,
+        feeUnitsMax: fee,
+      };
+    },
+    async broadcast(bytes) {
+      onWire(bytes);
+      refuseWhenDown();
+      const spend = decodeSpend(bytes);
+      const { lost, timeoutAfterAccepting, refused, fails } = chain.weather;
+      if (random.chance(refused)) return { kind: 'rejected', code: 'pool_full', message: 'try again' };
+      if (random.chance(lost)) return { kind: 'accepted' };
+      const isKnown = pool.has(spend.tx);
+      if (!isKnown && random.chance(fails)) failing.add(spend.tx);
+      pool.set(spend.tx, spend);
+      if (random.chance(timeoutAfterAccepting)) throw transient('node_timeout', 'the node has not answered in time');
+      return { kind: isKnown ? 'known' : 'accepted' };
+    },
+    async fate(_draft, attempts) {
+      refuseWhenDown();
+      const told = [askFate(attempts, random.chance(chain.weather.lies)), askFate(attempts, false)];
+      const [one, witness] = told.map((fate) =>
+        JSON.stringify(fate, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
+      );
+      if (one === witness) return told[0] as Fate;
+      if (told.every(({ kind }) => kind !== 'waiting')) throw transient('payout_nodes_disagree', 'one node lies');
+      return { kind: 'waiting', included: null };
+    },
+    async close() {},
+  };
+
+  const chain: Chain = {
+    lane,
+    weather: calm,
+    step() {
+      if (blocks.length > 0 && random.chance(chain.weather.reorgs)) reorganise();
+      mine();
+    },
+    usurp(payer) {
+      const nonce = nonceOf(payer, blocks);
+      blocks.push([{ tx: `foreign ${blocks.length}`, intentId: 'foreign', payer, nonce, paid: true }]);
+    },
+    blocks: () => blocks,
+    final,
+    nonceOf,
+    node: () => node,
+  };
+  return chain;
+}

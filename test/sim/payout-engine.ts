@@ -1,0 +1,97 @@
+/**
+ * One run of the real payout engine, whose every call to the outside can be its last: before it does anything, or just after.
+ * @module
+ */
+import { createPayer, type Payer } from '../../indexers/payer.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { PayoutNode } from '../../src/chains/spend.ts';
+import type { Clock } from '../../src/clock.ts';
+import { transient } from '../../src/core/fault.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Log } from '../../src/log.ts';
+import type { Random } from '../../src/sandbox/random.ts';
+import type { Desk } from '../../src/signer/desk.ts';
+import type { Signer } from '../../src/signing.ts';
+import type { NetworkStatus, Store } from '../../src/store/store.ts';
+import type { Lane } from './payout-chain.ts';
+import { familyOf, tokens } from './payout-signer.ts';
+
+/** What a process that was killed would have done next. */
+export class Killed extends Error {}
+
+export type Fuse = {
+  /** Calls until the process dies; null: it does not. A call dies halfway: even, before its effect, odd, after it. */
+  left: number | null;
+  isDead: boolean;
+};
+
+/** Every method of `port`, cut off where the fuse ends. */
+function mortal<T extends object>(port: T, fuse: Fuse): T {
+  const burn = (): void => {
+    if (fuse.left === 0) fuse.isDead = true;
+    if (fuse.isDead) throw new Killed();
+    if (fuse.left !== null) fuse.left--;
+  };
+  return new Proxy(port, {
+    get(target, name) {
+      const method = Reflect.get(target, name) as unknown;
+      if (typeof method !== 'function') return method;
+      return async (...args: unknown[]) => {
+        burn();
+        const result: unknown = await (method as (...args: unknown[]) => unknown).apply(target, args);
+        burn();
+        return result;
+      };
+    },
+  });
+}
+
+/** The desk as an engine reaches it: an answer may be lost on the way, after the desk has signed. */
+export const overSocket = (desk: Desk, random: Random, lossy: () => number): Signer => {
+  const lose = (): void => {
+    if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
+  };
+  const through = async <T>(work: () => T): Promise<T> => {
+    lose();
+    const result = work();
+    lose();
+    return result;
+  };
+  return {
+    wallets: (network) => through(() => desk.wallets(network)),
+    addresses: (network, indices) => through(() => desk.addresses(network, indices)),
+    sign: (request) => through(() => desk.sign(request)),
+    journal: (network, after, limit) => through(() => desk.journal(network, after, limit)),
+    fence: (network) => through(() => desk.fence(network)),
+    close: async () => {},
+  };
+};
+
+const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
+
+export type EngineParts = Readonly<{
+  network: NetworkKey;
+  lane: Lane;
+  node: PayoutNode;
+  signer: Signer;
+  store: Store;
+  clock: Clock;
+  fuse: Fuse;
+}>;
+
+export function startEngine({ network, lane, node, signer, store, clock, fuse }: EngineParts): Payer {
+  const followed = { network, state: 'following', updatedAtMs: clock.nowMs() } as NetworkStatus;
+  const seen: Store = {
+    ...store,
+    listNetworks: async () => [{ ...followed, updatedAtMs: clock.nowMs() }],
+  };
+  return createPayer({
+    network: { key: network, tokens, blockTimeMs: 5000 },
+    rules: chains[familyOf[lane]].spendRules,
+    node: mortal(node, fuse),
+    signer: mortal(signer, fuse),
+    store: mortal(seen, fuse),
+    clock,
+    log: quiet,
+  });
+}

@@ -1,0 +1,295 @@
+/**
+ * One history of payouts on one simulated network: the real engine, store and signing desk, while the process is killed at any step, answers are
+ * lost, a node lies, blocks reorganise, fees rise, a backup is put back, a second engine runs, and operators do what they are told. Then
+ * everything heals, and each payout must have been made once.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import type { Payer } from '../../indexers/payer.ts';
+import { adoptPayouts } from '../../src/adopt-payouts.ts';
+import { chains } from '../../src/chains/index.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { type Intent, intentMac } from '../../src/core/intent.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import { createRandom, type Random } from '../../src/sandbox/random.ts';
+import type { Signer } from '../../src/signing.ts';
+import type { HandClock } from '../support/hand-clock.ts';
+import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
+import { type Base, type Bench, clear, copy } from './payout-bench.ts';
+import { type Chain, calm, createChain, decodeSpend, type Lane, type Weather } from './payout-chain.ts';
+import { type Fuse, Killed, overSocket, startEngine } from './payout-engine.ts';
+import { familyOf, keyOf, macKey } from './payout-signer.ts';
+
+const STEPS = 12;
+const HEALING_STEPS_MAX = 120;
+/** No engine calls so often in one look. */
+const CALLS_MAX = 24;
+
+/** How often something came about, by name. */
+export type Tally = Map<string, number>;
+
+type Engine = { payer: Payer; fuse: Fuse };
+
+type Stage = Readonly<{
+  random: Random;
+  clock: HandClock;
+  bench: Bench;
+  network: NetworkKey;
+  lane: Lane;
+  chain: Chain;
+  signer: Signer;
+  /** Whoever is on the wire now. */
+  at: { base: Base; loss: number; broken: unknown };
+  engine: { own: Engine; second: Engine | null };
+  planned: Map<string, Intent>;
+  hasBackup: { yes: boolean };
+  tell(what: string): void;
+  count(what: string): void;
+}>;
+
+/** @throws an assertion when a promise was broken; `story` then tells what led there */
+export async function playHistory(
+  seed: number,
+  bench: Bench,
+  clock: HandClock,
+  story: string[],
+  tally: Tally,
+): Promise<void> {
+  const random = createRandom('payouts', seed);
+  const lane: Lane = random.chance(0.5) ? 'sequence' : 'expiry';
+  const network: NetworkKey = `test:h${seed}`;
+  const at: Stage['at'] = { base: bench.main, loss: 0, broken: null };
+  const tell = (what: string) => story.push(what);
+  const chain = createChain(lane, random, (bytes) => {
+    const { tx, intent, terms } = decodeSpend(bytes);
+    tell(`  on the wire: ${intent.id} ${tx.slice(0, 8)} ${JSON.stringify(terms)}`);
+    // Where it is thrown it would pass for a fault of the node.
+    try {
+      auditWire(at.base, tx);
+    } catch (error) {
+      at.broken ??= error;
+    }
+  });
+  const signer = overSocket(bench.signer.desk(network, lane), random, () => at.loss);
+  const stage: Stage = {
+    random,
+    clock,
+    bench,
+    network,
+    lane,
+    chain,
+    signer,
+    at,
+    engine: { own: { payer: null as unknown as Payer, fuse: { left: null, isDead: true } }, second: null },
+    planned: new Map(),
+    hasBackup: { yes: false },
+    tell,
+    count: (what) => tally.set(what, (tally.get(what) ?? 0) + 1),
+  };
+  try {
+    tell(`lane ${lane}`);
+    for (let n = 1 + random.int(3); n > 0; n--) await plan(stage);
+    restart(stage);
+    await live(stage);
+    await heal(stage);
+    const ends = auditEnd(bench.main, bench.signer, chain, network, [...stage.planned.keys()]);
+    for (const end of ends) stage.count(end);
+    const report = await bench.main.store.verifyLedger();
+    assert.equal([report.unbalanced, report.differences], [[], []], 'the books agree with the facts');
+  } finally {
+    clear(bench.main, network);
+    clear(bench.other, network);
+  }
+}
+
+const rarely = (random: Random, most: number): number => (random.chance(0.5) ? 0 : (random.int(100) / 100) * most);
+
+const weatherOf = (random: Random): Weather => ({
+  lost: rarely(random, 0.5),
+  timeoutAfterAccepting: rarely(random, 0.5),
+  refused: rarely(random, 0.3),
+  lies: rarely(random, 1),
+  down: rarely(random, 0.2),
+  fails: rarely(random, 0.9),
+  mines: random.chance(0.5) ? 1 : 0.2 + random.int(80) / 100,
+  reorgs: rarely(random, 0.6),
+  dear: rarely(random, 1),
+});
+
+function restart(stage: Stage): void {
+  stage.engine.own = start(stage, stage.bench.main);
+}
+
+function start(stage: Stage, { store }: Base): Engine {
+  const { network, lane, chain, signer, clock, random } = stage;
+  const fuse: Fuse = { left: random.chance(0.5) ? random.int(3 * CALLS_MAX) : null, isDead: false };
+  return { fuse, payer: startEngine({ network, lane, node: chain.node(), signer, store, clock, fuse }) };
+}
+
+async function plan(stage: Stage): Promise<void> {
+  const { random, network, planned, bench, clock } = stage;
+  const id = `${network.slice(5)}_${planned.size}`;
+  const units = BigInt(1 + random.int(1000));
+  const shape = { id, network, currency: 'USDT', to: keyOf({ role: 'collection', index: 77 }), units } as const;
+  const kind = random.int(5);
+  const intent: Intent =
+    kind < 3
+      ? { kind: 'refund', ...shape, mac: intentMac(macKey, shape) }
+      : kind === 3
+        ? { kind: 'sweep', id, network, currency: 'USDT', from: [{ index: random.int(2), units }] }
+        : { kind: 'gas', id, network, form: 'transfer', index: random.int(2), units };
+  planned.set(id, intent);
+  await write(stage, [intent], clock.nowMs() + 1000 * random.int(60));
+  if (random.chance(0.05)) await bench.main.store.cancelPayout(id, clock.nowMs());
+}
+
+async function write({ bench, clock }: Stage, intents: readonly Intent[], notBeforeMs: number): Promise<void> {
+  const nowMs = clock.nowMs();
+  const plans = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs, nowMs }));
+  await bench.main.store.planPayouts(plans);
+}
+
+async function live(stage: Stage): Promise<void> {
+  const { random, chain, clock, at, tell } = stage;
+  chain.weather = weatherOf(random);
+  at.loss = rarely(random, 0.2);
+  const usurps = random.chance(0.1);
+  tell(`weather ${JSON.stringify(chain.weather)}, signer loses ${at.loss}`);
+  for (let step = 0; step < STEPS; step++) {
+    tell(`— step ${step}`);
+    if (random.chance(0.1)) await plan(stage);
+    if (random.chance(0.1)) backUp(stage);
+    if (random.chance(0.1)) await putBack(stage);
+    if (random.chance(0.1)) startSecond(stage);
+    if (usurps && stage.lane === 'sequence' && random.chance(0.1)) usurp(stage);
+    clock.advance(1000 * (1 + random.int(50)));
+    chain.step();
+    await look(stage, 'own');
+    await look(stage, 'second');
+    auditChain(chain);
+  }
+}
+
+function backUp({ bench, network, engine, hasBackup, tell }: Stage): void {
+  if (engine.second) return;
+  copy(bench.main, bench.other, network);
+  hasBackup.yes = true;
+  tell('a backup is made');
+}
+
+/** The machine is lost, and an earlier state of the database comes back. Merchants ask again for what it has forgotten. */
+async function putBack(stage: Stage): Promise<void> {
+  const { bench, network, engine, hasBackup, planned, clock, tell, count } = stage;
+  if (!hasBackup.yes || engine.second) return;
+  copy(bench.other, bench.main, network);
+  tell('the backup is put back');
+  count('backup put back');
+  restart(stage);
+  const store = bench.main.store;
+  const lost = [...planned.values()];
+  const missing: Intent[] = [];
+  for (const intent of lost) if (!(await store.findPayout(intent.id))) missing.push(intent);
+  await write(stage, missing, clock.nowMs());
+}
+
+/** Another installation starts from a copy of the database, with the same signer. */
+function startSecond(stage: Stage): void {
+  const { bench, network, engine, hasBackup, tell, count } = stage;
+  if (engine.second) return;
+  copy(bench.main, bench.other, network);
+  hasBackup.yes = false;
+  engine.second = start(stage, bench.other);
+  tell('a second engine starts from a copy');
+  count('second engine');
+}
+
+function usurp({ chain, tell, count }: Stage): void {
+  const payer = keyOf({ role: 'refund' });
+  chain.usurp(payer);
+  tell('somebody else spends from the refund wallet');
+  count('usurped');
+}
+
+/** One look of an engine; if it is its last, the next one starts. @returns the fault that keeps it from working */
+async function look(stage: Stage, which: 'own' | 'second'): Promise<Fault | null> {
+  const { engine, at, bench, tell, count } = stage;
+  const running = engine[which];
+  if (!running) return null;
+  if (at.broken) throw at.broken;
+  at.base = which === 'own' ? bench.main : bench.other;
+  try {
+    const fault = await running.payer.look();
+    if (fault) tell(`  ${which}: ${fault.code}`);
+    return fault;
+  } catch (error) {
+    if (error instanceof Fault) {
+      tell(`  ${which}: ${error.code}`);
+      count(error.code);
+      return error;
+    }
+    if (!(error instanceof Killed)) throw error;
+    tell(`  ${which} is killed`);
+    count('killed');
+    // What was under way in the dead process runs into the dead calls.
+    await new Promise((resolve) => setImmediate(resolve));
+    engine[which] = start(stage, at.base);
+    return null;
+  }
+}
+
+async function heal(stage: Stage): Promise<void> {
+  const { chain, clock, at, engine, bench, network, tell } = stage;
+  tell('— everything heals');
+  chain.weather = calm;
+  at.loss = 0;
+  engine.second = null;
+  for (let step = 0; step < HEALING_STEPS_MAX; step++) {
+    clock.advance(20_000);
+    chain.step();
+    engine.own.fuse.left = null;
+    const fault = await look(stage, 'own');
+    if (fault) await operate(stage, fault);
+    const open = bench.main.raw
+      .prepare(`SELECT count(*) FROM payouts WHERE network = ? AND state IN ('waiting', 'sent')`)
+      .pluck()
+      .get(network);
+    if (open === 0 && !(await revive(stage))) return settle(stage);
+    if (step % 10 === 9) await revive(stage);
+  }
+  const left = bench.main.raw.prepare('SELECT * FROM payouts WHERE network = ?').all(network);
+  assert.unreachable(`payouts are still open after ${HEALING_STEPS_MAX} calm steps: ${JSON.stringify(left)}`);
+}
+
+/** The last blocks become final. */
+function settle({ chain }: Stage): void {
+  for (let n = 0; n < 4; n++) chain.step();
+}
+
+/** Does what the fault says. */
+async function operate(stage: Stage, { code }: Fault): Promise<void> {
+  const { network, lane, signer, bench, clock, count, tell } = stage;
+  if (code !== 'payouts_not_adopted' && code !== 'signer_refused_nonce') return;
+  const rules = chains[familyOf[lane]].spendRules;
+  const { added } = await adoptPayouts({ network, rules, signer, store: bench.main.store, nowMs: clock.nowMs() });
+  tell(`  adopted ${added}`);
+  count('adopted');
+  restart(stage);
+}
+
+/** Lets halted wallets and the payouts that were robbed of their number go on. @returns whether there was one */
+async function revive({ bench, network, chain, clock, count }: Stage): Promise<boolean> {
+  const { store } = bench.main;
+  let found = false;
+  for (const lane of await store.listLanes()) {
+    if (lane.network !== network || !lane.halt) continue;
+    await store.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
+    found = true;
+  }
+  for (const { id, wait } of await store.listPayouts({ network, state: 'stuck', limit: 100 })) {
+    if (wait?.code !== 'payout_nonce_foreign') continue;
+    await store.resumePayout(id, true, clock.nowMs());
+    count('resumed anew');
+    found = true;
+  }
+  return found;
+}

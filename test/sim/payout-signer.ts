@@ -1,0 +1,93 @@
+/**
+ * The real signing desk with its real journal, for chains that exist only here.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import type { Family } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
+import type { Clock } from '../../src/clock.ts';
+import { type Intent, intentMacKey, type Wallet } from '../../src/core/intent.ts';
+import { unitsOf } from '../../src/core/ledger.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Log } from '../../src/log.ts';
+import { type Desk, openDesk } from '../../src/signer/desk.ts';
+import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
+import type { NetworkPolicy } from '../../src/signer/policy.ts';
+import { decodeSpend, encodeSpend, type Lane } from './payout-chain.ts';
+
+export const macKey = intentMacKey(new Uint8Array(32).fill(7));
+/** Families stand here for the two kinds of lanes. */
+export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expiry: 'tron' };
+
+const token = { symbol: 'USDT', address: 'token', decimals: 6 } as const;
+export const tokens = [token];
+const treasury = 'ee'.repeat(20);
+const seed = new Uint8Array(64).fill(9);
+const plenty = 10n ** 30n;
+
+export const keyOf = (wallet: Wallet): string =>
+  createHash('sha256').update(JSON.stringify(wallet)).digest('hex').slice(0, 40);
+
+/** Bytes here name their intent; what it says is looked up. */
+const signed = new Map<string, Intent>();
+
+function spending(lane: Lane): Spending {
+  const { payer } = chains[familyOf[lane]].spendRules;
+  return {
+    derive: (_seed, wallet) => ({ wallet, key: keyOf(wallet), secret: new Uint8Array(32) }),
+    path: () => '',
+    xpub: () => null,
+    signers(intent) {
+      const wallet = payer(intent);
+      return intent.kind === 'gas' ? [wallet, { role: 'collection', index: intent.index }] : [wallet];
+    },
+    sign({ intent, terms }) {
+      const bytes = encodeSpend({ intent: { id: intent.id, kind: intent.kind }, payer: keyOf(payer(intent)), terms });
+      signed.set(intent.id, intent);
+      return { tx: decodeSpend(bytes).tx, bytes };
+    },
+    read(bytes, network: SpendNetwork) {
+      const spend = decodeSpend(bytes);
+      const intent = signed.get(spend.intent.id);
+      if (!intent) throw new Error(`nothing was signed for ${spend.intent.id}`);
+      const from = keyOf(intent.kind === 'sweep' ? payer(intent) : { role: intent.kind });
+      const to =
+        intent.kind === 'refund'
+          ? intent.to
+          : intent.kind === 'sweep'
+            ? network.treasury
+            : keyOf({ role: 'collection', index: intent.index });
+      const moved = { token: intent.kind === 'gas' ? null : token.address, from, to, units: unitsOf(intent) };
+      return { tx: spend.tx, chainId: null, signers: [spend.payer], moves: [moved], feeUnitsMax: 0n };
+    },
+  };
+}
+
+const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
+
+export type SimSigner = Readonly<{ desk(network: NetworkKey, lane: Lane): Desk; journal: Journal; close(): void }>;
+
+export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSigner {
+  createJournal(file, 'simulation');
+  const journal = openJournal(file);
+  const spendings = new Map<Family, Spending>([
+    [familyOf.sequence, spending('sequence')],
+    [familyOf.expiry, spending('expiry')],
+  ]);
+  return {
+    journal,
+    desk(key, lane) {
+      const network: NetworkPolicy = {
+        key,
+        family: familyOf[lane],
+        spend: { chainId: key, tokens, treasury, feeUnitsMax: plenty },
+        caps: { USDT: { transactionUnits: plenty, hourUnits: plenty, dayUnits: plenty } },
+        gasCaps: { transactionUnits: plenty, dayUnits: plenty },
+      };
+      const policy = { networks: [network], approvers: [] };
+      return openDesk({ seed, macKey, policy, journal, spendings, clock, log: quiet });
+    },
+    close: () => journal.close(),
+  };
+}
