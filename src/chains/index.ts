@@ -34,6 +34,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     wallets: tronWallets,
     spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
+    spending: async () => (await import('./tron/spend.ts')).tronSpending,
     node: () => import('./tron/node.ts'),
   },
   solana: {

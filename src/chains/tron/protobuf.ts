@@ -1,0 +1,76 @@
+/**
+ * The little of protobuf's wire format that TRON's transactions need, read strictly: what is not the one canonical form of a message is
+ * refused, so that two different texts of bytes never mean the same transaction.
+ * Source: https://protobuf.dev/programming-guides/encoding/
+ * @module
+ */
+
+/** What a message may hold, by field number. Integers are int64 and enums; a field that is absent is zero or empty. */
+export type Shape = Readonly<Record<number, 'integer' | 'bytes'>>;
+export type Message = Readonly<{ integer(field: number): bigint; bytes(field: number): Uint8Array }>;
+
+const VARINT = 0;
+const LENGTH_DELIMITED = 2;
+const EMPTY = new Uint8Array();
+const INT64_MAX = 2n ** 63n - 1n;
+
+/** A varint in its shortest form. @returns its value and where the next byte is, or null */
+function readVarint(bytes: Uint8Array, at: number): readonly [bigint, number] | null {
+  let value = 0n;
+  for (let count = 0; count < 10; count++) {
+    const byte = bytes[at + count];
+    if (byte === undefined) return null;
+    value |= BigInt(byte & 0x7f) << BigInt(7 * count);
+    if (byte & 0x80) continue;
+    return byte === 0 && count > 0 ? null : [value, at + count + 1];
+  }
+  return null;
+}
+
+/**
+ * Reads a message of exactly this shape: known fields in rising order, each once, none with its default value, nothing behind them.
+ * @returns null for anything else
+ */
+export function readMessage(bytes: Uint8Array, shape: Shape): Message | null {
+  const integers = new Map<number, bigint>();
+  const texts = new Map<number, Uint8Array>();
+  let last = 0;
+  for (let at = 0; at < bytes.length; ) {
+    const tag = readVarint(bytes, at);
+    const field = tag ? Number(tag[0] >> 3n) : 0;
+    const read = tag && readVarint(bytes, tag[1]);
+    if (!tag || !read || field <= last) return null;
+    const [value, next] = read;
+    const wireType = Number(tag[0] & 7n);
+    if (shape[field] === 'integer' && wireType === VARINT) {
+      if (value === 0n || value > INT64_MAX) return null;
+      integers.set(field, value);
+      at = next;
+    } else if (shape[field] === 'bytes' && wireType === LENGTH_DELIMITED) {
+      const end = next + Number(value);
+      if (value === 0n || end > bytes.length) return null;
+      texts.set(field, bytes.subarray(next, end));
+      at = end;
+    } else return null;
+    last = field;
+  }
+  return { integer: (field) => integers.get(field) ?? 0n, bytes: (field) => texts.get(field) ?? EMPTY };
+}
+
+/** Writes a length-delimited field; an empty one is left out. */
+export function bytesField(field: number, value: Uint8Array): Uint8Array {
+  if (value.length === 0) return EMPTY;
+  const head = [...varint(BigInt(field * 8 + LENGTH_DELIMITED)), ...varint(BigInt(value.length))];
+  const bytes = new Uint8Array(head.length + value.length);
+  bytes.set(head);
+  bytes.set(value, head.length);
+  return bytes;
+}
+
+function varint(value: bigint): number[] {
+  const bytes: number[] = [];
+  for (let rest = value; ; rest >>= 7n) {
+    if (rest < 0x80n) return [...bytes, Number(rest)];
+    bytes.push(Number(rest & 0x7fn) | 0x80);
+  }
+}

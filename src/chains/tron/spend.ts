@@ -1,0 +1,209 @@
+/**
+ * How TRON's payouts are signed: calls of a TRC-20's `transfer`, and for gas a transfer of TRX or a loan of energy from the gas wallet's
+ * stake. tronweb encodes; what was encoded is read back by a reader of our own (`transaction-bytes.ts`).
+ *
+ * Terms: `ref_block_number`, `timestamp_ms`, `expiration_ms` and `fee_limit` (sun) as decimal text, and `ref_block_hash`, bytes 8 to 15 of the
+ * reference block's id, as hex.
+ * Sources: https://developers.tron.network/docs/tron-protocol-transaction, java-tron `Constant.java`, `Manager.validateCommon`
+ * @module
+ */
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
+import { utils } from 'tronweb';
+import { type Fault, invariant, permanent } from '../../core/fault.ts';
+import type { GasIntent, Intent, Wallet } from '../../core/intent.ts';
+import type { Currency } from '../../core/transfer.ts';
+import { ownFees, type Spending, type SpendKey, type SpendNetwork, type SpendReading, type Terms } from '../spend.ts';
+import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
+import { tronAddress, wireAddress } from './address.ts';
+import { readTransaction, signedTransaction, transactionDigest, wireSignature } from './transaction-bytes.ts';
+
+/** TRON's number in SLIP-44. */
+const COIN = 195;
+/** First four bytes of keccak256("transfer(address,uint256)"). */
+const TRANSFER_SELECTOR = 'a9059cbb';
+const TRANSFER_DATA = new RegExp(`^${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
+const UNITS_LIMIT = 2n ** 256n;
+const SUN_LIMIT = BigInt(Number.MAX_SAFE_INTEGER) + 1n;
+const ADDRESS_KEY = /^[0-9a-f]{40}$/;
+const ZERO_KEY = '0'.repeat(40);
+const DECIMAL = /^(0|[1-9][0-9]{0,15})$/;
+const REF_BLOCK_HASH = /^[0-9a-f]{16}$/;
+const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
+const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
+/** What a byte costs whose bandwidth is burned (chain parameter getTransactionFee), and what an account costs that is not there yet. */
+const SUN_PER_BYTE = 1_000n;
+const ACTIVATION_SUN = 1_100_000n;
+
+const numberNames = ['ref_block_number', 'timestamp_ms', 'expiration_ms', 'fee_limit'] as const;
+type NumberName = (typeof numberNames)[number];
+type ReadTerms = Readonly<Record<NumberName, bigint>> & Readonly<{ ref_block_hash: string }>;
+
+const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed on: ${why}`);
+const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
+const unknown = (why: string): Fault =>
+  permanent('spend_bytes_unknown', `these bytes are no transaction that Quayside signs: ${why}`);
+
+function readTerms(terms: Terms): ReadTerms {
+  const names: readonly string[] = [...numberNames, 'ref_block_hash'];
+  const foreign = Object.keys(terms).find((name) => !names.includes(name));
+  if (foreign !== undefined) throw badTerms(`"${foreign}" is none of ${names.join(', ')}`);
+  const read = (name: NumberName): bigint => {
+    const text = terms[name];
+    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or no whole number`);
+    return BigInt(text);
+  };
+  const [ref_block_number, timestamp_ms, expiration_ms, fee_limit] = numberNames.map(read) as [
+    bigint,
+    bigint,
+    bigint,
+    bigint,
+  ];
+  const { ref_block_hash = '' } = terms;
+  if (!REF_BLOCK_HASH.test(ref_block_hash)) throw badTerms('ref_block_hash is missing or not 8 bytes of hex');
+  if (timestamp_ms === 0n) throw badTerms('timestamp_ms is zero');
+  if (expiration_ms <= timestamp_ms || expiration_ms > timestamp_ms + EXPIRATION_MS_MAX) {
+    throw badTerms('expiration_ms is not within 24 hours after timestamp_ms');
+  }
+  return { ref_block_number, timestamp_ms, expiration_ms, fee_limit, ref_block_hash };
+}
+
+/** One of the contract types of a transaction, with its fields as tronweb names them. */
+type Contract = Readonly<{ type: string; value: Readonly<Record<string, unknown>> }>;
+
+function checked(to: string, units: bigint, limit: bigint): void {
+  if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is no address that can be paid`);
+  if (units <= 0n || units >= limit) throw badIntent(`${units} units cannot be paid`);
+}
+
+function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, to: string, units: bigint): Contract {
+  checked(to, units, UNITS_LIMIT);
+  const token = tokens.find(({ symbol }) => symbol === currency);
+  if (!token) throw badIntent(`the policy knows no ${currency} on this network`);
+  const keys = tokens.map(({ address }) => tronAddress.parse(address));
+  if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
+  const contract = tronAddress.parse(token.address);
+  invariant(contract, 'the policy checked its token addresses');
+  return {
+    type: 'TriggerSmartContract',
+    value: {
+      owner_address: wireAddress(payer),
+      contract_address: wireAddress(contract),
+      call_value: 0,
+      data: `${TRANSFER_SELECTOR}${to.padStart(64, '0')}${units.toString(16).padStart(64, '0')}`,
+    },
+  };
+}
+
+const gasContracts: Readonly<Record<GasIntent['form'], string>> = {
+  transfer: 'TransferContract',
+  delegate: 'DelegateResourceContract',
+  reclaim: 'UnDelegateResourceContract',
+};
+
+function gasContract({ form, units }: GasIntent, payer: string, to: string): Contract {
+  checked(to, units, SUN_LIMIT);
+  const owner_address = wireAddress(payer);
+  const sun = Number.parseInt(units.toString(), 10);
+  const type = gasContracts[form];
+  if (form === 'transfer') return { type, value: { owner_address, to_address: wireAddress(to), amount: sun } };
+  const loan = { owner_address, receiver_address: wireAddress(to), balance: sun, resource: 'ENERGY' };
+  return { type, value: form === 'delegate' ? { ...loan, lock: false, lock_period: 0 } : loan };
+}
+
+function contractOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Contract {
+  switch (intent.kind) {
+    case 'refund':
+      return tokenCall(network, intent.currency, payer, intent.to, intent.units);
+    case 'sweep': {
+      const [only, ...others] = intent.from;
+      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one collection address here');
+      return tokenCall(network, intent.currency, payer, network.treasury, only.units);
+    }
+    case 'gas':
+      invariant(receiver, 'the keys of a gas intent hold the address that is given gas');
+      return gasContract(intent, payer, receiver.key);
+  }
+}
+
+/** The raw data as tronweb encodes it. */
+function encode({ type, value }: Contract, terms: ReadTerms): Uint8Array {
+  const { ref_block_number, ref_block_hash, timestamp_ms, expiration_ms, fee_limit } = terms;
+  const transaction = {
+    visible: false,
+    txID: '',
+    raw_data_hex: '',
+    raw_data: {
+      contract: [{ type, parameter: { value, type_url: `type.googleapis.com/protocol.${type}` } }],
+      ref_block_bytes: (ref_block_number % NUMBERS_OF_REF_BLOCKS).toString(16).padStart(4, '0'),
+      ref_block_hash,
+      timestamp: Number(timestamp_ms),
+      expiration: Number(expiration_ms),
+      ...(fee_limit > 0n && { fee_limit: Number(fee_limit) }),
+    },
+  };
+  const { txJsonToPb, txPbToRawDataHex } = utils.transaction;
+  return hexToBytes(String(txPbToRawDataHex(txJsonToPb(transaction))).replace(/^0x/, ''));
+}
+
+const isNew = (move: SpendReading['moves'][number]): boolean => move.token === null;
+
+/** Energy up to the limit, the bandwidth of every byte, and for coin an account that may not be there yet. */
+function costMax(bytes: Uint8Array, feeLimit: bigint, move: SpendReading['moves'][number]): bigint {
+  return feeLimit + SUN_PER_BYTE * BigInt(bytes.length) + (isNew(move) ? ACTIVATION_SUN : 0n);
+}
+
+function moveOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, network: SpendNetwork) {
+  const { action } = transaction;
+  if (action.kind !== 'trigger') {
+    if (action.units <= 0n) throw unknown('it moves nothing');
+    const { owner, to, units } = action;
+    const isBack = action.kind === 'undelegate';
+    return { token: null, from: isBack ? to : owner, to: isBack ? owner : to, units };
+  }
+  const token = network.tokens.find(({ address }) => tronAddress.parse(address) === action.contract);
+  if (!token) throw unknown(`it calls ${tronAddress.format(action.contract)}, which is no token of this network`);
+  const [, to, digits] = TRANSFER_DATA.exec(action.data) ?? [];
+  if (to === undefined || digits === undefined) throw unknown('its call is not exactly a token transfer');
+  const units = BigInt(`0x${digits}`);
+  if (units === 0n) throw unknown('it moves nothing');
+  return { token: token.address, from: action.owner, to, units };
+}
+
+function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
+  const transaction = readTransaction(bytes);
+  if (!transaction) throw unknown('they are no signed transaction of a known kind in its canonical form');
+  const { tx, signer, action, feeLimit } = transaction;
+  if (action.owner !== signer) throw unknown('its owner has not signed it');
+  const move = moveOf(transaction, network);
+  return { tx, chainId: null, signers: [signer], moves: [move], feeUnitsMax: costMax(bytes, feeLimit, move) };
+}
+
+function signers(intent: Intent): readonly Wallet[] {
+  const payer = ownFees(intent);
+  return intent.kind === 'gas' ? [payer, { role: 'collection', index: intent.index }] : [payer];
+}
+
+export const tronSpending: Spending = {
+  derive: (seed, wallet) => deriveWallet(seed, COIN, wallet),
+  path: (wallet) => walletPath(COIN, wallet),
+  xpub: (seed) => collectionXpub(seed, COIN),
+  signers,
+
+  sign({ network, intent, terms }, keys) {
+    const [payer, receiver] = keys;
+    invariant(payer, 'there is a key for each signer');
+    const raw = encode(contractOf(intent, network, payer.key, receiver), readTerms(terms));
+    const digest = transactionDigest(raw);
+    // RFC 6979, so the same order gives the same bytes.
+    const signature = secp256k1.sign(digest, payer.secret, { prehash: false, format: 'recovered' });
+    const bytes = signedTransaction(raw, wireSignature(signature));
+    const { feeUnitsMax } = read(bytes, network);
+    if (feeUnitsMax > network.feeUnitsMax) {
+      throw badTerms(`it could cost ${feeUnitsMax} sun, and the policy allows ${network.feeUnitsMax}`);
+    }
+    return { tx: bytesToHex(digest), bytes };
+  },
+
+  read,
+};

@@ -1,0 +1,131 @@
+/**
+ * A signed TRON transaction out of its bytes, of the few kinds that Quayside signs: who signed it, what it does, and when it can stand on the
+ * chain. Everything is read from the bytes themselves; the id is made anew.
+ * Sources: java-tron `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`; https://developers.tron.network/docs/tron-protocol-transaction
+ * @module
+ */
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, concatBytes } from '@noble/hashes/utils.js';
+import { accountOf } from '../xpub.ts';
+import { bytesField, readMessage, type Shape } from './protobuf.ts';
+
+/** Numbers of `Transaction.Contract.ContractType`. */
+export const contractTypes = { transfer: 1, trigger: 31, delegate: 57, undelegate: 58 } as const;
+export type ContractKind = keyof typeof contractTypes;
+
+const typeUrls: Readonly<Record<ContractKind, string>> = {
+  transfer: 'type.googleapis.com/protocol.TransferContract',
+  trigger: 'type.googleapis.com/protocol.TriggerSmartContract',
+  delegate: 'type.googleapis.com/protocol.DelegateResourceContract',
+  undelegate: 'type.googleapis.com/protocol.UnDelegateResourceContract',
+};
+
+const ENERGY = 1n;
+const SIGNATURE_BYTES = 65;
+const RECOVERY_OFFSET = 27;
+
+const transactionShape: Shape = { 1: 'bytes', 2: 'bytes' };
+const rawShape: Shape = { 1: 'bytes', 4: 'bytes', 8: 'integer', 11: 'bytes', 14: 'integer', 18: 'integer' };
+const contractShape: Shape = { 1: 'integer', 2: 'bytes' };
+const anyShape: Shape = { 1: 'bytes', 2: 'bytes' };
+const valueShapes: Readonly<Record<ContractKind, Shape>> = {
+  transfer: { 1: 'bytes', 2: 'bytes', 3: 'integer' },
+  trigger: { 1: 'bytes', 2: 'bytes', 4: 'bytes' },
+  delegate: { 1: 'bytes', 2: 'integer', 3: 'integer', 4: 'bytes' },
+  undelegate: { 1: 'bytes', 2: 'integer', 3: 'integer', 4: 'bytes' },
+};
+
+/** What the transaction does. Addresses are keys; `units` are sun; `data` is hex. */
+export type TronAction =
+  | Readonly<{ kind: 'transfer' | 'delegate' | 'undelegate'; owner: string; to: string; units: bigint }>
+  | Readonly<{ kind: 'trigger'; owner: string; contract: string; data: string }>;
+
+export type TronTransaction = Readonly<{
+  /** SHA-256 of the raw data, which the signature is not part of. */
+  tx: string;
+  /** Key of the account whose signature it carries. */
+  signer: string;
+  action: TronAction;
+  /** Low two bytes of the reference block's number, and bytes 8 to 15 of its hash; hex. */
+  refBlockBytes: string;
+  refBlockHash: string;
+  expirationMs: bigint;
+  timestampMs: bigint;
+  /** The most energy may cost, in sun. */
+  feeLimit: bigint;
+}>;
+
+/** The bytes to broadcast: raw data and one signature. @param signature r, s and the recovery bit, 65 bytes */
+export const signedTransaction = (raw: Uint8Array, signature: Uint8Array): Uint8Array =>
+  concatBytes(bytesField(1, raw), bytesField(2, signature));
+
+/** The id of raw data, and what is signed. */
+export const transactionDigest = (raw: Uint8Array): Uint8Array => sha256(raw);
+
+/** @param recovered as `secp256k1.sign` gives it: the recovery bit, r, s */
+export function wireSignature(recovered: Uint8Array): Uint8Array {
+  return concatBytes(recovered.subarray(1), Uint8Array.of((recovered[0] ?? 0) + RECOVERY_OFFSET));
+}
+
+/** @returns null for whatever is no signed transaction of these kinds in its canonical form */
+export function readTransaction(bytes: Uint8Array): TronTransaction | null {
+  const whole = readMessage(bytes, transactionShape);
+  const raw = whole && readMessage(whole.bytes(1), rawShape);
+  const contract = raw && readMessage(raw.bytes(11), contractShape);
+  const any = contract && readMessage(contract.bytes(2), anyShape);
+  if (!whole || !raw || !contract || !any) return null;
+  const kinds = Object.keys(contractTypes) as ContractKind[];
+  const kind = kinds.find((one) => BigInt(contractTypes[one]) === contract.integer(1));
+  if (!kind || new TextDecoder().decode(any.bytes(1)) !== typeUrls[kind]) return null;
+  const action = readAction(kind, any.bytes(2));
+  const digest = transactionDigest(whole.bytes(1));
+  const signer = recover(digest, whole.bytes(2));
+  const [refBlockBytes, refBlockHash] = [raw.bytes(1), raw.bytes(4)];
+  if (!action || signer === null || refBlockBytes.length !== 2 || refBlockHash.length !== 8) return null;
+  return {
+    tx: bytesToHex(digest),
+    signer,
+    action,
+    refBlockBytes: bytesToHex(refBlockBytes),
+    refBlockHash: bytesToHex(refBlockHash),
+    expirationMs: raw.integer(8),
+    timestampMs: raw.integer(14),
+    feeLimit: raw.integer(18),
+  };
+}
+
+function readAction(kind: ContractKind, bytes: Uint8Array): TronAction | null {
+  const value = readMessage(bytes, valueShapes[kind]);
+  const owner = value && keyOf(value.bytes(1));
+  if (!value || owner === null) return null;
+  if (kind === 'trigger') {
+    const contract = keyOf(value.bytes(2));
+    return contract === null ? null : { kind, owner, contract, data: bytesToHex(value.bytes(4)) };
+  }
+  if (kind === 'transfer') {
+    const to = keyOf(value.bytes(2));
+    return to === null ? null : { kind, owner, to, units: value.integer(3) };
+  }
+  const to = keyOf(value.bytes(4));
+  return to === null || value.integer(2) !== ENERGY ? null : { kind, owner, to, units: value.integer(3) };
+}
+
+/** The key of an address of 21 bytes. */
+function keyOf(bytes: Uint8Array): string | null {
+  return bytes.length === 21 && bytes[0] === 0x41 ? bytesToHex(bytes.subarray(1)) : null;
+}
+
+/** Whose signature it is. One of the two that fit a key is canonical: the one with the low s. */
+function recover(digest: Uint8Array, signature: Uint8Array): string | null {
+  const recovery = (signature[SIGNATURE_BYTES - 1] ?? 0) - RECOVERY_OFFSET;
+  if (signature.length !== SIGNATURE_BYTES || (recovery !== 0 && recovery !== 1)) return null;
+  try {
+    const { Signature } = secp256k1;
+    const read = Signature.fromBytes(signature.subarray(0, 64), 'compact').addRecoveryBit(recovery);
+    return read.hasHighS() ? null : accountOf(read.recoverPublicKey(digest).toBytes(true));
+  } catch {
+    // Numbers that no signature can have.
+    return null;
+  }
+}

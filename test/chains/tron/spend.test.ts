@@ -1,0 +1,177 @@
+import { createHash, pbkdf2Sync } from 'node:crypto';
+import * as fc from 'fast-check';
+import { TronWeb, utils } from 'tronweb';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../../src/chains/index.ts';
+import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import { bytesField, readMessage } from '../../../src/chains/tron/protobuf.ts';
+import { tronSpending } from '../../../src/chains/tron/spend.ts';
+import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
+import { runSpendConformance } from '../spend-conformance.ts';
+
+const mnemonic = 'test test test test test test test test test test test junk';
+const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
+
+const network: SpendNetwork = {
+  chainId: '728126428',
+  tokens: [
+    { symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 },
+    { symbol: 'USDC', address: 'TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', decimals: 6 },
+  ],
+  treasury: '71'.repeat(20),
+  feeUnitsMax: 50_000_000n,
+};
+const elsewhere: SpendNetwork = {
+  chainId: '3448148188',
+  tokens: [
+    { symbol: 'USDT', address: 'TXYZopYRdj2D9XRtbG411XZZ3kM5VkAeBf', decimals: 6 },
+    { symbol: 'USDC', address: 'TJEif21DCjR1HwfdFK48Mk3XbFwMitm4gb', decimals: 6 },
+  ],
+  treasury: '72'.repeat(20),
+  feeUnitsMax: 50_000_000n,
+};
+
+const terms = (intent: Intent, variant = 0): Terms => ({
+  ref_block_number: '70000123',
+  ref_block_hash: '0123456789abcdef',
+  timestamp_ms: String(1_795_000_000_000 + variant),
+  expiration_ms: '1795001800000',
+  fee_limit: intent.kind === 'gas' ? '0' : '30000000',
+});
+
+const refund: RefundIntent = {
+  kind: 'refund',
+  id: 'rf_00000000000000000000000001',
+  network: 'live:tron',
+  currency: 'USDT',
+  to: '70997970c51812dc3a010c7d01b50e0d17dc79c8',
+  units: 10_500_000n,
+  mac: 'ab'.repeat(32),
+};
+
+const sign = (intent: Intent = refund, on = network) =>
+  tronSpending.sign(
+    { network: on, intent, terms: terms(intent) },
+    tronSpending.signers(intent).map((wallet) => tronSpending.derive(seed, wallet)),
+  );
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+
+/** The message classes that tronweb was generated from. */
+type Proto = { deserializeBinary(bytes: Uint8Array): { getRawData(): { serializeBinary(): Uint8Array } } };
+const { Transaction } = (globalThis as unknown as { TronWebProto: { Transaction: Proto } }).TronWebProto;
+
+/** java-tron hashes the raw data as it was sent; tronweb writes it anew, so any difference between the two shows. */
+function idByTronWeb(bytes: Uint8Array): string {
+  const raw = Transaction.deserializeBinary(bytes).getRawData().serializeBinary();
+  return createHash('sha256').update(raw).digest('hex');
+}
+
+test('wallets stand where TRON’s wallets find them', () => {
+  const key = (wallet: Wallet) => chains.tron.address.format(tronSpending.derive(seed, wallet).key);
+  const { address } = TronWeb.fromMnemonic(mnemonic, "m/44'/195'/0'/0/0");
+  assert.is(key({ role: 'collection', index: 0 }), address);
+  assert.is(tronSpending.path({ role: 'refund' }), "m/44'/195'/1000'/0/0");
+  assert.is(key({ role: 'refund' }), TronWeb.fromMnemonic(mnemonic, "m/44'/195'/1000'/0/0").address);
+  assert.is(key({ role: 'gas' }), TronWeb.fromMnemonic(mnemonic, "m/44'/195'/1000'/0/1").address);
+});
+
+test('the signature is the one that tronweb itself makes', () => {
+  const { secret } = tronSpending.derive(seed, { role: 'refund' });
+  const { tx, bytes } = sign();
+  const byTronWeb = utils.crypto.ECKeySign(Buffer.from(tx, 'hex'), Buffer.from(secret)) as string;
+  assert.match(hex(bytes), byTronWeb.replace(/^0x/, '').toLowerCase());
+});
+
+test('a transaction expires, refers to a block and costs as its terms say', () => {
+  const read = readTransaction(sign().bytes);
+  assert.ok(read);
+  assert.is(read.refBlockBytes, (70_000_123 % 65_536).toString(16).padStart(4, '0'));
+  assert.is(read.refBlockHash, '0123456789abcdef');
+  assert.is(read.expirationMs, 1_795_001_800_000n);
+  assert.is(read.timestampMs, 1_795_000_000_000n);
+  assert.is(read.feeLimit, 30_000_000n);
+  assert.equal(read.action, {
+    kind: 'trigger',
+    owner: tronSpending.derive(seed, { role: 'refund' }).key,
+    contract: chains.tron.address.parse(network.tokens[0]?.address ?? ''),
+    data: `a9059cbb${refund.to.padStart(64, '0')}${refund.units.toString(16).padStart(64, '0')}`,
+  });
+});
+
+const refusalOf = (bytes: Uint8Array): string => {
+  try {
+    tronSpending.read(bytes, network);
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'spend_bytes_unknown') return error.message;
+    throw error;
+  }
+  throw new Error('expected a refusal');
+};
+
+/** Raw data with another field, signed by the refund wallet with tronweb. */
+function signedRaw(raw: Uint8Array): Uint8Array {
+  const { secret } = tronSpending.derive(seed, { role: 'refund' });
+  const digest = createHash('sha256').update(raw).digest();
+  const signature = Buffer.from(String(utils.crypto.ECKeySign(digest, Buffer.from(secret))).replace(/^0x/, ''), 'hex');
+  return Buffer.concat([bytesField(1, raw), bytesField(2, signature)]);
+}
+
+test('a memo, a permission, a second contract, a value with a call: whatever is signed besides the payment is refused', () => {
+  const raw = readMessage(sign().bytes, { 1: 'bytes', 2: 'bytes' })?.bytes(1) ?? new Uint8Array();
+  assert.is(tronSpending.read(signedRaw(raw), network).signers.length, 1, 'the frame of this test is sound');
+  const parts = (bytes: Uint8Array) =>
+    readMessage(bytes, { 1: 'bytes', 4: 'bytes', 8: 'integer', 11: 'bytes', 14: 'integer', 18: 'integer' });
+  const contract = parts(raw)?.bytes(11) ?? new Uint8Array();
+  const at = Buffer.from(raw).indexOf(Buffer.from(contract));
+  const head = raw.subarray(0, at - 2 - (contract.length > 127 ? 1 : 0));
+  const tail = raw.subarray(at + contract.length);
+  const field = bytesField(11, contract);
+  const assemble = (...pieces: Uint8Array[]) => new Uint8Array(Buffer.concat(pieces));
+  const frame = assemble(head, field, tail);
+  assert.is(hex(frame), hex(raw));
+  const memo = bytesField(10, Buffer.from('hello'));
+  const permission = bytesField(11, assemble(contract, Uint8Array.of(0x28, 2)));
+  for (const [name, bytes] of [
+    ['memo', assemble(head, memo, field, tail)],
+    ['permission', assemble(head, permission, tail)],
+    ['two contracts', assemble(head, field, field, tail)],
+    ['unknown field', assemble(raw, bytesField(30, Uint8Array.of(1)))],
+  ] as const) {
+    assert.match(refusalOf(signedRaw(bytes)), 'canonical', name);
+  }
+});
+
+test('a message in any form but the shortest is refused', () => {
+  const shape = { 1: 'integer', 2: 'bytes' } as const;
+  assert.ok(readMessage(Uint8Array.of(0x08, 5, 0x12, 1, 9), shape));
+  for (const [name, bytes] of Object.entries({
+    'a long varint': [0x08, 0x85, 0x00],
+    'a default value': [0x08, 0x00],
+    'an empty text': [0x12, 0x00],
+    'fields out of order': [0x12, 1, 9, 0x08, 5],
+    'a field twice': [0x08, 5, 0x08, 6],
+    'another wire type': [0x0d, 1, 2, 3, 4],
+    'an unknown field': [0x18, 1],
+    'a text that ends too soon': [0x12, 5, 9],
+    'a number that ends too soon': [0x08, 0x80],
+    'a tag alone': [0x08],
+  })) {
+    assert.is(readMessage(Uint8Array.from(bytes), shape), null, name);
+  }
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (junk) => void readMessage(junk, shape)));
+});
+
+await runSpendConformance('tron', {
+  chain: chains.tron,
+  network,
+  elsewhere,
+  terms,
+  dearTerms: (intent) => ({ ...terms(intent), fee_limit: '50000001' }),
+  gasForms: ['transfer', 'delegate', 'reclaim'],
+  payee: (number) => (0x1000 + number).toString(16).padStart(40, 'a'),
+  unitsMax: 2n ** 256n - 1n,
+  idOf: idByTronWeb,
+});
