@@ -1,7 +1,9 @@
 /** Two nodes that watch one chain: outcomes stand only where both of them have them as final. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { Fault } from '../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../src/core/intent.ts';
+import { createRandom, type Random } from '../../../src/sandbox/random.ts';
 import { type Lies, startLyingProxy } from '../../support/lying-proxy.ts';
 import { faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
 import type { Attempt, Till } from './till.ts';
@@ -125,6 +127,128 @@ test('a node of another chain quotes nothing and tells no number', async () => {
   for (const work of [() => wrong.sequence(wallet), () => wrong.balance(wallet), () => wrong.quote(draft, 0, [])]) {
     assert.is((await faultOf(work())).code, 'node_wrong_chain');
   }
+});
+
+// ── Lies at random ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+const SEED = process.env.PAYOUT_LIES_SEED ?? '1';
+const ROUNDS = 50;
+
+/** What a liar puts in place of some part of an answer. */
+const substitutes: readonly unknown[] = [
+  ...[null, true, false, '', '0x', '0x0', '0x1', '0x5', '0x40', `0x${'f'.repeat(64)}`, `0x${'f'.repeat(66)}`, 'zz', 7],
+  ...[[], {}, `0x${'12'.repeat(32)}`],
+];
+
+/** The same answer with one part of it replaced, doubled or left out. */
+function spoiled(value: unknown, random: Random): unknown {
+  if (typeof value !== 'object' || value === null || random.chance(0.15)) {
+    return substitutes[random.int(substitutes.length)];
+  }
+  const names = Object.keys(value);
+  if (names.length === 0) return substitutes[random.int(substitutes.length)];
+  const name = names[random.int(names.length)] ?? '';
+  const copy = structuredClone(value) as Record<string, unknown>;
+  if (random.chance(0.2)) delete copy[name];
+  else copy[name] = spoiled(copy[name], random);
+  return copy;
+}
+
+/** An answer that a client could well believe, where there is one. */
+function plausible(method: string, result: unknown, random: Random): unknown {
+  if (method === 'eth_getTransactionCount') return `0x${random.int(4).toString(16)}`;
+  if (method !== 'eth_getTransactionReceipt' || result === null) return result;
+  const receipt = result as Record<string, unknown>;
+  const lies = [null, { ...receipt, logs: [] }, { ...receipt, status: receipt.status === '0x1' ? '0x0' : '0x1' }];
+  return lies[random.int(lies.length)];
+}
+
+type Scene = Readonly<{ what: string; till: Till; intent: RefundIntent; attempts: readonly Attempt[]; truth: string }>;
+
+async function scenes(): Promise<Scene[]> {
+  const done = await paid();
+  const waiting = await openFundedTill();
+  const unsent = waiting.refund('USDT', 3n);
+  const first = await prepare(waiting, unsent);
+  const robbed = await openFundedTill();
+  const lost = robbed.refund('USDT', 3n);
+  const tooLate = await prepare(robbed, lost);
+  const broken = await openFundedTill();
+  const reverted = broken.refund('USDC', 3n);
+  const failing = await prepare(broken, reverted);
+  await spendElsewhere(robbed, 0);
+  await send(failing);
+  await bench.usdc.stop(true, { feeWei: 10n ** 11n });
+  await anvil.mine();
+  await bench.usdc.stop(false);
+  await mineFinal();
+  return [
+    { what: 'paid', till: done.till, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
+    { what: 'unsent', till: waiting, intent: unsent, attempts: [first], truth: 'waiting' },
+    { what: 'foreign', till: robbed, intent: lost, attempts: [tooLate], truth: 'foreign' },
+    { what: 'reverted', till: broken, intent: reverted, attempts: [failing], truth: 'failed' },
+  ];
+}
+
+test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (seed ${SEED})`, async () => {
+  const random = createRandom('payout lies', SEED);
+  let lied = 0;
+  const seen = new Set<string>();
+  for (const { what, till, intent, attempts, truth } of await scenes()) {
+    for (let round = 0; round < ROUNDS; round++) {
+      const isSubtle = random.chance(0.5);
+      proxy.lies.answer = ({ method }, { result, ...rest }) => {
+        if (rest.error || random.chance(0.4)) return { ...rest, ...(result !== undefined && { result }) };
+        lied += 1;
+        return { ...rest, result: isSubtle ? plausible(method, result, random) : spoiled(result, random) };
+      };
+      const [pair, where] = random.chance(0.5) ? [paired, 'witness'] : [pairedOther, 'main'];
+      try {
+        const fate = await fateOf(till, intent, attempts, pair);
+        seen.add(fate.kind);
+        assert.ok(fate.kind === truth || fate.kind === 'waiting', `${what}, liar as ${where}, ${round}: ${fate.kind}`);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        assert.is(error.kind, 'transient');
+        seen.add(error.code);
+      }
+    }
+  }
+  assert.ok(lied > 100);
+  for (const outcome of ['succeeded', 'waiting', 'foreign', 'failed', 'payout_nodes_disagree', 'node_nonsense']) {
+    assert.ok(seen.has(outcome), `${outcome} was among ${[...seen].join(', ')}`);
+  }
+});
+
+test(`a node that lies at random quotes or fails, and breaks nothing (seed ${SEED})`, async () => {
+  const random = createRandom('quote lies', SEED);
+  const alone = open({ url: proxy.httpUrl });
+  const till = await openFundedTill();
+  const draft = till.draft(till.refund('USDC', 3n));
+  const asked = [
+    () => alone.quote(draft, 0, []),
+    () => alone.sequence(draft.payer),
+    () => alone.balance(draft.payer),
+    () => alone.broadcast(Uint8Array.of(2)),
+  ];
+  let faults = 0;
+  for (let round = 0; round < 3 * ROUNDS; round++) {
+    proxy.lies.answer = (_, answer) => {
+      if (random.chance(0.5)) return answer;
+      if (random.chance(0.2)) {
+        const { result: _spoken, ...rest } = answer;
+        return { ...rest, error: { code: -32000, message: 'internal error' } };
+      }
+      const { error: _unspoken, ...rest } = answer;
+      return { ...rest, result: spoiled(answer.result ?? null, random) };
+    };
+    const ask = asked[round % asked.length];
+    await ask?.().catch((error) => {
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      faults += 1;
+    });
+  }
+  assert.ok(faults > ROUNDS);
 });
 
 test.run();
