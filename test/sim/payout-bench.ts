@@ -13,8 +13,14 @@ import type { Store } from '../../src/store/store.ts';
 import { connectTo } from '../support/temp-store.ts';
 import { openSimSigner, type SimSigner } from './payout-signer.ts';
 
-/** A database, through the store and from the outside. */
-export type Base = Readonly<{ store: Store; raw: Database.Database }>;
+/** A database, through the store and from the outside, with what reads, writes and removes a network's rows, table by table. */
+export type Base = Readonly<{
+  store: Store;
+  raw: Database.Database;
+  selections: readonly Database.Statement[];
+  insertions: readonly Database.Statement[];
+  removals: readonly Database.Statement[];
+}>;
 
 export type Bench = Readonly<{
   main: Base;
@@ -38,6 +44,23 @@ const parts: readonly (readonly [string, string])[] = [
 /** Memory is as good as a disk here: what is proved is the order of commits, and nobody cuts the power. */
 const folderFor = (): string => mkdtempSync(join(process.env.SIM_DIR ?? tmpdir(), 'quayside-payouts-'));
 
+function statementsOf(raw: Database.Database): Pick<Base, 'selections' | 'insertions' | 'removals'> {
+  const columnsOf = (table: string) =>
+    (raw.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
+  return {
+    selections: parts.map(([table, own]) => raw.prepare(`SELECT * FROM ${table} WHERE ${own}`)),
+    insertions: parts.map(([table]) => {
+      const names = columnsOf(table);
+      return raw.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `:${name}`)})`);
+    }),
+    // Entries are found by their postings, so those go last.
+    removals: [...parts.slice(0, -1)]
+      .reverse()
+      .concat(parts.slice(-1))
+      .map(([table, own]) => raw.prepare(`DELETE FROM ${table} WHERE ${own}`)),
+  };
+}
+
 export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
   const folder = folderFor();
   const bases = ['main', 'other'].map((name): Base => {
@@ -45,7 +68,7 @@ export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
     migrate({ file, backupDir: join(folder, 'backups') });
     const raw = new Database(file);
     raw.pragma('foreign_keys = OFF');
-    return { store: connectTo(file), raw };
+    return { store: connectTo(file), raw, ...statementsOf(raw) };
   });
   const signer = openSimSigner(join(folder, 'signer.db'), clock);
   return {
@@ -64,13 +87,9 @@ export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
 }
 
 /** Removes everything of a network. */
-export function clear({ raw }: Base, network: NetworkKey): void {
+export function clear({ raw, removals }: Base, network: NetworkKey): void {
   raw.transaction(() => {
-    // Entries are found by their postings, so those go last.
-    for (const [table, own] of [...parts].reverse()) {
-      if (table !== 'ledger_postings') raw.prepare(`DELETE FROM ${table} WHERE ${own}`).run({ network });
-    }
-    raw.prepare('DELETE FROM ledger_postings WHERE network = :network').run({ network });
+    for (const removal of removals) removal.run({ network });
   })();
 }
 
@@ -78,16 +97,8 @@ export function clear({ raw }: Base, network: NetworkKey): void {
 export function copy(from: Base, to: Base, network: NetworkKey): void {
   clear(to, network);
   to.raw.transaction(() => {
-    for (const [table, own] of parts) {
-      const rows = from.raw.prepare(`SELECT * FROM ${table} WHERE ${own}`).all({ network }) as Record<
-        string,
-        unknown
-      >[];
-      for (const row of rows) {
-        const names = Object.keys(row);
-        const holes = names.map((name) => `:${name}`).join();
-        to.raw.prepare(`INSERT INTO ${table} (${names.join()}) VALUES (${holes})`).run(row);
-      }
+    for (const [at, selection] of from.selections.entries()) {
+      for (const row of selection.all({ network })) to.insertions[at]?.run(row);
     }
   })();
 }

@@ -24,10 +24,24 @@ type PayoutViews = Pick<
 >;
 
 export function payoutViews({ orm, read, write }: Db): PayoutViews {
+  // What the engine asks again and again.
+  const findEngine = orm
+    .select()
+    .from(payoutEngines)
+    .where(eq(payoutEngines.network, sql.placeholder('network')))
+    .prepare();
+  const allEngines = orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)).prepare();
+  const attemptsOf = orm
+    .select()
+    .from(payoutAttempts)
+    .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
+    .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt))
+    .prepare();
+
   return {
     async nextFence(network, servedFence, nowMs) {
       return write(() => {
-        const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
+        const engine = findEngine.get({ network });
         if (servedFence > (engine?.fence ?? 0)) return null;
         const row = {
           network,
@@ -52,9 +66,10 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
       );
     },
     async listEngines() {
-      return read(() => orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)).all()).map(
-        ({ reasonCode, reasonMessage, ...engine }) => ({ ...engine, reason: reasonOf(reasonCode, reasonMessage) }),
-      );
+      return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({
+        ...engine,
+        reason: reasonOf(reasonCode, reasonMessage),
+      }));
     },
     async findPayout(id) {
       const row = read(() => orm.select().from(payouts).where(eq(payouts.id, id)).get());
@@ -70,12 +85,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
       return read(() => newest.all()).map(toPayout);
     },
     async listPayoutAttempts(payoutId) {
-      const all = orm
-        .select()
-        .from(payoutAttempts)
-        .where(eq(payoutAttempts.payoutId, payoutId))
-        .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt));
-      return read(() => all.all()).map(toAttempt);
+      return read(() => attemptsOf.all({ id: payoutId })).map(toAttempt);
     },
     async listLanes() {
       return read(() => orm.select().from(lanes).orderBy(asc(lanes.network), asc(lanes.payer)).all()).map(
