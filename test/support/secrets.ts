@@ -14,14 +14,13 @@ export type Needle = Readonly<{ name: string; bytes: Buffer }>;
 const KEY_BYTES_SOUGHT = 16;
 const CHUNK_BYTES = 16 * 1024 * 1024;
 
-const wallets: readonly Wallet[] = [
-  { role: 'refund' },
-  { role: 'gas' },
-  { role: 'collection', index: 0 },
-  { role: 'collection', index: 1 },
-];
+const wallets: readonly Wallet[] = [{ role: 'refund' }, { role: 'gas' }, { role: 'collection', index: 0 }];
 
-/** Raw bytes, hex, base64 and UTF-16 of seed, words, passphrase and private keys. */
+/** Seed, words, passphrase and private keys in the forms in which a program would hold them: bytes, hex, text. Few, for memory is large. */
+export const heldNeedles = (): Needle[] =>
+  needles().filter(({ name }) => /(, raw|, hex|^mnemonic|^passphrase)$/.test(name));
+
+/** The same, and the forms in which a log or an answer might show them. */
 export function needles(): Needle[] {
   const keys = wallets.map(
     (wallet) => [JSON.stringify(wallet), Buffer.from(evmSpending.derive(seed, wallet).secret)] as const,

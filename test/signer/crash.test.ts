@@ -1,0 +1,81 @@
+/**
+ * A signer that is killed at every step of a signature: whoever asks again gets the same bytes, and there is one signature.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { SignedSpend } from '../../src/chains/spend.ts';
+import { systemClock } from '../../src/clock.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { openJournal } from '../../src/signer/journal.ts';
+import type { SignRequest } from '../../src/signing.ts';
+import { openSigner } from '../../src/signing-client.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { endSigners, startSigner } from '../support/signer-process.ts';
+import { firstOf, makeSignerFolder, openDeskIn, refundOf, terms, usdt } from '../support/temp-signer.ts';
+
+const folders: { remove(): void }[] = [];
+test.after(() => {
+  endSigners();
+  for (const folder of folders) folder.remove();
+});
+
+function newFolder(): string {
+  const folder = makeSignerFolder(undefined, false);
+  folders.push(folder);
+  return folder.dir;
+}
+
+const request = firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 });
+
+/** What an undisturbed signer signs. */
+function undisturbed() {
+  const { desk, close } = openDeskIn(newFolder(), handClock());
+  try {
+    return desk.sign(request);
+  } finally {
+    close();
+  }
+}
+
+/** Asks a signer that dies at a moment, or lives. @returns what it signs, or the code of its refusal, for each request */
+async function ask(dir: string, moment: string, ...requests: readonly SignRequest[]) {
+  const signer = startSigner([dir, moment], {}, 'test/support/dying-signer.ts');
+  assert.ok(await signer.ready, signer.output());
+  const client = openSigner({ socket: signerFiles(dir).socket, timeoutMs: 30_000, clock: systemClock });
+  const answers: (SignedSpend | string)[] = [];
+  for (const asked of requests) {
+    const answer = client.sign(asked).catch((error) => {
+      if (error instanceof Fault) return error.code;
+      throw error;
+    });
+    answers.push(await answer);
+  }
+  await client.close();
+  signer.kill('SIGKILL');
+  assert.is((await signer.ended).signal, 'SIGKILL', signer.output());
+  return answers;
+}
+
+const moments = [
+  ['after the fence', 0],
+  ['before the commit', 0],
+  ['within the commit', 0],
+  ['after the commit', 1],
+] as const;
+
+for (const [moment, signatures] of moments) {
+  test(`killed ${moment}: the same bytes later`, async () => {
+    const dir = newFolder();
+    assert.equal(await ask(dir, moment, request), ['signer_unreachable']);
+    const journal = openJournal(signerFiles(dir).journal);
+    assert.equal([journal.entries('test:one', 0, 10).length, journal.fence('test:one')], [signatures, 3]);
+    journal.close();
+    const expected = undisturbed();
+    // Once signed, other terms change nothing; before, they would have.
+    const later = await ask(dir, 'never', request, { ...request, terms: terms(9) }, { ...request, fence: 2 });
+    assert.equal(later, [expected, expected, 'signer_refused_fence']);
+  });
+}
+
+test.run();

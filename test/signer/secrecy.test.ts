@@ -1,0 +1,106 @@
+/**
+ * A whole installation with a signer: its secrets are in the signer's memory and nowhere else. Every process, every file and every line of the
+ * log is searched for them.
+ */
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../src/clock.ts';
+import { intentMac, intentMacKey } from '../../src/core/intent.ts';
+import { readSecretKeyFile } from '../../src/secret-key.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { openSigner } from '../../src/signing-client.ts';
+import { endAll, spawnSupervisor } from '../support/quayside-process.ts';
+import { heldNeedles, needles, secretsIn, secretsInMemory } from '../support/secrets.ts';
+import { firstOf, makeSignerFolder, passphrase, policySettings, refundOf, usdt } from '../support/temp-signer.ts';
+import { until } from '../support/until.ts';
+
+const [anyNetwork] = Object.values(policySettings.networks);
+const folder = makeSignerFolder({ ...policySettings, networks: anyNetwork ? { 'test:ethereum': anyNetwork } : {} });
+const dir = mkdtempSync(join(tmpdir(), 'quayside-secrecy-'));
+const dataDir = join(dir, 'data');
+test.after(async () => {
+  await endAll();
+  rmSync(dir, { recursive: true, force: true });
+  folder.remove();
+});
+
+/** The programs of an installation: process ids by the file that runs. */
+function programsUnder(supervisor: number): Map<string, number> {
+  const found = new Map<string, number>([['src/main.ts', supervisor]]);
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const [, parent] = /^\d+ \(.*\) \S+ (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
+      const program = /(src|indexers)\/[\w/]+\.ts/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[0];
+      if (Number(parent) === supervisor && program) found.set(program, Number(pid));
+    } catch {
+      // It ended while it was looked at.
+    }
+  }
+  return found;
+}
+
+const filesIn = (place: string): string[] =>
+  readdirSync(place, { recursive: true })
+    .map((name) => join(place, String(name)))
+    .filter((file) => statSync(file).isFile());
+
+test('the secrets of a signer at work stay in its memory', async () => {
+  const passphraseFile = join(dir, 'passphrase');
+  writeFileSync(passphraseFile, passphrase, { mode: 0o600 });
+  const config = join(dir, 'config.json');
+  const signerSettings = { dir: folder.dir, unlock: { file: passphraseFile } };
+  const networks = { 'sandbox-ethereum': {} };
+  writeFileSync(
+    config,
+    JSON.stringify({ port: 0, data_dir: dataDir, log_level: 'trace', signer: signerSettings, networks }),
+  );
+  const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: config });
+  const output = () => supervisor.stdout() + supervisor.stderr();
+  const client = openSigner({ socket: signerFiles(folder.dir).socket, timeoutMs: 20_000, clock: systemClock });
+  await until('the signer serves', () =>
+    client.fence('test:ethereum').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await until('the server and the indexer run', () => {
+    const programs = programsUnder(supervisor.pid);
+    return programs.has('src/server.ts') && programs.has('indexers/evm.ts') && output().includes('Try next');
+  });
+
+  const { mac: _, ...refund } = refundOf('rf_secrecy', usdt(5), { network: 'test:ethereum' });
+  const mac = intentMac(intentMacKey(readSecretKeyFile(join(dataDir, 'secret.key'))), refund);
+  const fence = (await client.fence('test:ethereum')) || 1;
+  const signed = await client.sign(firstOf({ ...refund, mac }, 1, { fence }));
+  await client.sign(firstOf({ ...refund, mac: 'b'.repeat(64), id: 'rf_other' }, 2, { fence })).then(
+    () => assert.unreachable(),
+    () => {},
+  );
+
+  const sought = needles();
+  const held = heldNeedles();
+  const programs = programsUnder(supervisor.pid);
+  const [signer, ...others] = [
+    'src/signer/main.ts',
+    'src/main.ts',
+    'src/server.ts',
+    'indexers/evm.ts',
+    'src/sandbox/main.ts',
+  ];
+  assert.ok(secretsInMemory(programs.get(signer) ?? 0, held).includes('seed, raw'), 'the search finds what is there');
+  for (const program of others) assert.equal(secretsInMemory(programs.get(program) ?? 0, held), [], program);
+
+  const log = output();
+  assert.ok(log.includes(signed.tx), 'the signer tells of what it signed');
+  assert.equal(secretsIn(Buffer.from(log), sought), []);
+  await client.close();
+  assert.is(await supervisor.end('SIGTERM'), 0, output());
+  const files = [...filesIn(dataDir), ...filesIn(folder.dir)];
+  assert.ok(files.length > 5, files.join());
+  for (const file of files) assert.equal(secretsIn(readFileSync(file), sought), [], file);
+});
+
+test.run();

@@ -1,0 +1,36 @@
+/**
+ * A signer that dies, as by `kill -9`, at the moment of signing that its second argument names; `never` lives. Its first argument is its folder.
+ * Everything but the dying is the real thing.
+ * @module
+ */
+import pino from 'pino';
+import { systemClock } from '../../src/clock.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import type { Journal } from '../../src/signer/journal.ts';
+import { serveDesk } from '../../src/signer/server.ts';
+import { openDeskIn } from './temp-signer.ts';
+
+const [dir = '', moment = 'never'] = process.argv.slice(2);
+const die = (): never => {
+  process.kill(process.pid, 'SIGKILL');
+  throw new Error('no signal is as fast as that');
+};
+
+const dying = (journal: Journal): Journal => ({
+  ...journal,
+  raiseFence(network, fence, atMs) {
+    journal.raiseFence(network, fence, atMs);
+    if (moment === 'after the fence') die();
+  },
+  record(entry) {
+    if (moment === 'before the commit') die();
+    // Terms become text when intent and generation are written already, and the signature is not.
+    const terms = { ...entry.terms, toJSON: moment === 'within the commit' ? die : undefined };
+    journal.record({ ...entry, terms: terms as unknown as typeof entry.terms });
+    if (moment === 'after the commit') die();
+  },
+});
+
+const { desk } = openDeskIn(dir, systemClock, dying);
+await serveDesk({ socket: signerFiles(dir).socket, desk, log: pino({ level: 'silent' }) });
+process.send?.({ ready: true });
