@@ -43,14 +43,14 @@ export function serveLookUps(router: Router, { store, config, clock }: LookUpDep
     const pasted = String(Object(request.body).transaction ?? '')
       .trim()
       .slice(0, PASTED_CHARS_MAX);
-    if (readTransaction(pasted).size > 0) {
-      const waitS = Math.max(perSession.take(session.id), perAddress.take(request.ip ?? ''));
-      if (waitS > 0) return refuse(request, response, waitS);
-      await ask(session, pasted);
-    }
     const query = queryOf(request);
     query.set('tx', pasted);
-    // Back to the page, one folder up, as it was.
+    if (readTransaction(pasted).size > 0) {
+      const waitS = Math.max(perSession.take(session.id), perAddress.take(request.ip ?? ''));
+      if (waitS === 0) await ask(session, pasted);
+      else query.set('wait', String(waitS));
+    }
+    // Back to the page, one folder up, as it was; also in a frame, where a page of another kind would not be shown.
     response.redirect(303, `../${session.id}?${query}#look-up`);
   });
 }

@@ -82,9 +82,12 @@ function answer(model: PageModel, pasted: string): Html | null {
 }
 
 function verdictOf(model: PageModel, pasted: string): Verdict | null {
-  const { session, state, words, shop } = model;
+  const { session, state, words, shop, choice } = model;
   const ids = readTransaction(pasted);
   if (ids.size === 0) return { name: 'alert', tone: 'attention', texts: [words.say('rescue_unreadable')] };
+  if (choice.waitS !== null) {
+    return { name: 'wait', tone: 'attention', texts: [words.say('rescue_too_often', { seconds: choice.waitS })] };
+  }
   const named = model.lookUps.filter(({ tx }) => [...ids.values()].includes(tx));
   for (const finding of byWeight) {
     const found = named.find((one) => one.finding === finding);

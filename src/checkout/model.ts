@@ -23,6 +23,8 @@ export type Choice = Readonly<{
   walletQr: boolean;
   /** A transaction that the payer asks after, as it was pasted. */
   transaction: string | null;
+  /** There were too many questions: how long to wait before the next. No link keeps it. */
+  waitS: number | null;
   /** What was wrong with a refund address that was just sent; no link carries it on. */
   refundFault: string | null;
   /** The origin whose page frames this one. */

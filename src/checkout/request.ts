@@ -23,6 +23,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     token: query.get('token'),
     walletQr: query.get('qr') === 'wallet',
     transaction: query.get('tx')?.slice(0, PASTED_CHARS_MAX) ?? null,
+    waitS: /^\d{1,4}$/.test(query.get('wait') ?? '') ? Number(query.get('wait')) : null,
     refundFault: query.get('fault'),
     parent: query.get('parent'),
     // Only a language that there is, so that links stay short and clean.

@@ -71,10 +71,10 @@ export function createCheckout(deps: CheckoutDeps): Router {
   serveEmbed(router);
   router.use('/pay', protect);
   serveBrand(router, store);
-  serveLookUps(router, deps, refuseIn('rescue', assets));
-  serveRefundAddress(router, deps, refuseIn('refund', assets));
+  serveLookUps(router, deps, refuseIn(assets));
+  serveRefundAddress(router, deps, refuseIn(assets));
   const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
-  serveRefunds(router, deps, beside.style, refuseIn('refund', beside));
+  serveRefunds(router, deps, beside.style, refuseIn(beside));
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
   router.get('/pay/:id', async (request, response) => {
     const { choice, words } = asked(request);
@@ -195,15 +195,15 @@ async function modelOf(
 
 /** Says that there is nothing under this address (null), or that there were too many tries (seconds to wait). */
 const refuseIn =
-  (topic: 'rescue' | 'refund', assets: Assets): Refuse =>
+  (assets: Assets): Refuse =>
   (request, response, waitS) => {
     const { words } = asked(request);
     if (waitS === null) {
       sendMessage(response.status(404), words, 'not_found', assets);
       return;
     }
-    const title = words.say(topic === 'rescue' ? 'rescue_title' : 'refund_leave_title');
-    const text = words.say(`${topic}_too_often`, { seconds: waitS });
+    const title = words.say('refund_leave_title');
+    const text = words.say('refund_too_often', { seconds: waitS });
     response.status(429).set('Retry-After', String(waitS)).type('html');
     response.send(messagePage(words, { title, text, retry: false }, assets));
   };

@@ -238,6 +238,36 @@ test('messages that only look like the payment’s are not believed', async (wor
   await page.context().close();
 });
 
+test('forms work inside the frame, and the page goes on telling afterwards', async (world) => {
+  const sale = await openSale(world.api);
+  const { page } = await openPayment(world, sale);
+  await shows(page, /How do you want to pay/);
+  await frameOf(page).locator('#look-up summary').click();
+  await frameOf(page).locator('#transaction').fill('order-1001');
+  await frameOf(page).locator('#look-up-ask').click();
+  await frameOf(page).locator('#look-up-answer .notice').waitFor();
+  await pass(world.api, 1801);
+  await isTold(page, /time to pay is over/);
+  await page.context().close();
+});
+
+test('a language may be asked for, and only web addresses are opened', async (world) => {
+  const sale = await openSale(world.api);
+  const { page } = await openPage(world.browser, '');
+  await page.goto(world.shop.origin);
+  const url = `${world.api.baseUrl}${sale.path}`;
+  await page.evaluate(`window.payment = Quayside.open({ url: ${JSON.stringify(url)}, language: 'tr' })`);
+  await shows(page, /Nasıl ödemek istersiniz/);
+  assert.is(await page.getByRole('dialog', { name: 'Ödeme' }).count(), 1);
+  await page.evaluate('payment.close()');
+  assert.is(await page.locator('dialog').count(), 0);
+  for (const bad of ['javascript:alert(1)', 'data:text/html,x']) {
+    const refused = page.evaluate(`Quayside.open({ url: ${JSON.stringify(bad)} })`);
+    assert.match(await refused.then(String, String), /is not the url of a payment session/);
+  }
+  await page.context().close();
+});
+
 test('the way back to the shop leaves the frame', async (world) => {
   const sale = await openSale(world.api, { cancel_url: `${world.shop.origin}/cart` });
   const { page } = await openPayment(world, sale);

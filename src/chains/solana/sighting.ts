@@ -15,7 +15,7 @@ import { isFields, readTransaction } from './wire.ts';
 export function readSighting(tx: string, value: unknown, tokens: readonly Token[], origin: Origin): Sighting {
   const { slot, meta, transaction } = isFields(value) ? value : {};
   const signatures = isFields(transaction) ? transaction.signatures : null;
-  if (!isFields(meta) || !Number.isSafeInteger(slot) || !Array.isArray(signatures) || !signatures.includes(tx)) {
+  if (!isFields(meta) || !Number.isSafeInteger(slot) || !Array.isArray(signatures) || signatures[0] !== tx) {
     throw nonsense(origin, `answered with something else than transaction ${tx}`);
   }
   const number = Number(slot);

@@ -101,7 +101,7 @@ export function lookUpCommands(
     ring({
       atMs,
       code: 'transfer_missed',
-      message: `a payer names transaction ${tx} in block ${number}, which the node shows as paid to this session's address and which was not found when the chain was read. It is not credited. Look at it in an explorer; if it is real, settle the order by hand and report this`,
+      message: `a payer names transaction ${tx} in block ${number}, which the node shows as paid to this session's address and which was not found when the chain was read. It is not credited: only reading its block does that. Look at it in an explorer; if it is real, settle the order by hand and report this`,
       network,
       sessionId,
     });
