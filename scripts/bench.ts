@@ -7,6 +7,7 @@
  *   npm run bench -- catch-up        an indexer of each network that catches up with a simulated node in another process
  *   npm run bench -- tron            the same for one network: tron, ethereum, bsc or solana
  *   npm run bench -- solana --blocks 500     no more blocks than that, for a quick look
+ *   npm run bench -- pages           500 open payment pages held by one server, in a whole sandbox
  *
  * Prints tables, and writes everything to `.tmp/bench.json`. Compare figures of one run only; machines differ, and other work on the
  * machine shows in its load and in the column "others".
@@ -19,6 +20,7 @@ import { benchAllCatchUps, benchCatchUp } from './bench/catch-up.ts';
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
 import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
+import { benchPages } from './bench/pages.ts';
 import type { Row } from './bench/report.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
@@ -30,6 +32,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   matching: benchMatching,
   table: benchTable,
   'catch-up': benchAllCatchUps,
+  pages: benchPages,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
   catchUpNetworks.map(({ name }) => [name, (blocksMax: number | null) => benchCatchUp(name, blocksMax)]),

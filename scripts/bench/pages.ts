@@ -1,0 +1,253 @@
+/**
+ * Payment pages: how fast one is there, what it weighs, and what hundreds of open ones cost the server. The server is the real one, in a
+ * whole sandbox with its four networks, each of which makes a block every 0.3 s meanwhile.
+ * @module
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { systemClock } from '../../src/clock.ts';
+import { readCredentials } from '../../src/credentials.ts';
+import { readRunning } from '../../src/running.ts';
+import { payInSandbox } from '../../src/sandbox-control.ts';
+import { endAll, find, sandboxInstallation } from '../../test/support/quayside-process.ts';
+import { signedClient } from '../../test/support/signed-client.ts';
+import { inspectable, inspectorOf, liveBytes } from './live-memory.ts';
+import { livePageOf, type OpenPage, openPage } from './open-page.ts';
+import { progress, quantile, type Row, round, show } from './report.ts';
+
+const PAGES = 500;
+/** Sessions made at once, and how long that may take: well below what a key may ask for in a second. */
+const BATCH = 20;
+const BATCH_MS_MIN = 300;
+const IDLE_MS = 15_000;
+const SETTLE_MS = 3_000;
+const ROWS_LOOK_MS = 5;
+const FIRST_RENDER_MS_MAX = 100;
+const WEIGHT_BYTES_MAX = 60_000;
+const PAYER_NETWORK = 'ethereum';
+const PAYER_UNITS = 10_500_000n;
+const MB = 1e6;
+const KB = 1e3;
+
+type Sale = Readonly<{ id: string; url: string; address: string }>;
+type Usage = Readonly<{ atMs: number; cpuMs: number; rssBytes: number }>;
+
+export async function benchPages(): Promise<Row[]> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
+  Object.assign(process.env, inspectable);
+  try {
+    const supervisor = await sandboxInstallation(dataDir).start();
+    const { pid } = reach(dataDir);
+    const inspector = await inspectorOf(pid, supervisor.stderr);
+    return await measure(dataDir, () => liveBytes(inspector));
+  } finally {
+    await endAll();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** @param liveMemory says what the server holds on to, in bytes */
+async function measure(dataDir: string, liveMemory: () => Promise<number>): Promise<Row[]> {
+  const sales = await makeSales(dataDir);
+  const weight = await weigh(`${sales[0]?.url}?pay=${PAYER_NETWORK}-USDT`);
+  const renderFrom = await usage(dataDir);
+  const alone = await timeRenders(sales);
+  const renderTo = await usage(dataDir);
+  const liveBefore = await liveMemory();
+  const pages = await openAll(sales);
+  const liveOpen = await liveMemory();
+  await systemClock.sleep(SETTLE_MS);
+  const idleFrom = await usage(dataDir);
+  await systemClock.sleep(IDLE_MS);
+  const idleTo = await usage(dataDir);
+  const among = await timeRenders(sales);
+  const delays = await payAll(dataDir, sales, pages);
+  const after = await usage(dataDir);
+  for (const page of pages) page.close();
+
+  const ms = (values: readonly number[], share: number) => round(quantile(values, share), 1);
+  const rendering = (name: string, values: readonly number[], isFirst: boolean): Row => ({
+    'GET /pay/:id': name,
+    pages: values.length,
+    'median ms': ms(values, 0.5),
+    'p99 ms': ms(values, 0.99),
+    'most ms': ms(values, 1),
+    target: isFirst
+      ? `${FIRST_RENDER_MS_MAX} ms: ${quantile(values, 0.99) <= FIRST_RENDER_MS_MAX ? 'met' : 'missed'}`
+      : '',
+  });
+  const renders = [
+    rendering('no page open', alone, true),
+    rendering(`${PAGES} pages open`, among, true),
+    rendering('by each open page when told', delays.renders, false),
+  ];
+  const page: Row = {
+    'CPU ms to render': round((renderTo.cpuMs - renderFrom.cpuMs) / alone.length, 2),
+    'page KB': round(weight.pageBytes / KB, 1),
+    'style KB': round(weight.styleBytes / KB, 1),
+    'script KB': round(weight.scriptBytes / KB, 1),
+    'together KB': round(weight.totalBytes / KB, 1),
+    target: `${WEIGHT_BYTES_MAX / KB} KB: ${weight.totalBytes <= WEIGHT_BYTES_MAX ? 'met' : 'missed'}`,
+    'QR KB': round(weight.qrBytes / KB, 1),
+  };
+  const open: Row = {
+    'open pages': pages.length,
+    'RSS MB': round(idleTo.rssBytes / MB, 0),
+    'after paying': round(after.rssBytes / MB, 0),
+    'live KB/page': round((liveOpen - liveBefore) / KB / PAGES, 1),
+    'CPU idle': `${round((100 * (idleTo.cpuMs - idleFrom.cpuMs)) / (idleTo.atMs - idleFrom.atMs), 1)} %`,
+    'row → event median ms': ms(delays.events, 0.5),
+    'p99 ms': ms(delays.events, 0.99),
+    'last of all ms': ms(delays.events, 1),
+  };
+  show('Payment pages: from the request to the last byte', renders);
+  show(`Weight of a page with amount, address and QR code, uncompressed; the QR code comes on top`, [page]);
+  show(`${PAGES} sessions, a page open on each; then each is paid`, [open]);
+  return [...renders, page, open];
+}
+
+/** Makes sessions as the demo store, as fast as a key may. */
+async function makeSales(dataDir: string): Promise<Sale[]> {
+  const { baseUrl, credentials } = reach(dataDir);
+  const client = signedClient({ baseUrl, ...credentials }, () => Math.floor(systemClock.nowMs() / 1000));
+  const bar = progress('sessions', PAGES);
+  const sales: Sale[] = [];
+  const make = (order: number) =>
+    find<Sale>(`there is an address for session ${order}`, async () => {
+      const body = { amount: 1050, currency: 'USD', order_id: `bench-${order}`, expires_in: 3600 };
+      const { status, json } = await client.send('POST', '/api/v1/checkout/sessions/create', body);
+      if (status !== 200) return null;
+      const {
+        id,
+        url,
+        payment_options: options,
+      } = json as {
+        id: string;
+        url: string;
+        payment_options: readonly { network: string; address: string }[];
+      };
+      const address = options.find(({ network }) => network === PAYER_NETWORK)?.address ?? '';
+      return { id, url, address };
+    });
+  while (sales.length < PAGES) {
+    const from = sales.length;
+    const batch = Array.from({ length: Math.min(BATCH, PAGES - from) }, (_, at) => make(from + at));
+    sales.push(...(await Promise.all(batch)));
+    await systemClock.sleep(BATCH_MS_MIN);
+    bar.step(sales.length);
+  }
+  bar.end();
+  return sales;
+}
+
+function reach(dataDir: string) {
+  const [running, known] = [readRunning(dataDir), readCredentials(dataDir)];
+  if (!running || !known) throw new Error(`the sandbox in ${dataDir} does not run`);
+  return {
+    pid: running.pid,
+    baseUrl: running.base_url,
+    metricsUrl: running.metrics_url,
+    credentials: { apiKey: known.api_key, apiSecret: known.api_secret },
+  };
+}
+
+/** What the server says of its process. */
+async function usage(dataDir: string): Promise<Usage> {
+  const text = await (await fetch(`${reach(dataDir).metricsUrl}/metrics`)).text();
+  const read = (name: string) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1]);
+  const cpuMs = 1000 * read('process_cpu_seconds_total');
+  return { atMs: performance.now(), cpuMs, rssBytes: read('process_resident_memory_bytes') };
+}
+
+/** Bytes as they are sent, without headers. */
+async function weigh(url: string) {
+  const text = await (await fetch(url)).text();
+  const qrBytes = Buffer.byteLength(/<svg class="qr".*?<\/svg>/s.exec(text)?.[0] ?? '');
+  const sizeOf = async (pattern: RegExp): Promise<number> => {
+    let bytes = 0;
+    for (const [, path = ''] of text.matchAll(pattern)) {
+      bytes += (await (await fetch(new URL(path, url))).arrayBuffer()).byteLength;
+    }
+    return bytes;
+  };
+  const styleBytes = await sizeOf(/<link[^>]+href="([^"]+\.css)"/g);
+  const scriptBytes = await sizeOf(/<script[^>]+src="([^"]+)"/g);
+  const pageBytes = Buffer.byteLength(text) - qrBytes;
+  return { qrBytes, styleBytes, scriptBytes, pageBytes, totalBytes: pageBytes + styleBytes + scriptBytes };
+}
+
+/** Asks for each page once, one after the other, as payers from different places do. @returns ms of each */
+async function timeRenders(sales: readonly Sale[]): Promise<number[]> {
+  const times: number[] = [];
+  for (const [at, { url }] of sales.entries()) times.push(await timeRender(url, at));
+  return times;
+}
+
+const payerAddress = (at: number): string => `10.0.${Math.floor(at / 250)}.${1 + (at % 250)}`;
+
+async function timeRender(url: string, payer: number): Promise<number> {
+  const startedAtMs = performance.now();
+  await (await fetch(url, { headers: { 'x-forwarded-for': payerAddress(payer) } })).arrayBuffer();
+  return performance.now() - startedAtMs;
+}
+
+async function openAll(sales: readonly Sale[]): Promise<OpenPage[]> {
+  const pages: OpenPage[] = [];
+  for (const [at, { id, url }] of sales.entries()) {
+    const headers = { 'x-forwarded-for': payerAddress(at) };
+    const live = livePageOf(id, url, await (await fetch(url, { headers })).text());
+    pages.push(await openPage(live, payerAddress(at)));
+  }
+  return pages;
+}
+
+/**
+ * Pays every session, and has each page fetch itself again when it is told, as its script does.
+ * @returns ms from the moment that a payment's row can be read to its event, and ms that each page then took
+ */
+async function payAll(dataDir: string, sales: readonly Sale[], pages: readonly OpenPage[]) {
+  const rowAtMs = new Map<string, number>();
+  const toldAtMs = new Map<string, number>();
+  const renders: number[] = [];
+  const rendering: Promise<void>[] = [];
+  for (const [at, page] of pages.entries()) {
+    page.onChange(() => {
+      // Networks that come and go ring too.
+      if (!rowAtMs.has(page.sessionId) || toldAtMs.has(page.sessionId)) return;
+      toldAtMs.set(page.sessionId, performance.now());
+      rendering.push(timeRender(sales[at]?.url ?? '', at).then((ms) => void renders.push(ms)));
+    });
+  }
+  const database = new Database(join(dataDir, 'quayside.db'), { readonly: true });
+  const rowsAbove = database.prepare(
+    'SELECT transfers.id, session_id FROM transfers JOIN addresses ON addresses.id = address_id WHERE transfers.id > ?',
+  );
+  let lastId = 0;
+  const telling = find('every page was told of its payment', async () => {
+    for (let look = 0; look < 10; look++) {
+      const nowMs = performance.now();
+      for (const { id, session_id: session } of rowsAbove.all(lastId) as { id: number; session_id: string }[]) {
+        rowAtMs.set(session, rowAtMs.get(session) ?? nowMs);
+        lastId = id;
+      }
+      await systemClock.sleep(ROWS_LOOK_MS);
+    }
+    return toldAtMs.size === pages.length;
+  });
+  await Promise.all([telling, payInBatches(dataDir, sales)]);
+  await Promise.all(rendering);
+  database.close();
+  const events = pages.map(({ sessionId }) => (toldAtMs.get(sessionId) ?? 0) - (rowAtMs.get(sessionId) ?? 0));
+  return { events, renders };
+}
+
+async function payInBatches(dataDir: string, sales: readonly Sale[]): Promise<void> {
+  for (let at = 0; at < sales.length; at += BATCH) {
+    const payments = sales
+      .slice(at, at + BATCH)
+      .map(({ address }) => payInSandbox(dataDir, PAYER_NETWORK, { to: address, symbol: 'USDT', units: PAYER_UNITS }));
+    await Promise.all(payments);
+  }
+}
