@@ -86,8 +86,13 @@ export function makeSignerFolder(settings: PolicySettings = policySettings, with
 
 export type OpenDesk = Readonly<{ desk: Desk; journal: Journal; close(): void }>;
 
-/** Opens the desk of a folder, as the program does when it is started. */
-export function openDeskIn(dir: string, clock: Pick<Clock, 'nowMs'>, wrap = (journal: Journal) => journal): OpenDesk {
+/** Opens the desk of a folder, as the program does when it is started; `wrap` and `spending` take the place of parts that are to fail. */
+export function openDeskIn(
+  dir: string,
+  clock: Pick<Clock, 'nowMs'>,
+  wrap = (journal: Journal) => journal,
+  spending = evmSpending,
+): OpenDesk {
   const files = signerFiles(dir);
   const journal = openJournal(files.journal);
   const desk = openDesk({
@@ -95,7 +100,7 @@ export function openDeskIn(dir: string, clock: Pick<Clock, 'nowMs'>, wrap = (jou
     macKey: intentMacKey(secretKey),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),
-    spendings: new Map([['evm', evmSpending]]),
+    spendings: new Map([['evm', spending]]),
     clock,
     log: pino({ level: 'silent' }),
   });
