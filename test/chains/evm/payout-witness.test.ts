@@ -119,6 +119,32 @@ test('a receipt from a block that is not the chain’s own is no inclusion', asy
   assert.equal(await fateOf(till, intent, [attempt], alone), nothingYet);
 });
 
+test('a success whose log tells of another movement is unclear', async () => {
+  const { till, intent, attempt } = await paid();
+  const alone = open({ url: proxy.httpUrl });
+  const word = (digits: string) => `0x${digits.padStart(64, '0')}`;
+  type Log = Readonly<{ address: string; topics: readonly string[]; data: string }>;
+  const changes: Readonly<Record<string, (log: Log) => readonly Log[]>> = {
+    none: () => [],
+    'fewer units': (log) => [{ ...log, data: word('4') }],
+    'more units': (log) => [{ ...log, data: word('6') }],
+    'twice the units': (log) => [log, log],
+    'another token': (log) => [{ ...log, address: bench.usdc.address }],
+    'another sender': ({ topics, ...log }) => [{ ...log, topics: [topics[0] ?? '', word('1'), topics[2] ?? ''] }],
+    'another payee': ({ topics, ...log }) => [{ ...log, topics: [...topics.slice(0, 2), word('1')] }],
+    'another event': ({ topics, ...log }) => [{ ...log, topics: [word('1'), ...topics.slice(1)] }],
+    'an indexed value': (log) => [{ ...log, topics: [...log.topics, log.data] }],
+  };
+  for (const [what, change] of Object.entries(changes)) {
+    proxy.lies.answer = ({ method }, answer) => {
+      if (method !== 'eth_getTransactionReceipt') return answer;
+      const receipt = answer.result as Readonly<{ logs: readonly Log[] }>;
+      return { ...answer, result: { ...receipt, logs: receipt.logs.flatMap(change) } };
+    };
+    assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
+  }
+});
+
 test('a node of another chain quotes nothing and tells no number', async () => {
   const till = await openFundedTill();
   const wrong = open({ chainId: '1' });
