@@ -29,7 +29,7 @@ function verify(signer: string, message: Uint8Array, signature: Uint8Array): boo
   );
 }
 
-function isSpendable(key: string): boolean {
+export function isSpendable(key: string): boolean {
   try {
     const point = ed25519.Point.fromHex(key);
     point.assertValidity();

@@ -1,0 +1,90 @@
+/**
+ * A signed legacy transaction out of its bytes: who signed, and what is called with which accounts. Every signature is verified.
+ * All lists are shorter than 128, where a compact length is one byte; a longer one is refused.
+ * Source: https://solana.com/docs/core/transactions
+ * @module
+ */
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
+import { base58 } from '@scure/base';
+
+/** `program` and `accounts` are keys (hex); what may be signed and written follows from the message's header. */
+export type CalledInstruction = Readonly<{ program: string; accounts: readonly string[]; data: Uint8Array }>;
+
+export type SignedMessage = Readonly<{
+  /** The first signature, base58. */
+  id: string;
+  message: Uint8Array;
+  accounts: readonly string[];
+  signers: readonly string[];
+  blockhash: string;
+  instructions: readonly CalledInstruction[];
+}>;
+
+const SIGNATURE_BYTES = 64;
+const KEY_BYTES = 32;
+const COUNT_LIMIT = 128;
+
+/** @returns null for whatever is no legacy transaction with all its signatures right */
+export function readSigned(bytes: Uint8Array): SignedMessage | null {
+  const count = bytes[0] ?? 0;
+  const at = 1 + count * SIGNATURE_BYTES;
+  if (count === 0 || count >= COUNT_LIMIT || bytes.length <= at) return null;
+  const message = bytes.subarray(at);
+  const read = readLegacyMessage(message);
+  if (read?.signers.length !== count) return null;
+  const signatures = read.signers.map((_, index) =>
+    bytes.subarray(1 + index * SIGNATURE_BYTES, 1 + (index + 1) * SIGNATURE_BYTES),
+  );
+  const isSigned = read.signers.every((key, index) => {
+    const signature = signatures[index];
+    return signature !== undefined && isValid(signature, message, key);
+  });
+  return isSigned ? { id: base58.encode(signatures[0] ?? new Uint8Array()), message, ...read } : null;
+}
+
+/** By the strict rules of RFC 8032: one signature has one form. */
+function isValid(signature: Uint8Array, message: Uint8Array, key: string): boolean {
+  try {
+    return ed25519.verify(signature, message, Uint8Array.from(Buffer.from(key, 'hex')), { zip215: false });
+  } catch {
+    return false;
+  }
+}
+
+/** The parts of a legacy message; null when they do not fill its bytes exactly, or name accounts that it does not list. */
+export function readLegacyMessage(message: Uint8Array): Omit<SignedMessage, 'id' | 'message'> | null {
+  let at = 0;
+  const take = (length: number): Uint8Array | null => {
+    if (at + length > message.length) return null;
+    at += length;
+    return message.subarray(at - length, at);
+  };
+  const takeCount = (): number | null => {
+    const count = take(1)?.[0];
+    return count === undefined || count >= COUNT_LIMIT ? null : count;
+  };
+  const header = take(3);
+  const accountCount = takeCount();
+  if (!header || accountCount === null || (header[0] ?? 0) > accountCount) return null;
+  const accounts: string[] = [];
+  for (let index = 0; index < accountCount; index++) {
+    const key = take(KEY_BYTES);
+    if (!key) return null;
+    accounts.push(bytesToHex(key));
+  }
+  const blockhash = take(KEY_BYTES);
+  const instructionCount = takeCount();
+  if (!blockhash || instructionCount === null) return null;
+  const instructions: CalledInstruction[] = [];
+  for (let index = 0; index < instructionCount; index++) {
+    const program = accounts[take(1)?.[0] ?? COUNT_LIMIT];
+    const named = take(takeCount() ?? message.length);
+    const data = named && take(takeCount() ?? message.length);
+    const keys = [...(named ?? [])].flatMap((place) => accounts[place] ?? []);
+    if (program === undefined || !named || !data || keys.length !== named.length) return null;
+    instructions.push({ program, accounts: keys, data });
+  }
+  if (at !== message.length) return null;
+  return { accounts, signers: accounts.slice(0, header[0]), blockhash: base58.encode(blockhash), instructions };
+}

@@ -1,0 +1,361 @@
+/**
+ * How Solana's payouts are signed. A refund makes an account whose address follows from the refund's id, then the payer's token account if it is
+ * not there, then the transfer: a second refund of the same id fails as a whole, because the first one's account exists. A sweep moves the
+ * tokens of up to six owners, each of whom signs; the gas wallet pays the fee.
+ *
+ * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`, `compute_unit_price` (micro-lamports per
+ * unit) and, for refunds, `lock_lamports`, the deposit of an account without data.
+ * Sources: https://solana.com/docs/core/transactions, `system_instruction.rs`, spl-token's `instruction.rs`. web3.js encodes; the bytes are read
+ * by a reader of our own (`message.ts`) and compared with what their meaning encodes to.
+ * @module
+ */
+import { ed25519 } from '@noble/curves/ed25519.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { base58 } from '@scure/base';
+import {
+  ComputeBudgetProgram,
+  PublicKey,
+  SystemProgram,
+  TransactionInstruction,
+  TransactionMessage,
+} from '@solana/web3.js';
+import { type Fault, invariant, permanent } from '../../core/fault.ts';
+import type { Intent, Wallet } from '../../core/intent.ts';
+import {
+  type Spending,
+  type SpendKey,
+  type SpendNetwork,
+  type SpendReading,
+  sponsoredFees,
+  type Terms,
+} from '../spend.ts';
+import { readSigned, type SignedMessage } from './message.ts';
+import { isSpendable } from './offline-keys.ts';
+import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
+import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './token-account.ts';
+
+const PURPOSE = 44;
+const COIN = 501;
+/** Hot wallets stand among the collection addresses' accounts, where nobody counts up to. */
+const hotAccount = { refund: 2_000_000_000, gas: 2_000_000_001 } as const;
+
+const UNITS_LIMIT = 2n ** 64n;
+const LAMPORTS_PER_SIGNATURE = 5_000n;
+const MICRO = 1_000_000n;
+/** The deposit of a token account has only ever fallen (SIMD-0437); this was the highest. */
+const TOKEN_ACCOUNT_LAMPORTS_MAX = 2_039_280n;
+/** The runtime's own limits. */
+const COMPUTE_UNITS_MAX = 1_400_000n;
+const TRANSACTION_BYTES_MAX = 1_232;
+const U64_MAX = UNITS_LIMIT - 1n;
+
+const TRANSFER_CHECKED = 12;
+const CREATE_IF_ABSENT = 1;
+const CREATE_WITH_SEED = 3;
+const SET_UNIT_LIMIT = 2;
+const SET_UNIT_PRICE = 3;
+/** `createAccountWithSeed` takes at most 32 characters. */
+const LOCK_SEED_CHARACTERS = 32;
+
+const SYSTEM_PROGRAM = new Uint8Array(32);
+const tokens = new PublicKey(TOKEN_PROGRAM);
+const tokenAccounts = new PublicKey(TOKEN_ACCOUNT_PROGRAM);
+const BUDGET_PROGRAM = bytesToHex(ComputeBudgetProgram.programId.toBytes());
+
+const KEY = /^[0-9a-f]{64}$/;
+const DECIMAL = /^(0|[1-9][0-9]{0,19})$/;
+
+const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed on: ${why}`);
+const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
+const unknown = (why: string): Fault =>
+  permanent('spend_bytes_unknown', `these bytes are no transaction that Quayside signs: ${why}`);
+
+/** Everything that a transaction says. Keys are hex. */
+type Plan = Readonly<{
+  feePayer: string;
+  blockhash: string;
+  unitLimit: bigint;
+  unitPrice: bigint;
+  /** A refund's: the text that the lock's address follows from, its deposit, and who is paid. */
+  refund: Readonly<{ seed: string; lockLamports: bigint; to: string }> | null;
+  /** All of one mint, to one owner. */
+  mint: string;
+  decimals: number;
+  to: string;
+  transfers: readonly Readonly<{ owner: string; units: bigint }>[];
+}>;
+
+/** The text whose account can be made once; it says nothing of the refund but that it is the same. */
+export const lockSeed = (refundId: string): string =>
+  bytesToHex(sha256(utf8ToBytes(`quayside refund lock v1 ${refundId}`))).slice(0, LOCK_SEED_CHARACTERS);
+
+/** The address of a refund's lock (`Pubkey::create_with_seed`), as a key. @param wallet key of the refund wallet */
+export const lockAddress = (wallet: string, seed: string): string =>
+  bytesToHex(sha256(concatBytes(hexToBytes(wallet), utf8ToBytes(seed), SYSTEM_PROGRAM)));
+
+const publicKey = (key: string): PublicKey => new PublicKey(hexToBytes(key));
+const accountOf = (owner: string, mint: string): string =>
+  bytesToHex(tokenAccountOf(hexToBytes(owner), hexToBytes(mint)));
+
+const littleEndian64 = (value: bigint): Uint8Array => {
+  const bytes = new Uint8Array(8);
+  new DataView(bytes.buffer).setBigUint64(0, value, true);
+  return bytes;
+};
+
+/** The message of a plan, as web3.js encodes it. */
+function encode(plan: Plan): Uint8Array {
+  const { feePayer, refund, mint, decimals, to, transfers, unitLimit, unitPrice } = plan;
+  const reader = (key: string, isSigner = false) => ({ pubkey: publicKey(key), isSigner, isWritable: false });
+  const writer = (key: string, isSigner = false) => ({ pubkey: publicKey(key), isSigner, isWritable: true });
+  const instructions = [
+    ComputeBudgetProgram.setComputeUnitLimit({ units: Number(unitLimit) }),
+    ComputeBudgetProgram.setComputeUnitPrice({ microLamports: unitPrice }),
+  ];
+  if (refund) {
+    instructions.push(
+      SystemProgram.createAccountWithSeed({
+        fromPubkey: publicKey(feePayer),
+        basePubkey: publicKey(feePayer),
+        newAccountPubkey: publicKey(lockAddress(feePayer, refund.seed)),
+        seed: refund.seed,
+        lamports: Number(refund.lockLamports),
+        space: 0,
+        programId: SystemProgram.programId,
+      }),
+      new TransactionInstruction({
+        programId: tokenAccounts,
+        keys: [
+          writer(feePayer, true),
+          writer(accountOf(to, mint)),
+          reader(to),
+          reader(mint),
+          reader(bytesToHex(SYSTEM_PROGRAM)),
+          reader(bytesToHex(TOKEN_PROGRAM)),
+        ],
+        data: Buffer.of(CREATE_IF_ABSENT),
+      }),
+    );
+  }
+  for (const { owner, units } of transfers) {
+    instructions.push(
+      new TransactionInstruction({
+        programId: tokens,
+        keys: [writer(accountOf(owner, mint)), reader(mint), writer(accountOf(to, mint)), reader(owner, true)],
+        data: Buffer.from([TRANSFER_CHECKED, ...littleEndian64(units), decimals]),
+      }),
+    );
+  }
+  const message = new TransactionMessage({
+    payerKey: publicKey(feePayer),
+    recentBlockhash: plan.blockhash,
+    instructions,
+  });
+  return message.compileToLegacyMessage().serialize();
+}
+
+// ── Signing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Numbers = Readonly<{ unitLimit: bigint; unitPrice: bigint; lockLamports: bigint; blockhash: string }>;
+
+function readTerms(terms: Terms, isRefund: boolean): Numbers {
+  const numbers = [
+    'last_valid_block_height',
+    'compute_unit_limit',
+    'compute_unit_price',
+    ...(isRefund ? ['lock_lamports'] : []),
+  ];
+  const names = ['blockhash', ...numbers];
+  const foreign = Object.keys(terms).find((name) => !names.includes(name));
+  if (foreign !== undefined) throw badTerms(`"${foreign}" is none of ${names.join(', ')}`);
+  const read = (name: string): bigint => {
+    const text = terms[name];
+    const value = text !== undefined && DECIMAL.test(text) ? BigInt(text) : null;
+    if (value === null || value > U64_MAX) throw badTerms(`${name} is missing or no whole number of 64 bits`);
+    return value;
+  };
+  for (const name of numbers) read(name);
+  const { blockhash = '' } = terms;
+  if (!isHash(blockhash)) throw badTerms('blockhash is missing or not 32 bytes in base58');
+  const unitLimit = read('compute_unit_limit');
+  if (unitLimit === 0n || unitLimit > COMPUTE_UNITS_MAX)
+    throw badTerms(`compute_unit_limit ${unitLimit} is not 1 to ${COMPUTE_UNITS_MAX}`);
+  const lockLamports = isRefund ? read('lock_lamports') : 0n;
+  if (isRefund && (lockLamports === 0n || lockLamports > TOKEN_ACCOUNT_LAMPORTS_MAX)) {
+    throw badTerms(`lock_lamports ${lockLamports} is no deposit of an account without data`);
+  }
+  return { unitLimit, unitPrice: read('compute_unit_price'), lockLamports, blockhash };
+}
+
+function isHash(text: string): boolean {
+  try {
+    return /^[1-9A-HJ-NP-Za-km-z]{32,44}$/.test(text) && base58.decode(text).length === 32;
+  } catch {
+    return false;
+  }
+}
+
+function checkUnits(units: bigint): void {
+  if (units <= 0n || units >= UNITS_LIMIT) throw badIntent(`${units} units cannot be paid`);
+}
+
+function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: readonly SpendKey[]): Plan {
+  const [payer, ...owners] = keys;
+  invariant(payer, 'there is a key for each signer');
+  if (intent.kind === 'gas') throw badIntent('nobody needs gas here: the gas wallet pays for sweeps');
+  const token = network.tokens.find(({ symbol }) => symbol === intent.currency);
+  if (!token) throw badIntent(`the policy knows no ${intent.currency} on this network`);
+  const mint = bytesToHex(base58.decode(token.address));
+  const isRefund = intent.kind === 'refund';
+  const to = isRefund ? intent.to : network.treasury;
+  const isMint = network.tokens.some(({ address }) => bytesToHex(base58.decode(address)) === to);
+  if (!KEY.test(to) || !isSpendable(to) || isMint || to === payer.key)
+    throw badIntent(`"${to}" is no address that can be paid`);
+  if (!isRefund && (intent.from.length === 0 || intent.from.length > 6))
+    throw badIntent('a sweep empties one to six collection addresses');
+  const transfers = isRefund
+    ? [{ owner: payer.key, units: intent.units }]
+    : intent.from.map(({ units }, at) => ({ owner: owners[at]?.key ?? '', units }));
+  for (const { units } of transfers) checkUnits(units);
+  const { unitLimit, unitPrice, lockLamports, blockhash } = readTerms(terms, isRefund);
+  return {
+    feePayer: payer.key,
+    blockhash,
+    unitLimit,
+    unitPrice,
+    refund: isRefund ? { seed: lockSeed(intent.id), lockLamports, to } : null,
+    mint,
+    decimals: token.decimals,
+    to,
+    transfers,
+  };
+}
+
+/** One fee for each signature, the price of the units, and for a refund its lock's deposit and that of a token account that may not be there. */
+function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
+  const signatures = BigInt(refund ? 1 : transfers.length + 1);
+  const priority = (unitLimit * unitPrice + MICRO - 1n) / MICRO;
+  return (
+    signatures * LAMPORTS_PER_SIGNATURE + priority + (refund ? TOKEN_ACCOUNT_LAMPORTS_MAX + refund.lockLamports : 0n)
+  );
+}
+
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const uint = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
+
+/** What a message says, where it says nothing but what `encode` writes; whatever is left out here shows when it is encoded again. */
+function planIn({ accounts, instructions, blockhash }: SignedMessage, network: SpendNetwork): Plan | null {
+  const [limit, price, ...rest] = instructions;
+  const [feePayer] = accounts;
+  if (!limit || !price || !feePayer || limit.data[0] !== SET_UNIT_LIMIT || price.data[0] !== SET_UNIT_PRICE)
+    return null;
+  if (limit.program !== BUDGET_PROGRAM || price.program !== BUDGET_PROGRAM) return null;
+  const isRefund = rest[0]?.program === bytesToHex(SYSTEM_PROGRAM);
+  const [lock, account] = isRefund ? rest : [];
+  const moves = rest.slice(isRefund ? 2 : 0);
+  const [first] = moves;
+  const mint = first?.accounts[1];
+  const token = network.tokens.find(({ address }) => bytesToHex(base58.decode(address)) === mint);
+  const to = isRefund ? account?.accounts[2] : network.treasury;
+  if (!first || mint === undefined || !token || to === undefined) return null;
+  return {
+    feePayer,
+    blockhash,
+    unitLimit: uint(limit.data.subarray(1)),
+    unitPrice: uint(price.data.subarray(1)),
+    refund: lock ? readLock(lock.data, to) : null,
+    mint,
+    decimals: token.decimals,
+    to,
+    transfers: moves.map(({ accounts: named, data }) => ({ owner: named[3] ?? '', units: uint(data.subarray(1, 9)) })),
+  };
+}
+
+/** The seed and the deposit out of a `CreateAccountWithSeed`: number, base, text with its length, lamports, space, owner. */
+function readLock(data: Uint8Array, to: string): Plan['refund'] {
+  if (data[0] !== CREATE_WITH_SEED || data.length < 44) return null;
+  const length = Number(uint(data.subarray(36, 44)));
+  if (length !== LOCK_SEED_CHARACTERS) return null;
+  const seed = new TextDecoder().decode(data.subarray(44, 44 + length));
+  return { seed, lockLamports: uint(data.subarray(44 + length, 52 + length)), to };
+}
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((byte, at) => byte === b[at]);
+
+/** The bytes again, out of what was read from them; null where that cannot be encoded. */
+function encodedAgain(plan: Plan): Uint8Array | null {
+  const isSane =
+    plan.transfers.every(({ owner, units }) => KEY.test(owner) && units > 0n && units < UNITS_LIMIT) &&
+    plan.unitLimit <= COMPUTE_UNITS_MAX &&
+    plan.unitPrice <= U64_MAX &&
+    (plan.refund === null || (plan.refund.lockLamports <= TOKEN_ACCOUNT_LAMPORTS_MAX && plan.transfers.length === 1));
+  return isSane && plan.transfers.length > 0 ? encode(plan) : null;
+}
+
+function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
+  const signed = readSigned(bytes);
+  if (!signed) throw unknown('they are no signed legacy message');
+  const plan = planIn(signed, network);
+  if (!plan) throw unknown('its instructions are not those of a payout');
+  const again = encodedAgain(plan);
+  if (!again || !isSame(again, signed.message)) throw unknown('it says something besides its payout');
+  const { feePayer, refund, mint, to, transfers } = plan;
+  const token = bytesToBase58(mint);
+  return {
+    tx: signed.id,
+    chainId: null,
+    signers: refund ? [feePayer] : [feePayer, ...transfers.map(({ owner }) => owner)],
+    moves: transfers.map(({ owner, units }) => ({ token, from: owner, to, units })),
+    feeUnitsMax: costMax(plan),
+  };
+}
+
+const bytesToBase58 = (key: string): string => base58.encode(hexToBytes(key));
+
+// ── The family's half ────────────────────────────────────────────────────────────────────────────────────────────────
+
+const accountIndex = (wallet: Wallet): number =>
+  wallet.role === 'collection' ? wallet.index : hotAccount[wallet.role];
+
+function signers(intent: Intent): readonly Wallet[] {
+  const payer = sponsoredFees(intent);
+  return intent.kind === 'sweep'
+    ? [payer, ...intent.from.map(({ index }) => ({ role: 'collection', index }) as const)]
+    : [payer];
+}
+
+export const solanaSpending: Spending = {
+  derive(seed, wallet) {
+    const coin = hardenedChild(hardenedChild(masterNode(seed), PURPOSE), COIN);
+    const node = hardenedChild(hardenedChild(coin, accountIndex(wallet)), 0);
+    return { wallet, key: bytesToHex(publicKeyOf(node)), secret: node.secret };
+  },
+  path: (wallet) => `m/${PURPOSE}'/${COIN}'/${accountIndex(wallet)}'/0'`,
+  xpub: () => null,
+  signers,
+
+  sign({ network, intent, terms }, keys) {
+    const plan = planOf(intent, network, terms, keys);
+    const cost = costMax(plan);
+    if (cost > network.feeUnitsMax) {
+      throw badTerms(`it could cost ${cost} lamports, and the policy allows ${network.feeUnitsMax}`);
+    }
+    const message = encode(plan);
+    const count = message[0] ?? 0;
+    // The message lists its signers first; each signs the whole message. RFC 8032 is deterministic.
+    const signatures = Array.from({ length: count }, (_, at) => {
+      const key = bytesToHex(message.subarray(4 + at * 32, 36 + at * 32));
+      const pair = keys.find((one) => one.key === key);
+      invariant(pair, 'the message asks for signatures of our wallets alone');
+      return ed25519.sign(message, pair.secret);
+    });
+    const bytes = concatBytes(Uint8Array.of(count), ...signatures, message);
+    invariant(bytes.length <= TRANSACTION_BYTES_MAX, `a transaction of ${bytes.length} bytes fits into a packet`);
+    return { tx: base58.encode(signatures[0] ?? new Uint8Array()), bytes };
+  },
+
+  read,
+};

@@ -1,0 +1,77 @@
+import { pbkdf2Sync } from 'node:crypto';
+import { base58 } from '@scure/base';
+import { Keypair, Transaction } from '@solana/web3.js';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../../src/chains/index.ts';
+import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
+import { lockSeed, solanaSpending } from '../../../src/chains/solana/spend.ts';
+import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
+import { runSpendConformance } from '../spend-conformance.ts';
+
+const mnemonic = 'test test test test test test test test test test test junk';
+const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));
+const payee = (number: number): string => solanaOfflineKeys.derive(seed, 500_000 + number, 1)[0] ?? '';
+
+const network: SpendNetwork = {
+  chainId: '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d',
+  tokens: [
+    { symbol: 'USDT', address: 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', decimals: 6 },
+    { symbol: 'USDC', address: 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v', decimals: 6 },
+  ],
+  treasury: payee(9_000),
+  feeUnitsMax: 10_000_000n,
+};
+const elsewhere: SpendNetwork = {
+  chainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
+  tokens: [
+    { symbol: 'USDT', address: 'B2H5v132f9W36GvwggbZLSNmo7FRVab5fMZSBmvtoeQe', decimals: 6 },
+    { symbol: 'USDC', address: '4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU', decimals: 6 },
+  ],
+  treasury: payee(9_001),
+  feeUnitsMax: 10_000_000n,
+};
+
+const terms = (intent: Intent, variant = 0): Terms => ({
+  blockhash: base58.encode(Uint8Array.from({ length: 32 }, (_, at) => (at === 31 ? variant + 1 : 7))),
+  last_valid_block_height: '300000150',
+  compute_unit_limit: '60000',
+  compute_unit_price: '1000',
+  ...(intent.kind === 'refund' && { lock_lamports: '650240' }),
+});
+
+test('collection wallets are those that web3.js makes of the same private key', () => {
+  for (const index of [0, 3]) {
+    const { key, secret } = solanaSpending.derive(seed, { role: 'collection', index });
+    assert.is(chains.solana.address.format(key), Keypair.fromSeed(secret).publicKey.toBase58());
+  }
+  assert.is(solanaSpending.path({ role: 'refund' }), "m/44'/501'/2000000000'/0'");
+});
+
+test('a sweep of six owners fits into a packet, with its priority fee', () => {
+  const from = Array.from({ length: 6 }, (_, at) => ({ index: 1_000_000 + at, units: 2n ** 64n - 1n - BigInt(at) }));
+  const sweep: SweepIntent = { kind: 'sweep', id: 'sw_1', network: 'live:solana', currency: 'USDT', from };
+  const keys = solanaSpending.signers(sweep).map((wallet) => solanaSpending.derive(seed, wallet));
+  const { bytes } = solanaSpending.sign({ network, intent: sweep, terms: terms(sweep) }, keys);
+  assert.ok(bytes.length <= 1_232, `${bytes.length} bytes`);
+  assert.ok(Transaction.from(bytes).verifySignatures(), 'web3.js agrees with every signature');
+});
+
+test('the lock of a refund follows from its id alone', () => {
+  assert.is(lockSeed('rf_1'), lockSeed('rf_1'));
+  assert.is.not(lockSeed('rf_1'), lockSeed('rf_2'));
+  assert.match(lockSeed('rf_1'), /^[0-9a-f]{32}$/);
+});
+
+await runSpendConformance('solana', {
+  chain: chains.solana,
+  network,
+  elsewhere,
+  terms,
+  dearTerms: (intent) => ({ ...terms(intent), compute_unit_price: '1000000000' }),
+  gasForms: [],
+  payee,
+  unitsMax: 2n ** 64n - 1n,
+  idOf: (bytes) => base58.encode(Transaction.from(bytes).signature ?? new Uint8Array()),
+});
