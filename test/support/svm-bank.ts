@@ -325,6 +325,9 @@ export function openSvmBank() {
     sendUnsigned,
     blockhash: (): string => svm.latestBlockhash(),
     rent,
+    /** Base units in a token account; zero when there is none. */
+    balance: (account: string): bigint => Buffer.from(read(account)?.data ?? new Uint8Array(72)).readBigUInt64LE(64),
+    lamportsOf: (address: string): bigint => read(address)?.lamports ?? 0n,
     /** Mints into an account of the classic program. */
     mint: (account: string, mint: string, units: bigint) =>
       run([minter], [mintTo(mint, account, minter.address, units, TOKEN)]),
