@@ -1,0 +1,308 @@
+/**
+ * The signer's commands as an operator types them: a new seed at a real terminal, an import, what is shown, and the backup drill.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmAddress } from '../../src/chains/evm/address.ts';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { xpubFingerprint } from '../../src/pool.ts';
+import { isApproved } from '../../src/signer/approval.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { openJournal } from '../../src/signer/journal.ts';
+import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
+import { readOperatorKey } from '../../src/signer/operator-key.ts';
+import { loadPolicy } from '../../src/signer/policy.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
+import { until } from '../support/until.ts';
+
+const root = resolve(import.meta.dirname, '../..');
+const tool = join(root, 'scripts/quayside.mjs');
+const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-cli-'));
+const running = new Set<ChildProcess>();
+test.after(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('QUAYSIDE_'));
+const env = { ...Object.fromEntries(inherited), QUAYSIDE_CONFIG: join(dir, 'config.json') };
+const xpub = evmSpending.xpub(seed) ?? '';
+const configure = (own: object) =>
+  writeFileSync(
+    join(dir, 'config.json'),
+    JSON.stringify({
+      data_dir: 'data',
+      signer: { dir: 'keys', unlock: 'prompt' },
+      networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub, ...own } },
+    }),
+  );
+configure({});
+
+type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
+
+/** Runs the tool without a terminal, the lines on its standard input. */
+function run(words: readonly string[], lines: readonly string[] = []): Promise<Ended> {
+  const child = spawn(process.execPath, [tool, ...words], { cwd: dir, env });
+  running.add(child);
+  const said = { stdout: '', stderr: '' };
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream].on('data', (chunk) => {
+      said[stream] += chunk;
+    });
+  }
+  child.stdin.on('error', () => {});
+  child.stdin.end(lines.map((line) => `${line}\n`).join(''));
+  return new Promise((done) => {
+    child.once('close', (code) => {
+      running.delete(child);
+      done({ code: code ?? -1, ...said });
+    });
+  });
+}
+
+/** The tool on a terminal of its own, which util-linux's `script` makes. */
+function atTerminal(words: readonly string[]) {
+  const command = [process.execPath, tool, ...words].map((word) => `'${word}'`).join(' ');
+  const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: dir, env: { ...env, TERM: 'xterm' } });
+  running.add(child);
+  let shown = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      shown += chunk;
+    });
+  }
+  const ended = new Promise<number | null>((done) => {
+    child.once('close', (code) => {
+      running.delete(child);
+      done(code);
+    });
+  });
+  let seen = 0;
+  return {
+    ended,
+    shown: () => shown,
+    /** Waits for a text, then types. @returns what was shown up to there since the last */
+    async answer(text: string | RegExp, typed: string | ((found: string) => string)): Promise<string> {
+      const found = () => shown.slice(seen).search(text);
+      await until(`"${text}" is asked; shown is:\n${shown}`, () => found() >= 0);
+      const at = seen + found();
+      const part = shown.slice(seen, shown.length);
+      const match = shown.slice(at).match(text)?.[0] ?? '';
+      seen = at + match.length;
+      child.stdin.write(`${typeof typed === 'string' ? typed : typed(match)}\r`);
+      return part;
+    },
+  };
+}
+
+const hasTerminal = (() => {
+  try {
+    execFileSync('script', ['--version'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+})();
+const atTerminalOnly = hasTerminal ? test : test.skip;
+
+atTerminalOnly(
+  'init shows new words once, asks for some of them, and makes a folder that only its owner can read',
+  async () => {
+    const made = join(dir, 'made');
+    const terminal = atTerminal(['signer', 'init', '--dir', made]);
+    await terminal.answer('Treasury on test:ethereum', 'nonsense');
+    await terminal.answer('That is no address', '');
+    await terminal.answer('Treasury on test:ethereum', treasury);
+    const page = await terminal.answer('Press Enter', '');
+    const words = new Map(
+      [...page.matchAll(/(?<=^|\s)(\d{1,2}) ([a-z]{3,8})(?=\s)/g)].map(([, at, word]) => [Number(at), word ?? '']),
+    );
+    assert.is(words.size, 24, page);
+    for (let asked = 0; asked < 3; asked++) {
+      await terminal.answer(
+        /To be sure, word \d+ \(not shown\): /,
+        (question) => words.get(Number(/\d+/.exec(question)?.[0])) ?? '',
+      );
+    }
+    await terminal.answer('Passphrase for the keystore', passphrase);
+    await terminal.answer('The same again', passphrase);
+    assert.is(await terminal.ended, 0, terminal.shown());
+    assert.not.match(terminal.shown(), passphrase);
+    const phrase = [...words]
+      .sort(([one], [other]) => one - other)
+      .map(([, word]) => word)
+      .join(' ');
+    assert.ok(
+      !terminal
+        .shown()
+        .split('\u001b[2J')[1]
+        ?.includes(words.get(1) ?? ''),
+      'the screen is cleared, and no word comes back',
+    );
+
+    const files = signerFiles(made);
+    assert.is(statSync(made).mode & 0o777, 0o700);
+    for (const file of [files.keystore, files.policy, files.journal])
+      assert.is(statSync(file).mode & 0o777, 0o600, file);
+    assert.equal(readdirSync(made).sort(), ['keystore.json', 'policy.json', 'signer.db']);
+    assert.equal(readKeystore(files.keystore).unlock(Buffer.from(passphrase)), Buffer.from(seedOf(phrase)));
+    const [network] = loadPolicy(files.policy).networks;
+    assert.equal(
+      [network?.key, network?.spend.chainId, network?.spend.treasury],
+      ['test:ethereum', '11155111', treasury.slice(2).toLowerCase()],
+    );
+    const journal = openJournal(files.journal);
+    assert.is(journal.fingerprint, readKeystore(files.keystore).fingerprint);
+    journal.close();
+    const again = await run(['signer', 'init', '--dir', made]);
+    assert.equal([again.code, /holds keystore.json already/.test(again.stderr)], [1, true], again.stderr);
+  },
+);
+
+atTerminalOnly('who has not written the words down gets no signer', async () => {
+  const made = join(dir, 'unmade');
+  const terminal = atTerminal(['signer', 'init', '--dir', made, '--treasury', `test:ethereum=${treasury}`]);
+  await terminal.answer('Press Enter', '');
+  for (let tries = 0; tries < 3; tries++) await terminal.answer(/To be sure, word \d+ \(not shown\): /, 'nothing');
+  assert.is(await terminal.ended, 1);
+  assert.match(terminal.shown(), 'nothing was made');
+  assert.not.ok(existsSync(made));
+});
+
+atTerminalOnly('Ctrl-C ends a question, and the terminal echoes again', async () => {
+  const terminal = atTerminal(['signer', 'import', '--dir', join(dir, 'broken'), '--treasury', `evm=${treasury}`]);
+  await terminal.answer('Seed phrase', 'abandon \u0003');
+  assert.is(await terminal.ended, 1);
+  assert.match(terminal.shown(), 'nothing was changed');
+  assert.not.match(terminal.shown(), 'abandon');
+});
+
+test('init without a terminal is refused: nobody would see the words', async () => {
+  const { code, stderr } = await run(['signer', 'init', '--dir', join(dir, 'none'), '--treasury', `evm=${treasury}`]);
+  assert.equal([code, /at a terminal/.test(stderr), existsSync(join(dir, 'none'))], [1, true, false], stderr);
+});
+
+test('import makes the signer of a seed phrase in the configured folder; show tells its addresses', async () => {
+  const imported = await run(['signer', 'import', '--treasury', `evm=${treasury}`, '--json'], [mnemonic, passphrase]);
+  assert.is(imported.code, 0, imported.stderr);
+  const answer = JSON.parse(imported.stdout);
+  const address = (role: 'refund' | 'gas') => evmAddress.format(evmSpending.derive(seed, { role }).key);
+  assert.equal(answer, {
+    dir: join(dir, 'data/keys'),
+    fingerprint: '5436d724',
+    xpubs: { evm: xpub },
+    wallets: [{ network: 'test:ethereum', refund: address('refund'), gas: address('gas'), treasury }],
+  });
+  const shown = await run(['signer', 'show', '--json'], [passphrase]);
+  assert.equal(JSON.parse(shown.stdout), answer, shown.stderr);
+  const wrong = await run(['signer', 'show', '--json'], ['something else']);
+  assert.equal([wrong.code, JSON.parse(wrong.stdout).error.code], [1, 'passphrase_wrong']);
+  for (const { stdout, stderr } of [imported, shown, wrong]) assert.not.match(stdout + stderr, /abandon|correct horse/);
+});
+
+test('an import of nonsense, over a signer, or under a short passphrase makes nothing', async () => {
+  const made = join(dir, 'nonsense');
+  const options = ['--dir', made, '--treasury', `evm=${treasury}`, '--json'];
+  const codeOf = async (words: readonly string[], lines: readonly string[]) => {
+    const { code, stdout } = await run(['signer', 'import', ...words], lines);
+    return [code, JSON.parse(stdout).error.code];
+  };
+  assert.equal(await codeOf(options, ['abandon abandon', passphrase]), [1, 'seed_invalid']);
+  assert.equal(await codeOf(options, [mnemonic, 'short']), [1, 'passphrase_weak']);
+  assert.equal(await codeOf(options, [mnemonic]), [1, 'input_ended']);
+  assert.equal(await codeOf([...options, '--networks', 'nowhere'], [mnemonic, passphrase]), [2, 'usage']);
+  assert.equal(await codeOf(['--dir', made, '--treasury', 'evm', '--json'], [mnemonic, passphrase]), [2, 'usage']);
+  assert.equal(await codeOf(['--dir', made, '--treasury', 'evm=0x12', '--json'], [mnemonic, passphrase]), [
+    1,
+    'policy_invalid',
+  ]);
+  assert.not.ok(existsSync(made));
+  assert.equal(
+    readdirSync(dir).filter((name) => name.includes('draft')),
+    [],
+  );
+  assert.equal(await codeOf(['--treasury', `evm=${treasury}`, '--json'], [mnemonic, passphrase]), [1, 'signer_exists']);
+});
+
+test('another passphrase takes the place of the old one', async () => {
+  assert.is((await run(['signer', 'change-passphrase'], [passphrase, 'something new and long'])).code, 0);
+  const keystore = readKeystore(signerFiles(join(dir, 'data/keys')).keystore);
+  assert.equal(keystore.unlock(Buffer.from('something new and long')), Buffer.from(seed));
+  assert.is((await run(['signer', 'show'], [passphrase])).code, 1);
+});
+
+test('an operator’s key approves under its passphrase, and its public half is what the policy takes', async () => {
+  const file = join(dir, 'anna.json');
+  const { code, stdout, stderr } = await run(['signer', 'operator-key', '--out', file, '--json'], [passphrase]);
+  assert.is(code, 0, stderr);
+  const { approver } = JSON.parse(stdout);
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  const refund = refundOf('rf_1', usdt(5000));
+  const approval = readOperatorKey(file).approve(Buffer.from(passphrase), refund, 1_900_000_000);
+  assert.equal([approval.approver, isApproved(approval, refund)], [approver, true]);
+});
+
+test('the drill tells the right words from the wrong ones, by the addresses that payers were shown', async () => {
+  const drill = (words: string) => run(['signer', 'drill', '--json'], [words]);
+  // Before the database has addresses, the configuration's xpub speaks.
+  assert.is((await drill(mnemonic)).code, 0);
+  const other = `${'abandon '.repeat(11)}about`;
+  const wrong = await drill(other);
+  assert.equal([wrong.code, JSON.parse(wrong.stdout).error.code], [1, 'drill_failed']);
+  assert.not.match(wrong.stdout + wrong.stderr, 'abandon');
+
+  await addAddresses(xpub, 30, 0);
+  const { pools, keystore } = JSON.parse((await drill(mnemonic)).stdout);
+  const shown = (index: number) => evmAddress.format(evmSpending.derive(seed, { role: 'collection', index }).key);
+  assert.equal(
+    [keystore, pools],
+    [
+      '5436d724',
+      [
+        {
+          family: 'evm',
+          mode: 'test',
+          source: 'same',
+          addresses: [0, 29].map((index) => ({ index, seed: shown(index), database: shown(index) })),
+        },
+      ],
+    ],
+  );
+
+  // Somebody put an address of their own at the end of the pool.
+  await addAddresses(xpub, 1, 30, 'e'.repeat(40));
+  assert.is((await drill(mnemonic)).code, 1);
+});
+
+/** Fills the pool of an xpub as the server does, or with a stranger's address. */
+async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
+  const { openSqliteStore } = await import('../../src/store/sqlite/sqlite-store.ts');
+  const { readSecretKey } = await import('../../src/secret-key.ts');
+  const dataDir = join(dir, 'data');
+  const file = join(dataDir, 'quayside.db');
+  migrate({ file, backupDir: join(dataDir, 'backups') });
+  const store = openSqliteStore({
+    file,
+    secretKey: readSecretKey(dataDir, {}),
+    busyTimeoutMs: 5000,
+    bytesMax: null,
+    outageWaitS: 600,
+  });
+  const keys = Array.from({ length: count }, (_, at) => stranger ?? evmAddress.derive(xpub, firstIndex + at));
+  await store.addAddresses({ family: 'evm', mode: 'test', source: xpubFingerprint(source), firstIndex, keys });
+  store.close();
+}
+
+test('nothing of the passphrases or words is in a file of the installation', () => {
+  const files = readdirSync(dir, { recursive: true }).map((name) => join(dir, String(name)));
+  for (const file of files.filter((one) => statSync(one).isFile())) {
+    assert.not.match(readFileSync(file, 'latin1'), /abandon|correct horse|something new/, file);
+  }
+});
+
+test.run();
