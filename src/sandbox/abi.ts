@@ -20,6 +20,7 @@ const topicOf = {
 };
 const transferSelector = selector('transfer(address,uint256)');
 const TRANSFER_CALL = new RegExp(`^${transferSelector}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
+const transferFromSelector = selector('transferFrom(address,address,uint256)');
 const routeSelector = selector('route(address[],address[],uint256[])');
 
 /** The event's hash and its two indexed addresses; the amount is the log's data. */
@@ -32,12 +33,13 @@ export function readTransferCall(data: string): Readonly<{ to: string; units: bi
 }
 
 /** What the sender asked for, which may differ from what the token reports: a fee is part of it. */
-export function callData({ target, entries }: WorldTransaction): string {
+export function callData({ sender, target, entries }: WorldTransaction): string {
   const transfers = entries.filter((entry) => entry.kind === 'transfer');
   const [first] = transfers;
   if (first && target === first.token) {
     const asked = transfers.reduce((sum, entry) => sum + entry.units, 0n);
-    return transferSelector + word(first.to) + word(asked.toString(16));
+    const call = first.from === sender ? transferSelector : transferFromSelector + word(first.from);
+    return call + word(first.to) + word(asked.toString(16));
   }
   const lists = [
     transfers.map((entry) => entry.token),

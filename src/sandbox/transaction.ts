@@ -49,8 +49,9 @@ export type SignedTransaction = WorldTransaction & Readonly<{ signed: SignedPart
  * - `failed`: as `direct`, but reverted.
  * - `lookalike`: a worthless contract that calls itself by the token's name.
  * - `fee`: the token keeps 0.2 % (USDT's highest possible fee) and reports the net amount, then its own share.
+ * - `delegated`: an account that the payer approved before calls the token's `transferFrom`.
  */
-export const paymentKinds = ['direct', 'contract', 'failed', 'lookalike', 'fee'] as const;
+export const paymentKinds = ['direct', 'contract', 'failed', 'lookalike', 'fee', 'delegated'] as const;
 export type PaymentKind = (typeof paymentKinds)[number];
 
 /** One recipient of a payment; `units` may be zero, as poisoners send. */
@@ -66,6 +67,8 @@ const FEE_PER_10_000 = 20n;
 const contractKey = (name: string, keyBytes: number): string => digest('sandbox contract', name).slice(0, keyBytes * 2);
 
 export const routerKey = (keyBytes: number): string => contractKey('router', keyBytes);
+/** The account that payers let move their tokens. */
+const delegateKey = (keyBytes: number): string => contractKey('delegate', keyBytes);
 export const lookalikeKey = (token: string): string => contractKey(`lookalike of ${token}`, token.length / 2);
 const feeCollectorKey = (token: string): string => contractKey(`owner of ${token}`, token.length / 2);
 
@@ -88,9 +91,10 @@ export function buildTransaction(payment: Payment, identify: (content: string) =
   const entries = payment.outputs.flatMap((output) => entriesOf(payment, output));
   const callsToken = payment.outputs.length === 1 && payment.kind !== 'contract';
   const token = payment.kind === 'lookalike' ? lookalikeKey(first.token) : first.token;
+  const keyBytes = payment.from.length / 2;
   const content = {
-    sender: payment.from,
-    target: callsToken ? token : routerKey(payment.from.length / 2),
+    sender: payment.kind === 'delegated' ? delegateKey(keyBytes) : payment.from,
+    target: callsToken ? token : routerKey(keyBytes),
     succeeded: payment.kind !== 'failed',
     entries,
   };
@@ -103,6 +107,7 @@ function entriesOf({ kind, from }: Payment, { token, to, units }: Output): Entry
   switch (kind) {
     case 'direct':
     case 'failed':
+    case 'delegated':
       return [transfer];
     case 'contract':
       return [transfer, { kind: 'approval', token, from, to: routerKey(from.length / 2), units: 0n }];

@@ -88,6 +88,25 @@ test('failed transactions are recorded as such: with logs when out of time, with
   }
 });
 
+test('a transferFrom has its own call data, its caller is another than its payer, and its info has the recorded shape', async () => {
+  node.pay(payee, 5n, 'delegated');
+  const { number } = node.world.mine();
+  const block = await ask('/wallet/getblock', { id_or_num: String(number), detail: true });
+  const [transaction, info] = transactionOf('direct');
+  assert.equal(differences(transaction, block.transactions[0]), []);
+  const { data, owner_address, contract_address } = block.transactions[0].raw_data.contract[0].parameter.value;
+  const payer = accountKey('payer');
+  assert.is(contract_address, `41${tronTokenKeys[0]}`);
+  assert.is(data, `23b872dd${payer.padStart(64, '0')}${payee.padStart(64, '0')}${'5'.padStart(64, '0')}`);
+  assert.is.not(owner_address, `41${payer}`);
+  const [ours] = await ask('/wallet/gettransactioninfobyblocknum', { num: number });
+  assert.equal(differences({ ...golden.infos[2], log: info.log }, ours), []);
+  assert.equal(
+    ours.log[0].topics.slice(1).map((topic: string) => topic.slice(24)),
+    [payer, payee],
+  );
+});
+
 test('what has its default value is left out', async () => {
   const { number } = node.world.mine();
   const empty = await ask('/wallet/getblock', { id_or_num: String(number), detail: true });

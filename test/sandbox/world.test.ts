@@ -63,6 +63,7 @@ test('each kind of payment counts for what the chain really moved', () => {
     failed: [],
     lookalike: [],
     fee: [998_000n],
+    delegated: [1_000_000n],
   };
   for (const kind of paymentKinds) {
     const world = open();

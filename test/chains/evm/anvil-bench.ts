@@ -22,9 +22,11 @@ export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: A
   const batch = await deployBatchSender(anvil);
   const lookAlike = await deployLookAlike(anvil);
   const contracts = new Map([usdt, usdc].map((contract) => [contract.address, contract]));
-  for (const contract of contracts.values()) await contract.approve(batch.address, 10n ** 26n);
+  const [payer = '', delegate = ''] = anvil.accounts;
+  for (const contract of contracts.values()) {
+    for (const spender of [batch.address, delegate]) await contract.approve(spender, 10n ** 26n);
+  }
   await anvil.mine();
-  const payer = anvil.accounts[0] ?? '';
   let keys = 0;
 
   return {
@@ -58,6 +60,7 @@ export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: A
       if (kind === 'lookalike') return lookAlike.claimTransfer(payer, to, first.units);
       if (kind === 'failed') return contract.transfer(to, 10n ** 40n + first.units);
       if (kind === 'direct') return contract.transfer(to, first.units);
+      if (kind === 'delegated') return contract.transferFrom(payer, to, first.units, { from: delegate });
       await usdt.setFee(FEE_BASIS_POINTS, 50_000_000n);
       const tx = await contract.transfer(to, first.units);
       await usdt.setFee(0n, 0n);
