@@ -7,6 +7,7 @@
  *   npm run bench -- catch-up        an indexer of each network that catches up with a simulated node in another process
  *   npm run bench -- tron            the same for one network: tron, ethereum, bsc or solana
  *   npm run bench -- solana --blocks 500     no more blocks than that, for a quick look
+ *   npm run bench -- solana --profile .tmp   V8's CPU profiles of the indexer, into that folder
  *   npm run bench -- pages           500 open payment pages held by one server, in a whole sandbox
  *
  * Prints tables, and writes everything to `.tmp/bench.json`. Compare figures of one run only; machines differ, and other work on the
@@ -14,9 +15,10 @@
  * @module
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { benchTable } from './bench/address-table.ts';
-import { benchAllCatchUps, benchCatchUp } from './bench/catch-up.ts';
+import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/catch-up.ts';
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
 import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
@@ -25,7 +27,7 @@ import type { Row } from './bench/report.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
 
-type Benchmark = (blocksMax: number | null) => Row[] | Promise<Row[]>;
+type Benchmark = (options: CatchUpOptions) => Row[] | Promise<Row[]>;
 
 /** What runs when nothing is named. */
 const whole: Readonly<Record<string, Benchmark>> = {
@@ -35,11 +37,11 @@ const whole: Readonly<Record<string, Benchmark>> = {
   pages: benchPages,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
-  catchUpNetworks.map(({ name }) => [name, (blocksMax: number | null) => benchCatchUp(name, blocksMax)]),
+  catchUpNetworks.map(({ name }) => [name, (options: CatchUpOptions) => benchCatchUp(name, options)]),
 );
 const benchmarks = { ...whole, ...single };
 
-async function run(words: readonly string[], blocksMax: number | null): Promise<void> {
+async function run(words: readonly string[], options: CatchUpOptions): Promise<void> {
   const names = words.length > 0 ? words : Object.keys(whole);
   const unknown = names.filter((name) => !benchmarks[name]);
   if (unknown.length > 0) {
@@ -52,11 +54,17 @@ async function run(words: readonly string[], blocksMax: number | null): Promise<
     `${before.cores} cores, ${before.model}, Node ${before.node}; load ${before.loadavg.join(' ')}\n`,
   );
   const results: Record<string, readonly Row[]> = {};
-  for (const name of names) results[name] = (await benchmarks[name]?.(blocksMax)) ?? [];
+  for (const name of names) results[name] = (await benchmarks[name]?.(options)) ?? [];
   mkdirSync('.tmp', { recursive: true });
   writeFileSync(RESULT_FILE, `${JSON.stringify({ machine: before, results }, null, 2)}\n`);
   process.stdout.write(`\nwritten to ${RESULT_FILE}\n`);
 }
 
-const { values, positionals } = parseArgs({ options: { blocks: { type: 'string' } }, allowPositionals: true });
-await run(positionals, values.blocks === undefined ? null : Number(values.blocks));
+const { values, positionals } = parseArgs({
+  options: { blocks: { type: 'string' }, profile: { type: 'string' } },
+  allowPositionals: true,
+});
+await run(positionals, {
+  blocksMax: Number(values.blocks ?? Number.POSITIVE_INFINITY),
+  profileDir: values.profile === undefined ? null : resolve(values.profile),
+});

@@ -19,7 +19,7 @@ import { testNetwork } from '../../test/support/test-network.ts';
 import { findNetwork, type Served } from './catch-up-networks.ts';
 import { ADDRESSES_WATCHED } from './growing-world.ts';
 
-const LOOK_MS = 20;
+const LOOK_MS = 50;
 const BLOCKS_PER_INGEST_MAX = 64;
 
 /** Memory at one moment, in bytes. `liveBytes` is what is left after a collection: heap and buffers; null where there was none. */
@@ -92,7 +92,7 @@ for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
   await systemClock.sleep(LOOK_MS);
   blocks = ((await store.listNetworks())[0]?.cursor?.number ?? from.number) - from.number;
   const isQuarter = blocks >= (blocksToRead * (quarters + 1)) / 4;
-  const { rss: rssBytes } = process.memoryUsage();
+  const rssBytes = process.memoryUsage.rss();
   if (isQuarter) quarters += 1;
   tell({ kind: 'sample', sample: { blocks, rssBytes, liveBytes: isQuarter ? liveBytes() : null } });
 }

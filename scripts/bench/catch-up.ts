@@ -21,22 +21,25 @@ const FLAT_GROWTH_MAX = 0.05;
 /** What one run took, in ms of wall clock or processor. */
 type Spent = Readonly<{ wallMs: number; cpuMs: number; loopBusyMs: number; nodeCpuMs: number; bytesRead: number }>;
 
-/** Every network, one after the other. @param blocksMax reads no more blocks than this of each; null for as many as are due */
-export async function benchAllCatchUps(blocksMax: number | null): Promise<Row[]> {
+/** `blocksMax`: reads no more blocks than this. `profileDir`: where the indexer's CPU profiles go, if anywhere. */
+export type CatchUpOptions = Readonly<{ blocksMax: number; profileDir: string | null }>;
+
+/** Every network, one after the other. */
+export async function benchAllCatchUps(options: CatchUpOptions): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { name } of catchUpNetworks) rows.push(...(await benchCatchUp(name, blocksMax)));
+  for (const { name } of catchUpNetworks) rows.push(...(await benchCatchUp(name, options)));
   return rows;
 }
 
-export async function benchCatchUp(name: string, blocksMax: number | null): Promise<Row[]> {
+export async function benchCatchUp(name: string, { blocksMax, profileDir }: CatchUpOptions): Promise<Row[]> {
   const network = findNetwork(name);
-  const blocks = Math.min(network.blocks, blocksMax ?? network.blocks);
+  const blocks = Math.min(network.blocks, blocksMax);
   const node = startProgram('./catch-up-node.ts', [name, String(blocks)]);
   const [served] = (await once(node, 'message')) as [Served];
   const bar = progress(name, blocks);
   const nodeCpuBeforeMs = await askCpuMs(node);
   const othersPercent = watchOthers();
-  const { samples, end } = await runIndexer(name, served, bar.step);
+  const { samples, end } = await runIndexer(name, served, profileDir, bar.step);
   const nodeCpuMs = (await askCpuMs(node)) - nodeCpuBeforeMs;
   const others = othersPercent(end.cpuMs + nodeCpuMs);
   bar.end();
@@ -68,16 +71,12 @@ type End = Extract<Told, { kind: 'end' }>;
 async function runIndexer(
   name: string,
   served: Served,
+  profileDir: string | null,
   step: (blocks: number) => void,
 ): Promise<{ samples: readonly Sample[]; end: End }> {
   const samples: Sample[] = [];
-  const profiling = process.env.BENCH_PROFILE_DIR;
-  const profile = profiling ? ['--cpu-prof', `--cpu-prof-dir=${profiling}`] : [];
-  const indexer = startProgram(
-    './catch-up-indexer.ts',
-    [name, JSON.stringify(served)],
-    ['--expose-gc', ...profile, ...(process.env.BENCH_NODE_ARGS?.split(' ') ?? [])],
-  );
+  const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
+  const indexer = startProgram('./catch-up-indexer.ts', [name, JSON.stringify(served)], ['--expose-gc', ...profile]);
   const end = await new Promise<End>((resolve, reject) => {
     indexer.on('message', (told: Told) => {
       if (told.kind === 'end') return resolve(told);
