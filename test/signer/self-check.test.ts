@@ -11,11 +11,12 @@ import { firstOf, makeSignerFolder, openDeskIn, refundOf, seed, terms, usdt } fr
 
 const folder = makeSignerFolder(undefined, false);
 let spending: Spending = evmSpending;
-const { desk, journal, close } = openDeskIn(folder.dir, handClock(), undefined, {
+const watched: Spending = {
   ...evmSpending,
   sign: (order, keys) => spending.sign(order, keys),
   read: (bytes, network) => spending.read(bytes, network),
-});
+};
+const { desk, journal, close } = openDeskIn(folder.dir, handClock(), undefined, new Map([['evm', watched]]));
 test.after(() => {
   close();
   folder.remove();

@@ -6,7 +6,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pino from 'pino';
+import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import type { Spending } from '../../src/chains/spend.ts';
 import type { Clock } from '../../src/clock.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
 import { type Desk, openDesk } from '../../src/signer/desk.ts';
@@ -86,12 +88,12 @@ export function makeSignerFolder(settings: PolicySettings = policySettings, with
 
 export type OpenDesk = Readonly<{ desk: Desk; journal: Journal; close(): void }>;
 
-/** Opens the desk of a folder, as the program does when it is started; `wrap` and `spending` take the place of parts that are to fail. */
+/** Opens the desk of a folder, as the program does when it is started; `wrap` and `spendings` take the place of parts that are to fail. */
 export function openDeskIn(
   dir: string,
   clock: Pick<Clock, 'nowMs'>,
   wrap = (journal: Journal) => journal,
-  spending = evmSpending,
+  spendings: ReadonlyMap<Family, Spending> = new Map([['evm', evmSpending]]),
 ): OpenDesk {
   const files = signerFiles(dir);
   const journal = openJournal(files.journal);
@@ -100,7 +102,7 @@ export function openDeskIn(
     macKey: intentMacKey(secretKey),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),
-    spendings: new Map([['evm', spending]]),
+    spendings,
     clock,
     log: pino({ level: 'silent' }),
   });

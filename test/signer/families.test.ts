@@ -1,0 +1,172 @@
+/**
+ * Every family under the signer's own rules: what each kind of intent moves is what the last look expects, whoever pays the fee.
+ */
+import { base58 } from '@scure/base';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { solanaSpending } from '../../src/chains/solana/spend.ts';
+import type { SpendReading, Terms } from '../../src/chains/spend.ts';
+import { tronSpending } from '../../src/chains/tron/spend.ts';
+import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { refusalOf } from '../support/refusal.ts';
+import { firstOf, makeSignerFolder, openDeskIn, refundOf, seed } from '../support/temp-signer.ts';
+
+const spendings = { tron: tronSpending, solana: solanaSpending } as const;
+type Case = keyof typeof spendings;
+
+const treasuries = {
+  tron: chains.tron.address.format('71'.repeat(20)),
+  solana: chains.solana.address.format(solanaSpending.derive(new Uint8Array(64).fill(9), { role: 'gas' }).key),
+} as const;
+const payers = {
+  tron: 'b'.repeat(40),
+  solana: solanaSpending.derive(new Uint8Array(64).fill(8), { role: 'gas' }).key,
+} as const;
+const token = {
+  tron: { symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 },
+  solana: { symbol: 'USDT', address: 'Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', decimals: 6 },
+} as const;
+
+const networkOf = (family: Case): PolicySettings['networks'][`test:${string}`] => ({
+  family,
+  chain_id: '1',
+  tokens: [token[family]],
+  treasury: treasuries[family],
+  fee_max: family === 'tron' ? '50' : '0.01',
+  caps: { USDT: { transaction: '100', hour: '1000', day: '1000' } },
+  gas_caps: { transaction: '10', day: '50' },
+});
+const folder = makeSignerFolder(
+  { version: 1, approvers: [], networks: { 'test:tron': networkOf('tron'), 'test:solana': networkOf('solana') } },
+  false,
+);
+const { desk, close } = openDeskIn(
+  folder.dir,
+  handClock(),
+  undefined,
+  new Map(Object.entries(spendings) as [Case, typeof tronSpending][]),
+);
+const policies = loadPolicy(signerFiles(folder.dir).policy).networks;
+test.after(() => {
+  close();
+  folder.remove();
+});
+
+const termsOf = (family: Case, kind: string, variant: number): Terms =>
+  family === 'tron'
+    ? {
+        ref_block_number: '70000123',
+        ref_block_hash: '0123456789abcdef',
+        timestamp_ms: String(1_795_000_000_000 + variant),
+        expiration_ms: '1795001800000',
+        fee_limit: kind === 'gas' ? '0' : '30000000',
+      }
+    : {
+        blockhash: base58.encode(new Uint8Array(32).fill(variant + 1)),
+        last_valid_block_height: '150',
+        compute_unit_limit: '100000',
+        compute_unit_price: '0',
+        ...(kind === 'refund' && { lock_lamports: '650240' }),
+      };
+
+const keyOf = (family: Case, wallet: Parameters<typeof tronSpending.derive>[1]) =>
+  spendings[family].derive(seed, wallet).key;
+
+function readingOf(family: Case, bytes: Uint8Array): SpendReading {
+  const spend = policies.find((policy) => policy.family === family)?.spend;
+  assert.ok(spend);
+  return spendings[family].read(bytes, spend);
+}
+
+for (const family of ['tron', 'solana'] as const) {
+  const network = `test:${family}` as const;
+  const address = token[family].address;
+
+  test(`${family}: a refund, and anew only when the first is dead`, () => {
+    const refund = refundOf(`rf_${family}`, 5_000_000n, { network, to: payers[family] });
+    const ask = (variant: number, more: object = {}) =>
+      desk.sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
+    const { bytes, tx } = ask(1);
+    assert.equal(readingOf(family, bytes).moves, [
+      { token: address, from: keyOf(family, { role: 'refund' }), to: payers[family], units: 5_000_000n },
+    ]);
+    assert.is(ask(2).tx, tx, 'the same attempt, the same bytes');
+    assert.is(
+      refusalOf(() => ask(2, { attempt: 1 })),
+      'signer_refused_attempt',
+      'it could stand beside the first',
+    );
+    assert.is(
+      refusalOf(() => ask(2, { generation: 1 })),
+      'signer_refused_generation',
+    );
+    assert.is.not(ask(2, { generation: 1, proof: 'dead' }).tx, tx);
+    assert.is(
+      refusalOf(() =>
+        ask(3, { generation: 2, proof: 'dead', intent: { ...refund, to: keyOf(family, { role: 'gas' }) } }),
+      ),
+      'signer_refused_mac',
+    );
+  });
+
+  test(`${family}: a sweep of as many addresses as fit, to the treasury`, () => {
+    const { sweepOwnersMax } = chains[family].spendRules;
+    const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
+    const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
+    const { bytes } = desk.sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
+    const { moves, signers } = readingOf(family, bytes);
+    const to = chains[family].address.parse(treasuries[family]) ?? '';
+    const expected = from.map(({ index, units }) => ({
+      token: address,
+      from: keyOf(family, { role: 'collection', index }),
+      to,
+      units,
+    }));
+    assert.equal(
+      [...moves].sort((one, other) => Number(one.units - other.units)),
+      expected,
+    );
+    assert.is(signers[0], keyOf(family, chains[family].spendRules.payer(sweep)));
+    const more = [...from, { index: sweepOwnersMax, units: 1n }];
+    const tooMany = firstOf({ ...sweep, id: 'sw_more', from: more }, 0);
+    assert.is(
+      refusalOf(() => desk.sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) })),
+      'signer_refused_intent',
+    );
+  });
+}
+
+test('tron: gas is given, lent and taken back; what is lent takes nothing out of the caps', () => {
+  const gasKey = keyOf('tron', { role: 'gas' });
+  const addressKey = keyOf('tron', { role: 'collection', index: 7 });
+  let variant = 0;
+  const ask = (form: GasIntent['form'], units: bigint) => {
+    const intent: GasIntent = { kind: 'gas', id: `ga_${++variant}`, network: 'test:tron', form, index: 7, units };
+    return desk.sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
+  };
+  const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).moves;
+  assert.equal(moveOf(ask('transfer', 10_000_000n)), [
+    { token: null, from: gasKey, to: addressKey, units: 10_000_000n },
+  ]);
+  assert.equal(moveOf(ask('delegate', 9_000_000_000n)), [
+    { token: null, from: gasKey, to: addressKey, units: 9_000_000_000n },
+  ]);
+  assert.equal(moveOf(ask('reclaim', 9_000_000_000n)), [
+    { token: null, from: addressKey, to: gasKey, units: 9_000_000_000n },
+  ]);
+  assert.is(
+    refusalOf(() => ask('transfer', 10_000_001n)),
+    'signer_refused_cap',
+  );
+  for (let at = 0; at < 4; at++) ask('transfer', 10_000_000n);
+  assert.is(
+    refusalOf(() => ask('transfer', 1_000_000n)),
+    'signer_refused_cap',
+  );
+});
+
+test.run();
