@@ -380,6 +380,24 @@ test('a tab that slept asks for nothing that is not due any more', async (world)
   await context.close();
 });
 
+test('a tab that slept does not take away what another tab has sent since', async (world) => {
+  const { sale, page: asleep, context, show } = await openShop(world);
+  const wallet = await addEvmWallet(context, info, agreeable('0x1'));
+  await asleep.route('**/events?*', (route) => route.abort());
+  await show('ethereum-USDT');
+  await asleep.waitForSelector(button);
+  await asleep.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
+  await sale.send('4.00');
+  const awake = await context.newPage();
+  await show('ethereum-USDT', awake);
+  await awake.click(button);
+  await says(awake, /Sent with MetaMask/);
+  await asleep.click(button);
+  for (const tab of [asleep, awake]) await says(tab, /Sent with MetaMask/);
+  assert.is(sends(wallet), 1);
+  await context.close();
+});
+
 test('after a payment that was too little, the rest can be sent', async (world) => {
   const { sale, page, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));

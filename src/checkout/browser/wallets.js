@@ -10,12 +10,12 @@
 import { codeOf, problem } from './wallets/wallet.js';
 
 /** @typedef {import('./wallets/wallet.js').Wallet} Wallet */
+/** What is due on which session, as the page shows it. @typedef {Readonly<{ session?: string | undefined, due?: string | undefined }>} Debt */
 /**
- * `due` says for which debt; `id` tells marks of two tabs apart; `tx` is null until the wallet has said that it sent.
- * @typedef {Readonly<{ id: string, due: string, wallet: string, tx: string | null }>} Mark
+ * `id` tells marks of two tabs apart; `tx` is null until the wallet has said that it sent.
+ * @typedef {Readonly<{ id: string, wallet: string, tx: string | null }>} Mark
  */
 
-const STORAGE_PREFIX = 'payment ';
 const NAME_LENGTH_MAX = 40;
 const MESSAGE_LENGTH_MAX = 200;
 /** EIP-1193 and JSON-RPC: the payer said no; the wallet did not take the request at all. */
@@ -31,8 +31,8 @@ const section = () => /** @type {HTMLElement | null} */ (document.querySelector(
 const families = new Map();
 /** The wallet that this tab is asking. @type {Wallet | null} */
 let asking = null;
-/** What came of the last attempt, and for which debt it was. */
-let said = { due: '', text: '' };
+/** What came of the last attempt, and for which debt it was. @type {{ due?: string | undefined, text: string }} */
+let said = { text: '' };
 /** Fetches the page again. @type {() => unknown} */
 let refresh = () => {};
 
@@ -52,23 +52,25 @@ async function discover(family) {
   /** @type {Map<string, Wallet>} */
   const wallets = new Map();
   families.set(family, wallets);
+  let script;
   try {
-    const script = await import(`./wallets/${family}.js`);
-    script.discover({
-      found(/** @type {Wallet} */ wallet) {
-        // The first that takes a name keeps it: the same wallet may announce itself again, or another may take its place.
-        if (!wallets.has(wallet.id)) wallets.set(wallet.id, wallet);
-        draw();
-      },
-      lost(/** @type {string} */ id) {
-        wallets.delete(id);
-        draw();
-      },
-    });
+    script = await import(`./wallets/${family}.js`);
   } catch {
     // No connection just now: the next change of the page tries again.
     families.delete(family);
+    return;
   }
+  script.discover({
+    found(/** @type {Wallet} */ wallet) {
+      // The first that takes a name keeps it: the same wallet may announce itself again, or another may take its place.
+      if (!wallets.has(wallet.id)) wallets.set(wallet.id, wallet);
+      draw();
+    },
+    lost(/** @type {string} */ id) {
+      wallets.delete(id);
+      draw();
+    },
+  });
 }
 
 // ── The mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -76,33 +78,33 @@ async function discover(family) {
 /** Stands in where the browser keeps nothing for this page: then only this tab is protected. @type {Map<string, string>} */
 const memory = new Map();
 
-/** @param {string} session */
-function storedMark(session) {
-  const key = STORAGE_PREFIX + session;
-  try {
-    return localStorage.getItem(key) ?? memory.get(key) ?? null;
-  } catch {
-    return memory.get(key) ?? null;
-  }
-}
+/**
+ * Each debt of a session has a mark of its own: a tab that slept touches none but that of the debt it knew.
+ * @param {Debt} debt
+ */
+const keyOf = ({ session, due }) => `payment ${session} ${due}`;
 
 /**
- * The mark for what is due now; one for an earlier debt says nothing any more.
- * @param {DOMStringMap} data
+ * @param {Debt} debt
  * @returns {Mark | null}
  */
-function readMark({ session = '', due }) {
-  const text = storedMark(session);
-  const mark = text === null ? null : JSON.parse(text);
-  return mark?.due === due ? mark : null;
+function readMark(debt) {
+  const key = keyOf(debt);
+  let text = memory.get(key) ?? null;
+  try {
+    text ??= localStorage.getItem(key);
+  } catch {
+    // This browser keeps nothing for the page.
+  }
+  return text === null ? null : JSON.parse(text);
 }
 
 /**
- * @param {string} session
+ * @param {Debt} debt
  * @param {Mark | null} mark
  */
-function keepMark(session, mark) {
-  const key = STORAGE_PREFIX + session;
+function keepMark(debt, mark) {
+  const key = keyOf(debt);
   memory.delete(key);
   try {
     if (mark) localStorage.setItem(key, JSON.stringify(mark));
@@ -121,14 +123,15 @@ async function payWith(wallet) {
     draw();
     return;
   }
-  const { session = '', due = '', transfer: address = '' } = panel.dataset;
+  const { session, due, transfer: address = '' } = panel.dataset;
+  const debt = { session, due };
   const id = crypto.getRandomValues(new Uint32Array(2)).join('-');
-  const mark = { id, due, wallet: wallet.name, tx: null };
-  const isOurs = () => readMark({ session, due })?.id === id;
+  const mark = { id, wallet: wallet.name, tx: null };
+  const isOurs = () => readMark(debt)?.id === id;
   let hasLeft = false;
   asking = wallet;
   said = { due, text: '' };
-  keepMark(session, mark);
+  keepMark(debt, mark);
   tell();
   try {
     const from = await wallet.connect();
@@ -140,10 +143,10 @@ async function payWith(wallet) {
       if (!isOurs()) throw problem('changed');
       hasLeft = true;
     });
-    keepMark(session, { ...mark, tx });
+    keepMark(debt, { ...mark, tx });
   } catch (error) {
     const word = wordOf(error, hasLeft);
-    if (word !== 'unsure' && isOurs()) keepMark(session, null);
+    if (word !== 'unsure' && isOurs()) keepMark(debt, null);
     said = { due, text: fill(word, { wallet: nameOf(wallet), message: messageOf(error) }) };
   }
   asking = null;
@@ -295,8 +298,8 @@ function wayOut(wallet) {
   button.className = 'button';
   button.textContent = fill('again', { wallet });
   button.addEventListener('click', () => {
-    said = { due: '', text: '' };
-    keepMark(section()?.dataset.session ?? '', null);
+    said = { text: '' };
+    keepMark(section()?.dataset ?? {}, null);
     tell();
   });
   details.append(summary, paragraph(fill('not_sent_text', { wallet }), ''), button);
