@@ -3,7 +3,7 @@
  * parts that were rendered beforehand and are sent without being copied.
  * @module
  */
-import { createServer, type IncomingMessage } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** An answer's bytes in pieces; a piece may be part of many answers. */
@@ -14,22 +14,23 @@ export type Answer = (path: string, body: string) => Parts;
 
 /** Starts listening on loopback. @returns the port */
 export async function servePrepared(answer: Answer): Promise<number> {
-  const server = createServer(async (request, response) => {
-    const parts = answer(request.url ?? '/', await bodyOf(request));
-    const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': length });
-    response.cork();
-    for (const part of parts) response.write(part);
-    response.end();
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => {
+      body += text;
+    });
+    request.on('end', () => send(response, answer(request.url ?? '/', body)));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 }
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  return text;
+function send(response: ServerResponse, parts: Parts): void {
+  const length = parts.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': length });
+  response.cork();
+  for (const part of parts) response.write(part);
+  response.end();
 }
 
 /** JSON text of a list, from its members' texts. */
