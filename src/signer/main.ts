@@ -49,8 +49,12 @@ try {
   await run(given);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
-  log.fatal({ code: error.code }, error.message);
-  process.exitCode = error.kind === 'permanent' ? EXIT.cannotStart : EXIT.failed;
+  // A hidden prompt takes Ctrl-C from the terminal; who presses it means all that runs there.
+  if (error.code === 'interrupted') process.kill(0, 'SIGINT');
+  else {
+    log.fatal({ code: error.code }, error.message);
+    process.exitCode = error.kind === 'permanent' ? EXIT.cannotStart : EXIT.failed;
+  }
 } finally {
   // The listener for the supervisor would keep this process alive.
   for (const request of requests) process.off(request, stop);
