@@ -4,7 +4,6 @@
  */
 import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
-import type { PayoutNodeOptions } from '../src/chains/spend.ts';
 import type { Clock } from '../src/clock.ts';
 import type { NetworkConfig } from '../src/config.ts';
 import type { Log } from '../src/log.ts';
@@ -15,6 +14,7 @@ import { createFollower, type FollowerEnd } from './follower.ts';
 import { answerLookUps } from './look-ups.ts';
 import { createMatcher, INLINE_BYTES_MAX } from './matcher.ts';
 import { createPayer } from './payer.ts';
+import { payoutNodeOptions } from './payout-node-options.ts';
 import { createReporter } from './reporter.ts';
 import { createWatch } from './watch.ts';
 
@@ -99,21 +99,6 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
   } finally {
     await node.close();
   }
-}
-
-function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
-  const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax } = network;
-  return {
-    url,
-    ...(finalityUrl !== undefined && { finalityUrl }),
-    ...(rpcUrl !== undefined && { rpcUrl }),
-    ...(witnessUrl !== undefined && { witnessUrl }),
-    chainId,
-    tokens,
-    finalDepth: reorgDepthMax,
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    responseBytesMax: RESPONSE_BYTES_MAX,
-  };
 }
 
 function nodeOptions({ url, finalityUrl, rpcUrl, tokens, blockTimeMs }: NetworkConfig): NodeOptions {

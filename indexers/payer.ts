@@ -28,6 +28,8 @@ const CONCURRENCY = 8;
 /** Where nothing is counted, signatures need no order. */
 const ALLOTTING = { sequence: 1, expiry: CONCURRENCY } as const;
 const LOOK_MS = 1000;
+/** How soon it is seen that something else uses the same signer. */
+const FOLLOW_MS = 60_000;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 30_000;
 /** Between two sends of the same bytes: nodes pass them on for a while, but drop what expires soon or does not fit. */
@@ -79,6 +81,7 @@ export function createPayer(options: PayerOptions): Payer {
   >();
   let turn: PayoutTurn | null = null;
   let carry: CarryPayout | null = null;
+  let followedAtMs = 0;
   let told: string | null | undefined;
 
   async function begin(): Promise<CarryPayout> {
@@ -145,6 +148,10 @@ export function createPayer(options: PayerOptions): Payer {
     const faults = [...schedule.values()].flatMap(({ fault }) => fault ?? []);
     const last = faults.find(endsTurn);
     if (last) throw last;
+    if (nowMs >= followedAtMs + FOLLOW_MS) {
+      await turn?.follow();
+      followedAtMs = nowMs;
+    }
     await holdings.renew(await wallets.own());
     return faults[0] ?? null;
   }

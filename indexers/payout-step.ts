@@ -202,10 +202,13 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
           await store.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
           return lookAgain();
         case 'renew':
+          // What was concluded from the attempts that are known here holds only if they are all there are.
+          await turn.follow();
           await store.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
           return lookAgain();
         case 'stick': {
           const { code, message, ended, haltsLane } = step;
+          await turn.follow();
           const haltsPayer = haltsLane ? draft.payer : null;
           await store.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
           return lookAgain();

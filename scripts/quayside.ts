@@ -14,8 +14,10 @@ import { databaseFile } from '../src/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './cli/address-pool.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './cli/command.ts';
 import { keyCreate, keyList, keyRevoke } from './cli/key.ts';
+import { ledgerVerify } from './cli/ledger.ts';
 import { signerOperatorKey } from './cli/operator-key.ts';
 import { pay } from './cli/pay.ts';
+import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './cli/payouts.ts';
 import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow } from './cli/refunds.ts';
 import { sessionShow } from './cli/session.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './cli/signer.ts';
@@ -53,6 +55,11 @@ const commands: readonly (Command | OfflineCommand)[] = [
   refundsApprove,
   refundsReject,
   refundsPolicy,
+  payoutsList,
+  payoutsShow,
+  payoutsResume,
+  payoutsAdopt,
+  ledgerVerify,
   addressPoolDerive,
   addressPoolImport,
   signerInit,
@@ -94,9 +101,9 @@ async function main(words: readonly string[]): Promise<number> {
   }
   try {
     const input = readInput(command, words.slice(command.name.split(' ').length));
-    const { json, lines } = await runOn(command, input);
+    const { json, lines, isBad } = await runOn(command, input);
     print(input.options.json ? [JSON.stringify(json, null, 2)] : lines);
-    return EXIT.done;
+    return isBad ? EXIT.failed : EXIT.done;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     if (words.includes('--json'))

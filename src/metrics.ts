@@ -5,6 +5,7 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from './clock.ts';
 import type { Config } from './config.ts';
+import { createPayoutMetrics } from './payout-metrics.ts';
 import { networkOfEachPool, readPool } from './pool-source.ts';
 import type { Rates } from './rates/rates.ts';
 import type { NetworkState, Store } from './store/store.ts';
@@ -12,7 +13,18 @@ import type { NetworkState, Store } from './store/store.ts';
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 export type MetricsOptions = Readonly<{
-  store: Pick<Store, 'listNetworks' | 'census' | 'poolLevel' | 'poolSource' | 'listAlarms'>;
+  store: Pick<
+    Store,
+    | 'listNetworks'
+    | 'census'
+    | 'poolLevel'
+    | 'poolSource'
+    | 'listAlarms'
+    | 'payoutCensus'
+    | 'listEngines'
+    | 'listLanes'
+    | 'listHoldings'
+  >;
   config: Pick<Config, 'networks'>;
   rates: Pick<Rates, 'status'>;
   clock: Clock;
@@ -66,6 +78,7 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
   const sessions = gauge('sessions', 'Sessions by status.', ['status']);
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that have not arrived yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
+  const payouts = createPayoutMetrics(gauge, config);
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
   async function readNetworks(nowMs: number): Promise<void> {
@@ -109,7 +122,7 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();
-      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs)]);
+      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), payouts.read(store, nowMs)]);
       for (const { source, ageS, fresh } of rates.status()) {
         if (ageS !== null) rate.age.set({ source }, ageS);
         rate.fresh.set({ source }, fresh ? 1 : 0);

@@ -20,8 +20,8 @@ export type Input = Readonly<{
   options: Readonly<Record<string, string | boolean | undefined>>;
 }>;
 
-/** The same answer twice: for programs and for people. */
-export type Answer = Readonly<{ json: unknown; lines: readonly string[] }>;
+/** The same answer twice: for programs and for people. `isBad`: it tells of something wrong, as the exit code does then. */
+export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean }>;
 
 type Described = Readonly<{
   /** The words that call it, such as `store create`. */

@@ -9,6 +9,7 @@ import type { SourceStatus } from '../../src/rates/rates.ts';
 import { readRunning } from '../../src/running.ts';
 import type { Alarm, NetworkStatus } from '../../src/store/store.ts';
 import { type Command, type Installation, moment, table } from './command.ts';
+import { payoutStatus } from './payout-status.ts';
 
 const ALARMS_SHOWN = 10;
 const RATES_TIMEOUT_MS = 2000;
@@ -28,6 +29,7 @@ export const status: Command = {
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
     const { sessions, deliveriesWaiting, oldestWaitingMs } = await store.census(nowMs);
+    const payouts = await payoutStatus(installation);
     const alarms = await store.listAlarms(ALARMS_SHOWN);
     return {
       json: {
@@ -37,6 +39,7 @@ export const status: Command = {
         rates,
         sessions,
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
+        payouts: payouts.json,
         alarms: alarms.map(alarmShown),
       },
       lines: [
@@ -73,6 +76,7 @@ export const status: Command = {
             .join(', ') || 'none'
         }`,
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
+        ...payouts.lines,
         ...(alarms.length
           ? ['', 'newest alarms:', ...alarms.map((one) => `  ${moment(one.atMs)} ${one.code}: ${one.message}`)]
           : ['no alarms']),

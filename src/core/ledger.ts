@@ -116,18 +116,18 @@ export type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
 /**
  * What a step of a payout means for the books; null where it moves nothing in them.
  * @param sessionId of a refund: whose money is given back; null for one of which only the signer's journal knows
- * @param generation the one that the step belongs to
+ * @param turn how often the same has happened to it before
  */
 export function payoutEntry(
   intent: Intent,
   sessionId: string | null,
   milestone: PayoutMilestone,
-  generation: number,
+  turn: number,
 ): Entry | null {
   const { id, network } = intent;
   const units = unitsOf(intent);
   const of = (kind: EntryKind, from: Account, to: Account, asset: Asset): Entry =>
-    entry(kind, id, generation, { from, to, subject: sessionId ?? '', network, asset, units });
+    entry(kind, id, turn, { from, to, subject: sessionId ?? '', network, asset, units });
   switch (intent.kind) {
     case 'refund':
       if (milestone !== 'succeeded') return null;

@@ -114,7 +114,10 @@ function auditNumbers({ raw }: Base, attempts: readonly AttemptRow[], chain: Cha
         `${tx} of ${payer} is an attempt of ours`,
       );
     }
-    if (halted_code === null) assert.is(next_nonce, used.length, `${payer}: no number was given out in vain`);
+    if (halted_code !== null) continue;
+    assert.ok(next_nonce <= used.length, `${payer}: no number was given out in vain`);
+    const beyond = used.slice(next_nonce).filter(({ intentId }) => intentId !== 'foreign');
+    assert.equal(beyond, [], `${payer}: all numbers that we used were given out`);
   }
 }
 

@@ -240,7 +240,8 @@ async function look(stage: Stage, which: 'own' | 'second'): Promise<Fault | null
 async function heal(stage: Stage): Promise<void> {
   const { chain, clock, at, engine, bench, network, tell } = stage;
   tell('— everything heals');
-  chain.weather = calm;
+  // Rarely a payout can never succeed, for its token refuses it: then it ends with a person.
+  chain.weather = { ...calm, fails: stage.random.chance(0.03) ? 1 : 0 };
   at.loss = 0;
   engine.second = null;
   for (let step = 0; step < HEALING_STEPS_MAX; step++) {
@@ -253,22 +254,33 @@ async function heal(stage: Stage): Promise<void> {
       .prepare(`SELECT count(*) FROM payouts WHERE network = ? AND state IN ('waiting', 'sent')`)
       .pluck()
       .get(network);
-    if (open === 0 && !(await revive(stage))) return settle(stage);
+    if (open === 0 && !(await revive(stage)) && (await rest(stage))) return;
     if (step % 10 === 9) await revive(stage);
   }
   const left = bench.main.raw.prepare('SELECT * FROM payouts WHERE network = ?').all(network);
   assert.unreachable(`payouts are still open after ${HEALING_STEPS_MAX} calm steps: ${JSON.stringify(left)}`);
 }
 
-/** The last blocks become final. */
-function settle({ chain }: Stage): void {
-  for (let n = 0; n < 4; n++) chain.step();
+/** The last blocks become final, and the engine looks once more. @returns false when it has found something */
+async function rest(stage: Stage): Promise<boolean> {
+  for (let n = 0; n < 5; n++) {
+    stage.clock.advance(20_000);
+    stage.chain.step();
+    const fault = await look(stage, 'own');
+    if (!fault) continue;
+    await operate(stage, fault);
+    return false;
+  }
+  return true;
 }
 
 /** Does what the fault says. */
 async function operate(stage: Stage, { code }: Fault): Promise<void> {
+  if (code === 'payouts_not_adopted' || code === 'signer_refused_nonce') await adopt(stage);
+}
+
+async function adopt(stage: Stage): Promise<void> {
   const { network, lane, signer, bench, clock, count, tell } = stage;
-  if (code !== 'payouts_not_adopted' && code !== 'signer_refused_nonce') return;
   const rules = chains[familyOf[lane]].spendRules;
   const { added } = await adoptPayouts({ network, rules, signer, store: bench.main.store, nowMs: clock.nowMs() });
   tell(`  adopted ${added}`);
@@ -277,7 +289,8 @@ async function operate(stage: Stage, { code }: Fault): Promise<void> {
 }
 
 /** Lets halted wallets and the payouts that were robbed of their number go on. @returns whether there was one */
-async function revive({ bench, network, chain, clock, count }: Stage): Promise<boolean> {
+async function revive(stage: Stage): Promise<boolean> {
+  const { bench, network, chain, clock, count } = stage;
   const { store } = bench.main;
   let found = false;
   for (const lane of await store.listLanes()) {
@@ -285,8 +298,13 @@ async function revive({ bench, network, chain, clock, count }: Stage): Promise<b
     await store.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
     found = true;
   }
-  for (const { id, wait } of await store.listPayouts({ network, state: 'stuck', limit: 100 })) {
-    if (wait?.code !== 'payout_nonce_foreign') continue;
+  const stuck = async () =>
+    (await store.listPayouts({ network, state: 'stuck', limit: 100 })).filter(
+      ({ wait }) => wait?.code === 'payout_nonce_foreign',
+    );
+  // An attempt that is not known here may have paid it already.
+  if ((await stuck()).length > 0) await adopt(stage);
+  for (const { id } of await stuck()) {
     await store.resumePayout(id, true, clock.nowMs());
     count('resumed anew');
     found = true;

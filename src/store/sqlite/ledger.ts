@@ -4,7 +4,15 @@
  */
 import { and, eq, max, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { type BookedPayment, type Entry, type EntryKind, imbalances, paymentEntry } from '../../core/ledger.ts';
+import type { Intent } from '../../core/intent.ts';
+import {
+  type BookedPayment,
+  type Entry,
+  type EntryKind,
+  imbalances,
+  paymentEntry,
+  payoutEntry,
+} from '../../core/ledger.ts';
 import { isOlder } from '../../core/session.ts';
 import { ledgerEntries, ledgerPostings } from './money-out-schema.ts';
 import type { Db } from './open.ts';
@@ -17,8 +25,8 @@ import type { FindSessionRow } from './sessions.ts';
 export type Ledger = Readonly<{
   /** Null is nothing to write. The same entry twice breaks a constraint, and with it the transaction. */
   post(entry: Entry | null, atMs: number): void;
-  /** How often an entry of this kind was written for a cause. */
-  turn(cause: string, kind: EntryKind): number;
+  /** Books what a sweep has in transit as it is now: something or nothing. */
+  transit(intent: Intent, isUnderway: boolean, atMs: number): void;
   /** Books what the confirmation of a block brings, or takes back what it brought: exactly the transfers whose confirmation changes. */
   confirmed(blockId: number, isTaken: boolean, atMs: number): void;
 }>;
@@ -51,7 +59,8 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     )
     .prepare();
 
-  const turn: Ledger['turn'] = (cause, kind) => (lastTurn.get({ cause, kind })?.turn ?? -1) + 1;
+  /** How often an entry of this kind was written for a cause. */
+  const turnOf = (cause: string, kind: EntryKind): number => (lastTurn.get({ cause, kind })?.turn ?? -1) + 1;
 
   function post(entry: Entry | null, atMs: number): void {
     if (!entry) return;
@@ -69,12 +78,18 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
 
   return {
     post,
-    turn,
+    transit(intent, isUnderway, atMs) {
+      const sent = turnOf(intent.id, 'sweep_sent');
+      const returned = turnOf(intent.id, 'sweep_returned');
+      if (intent.kind !== 'sweep' || isUnderway === sent > returned) return;
+      const milestone = isUnderway ? 'sent' : 'returned';
+      post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
+    },
     confirmed(blockId, isTaken, atMs) {
       for (const { sessionId, timeS, ...transfer } of ofBlock.all({ blockId, confirmed: !isTaken })) {
         const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, timeS) };
         const kind = isTaken ? 'payment' : 'payment_reversed';
-        post(paymentEntry(payment, isTaken, turn(String(transfer.transferId), kind)), atMs);
+        post(paymentEntry(payment, isTaken, turnOf(String(transfer.transferId), kind)), atMs);
       }
     },
   };

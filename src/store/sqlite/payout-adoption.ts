@@ -12,7 +12,7 @@ import type { Ledger } from './ledger.ts';
 import { lanes, payoutAttempts, payoutEngines } from './money-out-schema.ts';
 import type { Db } from './open.ts';
 import type { PayoutRow } from './payout-row.ts';
-import { bringBack, noWait, type Payouts } from './payouts.ts';
+import { noWait, type Payouts } from './payouts.ts';
 
 type AdoptionCommands = Pick<MoneyOutStore, 'resumePayout' | 'resumeLane' | 'adopt'>;
 
@@ -83,30 +83,39 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
       })
       .run();
     if (nonce !== null) raiseLane(payout.network, payer, nonce + 1);
-    follow(payout, generation, nonce, nowMs);
     return true;
   }
 
-  /** The payout is where its newest signature says. A generation is signed anew only after the one before has ended. */
-  function follow(payout: PayoutRow, generation: number, nonce: number | null, nowMs: number): void {
-    if (generation < payout.generation) return;
-    if (generation > payout.generation) bringBack(steps, ledger, payout, nowMs);
+  /**
+   * Puts a payout of which more was signed than was known here where its newest signature is. Whatever was concluded without that is asked
+   * again: a later generation that was begun here, and not signed, must wait until all attempts of this one are seen to have ended.
+   */
+  function follow({ intent: { id }, generation, terms }: Adoption, nowMs: number): void {
+    const payout = steps.find(id);
+    invariant(payout, `payout ${id} of a signature is there`);
+    if (payout.state === 'succeeded') return;
     // A refund that has ended here stays ended; what was signed for it all the same is paid out of what came for nobody.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
-    const sessionId = hasEnded ? null : payout.sessionId;
+    const { network, sessionId } = payout;
     if (hasEnded) {
-      const message = `Payout ${payout.id} is ${payout.state} here, and the signer has signed it. It is carried out; look at its refund and tell the merchant.`;
-      ring({
-        atMs: nowMs,
-        code: 'payout_signed_after_end',
-        message,
-        network: payout.network,
-        sessionId: payout.sessionId,
-      });
+      const message = `Payout ${id} is ${payout.state} here, and the signer has signed it. It is carried out; look at its refund and tell the merchant.`;
+      ring({ atMs: nowMs, code: 'payout_signed_after_end', message, network, sessionId });
     }
     // A number that was used by a reverted transaction, or bytes that expired.
-    const proof = generation === 0 ? null : nonce === null ? 'dead' : 'failed';
-    steps.change(payout, { sessionId, state: 'sent', generation, proof, ...noWait, settledAtMs: null }, nowMs);
+    const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
+    const moved = {
+      sessionId: hasEnded ? null : sessionId,
+      state: 'sent',
+      generation,
+      proof,
+      settledAtMs: null,
+    } as const;
+    const row = steps.change(payout, { ...moved, ...noWait }, nowMs);
+    ledger.transit(
+      row.intent,
+      steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null),
+      nowMs,
+    );
   }
 
   function raiseLane(network: NetworkKey, payer: string, nextNonce: number): void {
@@ -127,7 +136,7 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
           steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
           return true;
         }
-        bringBack(steps, ledger, row, nowMs);
+        ledger.transit(row.intent, false, nowMs);
         const renewed = {
           state: 'waiting',
           generation: row.generation + 1,
@@ -151,13 +160,16 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
     async adopt(network, { signatures, servedFence, nowMs }) {
       return db.write(() => {
         forgetUnsigned(network);
-        const added = signatures.filter((signature) => adoptOne(signature, nowMs)).length;
+        const added = signatures.filter((signature) => adoptOne(signature, nowMs));
+        const touched = new Set(added.map(({ intent }) => intent.id));
+        const newest = new Map(signatures.map((signature) => [signature.intent.id, signature]));
+        for (const [id, signature] of newest) if (touched.has(id)) follow(signature, nowMs);
         const journalId = signatures.at(-1)?.id ?? 0;
         const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
         const fence = Math.max(engine?.fence ?? 1, servedFence, 1);
         const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
         orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
-        return added;
+        return added.length;
       });
     },
   };

@@ -4,7 +4,6 @@
  */
 import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { payoutEntry } from '../../core/ledger.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutStore } from '../money-out.ts';
@@ -141,7 +140,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
         if (row.haltedCode !== null) return { kind: 'halted' };
         if (finalNonce > row.nextNonce) {
           const haltedCode = 'payout_nonce_foreign';
-          const haltedMessage = `The node has counted ${finalNonce} final transactions of wallet ${payer} on ${network}, and only ${row.nextNonce} were made here: somebody else spends from it, or this database is older than what was signed. No more payouts leave it. Find out, then \`quayside payouts resume\`.`;
+          const haltedMessage = `The node has counted ${finalNonce} final transactions of wallet ${payer} on ${network}, and only ${row.nextNonce} were made here: somebody else spends from it, or this database is older than what was signed. No more payouts leave it. Find out, then \`quayside payouts resume ${network}\`.`;
           moveLane.run({ ...row, haltedCode, haltedMessage });
           ring({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
           return { kind: 'halted' };
@@ -226,9 +225,8 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
         const payout = steps.find(name.id);
         const row = findAttempt(name);
         invariant(payout && row && row.tx !== null, `what is sent of payout ${name.id} was recorded before`);
-        const isFirst = steps.attempts(name).every(({ sentAtMs }) => sentAtMs === null);
         setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answer });
-        if (isFirst) ledger.post(payoutEntry(payout.intent, payout.sessionId, 'sent', name.generation), nowMs);
+        ledger.transit(payout.intent, true, nowMs);
         steps.waitFor(payout, refusal, {}, nowMs);
       });
     },

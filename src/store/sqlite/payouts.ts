@@ -137,12 +137,6 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
   };
 }
 
-/** A generation is over: what was in transit is back where it came from, as far as anything was sent. */
-export function bringBack(steps: Payouts, ledger: Ledger, row: PayoutRow, nowMs: number): void {
-  if (!steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null)) return;
-  ledger.post(payoutEntry(row.intent, row.sessionId, 'returned', row.generation), nowMs);
-}
-
 const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
   atMs,
   code,
@@ -203,7 +197,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
           const { tx, feeUnits } = outcome.ended;
           charge(row, outcome.ended, nowMs);
           const ended = { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs } as const;
-          ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', row.generation), nowMs);
+          ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
           steps.change(row, ended, nowMs);
           if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
           return;
@@ -219,7 +213,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
       db.write(() => {
         const row = open(name);
         if (ended) charge(row, ended, nowMs);
-        bringBack(steps, ledger, row, nowMs);
+        ledger.transit(row.intent, false, nowMs);
         const generation = row.generation + 1;
         steps.change(row, { state: 'waiting', generation, proof, ...noWait, notBeforeMs: nowMs }, nowMs);
       });

@@ -1,0 +1,29 @@
+/**
+ * Amounts of what wallets hold and payouts move, as people write them.
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config.ts';
+import type { Asset } from '../../src/core/ledger.ts';
+import { formatUnits } from '../../src/core/money.ts';
+
+/** What a network's asset is called, and its decimals; base units of an unknown name where the configuration lacks it. */
+export function coinOf(
+  networks: readonly NetworkConfig[],
+  key: string,
+  asset: Asset,
+): Readonly<{ symbol: string; decimals: number }> {
+  const network = networks.find((one) => one.key === key);
+  if (asset === 'native') {
+    const decimals = network ? chains[network.family].spendRules.nativeDecimals : 0;
+    return { symbol: network?.nativeSymbol ?? 'native', decimals };
+  }
+  return { symbol: asset, decimals: network?.tokens.find(({ symbol }) => symbol === asset)?.decimals ?? 0 };
+}
+
+/** Such as `10.50 USDT` or `-0.002 ETH`. */
+export function coinText(networks: readonly NetworkConfig[], key: string, asset: Asset, units: bigint): string {
+  const { symbol, decimals } = coinOf(networks, key, asset);
+  const text = formatUnits(units < 0n ? -units : units, decimals, Math.min(decimals, 2));
+  return `${units < 0n ? '-' : ''}${text} ${symbol}`;
+}

@@ -1,0 +1,52 @@
+/**
+ * The books, added up and compared with the facts.
+ * @module
+ */
+import type { LedgerReport } from '../../src/store/money-out.ts';
+import { coinText } from './coins.ts';
+import { type Command, table } from './command.ts';
+
+const SHOWN_MAX = 50;
+
+export const ledgerVerify: Command = {
+  name: 'ledger verify',
+  args: [],
+  summary:
+    'Add up the whole journal of money and compare it with transfers, refunds and payouts; exit code 1 when it is wrong.',
+  options: {},
+  async run(_input, { store, config }) {
+    const report = await store.verifyLedger();
+    const { entries, balances } = report;
+    const problems = problemsOf(report);
+    const text = (network: string, asset: LedgerReport['balances'][number]['asset'], units: bigint) =>
+      coinText(config.networks, network, asset, units);
+    return {
+      json: {
+        balanced: problems.length === 0,
+        entries,
+        balances: balances.map(({ units, ...one }) => ({ ...one, units: units.toString() })),
+        problems,
+      },
+      lines: [
+        ...table([
+          ['NETWORK', 'ACCOUNT', 'HOLDS'],
+          ...balances.map(({ network, asset, account, units }) => [network, account, text(network, asset, units)]),
+        ]),
+        '',
+        `${entries} entries ${problems.length === 0 ? 'add up, and agree with the facts' : 'DO NOT ADD UP:'}`,
+        ...problems.slice(0, SHOWN_MAX).map((problem) => `  ${problem}`),
+        ...(problems.length > SHOWN_MAX ? [`  and ${problems.length - SHOWN_MAX} more (--json shows all)`] : []),
+      ],
+      isBad: problems.length > 0,
+    };
+  },
+};
+
+const problemsOf = ({ unbalanced, differences, overdrawn }: LedgerReport): string[] => [
+  ...unbalanced.map((what) => `unbalanced: ${what}`),
+  ...differences.map(({ place, journal, facts }) => `${place}: the journal has ${journal}, the facts say ${facts}`),
+  ...overdrawn.map(
+    ({ sessionId, network, asset, units }) =>
+      `session ${sessionId}: ${units} units of ${asset} on ${network} more were promised or paid back than it brought`,
+  ),
+];

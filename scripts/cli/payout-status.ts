@@ -1,0 +1,63 @@
+/**
+ * The part of `status` that tells of money out: what waits and why, what wallets hold, which are halted.
+ * @module
+ */
+import type { Asset } from '../../src/core/ledger.ts';
+import { coinText } from './coins.ts';
+import { type Installation, table } from './command.ts';
+
+const open = ['waiting', 'sent', 'stuck'];
+
+/** Empty lines where nothing was ever to be paid out. */
+export async function payoutStatus({ store, config, clock }: Installation) {
+  const nowMs = clock.nowMs();
+  const [engines, census, holdings, lanes] = await Promise.all([
+    store.listEngines(),
+    store.payoutCensus(),
+    store.listHoldings(),
+    store.listLanes(),
+  ]);
+  const openCount = census.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
+  const waits = census.waiting.map(({ network, code, count, oldestAtMs }) => ({
+    network,
+    reason: code,
+    payouts: count,
+    oldest_s: Math.max(0, Math.floor((nowMs - oldestAtMs) / 1000)),
+  }));
+  const halted = lanes.flatMap(({ network, payer, halt }) => (halt ? { network, wallet: payer, ...halt } : []));
+  const wallets = holdings.map(({ network, role, key, units, low }) => ({
+    network,
+    wallet: role,
+    key,
+    holds: Object.entries(units).map(([asset, value]) => coinText(config.networks, network, asset as Asset, value)),
+    low,
+  }));
+  return {
+    json: {
+      open: openCount,
+      engines: engines.map(({ network, reason }) => ({ network, reason })),
+      waiting: waits,
+      wallets,
+      halted_wallets: halted,
+    },
+    lines: [
+      ...(openCount === 0 ? [] : [`payouts open: ${openCount}`]),
+      ...waits.map(
+        ({ network, reason, payouts, oldest_s }) =>
+          `  ${network}: ${payouts} ${reason ? `wait for ${reason}` : 'under way'}, the oldest for ${oldest_s} s`,
+      ),
+      ...engines.flatMap(({ network, reason }) =>
+        reason ? [`  ${network} pays nothing out: ${reason.code}: ${reason.message}`] : [],
+      ),
+      ...halted.map(({ network, wallet, message }) => `  ${network}: wallet ${wallet} is halted: ${message}`),
+      ...table(
+        wallets.map(({ network, wallet, holds, low }) => [
+          `  ${network}`,
+          `${wallet} wallet`,
+          holds.join(', '),
+          low.length > 0 ? `LOW: ${low.join(', ')}` : '',
+        ]),
+      ),
+    ],
+  };
+}

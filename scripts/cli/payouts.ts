@@ -1,0 +1,218 @@
+/**
+ * What leaves the wallets: how each payout stands, and the operator's word where one is needed.
+ * @module
+ */
+import { payoutNodeOptions } from '../../indexers/payout-node-options.ts';
+import { adoptPayouts } from '../../src/adopt-payouts.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { Config, NetworkConfig } from '../../src/config.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { type Asset, unitsOf } from '../../src/core/ledger.ts';
+import type { Attempt, Payout, PayoutState } from '../../src/core/payout.ts';
+import { openConfiguredSigner } from '../../src/signing-client.ts';
+import { coinText } from './coins.ts';
+import {
+  type Answer,
+  type Command,
+  type Installation,
+  moment,
+  notFound,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+
+const states: readonly PayoutState[] = ['waiting', 'sent', 'succeeded', 'failed', 'canceled', 'stuck'];
+const kinds = ['refund', 'sweep', 'gas'] as const;
+const LISTED_MAX = 1000;
+
+export const payoutsList: Command = {
+  name: 'payouts list',
+  args: [],
+  summary: 'List payouts (refunds, sweeps, gas), newest first.',
+  options: {
+    network: { value: 'KEY', help: 'only those on this network, such as live:mychain' },
+    state: { value: 'STATE', help: states.join(', ') },
+    kind: { value: 'KIND', help: kinds.join(', ') },
+    limit: { value: 'N', help: `how many at most (50), up to ${LISTED_MAX}` },
+  },
+  async run(input, { store, config }) {
+    const chosen = <T extends string>(name: string, choices: readonly T[]): T | undefined => {
+      const text = textOption(input, name);
+      const choice = choices.find((one) => one === text);
+      if (text !== undefined && !choice) throw usage(`--${name} is "${text}", expected ${choices.join(' or ')}`);
+      return choice;
+    };
+    const network = textOption(input, 'network');
+    const state = chosen('state', states);
+    const kind = chosen('kind', kinds);
+    const payouts = await store.listPayouts({
+      ...(network !== undefined && { network: networkOf(config, network).key }),
+      ...(state && { state }),
+      ...(kind && { kind }),
+      limit: wholeOption(input, 'limit', 1, LISTED_MAX, 50),
+    });
+    const rows = payouts.map((payout) => [
+      payout.id,
+      payout.intent.kind,
+      payout.network,
+      payout.state,
+      amountOf(payout, config),
+      moment(payout.createdAtMs),
+      payout.wait ? payout.wait.code : '',
+    ]);
+    return {
+      json: payouts.map((payout) => shown(payout, config)),
+      lines: table([['ID', 'KIND', 'NETWORK', 'STATE', 'AMOUNT', 'CREATED', 'WAITS FOR'], ...rows]),
+    };
+  },
+};
+
+export const payoutsShow: Command = {
+  name: 'payouts show',
+  args: ['id'],
+  summary: 'Show a payout with every attempt at it, and what keeps it.',
+  options: {},
+  async run(input, { store, config }) {
+    const payout = await store.findPayout(input.args[0] ?? '');
+    if (!payout) throw unknownPayout(input.args[0] ?? '');
+    const attempts = await store.listPayoutAttempts(payout.id);
+    const { wait } = payout;
+    const rows = attempts.map((one) => [
+      `${one.generation}.${one.attempt}`,
+      one.nonce === null ? '-' : String(one.nonce),
+      one.tx ?? 'not signed',
+      moment(one.signedAtMs),
+      moment(one.sentAtMs),
+      one.answer ?? '',
+    ]);
+    return {
+      json: { ...shown(payout, config), attempts: attempts.map(shownAttempt) },
+      lines: [
+        `${payout.intent.kind} ${payout.id} on ${payout.network}: ${amountOf(payout, config)}, ${payout.state}`,
+        ...(wait ? [`${wait.code}: ${wait.message}`] : []),
+        ...(payout.tx ? [`transaction ${payout.tx}`] : []),
+        '',
+        ...table([['ATTEMPT', 'NUMBER', 'TRANSACTION', 'SIGNED', 'SENT', 'A NODE SAID'], ...rows]),
+      ],
+    };
+  },
+};
+
+export const payoutsResume: Command = {
+  name: 'payouts resume',
+  args: ['id or network'],
+  summary: 'Let a stuck payout, or the halted wallets of a network, go on.',
+  options: {
+    anew: {
+      help: 'have the payout signed anew: only when you have seen that no earlier attempt is on the chain, or can ever be',
+    },
+  },
+  async run(input, installation) {
+    const name = input.args[0] ?? '';
+    const network = installation.config.networks.find(({ key }) => key === name);
+    if (network) return resumeWallets(network, installation);
+    const { store, clock } = installation;
+    const stuck = await store.findPayout(name);
+    // An attempt that is not known here may have paid it already.
+    if (stuck && input.options.anew === true) await adopt(networkOf(installation.config, stuck.network), installation);
+    if (await store.resumePayout(name, input.options.anew === true, clock.nowMs())) {
+      return {
+        json: { id: name, resumed: true },
+        lines: [`${name} goes on; \`quayside payouts show ${name}\` follows it`],
+      };
+    }
+    if (!stuck) throw unknownPayout(name);
+    throw permanent('not_stuck', `${name} is not stuck: it goes on by itself, or has ended`);
+  },
+};
+
+export const payoutsAdopt: Command = {
+  name: 'payouts adopt',
+  args: ['network'],
+  summary:
+    'After a backup was put back: learn from the signer what was signed since. First stop every other installation.',
+  options: {},
+  async run(input, installation) {
+    const network = networkOf(installation.config, input.args[0] ?? '');
+    const { signatures, added } = await adopt(network, installation);
+    return {
+      json: { network: network.key, signatures, added },
+      lines: [
+        `the signer has signed ${signatures} attempts on ${network.key}; ${added} were not known here and are watched from now on`,
+        'payouts go on by themselves within half a minute',
+      ],
+    };
+  },
+};
+
+/** Takes in what the signer has signed. @throws Fault permanent `no_signer` */
+async function adopt({ key, family }: NetworkConfig, { store, config, clock }: Installation) {
+  if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing was ever paid out here');
+  const signer = openConfiguredSigner(config.signer, clock);
+  try {
+    const rules = chains[family].spendRules;
+    return await adoptPayouts({ network: key, rules, signer, store, nowMs: clock.nowMs() });
+  } finally {
+    await signer.close();
+  }
+}
+
+/** Halted wallets go on from the number that is free at finality, so the node is asked. */
+async function resumeWallets(network: NetworkConfig, { store }: Installation): Promise<Answer> {
+  const { key, family } = network;
+  const halted = (await store.listLanes()).filter((lane) => lane.network === key && lane.halt);
+  const { payouts } = chains[family];
+  if (halted.length === 0 || !payouts) throw permanent('not_halted', `no wallet on ${key} is halted`);
+  const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
+  try {
+    for (const { payer } of halted) {
+      const sequence = await node.sequence(payer);
+      await store.resumeLane(key, payer, sequence?.final ?? 0);
+    }
+  } finally {
+    await node.close();
+  }
+  const payers = halted.map(({ payer }) => payer);
+  return { json: { network: key, resumed: payers }, lines: payers.map((payer) => `wallet ${payer} on ${key} goes on`) };
+}
+
+function networkOf({ networks }: Config, key: string): NetworkConfig {
+  const network = networks.find((one) => one.key === key);
+  if (network) return network;
+  throw notFound(`there is no network ${key}; there is ${networks.map((one) => one.key).join(', ')}`);
+}
+
+const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows them`);
+
+const assetOf = ({ intent }: Payout): Asset => (intent.kind === 'gas' ? 'native' : intent.currency);
+
+const amountOf = (payout: Payout, { networks }: Config): string =>
+  coinText(networks, payout.network, assetOf(payout), unitsOf(payout.intent));
+
+const shown = (payout: Payout, config: Config) => ({
+  id: payout.id,
+  kind: payout.intent.kind,
+  network: payout.network,
+  state: payout.state,
+  amount: amountOf(payout, config),
+  generation: payout.generation,
+  waits_for: payout.wait,
+  transaction_hash: payout.tx,
+  fee: payout.feeUnits === null ? null : coinText(config.networks, payout.network, 'native', payout.feeUnits),
+  created_at: moment(payout.createdAtMs),
+  settled_at: payout.settledAtMs === null ? null : moment(payout.settledAtMs),
+});
+
+const shownAttempt = (one: Attempt) => ({
+  generation: one.generation,
+  attempt: one.attempt,
+  payer: one.payer,
+  number: one.nonce,
+  terms: one.terms,
+  transaction_hash: one.tx,
+  signed_at: one.signedAtMs === null ? null : moment(one.signedAtMs),
+  sent_at: one.sentAtMs === null ? null : moment(one.sentAtMs),
+  node_said: one.answer,
+});
