@@ -1,20 +1,33 @@
 /**
- * What accounts hold and have sent, counted from a chain's blocks each time it is asked for: a reorg needs no undoing.
+ * What accounts hold, have sent and have used up, counted from a chain's blocks each time it is asked for: a reorg needs no undoing.
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { WorldTransaction } from './transaction.ts';
+
+/** How much of the daily allowances is used up. */
+export type UsedUp = Readonly<{ energy: number; bytes: number }>;
 
 export type Accounts = Readonly<{
   /** Base units of a token: what came in less what went out; never below zero, because strangers' wallets are bottomless. */
   token(token: string, account: string): bigint;
   /** Base units of the native coin, likewise. */
   native(account: string): bigint;
+  /** Whether native coin ever came or went there: some chains know an account only then. */
+  isKnown(account: string): boolean;
+  /** Native coin of one account whose resources another may use; to itself, what is staked and not lent to others. */
+  lent(from: string, to: string): bigint;
+  /** Native coin whose resources the account may use, whoever staked it. */
+  usable(account: string): bigint;
+  /** What is used up of the account's allowances; it comes back evenly within a day. */
+  usedUp(account: string, timeS: number): UsedUp;
   /** The sequence number of the account's next signed transaction, where the family counts them. */
   sequence(account: string): number;
   /** Counts one more transaction. */
   add(transaction: WorldTransaction): void;
 }>;
+
+const DAY_S = 86_400;
 
 const floored = (units: bigint | undefined): bigint => (units !== undefined && units > 0n ? units : 0n);
 
@@ -22,19 +35,38 @@ const floored = (units: bigint | undefined): bigint => (units !== undefined && u
 export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>): Accounts {
   const natives = new Map<string, bigint>();
   const tokens = new Map<string, bigint>();
+  const loans = new Map<string, bigint>();
+  const usables = new Map<string, bigint>();
   const sequences = new Map<string, number>();
+  const uses = new Map<string, UsedUp & Readonly<{ timeS: number }>>();
   const move = (ledger: Map<string, bigint>, place: string, units: bigint) =>
     ledger.set(place, (ledger.get(place) ?? 0n) + units);
 
-  function add({ sender, succeeded, entries, native = [], signed }: WorldTransaction): void {
+  function usedUp(account: string, timeS: number): UsedUp {
+    const last = uses.get(account);
+    if (!last) return { energy: 0, bytes: 0 };
+    const left = Math.max(0, 1 - (timeS - last.timeS) / DAY_S);
+    return { energy: Math.floor(last.energy * left), bytes: Math.floor(last.bytes * left) };
+  }
+
+  function add({ sender, succeeded, entries, native = [], lent = [], signed }: WorldTransaction): void {
     if (signed) {
       move(natives, sender, -signed.feeUnits);
       if (signed.sequence !== null) sequences.set(sender, signed.sequence + 1);
+    }
+    if (signed?.execution) {
+      const { allowedEnergy, allowedBytes, timeS } = signed.execution;
+      const { energy, bytes } = usedUp(sender, timeS);
+      uses.set(sender, { energy: energy + allowedEnergy, bytes: bytes + allowedBytes, timeS });
     }
     if (!succeeded) return;
     for (const { from, to, units } of native) {
       move(natives, from, -units);
       move(natives, to, units);
+    }
+    for (const { from, to, units } of lent) {
+      move(loans, from + to, units);
+      move(usables, to, units);
     }
     for (const { kind, token, from, to, units } of entries) {
       if (kind !== 'transfer') continue;
@@ -47,6 +79,10 @@ export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>): 
   return {
     token: (token, account) => floored(tokens.get(token + account)),
     native: (account) => floored(natives.get(account)),
+    isKnown: (account) => natives.has(account),
+    lent: (from, to) => floored(loans.get(from + to)),
+    usable: (account) => floored(usables.get(account)),
+    usedUp,
     sequence: (account) => sequences.get(account) ?? 0,
     add,
   };

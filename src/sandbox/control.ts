@@ -42,7 +42,7 @@ const output = z.object({ to: z.string(), token: z.string().optional(), symbol: 
 const payment = z.object({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') });
 const payOneParams = payment.extend(output.shape);
 const payManyParams = payment.extend({ outputs: z.array(output).min(1) });
-const fundParams = z.object({ to: z.string(), amount });
+const fundParams = z.object({ to: z.string(), amount, staked: z.boolean().default(false) });
 const mineParams = z.object({
   blocks: z.int().min(1).max(MINED_AT_ONCE_MAX).default(1),
   noise: z.int().min(0).max(NOISE_MAX).default(0),
@@ -150,8 +150,8 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       return { transactionHash: formatTransaction(world.pay({ kind, from: payer, outputs })) };
     },
     sandbox_fund(params) {
-      const { to, amount: units } = read(fundParams, params);
-      return { transactionHash: formatTransaction(world.fund(keyOf(to), units)) };
+      const { to, amount: units, staked } = read(fundParams, params);
+      return { transactionHash: formatTransaction(world.fund(keyOf(to), units, staked)) };
     },
     sandbox_mine(params) {
       const { blocks, noise } = read(mineParams, params);

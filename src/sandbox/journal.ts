@@ -26,6 +26,14 @@ const COMPACT_AFTER_BLOCKS = 16_384;
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const key = z.string().regex(/^[0-9a-f]+$/);
 const units = z.string().regex(/^\d+$/).transform(BigInt);
+const count = z.int().nonnegative();
+const execution = z.object({
+  result: z.string(),
+  energy: count,
+  allowedEnergy: count,
+  allowedBytes: count,
+  timeS: count,
+});
 const headLine = z.object({ version: z.literal(1), seed: z.string().min(1) });
 const blockLine: z.ZodType<WorldBlock> = z.object({
   hash,
@@ -49,7 +57,26 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
         }),
       ),
       native: z.array(z.object({ from: key, to: key, units })).exactOptional(),
-      signed: z.object({ bytes: key, sequence: z.int().nonnegative().nullable(), feeUnits: units }).exactOptional(),
+      lent: z
+        .array(
+          z.object({
+            from: key,
+            to: key,
+            units: z
+              .string()
+              .regex(/^-?\d+$/)
+              .transform(BigInt),
+          }),
+        )
+        .exactOptional(),
+      signed: z
+        .object({
+          bytes: key,
+          sequence: z.int().nonnegative().nullable(),
+          feeUnits: units,
+          execution: execution.exactOptional(),
+        })
+        .exactOptional(),
     }),
   ),
 });

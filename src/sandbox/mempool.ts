@@ -6,10 +6,13 @@ import type { Accounts } from './accounts.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
 
 /** Where the next block stands. */
-export type NextBlock = Readonly<{ number: number; timeS: number }>;
+export type NextBlock = Readonly<{ number: number; timeS: number; parentTimeS: number }>;
 
-/** `fail`: it stands in the block and does nothing but cost its fee. `wait`: not yet. `drop`: never. */
-export type Admission = 'take' | 'fail' | 'wait' | 'drop';
+/**
+ * `fail`: it stands in the block and does nothing but cost its fee. `wait`: not yet. `drop`: never. Where only the block decides what it costs
+ * and how it ends: the transaction as it stands there.
+ */
+export type Admission = 'take' | 'fail' | 'wait' | 'drop' | SignedTransaction;
 
 /**
  * A family's rules for what was signed.
@@ -39,6 +42,7 @@ export function chooseForBlock(
     if (admission === 'take') take(candidate);
     if (admission === 'fail') take({ ...candidate, succeeded: false });
     if (admission === 'wait') left.push(candidate);
+    if (typeof admission === 'object') take(admission);
   }
   return { taken, left };
 }

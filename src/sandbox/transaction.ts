@@ -26,6 +26,8 @@ export type WorldTransaction = Readonly<{
   entries: readonly Entry[];
   /** Native coin that it moves besides tokens; no token contract reports it. */
   native?: readonly NativeMove[];
+  /** Native coin whose resources somebody may use now, or (below zero) no longer; a stake is lent to its owner. */
+  lent?: readonly NativeMove[];
   /** Present on what a wallet signed and sent, absent on payments that the world made up. */
   signed?: SignedPart;
 }>;
@@ -39,6 +41,20 @@ export type SignedPart = Readonly<{
   sequence: number | null;
   /** What the sender pays for it in native coin, also when it fails. */
   feeUnits: bigint;
+  /** How it was carried out in its block, where a family has daily allowances. */
+  execution?: Execution;
+}>;
+
+/** What a transaction used up; the rest of its energy and bytes was paid for with coin. */
+export type Execution = Readonly<{
+  /** The family's word for how it ended. */
+  result: string;
+  energy: number;
+  /** How much of it, and how many bytes, came out of the sender's allowances. */
+  allowedEnergy: number;
+  allowedBytes: number;
+  /** Of its block. */
+  timeS: number;
 }>;
 
 export type SignedTransaction = WorldTransaction & Readonly<{ signed: SignedPart }>;
@@ -72,11 +88,16 @@ const delegateKey = (keyBytes: number): string => contractKey('delegate', keyByt
 export const lookalikeKey = (token: string): string => contractKey(`lookalike of ${token}`, token.length / 2);
 const feeCollectorKey = (token: string): string => contractKey(`owner of ${token}`, token.length / 2);
 
-/** Native coin out of nowhere. */
-export function buildFunding(to: string, units: bigint, identify: (content: string) => string): WorldTransaction {
+/** Native coin out of nowhere, to spend or already staked. */
+export function buildFunding(
+  to: string,
+  units: bigint,
+  isStaked: boolean,
+  identify: (content: string) => string,
+): WorldTransaction {
   const sender = contractKey('faucet', to.length / 2);
-  const native = [{ from: sender, to, units }];
-  return { id: identify(`${to} ${units}`), sender, target: to, succeeded: true, entries: [], native };
+  const moved = isStaked ? { lent: [{ from: to, to, units }] } : { native: [{ from: sender, to, units }] };
+  return { id: identify(`${to} ${units}`), sender, target: to, succeeded: true, entries: [], ...moved };
 }
 
 /**

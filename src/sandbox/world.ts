@@ -81,8 +81,8 @@ export type World = Pick<
      * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` when too many wait
      */
     pay(payment: Payment): string;
-    /** Gives native coin to an account in the next block. @returns the transaction's id @throws as `pay` */
-    fund(account: string, units: bigint): string;
+    /** Gives native coin to an account in the next block, as a stake if wanted. @returns the transaction's id @throws as `pay` */
+    fund(account: string, units: bigint, isStaked?: boolean): string;
     /**
      * Takes what a wallet signed; a block holds it as soon as the family's rules let it.
      * @param replaces the id of a waiting transaction that it pushes out
@@ -136,10 +136,10 @@ export function createWorld(options: WorldOptions): World {
     return toSeconds(clock.nowMs());
   }
 
-  function placeAfter(parent: NextBlock, wantedTimeS: number): NextBlock {
+  function placeAfter(parent: Pick<WorldBlock, 'number' | 'timeS'>, wantedTimeS: number): NextBlock {
     let number = parent.number + 1;
     while (options.isSkipped?.(number)) number++;
-    return { number, timeS: Math.max(parent.timeS, wantedTimeS) };
+    return { number, timeS: Math.max(parent.timeS, wantedTimeS), parentTimeS: parent.timeS };
   }
 
   function makeBlock(
@@ -216,7 +216,7 @@ export function createWorld(options: WorldOptions): World {
     pending: () => pending,
 
     pay: (payment) => enqueue(() => makeTransaction(payment)).id,
-    fund: (account, units) => enqueue(() => buildFunding(account, units, identify)).id,
+    fund: (account, units, isStaked = false) => enqueue(() => buildFunding(account, units, isStaked, identify)).id,
     submit(transaction, replaces) {
       enqueue(() => transaction, replaces);
     },
