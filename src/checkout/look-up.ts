@@ -9,8 +9,10 @@ import { type Finding, LOOK_UP_AGE_MS_MAX } from '../core/look-up.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { type Html, html } from '../html.ts';
 import type { LookUp } from '../store/look-ups.ts';
+import type { Session } from '../store/store.ts';
 import { type IconName, icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
+import type { TextKey } from './texts.ts';
 
 /** What may be pasted: a link is longer than a hash. */
 export const PASTED_CHARS_MAX = 400;
@@ -18,7 +20,7 @@ export const PASTED_CHARS_MAX = 400;
 const ANSWER_MS_MAX = 20_000;
 
 /** The strongest first: what the payer wants to know of a transaction that several networks have an opinion of. */
-const byWeight: readonly Finding[] = [
+const byWeight: readonly Exclude<Finding, 'unknown'>[] = [
   'kept',
   'unread',
   'missed',
@@ -93,7 +95,7 @@ function verdictOf(model: PageModel, pasted: string): Verdict | null {
     const found = named.find((one) => one.finding === finding);
     if (!found) continue;
     const network = titleOf(model, found.network);
-    const text = words.say(`rescue_${finding}`, { network, shop, currency: session.terms.accepts.join(' / ') });
+    const text = words.say(textOf(finding, session), { network, shop, currency: session.terms.accepts.join(' / ') });
     const next = finding === 'failed' && state.isPayable ? [words.say('rescue_send_again')] : [];
     const isGood = goodNews.includes(finding);
     const name = finding === 'kept' ? 'done' : isGood ? 'wait' : 'alert';
@@ -103,6 +105,12 @@ function verdictOf(model: PageModel, pasted: string): Verdict | null {
     model,
     named.filter(({ network }) => network.startsWith(`${session.mode}:`)),
   );
+}
+
+/** Money counts on every network of the session's mode, so a wrong network is one of the other: a test order was paid, or with play money. */
+function textOf(finding: Exclude<Finding, 'unknown'>, { mode }: Session): TextKey {
+  if (finding !== 'wrong_network') return `rescue_${finding}`;
+  return mode === 'live' ? 'rescue_play_money' : 'rescue_real_money';
 }
 
 /** Nobody has found it (yet). */

@@ -149,7 +149,7 @@ test('each finding has its words', () =>
       ['test:ethereum', mined('ee'.repeat(20)), /^Found on Ethereum \(ERC20\): it did not go to this order’s address/],
       ['test:bsc', mined(await keyOf(api, other)), /^Found on BNB Smart Chain \(BEP20\): it belongs to another order/],
       ['test:ethereum', mined(own, { moves: [{ to: own, currency: 'USDC' }] }), /another token.*only be paid in USDT/],
-      ['live:ethereum', mined(own), /^Found on Ethereum \(ERC20\): .*cannot be paid there/],
+      ['live:ethereum', mined(own), /^Found on Ethereum \(ERC20\): .*this order is a test and takes play money only/],
       ['test:ethereum', mined(own), /it came to this order’s address\. It is not counted yet/],
       [
         'test:ethereum',
