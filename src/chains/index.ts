@@ -46,6 +46,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: 9 },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     spending: async () => (await import('./solana/spend.ts')).solanaSpending,
+    payouts: () => import('./solana/payout-node.ts'),
     node: () => import('./solana/node.ts'),
     offlineKeys: async () => (await import('./solana/offline-keys.ts')).solanaOfflineKeys,
   },

@@ -165,38 +165,3 @@ function readTransfer(log: unknown, token: string, owner: string): Readonly<{ to
   const units = WORD.test(hex(data)) ? readUnits(data) : null;
   return units === null ? [] : [{ to: to.slice(26), units }];
 }
-
-const isSettled = (fate: Fate): boolean => fate.kind === 'succeeded' || fate.kind === 'failed';
-
-/**
- * What all nodes together say: an outcome only where each of them has it as final.
- * @throws Fault transient `payout_nodes_disagree`
- */
-export function agreedFate(fates: readonly Fate[]): Fate {
-  const [first] = fates;
-  invariant(first, 'at least one node was asked');
-  const disagreement = (): Error =>
-    transient(
-      'payout_nodes_disagree',
-      `the network's nodes disagree on an outcome: ${fates.map(tell).join('; ')}. Nothing more is paid until they agree: find out which of them is wrong`,
-    );
-  const isForeign = fates.map(({ kind }) => kind === 'foreign');
-  if (isForeign.every(Boolean)) return first;
-  if (isForeign.some(Boolean)) throw disagreement();
-  const settled = fates.filter(isSettled);
-  if (new Set(settled.map(tell)).size > 1) throw disagreement();
-  if (settled.length === fates.length) return first;
-  // A node that is behind holds the outcome up.
-  const included = fates.map(inclusion).find((one) => one !== null);
-  return { kind: 'waiting', included: included ?? null };
-}
-
-const inclusion = (fate: Fate): Readonly<{ tx: string; number: number }> | null => {
-  if (fate.kind === 'waiting') return fate.included;
-  return fate.kind === 'succeeded' || fate.kind === 'failed' ? { tx: fate.tx, number: fate.number } : null;
-};
-
-const tell = (fate: Fate): string => {
-  const at = inclusion(fate);
-  return at ? `${fate.kind} ${at.tx} in block ${at.number}` : fate.kind;
-};

@@ -8,10 +8,11 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Currency } from '../../core/transfer.ts';
+import { agreedFate } from '../agreed-fate.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../spend.ts';
 import { evmAddress } from './address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
-import { agreedFate, askFate } from './payout-fate.ts';
+import { askFate } from './payout-fate.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 

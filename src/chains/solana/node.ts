@@ -12,7 +12,7 @@
  */
 import { type Clock, systemClock } from '../../clock.ts';
 import { type BlockRef, isLinked } from '../../core/block.ts';
-import { invariant, permanent, transient } from '../../core/fault.ts';
+import { invariant, transient } from '../../core/fault.ts';
 import type { Sighting } from '../../core/look-up.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
 import { errorFault, nonsense, type RpcAnswer } from '../json-rpc.ts';
@@ -22,6 +22,7 @@ import { readMint } from './mint.ts';
 import { isNotYet, isSkippedOrMissing, solanaErrors } from './rpc-errors.ts';
 import { readSighting } from './sighting.ts';
 import { openSlotBell } from './slot-bell.ts';
+import { readUrls } from './urls.ts';
 import { type Header, otherBlock, readHeader } from './wire.ts';
 
 type Commitment = 'confirmed' | 'finalized';
@@ -253,25 +254,3 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
 /** Whether enough of the cluster has voted; one node's own word (`processed`, or none) is too little to credit on. */
 const isConfirmed = (status: unknown): boolean => status === 'confirmed' || status === 'finalized';
-
-/** @throws Fault permanent `node_url_invalid` */
-function readUrls({ url, rpcUrl }: NodeOptions): Readonly<{ rpcUrl: URL; pushUrl: URL | null }> {
-  const given = URL.canParse(url) ? new URL(url) : null;
-  const own = rpcUrl && URL.canParse(rpcUrl) ? new URL(rpcUrl) : null;
-  const isHttp = (candidate: URL | null) => candidate !== null && /^https?:$/.test(candidate.protocol);
-  if (given && /^wss?:$/.test(given.protocol)) {
-    if (!rpcUrl) return { rpcUrl: rpcUrlOf(given), pushUrl: given };
-    if (own && isHttp(own)) return { rpcUrl: own, pushUrl: given };
-  } else if (given && isHttp(given) && !rpcUrl) return { rpcUrl: given, pushUrl: null };
-  throw permanent(
-    'node_url_invalid',
-    'the node URL must start with ws:// or wss:// (with the RPC beside it, or at an rpc_url of its own), http:// or https://',
-  );
-}
-
-/** The RPC of a PubSub address: one port lower, as Agave has it; the same address where a gateway hides the port. */
-export function rpcUrlOf(push: URL): URL {
-  const rpc = new URL(push.href.replace(/^ws/, 'http'));
-  if (push.port) rpc.port = String(Number(push.port) - 1);
-  return rpc;
-}

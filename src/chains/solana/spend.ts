@@ -10,8 +10,7 @@
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import {
   ComputeBudgetProgram,
@@ -30,6 +29,7 @@ import {
   sponsoredFees,
   type Terms,
 } from '../spend.ts';
+import { LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
 import { readSigned, type SignedMessage } from './message.ts';
 import { isSpendable } from './offline-keys.ts';
 import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
@@ -55,8 +55,6 @@ const CREATE_IF_ABSENT = 1;
 const CREATE_WITH_SEED = 3;
 const SET_UNIT_LIMIT = 2;
 const SET_UNIT_PRICE = 3;
-/** `createAccountWithSeed` takes at most 32 characters. */
-const LOCK_SEED_CHARACTERS = 32;
 
 const SYSTEM_PROGRAM = new Uint8Array(32);
 const tokens = new PublicKey(TOKEN_PROGRAM);
@@ -85,14 +83,6 @@ type Plan = Readonly<{
   to: string;
   transfers: readonly Readonly<{ owner: string; units: bigint }>[];
 }>;
-
-/** The text whose account can be made once; it says nothing of the refund but that it is the same. */
-export const lockSeed = (refundId: string): string =>
-  bytesToHex(sha256(utf8ToBytes(`quayside refund lock v1 ${refundId}`))).slice(0, LOCK_SEED_CHARACTERS);
-
-/** The address of a refund's lock (`Pubkey::create_with_seed`), as a key. @param wallet key of the refund wallet */
-export const lockAddress = (wallet: string, seed: string): string =>
-  bytesToHex(sha256(concatBytes(hexToBytes(wallet), utf8ToBytes(seed), SYSTEM_PROGRAM)));
 
 const publicKey = (key: string): PublicKey => new PublicKey(hexToBytes(key));
 const accountOf = (owner: string, mint: string): string =>

@@ -2,7 +2,8 @@
 import { createServer } from 'node:http';
 import * as assert from 'uvu/assert';
 import type { Node } from '../../../src/chains/chain.ts';
-import { openNode, rpcUrlOf } from '../../../src/chains/solana/node.ts';
+import { openNode } from '../../../src/chains/solana/node.ts';
+import { rpcUrlOf } from '../../../src/chains/solana/urls.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import { startAnsweringServer } from '../../support/answering-server.ts';
 import { solanaTokens } from '../../support/solana-node.ts';

@@ -1,0 +1,49 @@
+/**
+ * Accounts as `getMultipleAccounts` shows them with `encoding: base64`, and the token accounts among them. Pure.
+ *
+ * Layout of a token account's 165 bytes: spl-token, `state.rs` (mint 0, owner 32, amount 64, state 108).
+ * @module
+ */
+import { base58 } from '@scure/base';
+import { nonsense, type Origin } from '../json-rpc.ts';
+import { isFields, TOKEN_PROGRAM } from './wire.ts';
+
+/** `owner` is the program that the account belongs to, base58. */
+export type ChainAccount = Readonly<{ lamports: bigint; owner: string; data: Buffer }>;
+
+/** Of the classic token program; `mint` and `owner` are base58. */
+export type TokenAccount = Readonly<{ mint: string; owner: string; units: bigint; isFrozen: boolean }>;
+
+const TOKEN_ACCOUNT_BYTES = 165;
+const AT_OWNER = 32;
+const AT_AMOUNT = 64;
+const AT_STATE = 108;
+const FROZEN = 2;
+
+/** @param value null where there is no account @throws Fault transient `node_nonsense` */
+export function readAccount(value: unknown, origin: Origin): ChainAccount | null {
+  if (value === null) return null;
+  const { lamports, owner, data } = isFields(value) ? value : {};
+  const text = Array.isArray(data) && data[1] === 'base64' ? data[0] : null;
+  if (
+    typeof lamports !== 'number' ||
+    !Number.isSafeInteger(lamports) ||
+    typeof owner !== 'string' ||
+    typeof text !== 'string'
+  ) {
+    throw nonsense(origin, 'answered with an account without lamports, owner or data');
+  }
+  return { lamports: BigInt(lamports), owner, data: Buffer.from(text, 'base64') };
+}
+
+/** The account as one of the token program's; null where it is none. */
+export function readTokenAccount(account: ChainAccount | null): TokenAccount | null {
+  if (account?.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) return null;
+  const { data } = account;
+  return {
+    mint: base58.encode(data.subarray(0, AT_OWNER)),
+    owner: base58.encode(data.subarray(AT_OWNER, AT_AMOUNT)),
+    units: data.readBigUInt64LE(AT_AMOUNT),
+    isFrozen: data[AT_STATE] === FROZEN,
+  };
+}
