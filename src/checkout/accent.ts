@@ -29,8 +29,9 @@ export type Scheme = keyof typeof schemes;
 /** AA asks for 4.5; the rest is for rounding to whole hexadecimal digits. */
 const CONTRAST_MIN = 4.6;
 const STEPS = 100;
-/** How much of the accent is in the background of something that is pointed at. */
+/** How much of the accent is in the background of something that is pointed at, and of the parts of an address that are to be compared. */
 const SOFT_SHARE = 0.1;
+const MARK_SHARE = 0.2;
 
 const HEX = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i;
 
@@ -66,9 +67,9 @@ export function contrast(first: string, second: string): number {
   return (high + 0.05) / (low + 0.05);
 }
 
-export type AccentColours = Readonly<{ accent: string; text: string; soft: string }>;
+export type AccentColours = Readonly<{ accent: string; text: string; soft: string; mark: string }>;
 
-/** The colours of one scheme for an accent: the accent itself, text on it, and the background of what is pointed at. */
+/** The colours of one scheme for an accent: the accent itself, text on it, and backgrounds with something of it. */
 export function accentColours(hex: string, scheme: Scheme): AccentColours {
   const { card, surfaces, towards, text } = schemes[scheme];
   const wanted = parse(hex);
@@ -76,7 +77,8 @@ export function accentColours(hex: string, scheme: Scheme): AccentColours {
     const accent = format(mix(wanted, parse(towards), step / STEPS));
     const soft = format(mix(parse(card), parse(accent), SOFT_SHARE));
     const isReadable = [...surfaces, soft].every((surface) => contrast(accent, surface) >= CONTRAST_MIN);
-    if (isReadable && contrast(text, accent) >= CONTRAST_MIN) return { accent, text, soft };
+    if (!isReadable || contrast(text, accent) < CONTRAST_MIN) continue;
+    return { accent, text, soft, mark: format(mix(parse(card), parse(accent), MARK_SHARE)) };
   }
   invariant(false, `black or white can be read on the page, so ${hex} can be moved far enough`);
 }
@@ -84,8 +86,8 @@ export function accentColours(hex: string, scheme: Scheme): AccentColours {
 /** The style sheet of an accent: the page's own variables with other values. */
 export function accentStyle(hex: string): string {
   const rules = (scheme: Scheme): string => {
-    const { accent, text, soft } = accentColours(hex, scheme);
-    return `:root{--accent:${accent};--accent-text:${text};--accent-soft:${soft}}`;
+    const { accent, text, soft, mark } = accentColours(hex, scheme);
+    return `:root{--accent:${accent};--accent-text:${text};--accent-soft:${soft};--mark:${mark}}`;
   };
   return `${rules('light')}\n@media (prefers-color-scheme: dark){${rules('dark')}}\n`;
 }

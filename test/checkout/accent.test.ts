@@ -9,10 +9,13 @@ const surfaces: Readonly<Record<Scheme, readonly string[]>> = {
   light: ['#ffffff', '#f6f8fa', '#f3f5f8', '#e9edf2'],
   dark: ['#171e27', '#10161e', '#0e131a', '#232d39'],
 };
+/** The page's own text, which stands on what is marked. */
+const words: Readonly<Record<Scheme, string>> = { light: '#17202c', dark: '#e6ebf2' };
 
 function isReadable(hex: string): void {
   for (const scheme of ['light', 'dark'] as const) {
-    const { accent, text, soft } = accentColours(hex, scheme);
+    const { accent, text, soft, mark } = accentColours(hex, scheme);
+    assert.ok(contrast(mark, words[scheme]) >= AA, `${hex} marks an address with ${mark} in ${scheme}`);
     for (const surface of [...surfaces[scheme], soft, text]) {
       assert.ok(contrast(accent, surface) >= AA, `${hex} becomes ${accent}, on ${surface} in ${scheme}`);
     }
