@@ -1,0 +1,179 @@
+/**
+ * Payouts on a real EVM node, signed by the real signer's process, by an indexer that is killed with SIGKILL right after each commit that has
+ * to do with them, and by a signer that is killed now and then as well: each is paid once, and the books add up.
+ * @module
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { systemClock } from '../../src/clock.ts';
+import { intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
+import { databaseFile, readSecretKey, secretKeyFile } from '../../src/secret-key.ts';
+import { openJournal } from '../../src/signer/journal.ts';
+import { seedOf } from '../../src/signer/keystore.ts';
+import { makeSigner } from '../../src/signer/setup.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import { startAnvil } from '../support/anvil.ts';
+import { deployToken } from '../support/contracts.ts';
+import { endSigners, startSigner } from '../support/signer-process.ts';
+import { until } from '../support/until.ts';
+
+const NETWORK = 'test:ethereum';
+const ETHER = 10n ** 18n;
+/** Every so many deaths of the indexer, the signer dies too. */
+const SIGNER_DIES = 3;
+const LIVES_MAX = 40;
+
+const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
+const refundWallet = evmSpending.derive(seed, { role: 'refund' }).key;
+
+/** What the test opened, newest last; closed in reverse even when it fails. */
+const opened: (() => unknown)[] = [];
+test.after(async () => {
+  for (const close of opened.reverse()) await close();
+  endSigners();
+});
+
+test('killed at each commit of a payout, indexer and signer pay each refund once', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'quayside-payout-crash-'));
+  opened.push(() => rmSync(home, { recursive: true, force: true }));
+  const anvil = await startAnvil({ chainId: 1, slotsInAnEpoch: 1, mining: { everyS: 1 } });
+  opened.push(() => anvil.close());
+  const usdt = await deployToken(anvil, { symbol: 'USDT', decimals: 6 });
+  await anvil.rpc('anvil_setBalance', [`0x${refundWallet}`, `0x${ETHER.toString(16)}`]);
+  await usdt.transfer(`0x${refundWallet}`, 1_000_000_000n);
+
+  const token = { symbol: 'USDT' as const, address: usdt.address, decimals: 6 };
+  const [dir, passphraseFile, dataDir, configFile] = ['signer', 'passphrase', 'data', 'config.json'].map((name) =>
+    join(home, name),
+  ) as [string, string, string, string];
+  makeSigner(dir, seed, Buffer.from('a passphrase of the tests'), {
+    version: 1,
+    approvers: [],
+    networks: {
+      [NETWORK]: {
+        family: 'evm',
+        chain_id: '1',
+        tokens: [token],
+        treasury: `0x${'71'.repeat(20)}`,
+        fee_max: '0.1',
+        caps: { USDT: { transaction: '500', hour: '1000', day: '2000' } },
+        gas_caps: { transaction: '0.1', day: '1' },
+      },
+    },
+  });
+  writeFileSync(passphraseFile, 'a passphrase of the tests', { mode: 0o600 });
+  const settings = {
+    data_dir: dataDir,
+    port: 0,
+    log_level: 'fatal',
+    signer: { dir, unlock: 'external' },
+    networks: {
+      ethereum: {
+        mode: 'test',
+        url: anvil.wsUrl,
+        xpub: evmSpending.xpub(seed),
+        confirmations: { kind: 'depth', blocks: 2 },
+        reorg_depth_max: 40,
+        block_time_ms: 1000,
+        poll_ms: 100,
+        tokens: [token],
+      },
+    },
+  };
+  writeFileSync(configFile, JSON.stringify(settings));
+  const env = { ...process.env, QUAYSIDE_CONFIG: configFile };
+
+  mkdirSync(dataDir);
+  const secretKey = readSecretKey(dataDir, env);
+  const database = databaseFile(dataDir);
+  migrate({ file: database, backupDir: dataDir });
+  const store = openSqliteStore({ file: database, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
+  opened.push(() => store.close());
+  const facts = new Database(database, { readonly: true });
+  opened.push(() => facts.close());
+
+  const unlock = ['--unlock', `file:${passphraseFile}`];
+  const start = () => startSigner(['--dir', dir, '--secret-key-file', secretKeyFile(dataDir, env), ...unlock]);
+  let signer = start();
+  assert.ok(await signer.ready, signer.output());
+
+  const payees = [1, 2].map((n) => n.toString(16).padStart(40, 'c'));
+  const intents = payees.map((to, at): RefundIntent => {
+    const plain = {
+      kind: 'refund',
+      id: `rf_${at}`,
+      network: NETWORK,
+      currency: 'USDT',
+      to,
+      units: 5_000_000n,
+    } as const;
+    return { ...plain, mac: intentMac(intentMacKey(secretKey), plain) };
+  });
+  const nowMs = systemClock.nowMs();
+  const plan = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }));
+  await store.planPayouts(plan);
+
+  const stateNow = facts
+    .prepare(
+      `SELECT (SELECT group_concat(id || state || generation) FROM payouts) || '/' ||
+              (SELECT count(*) || ',' || count(tx) || ',' || count(sent_at_ms) FROM payout_attempts) || '/' ||
+              coalesce((SELECT journal_id FROM payout_engines), 0)`,
+    )
+    .pluck();
+  const openNow = facts.prepare(`SELECT count(*) FROM payouts WHERE state IN ('waiting', 'sent')`).pluck();
+
+  /** One life of the indexer, which ends at the first commit that has to do with payouts. */
+  async function life(): Promise<void> {
+    const before = stateNow.get();
+    const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', 'indexers/evm.ts', NETWORK], {
+      env,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    opened.push(() => child.kill('SIGKILL'));
+    while (stateNow.get() === before) {
+      assert.is(child.exitCode, null, 'the indexer does not end by itself');
+      await nextTurn();
+    }
+    child.kill('SIGKILL');
+    await ended;
+  }
+
+  let lives = 0;
+  for (; openNow.get() !== 0; lives++) {
+    assert.ok(lives < LIVES_MAX, `the work comes to an end: ${stateNow.get()}`);
+    await life();
+    if (lives % SIGNER_DIES !== 0) continue;
+    signer.kill('SIGKILL');
+    await signer.ended;
+    signer = start();
+    assert.ok(await signer.ready, signer.output());
+  }
+  assert.ok(lives >= 2 * intents.length, `only ${lives} lives`);
+
+  for (const to of payees) assert.is(await usdt.balanceOf(`0x${to}`), 5_000_000n, `${to} was paid once`);
+  assert.is(await usdt.balanceOf(`0x${refundWallet}`), 990_000_000n);
+  await until('the wallet has used one number for each', async () => {
+    const count = await anvil.rpc<string>('eth_getTransactionCount', [`0x${refundWallet}`, 'latest']);
+    return Number(count) === intents.length;
+  });
+  signer.kill('SIGTERM');
+  await signer.ended;
+  const journal = openJournal(join(dir, 'signer.db'));
+  opened.push(() => journal.close());
+  const signed = journal.entries(NETWORK, 0, 100);
+  const kept = (await Promise.all(intents.map(({ id }) => store.listPayoutAttempts(id)))).flat();
+  assert.equal(signed.map(({ tx }) => tx).sort(), kept.map(({ tx }) => tx).sort(), 'journal and database agree');
+  const report = await store.verifyLedger();
+  assert.equal([report.unbalanced, report.differences], [[], []]);
+});
+
+test.run();
