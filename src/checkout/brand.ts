@@ -12,6 +12,7 @@ import { keepForever } from './assets.ts';
 import type { PageModel } from './model.ts';
 import { findSession } from './request.ts';
 
+const ACCENT_AGE_S = 3600;
 const types = { png: 'image/png', svg: 'image/svg+xml' } as const;
 /** Pictures need no more than their own styles. */
 const LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
@@ -31,7 +32,8 @@ export function serveBrand(
   router.get('/pay/assets/accent/:name', (request, response) => {
     const accent = readAccent(`#${/^([0-9a-f]{6})\.css$/.exec(request.params.name)?.[1]}`);
     if (accent === null) response.status(404).end();
-    else keepForever(response).type('css').send(accentStyle(accent));
+    // How a colour is made readable may change with the program, so it is not kept for good.
+    else response.set('Cache-Control', `public, max-age=${ACCENT_AGE_S}`).type('css').send(accentStyle(accent));
   });
   router.get('/pay/:id/logo/:hash', async (request, response) => {
     const session = await findSession(store, request);

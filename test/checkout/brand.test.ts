@@ -102,6 +102,7 @@ test('an accent’s style sheet is made of its name alone', async ({ api }) => {
   const good = await exchange('GET', `${api.baseUrl}/pay/assets/accent/ff8800.css`);
   assert.is(good.status, 200);
   assert.match(String(good.headers['content-type']), 'text/css');
+  assert.is(good.headers['cache-control'], 'public, max-age=3600');
   assert.match(good.text, /^:root\{--accent:#[0-9a-f]{6};/);
   for (const name of ['FF8800.css', 'ff88.css', 'ff8800', 'ff8800.css.css', 'red.css', '%7D.css']) {
     assert.is((await exchange('GET', `${api.baseUrl}/pay/assets/accent/${name}`)).status, 404, name);
