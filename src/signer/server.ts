@@ -125,11 +125,15 @@ function leave(socket: Socket, answer: string): void {
   socket.end(`${answer}\n`, () => socket.destroy());
 }
 
+/** Resolves when the answers have gone out, or the other side has. */
 const drained = (socket: Socket): Promise<void> =>
   new Promise((resolve) => {
-    if (socket.destroyed) return resolve();
-    socket.once('drain', resolve);
-    socket.once('close', resolve);
+    const done = () => {
+      socket.off('drain', done).off('close', done);
+      resolve();
+    };
+    if (socket.destroyed) resolve();
+    else socket.on('drain', done).on('close', done);
   });
 
 /** Serves one line. `isReadable` is false when it was no request at all: what follows it cannot be trusted to be one. */

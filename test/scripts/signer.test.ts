@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { makeAddressList } from '../../src/address-list.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { xpubFingerprint } from '../../src/pool.ts';
@@ -46,8 +47,8 @@ configure({});
 type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
 
 /** Runs the tool without a terminal, the lines on its standard input. */
-function run(words: readonly string[], lines: readonly string[] = []): Promise<Ended> {
-  const child = spawn(process.execPath, [tool, ...words], { cwd: dir, env });
+function run(words: readonly string[], lines: readonly string[] = [], config = env.QUAYSIDE_CONFIG): Promise<Ended> {
+  const child = spawn(process.execPath, [tool, ...words], { cwd: dir, env: { ...env, QUAYSIDE_CONFIG: config } });
   running.add(child);
   const said = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -297,6 +298,29 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
   await store.addAddresses({ family: 'evm', mode: 'test', source: xpubFingerprint(source), firstIndex, keys });
   store.close();
 }
+
+test('the drill also knows imported addresses, by the seed’s own signature under their list', async () => {
+  const config = join(dir, 'imported.json');
+  writeFileSync(
+    config,
+    JSON.stringify({ data_dir: 'imported', networks: { 'solana-devnet': { url: 'ws://127.0.0.1:1' } } }),
+  );
+  const drill = async (words: string) => {
+    const { code, stdout } = await run(['signer', 'drill', '--json'], [words], config);
+    return { code, answer: JSON.parse(stdout) };
+  };
+  assert.equal((await drill(mnemonic)).answer.pools, [
+    { family: 'solana', mode: 'test', source: 'none', addresses: [] },
+  ]);
+  const list = await makeAddressList({ family: 'solana', mode: 'test' }, seed, 0, 3);
+  const file = join(dir, 'list.json');
+  writeFileSync(file, JSON.stringify(list));
+  assert.is((await run(['address-pool', 'import', file], [], config)).code, 0);
+  const [pool] = (await drill(mnemonic)).answer.pools;
+  const compared = [0, 2].map((index) => ({ index, seed: list.addresses[index], database: list.addresses[index] }));
+  assert.equal([pool.source, pool.addresses], ['same', compared]);
+  assert.is((await drill(`${'abandon '.repeat(11)}about`)).answer.error.code, 'drill_failed');
+});
 
 test('nothing of the passphrases or words is in a file of the installation', () => {
   const files = readdirSync(dir, { recursive: true }).map((name) => join(dir, String(name)));

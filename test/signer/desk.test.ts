@@ -133,7 +133,6 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
     firstOf(refundOf('rf_2', usdt(5)), 2, { generation: 1, proof: 'dead' }),
   ],
   ['a first generation with proof', 'generation', firstOf(refundOf('rf_2', usdt(5)), 2, { proof: 'failed' })],
-  ['a sixth generation', 'generation', firstOf(refundOf('rf_1', usdt(5)), 2, { generation: 5, proof: 'dead' })],
   ['a replacement with another number', 'nonce', firstOf(refundOf('rf_1', usdt(5)), 2, { attempt: 1 })],
   ['a replacement that skips one', 'attempt', firstOf(refundOf('rf_1', usdt(5)), 1, { attempt: 2 })],
   ['a replacement of what was never signed', 'attempt', firstOf(refundOf('rf_2', usdt(5)), 2, { attempt: 1 })],
@@ -225,6 +224,14 @@ test('a replacement has the number of what it replaces; a new generation a new o
     [1, 1],
   ]);
   assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(90), 'it counts once');
+});
+
+test('what failed five times is not signed a sixth time', () => {
+  const { desk } = newDesk();
+  const refund = refundOf('rf_1', usdt(5));
+  const ask = (generation: number) =>
+    refusalOf(() => desk.sign(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null })));
+  assert.equal([0, 1, 2, 3, 4, 5].map(ask), [...Array(5).fill('none'), 'signer_refused_generation']);
 });
 
 test('only the highest turn is served, also after a restart', () => {
