@@ -2,6 +2,8 @@
  * The contract of the store in executable form: `src/store/store.ts`, command by command. Every implementation runs this one suite.
  * @module
  */
+import { adoptionConforms } from './conformance/adoption.ts';
+import { booksConform } from './conformance/books.ts';
 import { creationConforms } from './conformance/creation.ts';
 import { historiesConform } from './conformance/histories.ts';
 import { lifetimesConform } from './conformance/lifetimes.ts';
@@ -9,6 +11,7 @@ import { lookUpsConform } from './conformance/look-ups.ts';
 import { merchantsConform } from './conformance/merchants.ts';
 import { operationsConform } from './conformance/operations.ts';
 import { paymentsConform } from './conformance/payments.ts';
+import { payoutsConform } from './conformance/payouts.ts';
 import { poolsConform } from './conformance/pools.ts';
 import { reorgsConform } from './conformance/reorgs.ts';
 import { webhooksConform } from './conformance/webhooks.ts';
@@ -24,6 +27,9 @@ export function storeConforms(makePlace: MakePlace): void {
   lifetimesConform(makePlace);
   webhooksConform(makePlace);
   lookUpsConform(makePlace);
+  booksConform(makePlace);
+  payoutsConform(makePlace);
+  adoptionConforms(makePlace);
   operationsConform(makePlace);
   historiesConform(makePlace);
 }
