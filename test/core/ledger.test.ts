@@ -1,0 +1,137 @@
+/** Entries of the books: each adds up to zero, and together they say where the money is. */
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Intent } from '../../src/core/intent.ts';
+import {
+  add,
+  type Balances,
+  differences,
+  type Entry,
+  feeEntry,
+  imbalances,
+  paymentEntry,
+  payoutEntry,
+  refundEntry,
+} from '../../src/core/ledger.ts';
+
+const network = 'test:one';
+const payment = { transferId: 1, sessionId: 'cs_1', network, currency: 'USDT', units: 100n } as const;
+const refund = { id: 'rf_1', sessionId: 'cs_1', network, currency: 'USDT', units: 30n } as const;
+const intents: Readonly<Record<Intent['kind'], Intent>> = {
+  refund: { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 30n, mac: 'c' },
+  sweep: {
+    kind: 'sweep',
+    id: 'sw_1',
+    network,
+    currency: 'USDT',
+    from: [
+      { index: 1, units: 60n },
+      { index: 2, units: 40n },
+    ],
+  },
+  gas: { kind: 'gas', id: 'gs_1', network, form: 'transfer', index: 1, units: 9n },
+};
+
+function balancesOf(...entries: readonly (Entry | null)[]): Record<string, bigint> {
+  const balances: Balances = new Map();
+  for (const entry of entries) for (const posting of entry?.postings ?? []) add(balances, posting);
+  return Object.fromEntries(balances);
+}
+
+test('a payment that is refunded in part and swept', () => {
+  assert.equal(
+    balancesOf(
+      paymentEntry(payment, true, 0),
+      refundEntry(refund, 'reserved'),
+      payoutEntry(intents.refund, 'cs_1', 'succeeded', 0),
+      feeEntry('rf_1', network, 'refund', 2n, 0),
+      payoutEntry(intents.gas, null, 'succeeded', 0),
+      payoutEntry(intents.sweep, null, 'sent', 0),
+      payoutEntry(intents.sweep, null, 'succeeded', 0),
+      feeEntry('sw_1', network, 'collection', 4n, 0),
+    ),
+    {
+      'test:one USDT received cs_1': -70n,
+      'test:one USDT refunded cs_1': -30n,
+      'test:one USDT treasury': 100n,
+      'test:one native hot': -11n,
+      'test:one native fees': 6n,
+      'test:one native collected': 5n,
+    },
+  );
+});
+
+test('what is taken back leaves nothing', () => {
+  assert.equal(
+    balancesOf(
+      paymentEntry(payment, true, 0),
+      refundEntry(refund, 'reserved'),
+      refundEntry(refund, 'released'),
+      payoutEntry(intents.sweep, null, 'sent', 0),
+      payoutEntry(intents.sweep, null, 'returned', 0),
+      paymentEntry(payment, false, 0),
+    ),
+    {},
+  );
+});
+
+test('a refund that was paid before it was known whose it is finds its session', () => {
+  const paid = payoutEntry(intents.refund, null, 'succeeded', 0);
+  assert.equal(balancesOf(paid), { 'test:one USDT refunded': -30n, 'test:one USDT unclaimed': 30n });
+  const matched = balancesOf(paid, refundEntry(refund, 'reserved'), refundEntry(refund, 'matched'));
+  assert.equal(matched, { 'test:one USDT refunded': -30n, 'test:one USDT received cs_1': 30n });
+});
+
+test('what moves nothing in the books is no entry', () => {
+  assert.is(payoutEntry(intents.refund, 'cs_1', 'sent', 0), null);
+  assert.is(payoutEntry({ ...intents.gas, form: 'delegate' } as Intent, null, 'succeeded', 0), null);
+  assert.is(feeEntry('rf_1', network, 'refund', 0n, 0), null);
+  assert.throws(() => paymentEntry({ ...payment, units: 0n }, true, 0), /above zero/);
+});
+
+test('every entry adds up, whatever it tells', () => {
+  const units = fc.bigInt({ min: 1n, max: 10n ** 40n });
+  fc.assert(
+    fc.property(
+      units,
+      fc.option(fc.constantFrom('cs_1', 'cs_2')),
+      fc.nat(5),
+      fc.boolean(),
+      (amount, sessionId, turn, isTaken) => {
+        const entries = [
+          paymentEntry({ ...payment, sessionId, units: amount }, isTaken, turn),
+          payoutEntry({ ...intents.refund, units: amount } as Intent, sessionId, 'succeeded', turn),
+          payoutEntry(intents.sweep, null, isTaken ? 'sent' : 'returned', turn),
+          feeEntry('x', network, isTaken ? 'gas' : 'collection', amount, turn),
+        ];
+        for (const entry of entries) assert.equal(imbalances(entry?.postings ?? []), []);
+      },
+    ),
+  );
+});
+
+test('what is wrong is named', () => {
+  const posting = { network, asset: 'USDT', units: 5n } as const;
+  assert.equal(imbalances([posting, { ...posting, asset: 'native', units: -5n }]), [
+    'test:one USDT by 5',
+    'test:one native by -5',
+  ]);
+  const [journal, facts] = [
+    new Map([
+      ['a', 1n],
+      ['b', 2n],
+    ]),
+    new Map([
+      ['b', 3n],
+      ['c', 4n],
+    ]),
+  ];
+  assert.equal(differences(journal, facts), [
+    { place: 'a', journal: 1n, facts: 0n },
+    { place: 'b', journal: 2n, facts: 3n },
+    { place: 'c', journal: 0n, facts: 4n },
+  ]);
+});
+
+test.run();

@@ -1,0 +1,161 @@
+/** What the engine does next with a payout, case by case. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  ATTEMPTS_MAX,
+  type Attempt,
+  decide,
+  GENERATIONS_MAX,
+  isOutbid,
+  judgeQuote,
+  judgeRefusal,
+  nextLookAtMs,
+  type Payout,
+  type PayoutRules,
+  type Recent,
+} from '../../src/core/payout.ts';
+
+const T0 = 1_800_000_000_000;
+const rules: PayoutRules = { lane: 'sequence', resendMs: 3000, outbidMs: 60_000 };
+const never: Recent = { sentAtMs: null, outbidAtMs: null };
+
+const payout: Payout = {
+  id: 'rf_1',
+  network: 'test:one',
+  intent: { kind: 'refund', id: 'rf_1', network: 'test:one', currency: 'USDT', to: 'b', units: 5n, mac: 'c' },
+  sessionId: null,
+  servesId: null,
+  state: 'sent',
+  generation: 0,
+  proof: null,
+  wait: null,
+  notBeforeMs: T0,
+  tx: null,
+  feeUnits: null,
+  createdAtMs: T0,
+  updatedAtMs: T0,
+  settledAtMs: null,
+};
+const attempt: Attempt = {
+  generation: 0,
+  attempt: 0,
+  payer: 'a',
+  payerRole: 'refund',
+  nonce: 0,
+  terms: {},
+  feeUnitsMax: 100n,
+  tx: 'tx',
+  bytes: new Uint8Array([1]),
+  allottedAtMs: T0,
+  signedAtMs: T0,
+  sentAtMs: T0,
+  answer: 'accepted',
+  feeUnits: null,
+};
+const unsent = { ...attempt, sentAtMs: null };
+const unsigned = { ...unsent, tx: null, bytes: null, signedAtMs: null };
+const waiting = { kind: 'waiting', included: null } as const;
+const ended = { tx: 'tx', feeUnits: 7n };
+
+const step = (
+  attempts: readonly Attempt[],
+  fate: Parameters<typeof decide>[2] = null,
+  more: { payout?: Partial<Payout>; recent?: Recent; nowMs?: number; rules?: Partial<PayoutRules> } = {},
+) =>
+  decide({ ...payout, ...more.payout }, attempts, fate, more.recent ?? never, more.nowMs ?? T0, {
+    ...rules,
+    ...more.rules,
+  });
+
+test('an attempt is allotted when the time has come, signed, sent and asked after, in this order', () => {
+  assert.equal(step([], null, { nowMs: T0 - 1 }), { kind: 'rest', untilMs: T0 });
+  assert.equal(step([]), { kind: 'quote' });
+  assert.equal(step([unsigned]), { kind: 'sign', attempt: unsigned });
+  assert.equal(step([unsent]), { kind: 'send', attempt: unsent });
+  assert.equal(step([attempt]), { kind: 'ask' });
+  assert.equal(step([attempt, { ...unsigned, attempt: 1 }], waiting).kind, 'sign', 'a replacement like a first');
+});
+
+test('what has ended, or waits for a person, is left alone', () => {
+  for (const state of ['succeeded', 'failed', 'canceled', 'stuck'] as const) {
+    assert.equal(step([attempt], null, { payout: { state } }), { kind: 'rest', untilMs: null });
+  }
+});
+
+test('an attempt that no block has is sent again at its pace, and nothing else: not found is no proof', () => {
+  assert.equal(step([attempt], waiting), { kind: 'send', attempt }, 'a new run sends at once');
+  const recent = { sentAtMs: T0, outbidAtMs: null };
+  assert.equal(step([attempt], waiting, { recent, nowMs: T0 + 2999 }), { kind: 'rest', untilMs: T0 + 3000 });
+  assert.equal(step([attempt], waiting, { recent, nowMs: T0 + 3000 }).kind, 'send');
+  for (let days = 1; days < 400; days += 7) {
+    const { kind } = step([attempt], waiting, { recent, nowMs: T0 + days * 86_400_000, rules: { lane: 'expiry' } });
+    assert.is(kind, 'send', 'however long it takes');
+  }
+});
+
+test('an attempt in a block rests until it is final', () => {
+  const included = { kind: 'waiting', included: { tx: 'tx', number: 5 } } as const;
+  assert.equal(step([attempt], included), { kind: 'rest', untilMs: T0 + 3000 });
+});
+
+test('a price is compared after a while, where a number can be used again, and not for ever', () => {
+  const recent = { sentAtMs: T0 + 60_000, outbidAtMs: null };
+  const at = (more: Parameters<typeof step>[2]) =>
+    step([attempt], waiting, { recent, nowMs: T0 + 60_000, ...more }).kind;
+  assert.is(at({}), 'outbid');
+  assert.is(at({ rules: { lane: 'expiry' } }), 'rest');
+  assert.is(at({ recent: { sentAtMs: T0 + 60_000, outbidAtMs: T0 + 1 } }), 'rest', 'it was compared just now');
+  const many = Array.from({ length: ATTEMPTS_MAX }, (_, n) => ({ ...attempt, attempt: n }));
+  assert.is(step(many, waiting, { recent, nowMs: T0 + 60_000 }).kind, 'rest');
+  const quoted = (feeUnitsMax: bigint) => ({ kind: 'quoted', terms: {}, feeUnitsMax }) as const;
+  assert.is(isOutbid(attempt, quoted(100n)), false);
+  assert.is(isOutbid(attempt, quoted(101n)), true);
+  assert.is(isOutbid(attempt, { kind: 'refused', code: 'native_short', message: '' }), false);
+});
+
+test('a generation ends with proof only, and the last one with a person', () => {
+  assert.equal(step([attempt], { kind: 'succeeded', ...ended }), {
+    kind: 'succeed',
+    ended: { kind: 'succeeded', ...ended },
+  });
+  const failed = { kind: 'failed', ...ended } as const;
+  assert.equal(step([attempt], failed), { kind: 'renew', proof: 'failed', ended: failed });
+  assert.equal(step([attempt], { kind: 'dead' }), { kind: 'renew', proof: 'dead', ended: null });
+  const last = step([attempt], failed, { payout: { generation: GENERATIONS_MAX - 1 } });
+  assert.is(last.kind === 'stick' && last.code, 'payout_generations');
+  assert.equal(last.kind === 'stick' && [last.ended, last.haltsLane], [failed, false]);
+});
+
+test('a number that somebody else has used stops the wallet', () => {
+  const foreign = step([attempt], { kind: 'foreign', message: 'used up' });
+  assert.equal(foreign, {
+    kind: 'stick',
+    code: 'payout_nonce_foreign',
+    message: 'used up',
+    ended: null,
+    haltsLane: true,
+  });
+});
+
+test('only what no later moment can cure ends a payout', () => {
+  const kindOf = (code: string) => judgeQuote({ kind: 'refused', code, message: '' }).kind;
+  assert.equal(
+    ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail', 'whatever'].map(kindOf),
+    ['fail', 'fail', 'wait', 'wait', 'wait', 'wait'],
+  );
+});
+
+test('a refusal stops the engine, leaves the payout to a person, or waits', () => {
+  const judged = (rule: string) => judgeRefusal(`signer_refused_${rule}`);
+  assert.equal(['fence', 'nonce'].map(judged), ['stop', 'stop']);
+  assert.equal(['mac', 'intent', 'generation', 'attempt', 'check'].map(judged), Array(5).fill('stick'));
+  assert.equal(['approval', 'cap', 'policy', 'terms', 'request'].map(judged), Array(5).fill('wait'));
+});
+
+test('what waits is looked at soon, and then every five minutes', () => {
+  assert.is(nextLookAtMs(payout, T0), T0 + 5000);
+  assert.is(nextLookAtMs(payout, T0 + 100_000), T0 + 125_000);
+  assert.is(nextLookAtMs(payout, T0 + 86_400_000), T0 + 86_700_000);
+});
+
+test.run();
