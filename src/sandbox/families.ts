@@ -11,6 +11,7 @@ import { evmAdmit } from './evm-pool.ts';
 import { startEvmServer } from './evm-server.ts';
 import type { Admit } from './mempool.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
+import { solanaAdmit } from './solana-pool.ts';
 import { isSkippedSlot } from './solana-render.ts';
 import { startSolanaServer } from './solana-server.ts';
 import { tronBlockId } from './tron-render.ts';
@@ -55,6 +56,7 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     xpubPath: null,
     finalityDistance: 31,
     isSkipped: isSkippedSlot,
+    admit: solanaAdmit,
     startServer: startSolanaServer,
   },
 };

@@ -74,6 +74,7 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
           bytes: key,
           sequence: z.int().nonnegative().nullable(),
           feeUnits: units,
+          lastNumber: z.int().nonnegative().exactOptional(),
           execution: execution.exactOptional(),
         })
         .exactOptional(),

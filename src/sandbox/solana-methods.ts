@@ -7,21 +7,21 @@ import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
+import { inContext, listOf, type Method, newest, type Settings, settingsOf } from './solana-question.ts';
 import {
   isSkippedSlot,
   type Mint,
   readSignature,
   renderBlock,
   renderWholeTransaction,
+  signatureOf,
   TOKEN_2022_PROGRAM,
   versionOf,
 } from './solana-render.ts';
+import { solanaWallets } from './solana-wallet-methods.ts';
 import { lookalikeKey } from './transaction.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
-
-/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
-export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
 
 export type SolanaChain = Readonly<{
   world: World;
@@ -40,6 +40,7 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
   ['getBlock', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'unlinked']],
   ['getSignatureStatuses', ['lag', 'unknown_block']],
   ['getTransaction', ['lag', 'unknown_block']],
+  ['sendTransaction', ['send_dropped', 'send_denied', 'send_failed']],
 ]);
 
 const SLOTS_MAX = 500_000;
@@ -49,22 +50,15 @@ const MINT_BYTES = 82;
 const MINT_LAMPORTS = 1_461_600;
 const OTHER_GENESIS = '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY';
 
-type Settings = Readonly<Record<string, unknown>>;
-
-const listOf = (params: unknown): readonly unknown[] => (Array.isArray(params) ? params : []);
-const settingsOf = (value: unknown): Settings =>
-  typeof value === 'object' && value !== null ? (value as Settings) : {};
-
 function slotOf(value: unknown): number {
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
   throw invalidParams(`Invalid params: invalid type: ${typeof value}, expected u64.`);
 }
 
-type Method = (question: Question) => unknown;
-
 /** @returns the methods by name; each throws `RpcError` */
 export function solanaMethods({ world, chainId, tokens }: SolanaChain): ReadonlyMap<string, Method> {
   const skippedBelow: number[] = [0];
+  const wallets = solanaWallets({ world, tokens: tokens.map(({ key }) => key), heightOf });
 
   /** Skipped slots have no height. */
   function heightOf(slot: number): number {
@@ -80,10 +74,6 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     const copied = tokens.find((one) => lookalikeKey(one.key) === key);
     return { key, decimals: copied?.decimals ?? 0, program: TOKEN_2022_PROGRAM };
   }
-
-  /** The newest block at a commitment; `finalized` is Solana's default. */
-  const newest = (view: View, { commitment }: Settings): WorldBlock =>
-    commitment === 'confirmed' || commitment === 'processed' ? view.tip() : view.finalized();
 
   function blocksFrom(view: View, settings: Settings, from: number, to: number, limit: number): number[] {
     const top = Math.min(to, newest(view, settings).number);
@@ -122,10 +112,10 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     }
   }
 
-  function mintAccount(address: unknown, fault: FaultKind | null) {
-    const key = solanaAddress.parse(String(address));
+  function accountOf(address: unknown, view: View, fault: FaultKind | null) {
+    const key = solanaAddress.parse(String(address)) ?? '';
     const token = tokens.find((one) => one.key === key);
-    if (!token) return null;
+    if (!token) return wallets.account(key, view);
     const data = Buffer.alloc(MINT_BYTES);
     data.writeUInt8(token.decimals + (fault === 'wrong_decimals' ? 1 : 0), 44);
     data.writeUInt8(1, 45);
@@ -139,18 +129,13 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     };
   }
 
-  const inContext = (view: View, value: unknown) => ({
-    context: { apiVersion: '4.2.0', slot: view.tip().number },
-    value,
-  });
-
   /** A transaction of the canonical chain by its signature. */
   function findSigned(signature: unknown, view: View) {
     const id = readSignature(String(signature));
     const place = id === null ? undefined : world.find(id);
     const block = place && view.byHash(place.block.hash);
     const transaction = block?.transactions[place?.index ?? -1];
-    return block && transaction ? { block, transaction } : null;
+    return block && transaction && signatureOf(transaction) === signature ? { block, transaction } : null;
   }
 
   function statusOf(signature: unknown, view: View) {
@@ -215,7 +200,7 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       if (asked.length > ACCOUNTS_MAX) throw invalidParams(`Too many inputs provided; max ${ACCOUNTS_MAX}`);
       return inContext(
         view,
-        asked.map((address) => mintAccount(address, fault)),
+        asked.map((address) => accountOf(address, view, fault)),
       );
     },
 
@@ -239,5 +224,5 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       );
     },
   };
-  return new Map(Object.entries(methods));
+  return new Map(Object.entries({ ...methods, ...wallets.methods }));
 }

@@ -6,6 +6,7 @@
  */
 import { base58 } from '@scure/base';
 import { solanaAddress } from '../chains/solana/address.ts';
+import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import { formatUnits } from '../core/money.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { digest } from './random.ts';
@@ -15,6 +16,7 @@ export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 
+const SIGNATURE_BYTES = 64;
 /** One slot in about so many has no block. */
 const SKIPPED_EVERY = 20;
 const VOTES = 2;
@@ -35,16 +37,21 @@ export const isSkippedSlot = (chainId: string, slot: number): boolean =>
 export const formatBlockHash = (digits: string): string => base58.encode(Buffer.from(digits, 'hex'));
 /** A signature has 64 bytes: the transaction's id, and a half that follows from it. */
 export const formatSignature = (id: string): string => base58.encode(Buffer.from(id + digest('signature', id), 'hex'));
-/** The id of a signature that this world made, or null. */
+/** The first signature of a transaction: its wallet's own, or what the world made up. */
+export const signatureOf = ({ id, signed }: WorldTransaction): string =>
+  signed ? base58.encode(Buffer.from(signed.bytes, 'hex').subarray(1, 65)) : formatSignature(id);
+/** The world's id of a signature that a wallet made: half of it is enough to tell it from all others. */
+export const idOfSignature = (text: string): string => Buffer.from(base58.decode(text)).subarray(0, 32).toString('hex');
+/** The id that a transaction with this signature would have, or null when it is none. */
 export function readSignature(text: string): string | null {
-  const id = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)
-    ? Buffer.from(base58.decode(text)).toString('hex').slice(0, 64)
-    : '';
-  return id && formatSignature(id) === text ? id : null;
+  if (!/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)) return null;
+  return base58.decode(text).length === SIGNATURE_BYTES ? idOfSignature(text) : null;
 }
 
 const versions: readonly Version[] = ['legacy', 0, 1];
-export const versionOf = ({ id }: WorldTransaction): Version => versions[Number.parseInt(id.slice(0, 6), 16) % 3] ?? 0;
+/** What wallets sign here is a legacy message. */
+export const versionOf = ({ id, signed }: WorldTransaction): Version =>
+  signed ? 'legacy' : (versions[Number.parseInt(id.slice(0, 6), 16) % 3] ?? 0);
 
 /** What happened to one token account: `before` is null when it was made in the transaction. */
 type AccountChange = Readonly<{ owner: string; mint: Mint; before: bigint | null; after: bigint }>;
@@ -94,11 +101,22 @@ const accountKey = (pubkey: string, signer: boolean, writable: boolean) => ({
   writable,
 });
 
+/** What the sender has fewer lamports for: the fee, and what it gave away. */
+function spentBy({ sender, signed, native = [], succeeded }: WorldTransaction): number {
+  if (!signed) return FEE_LAMPORTS;
+  const given = succeeded ? native.filter(({ from }) => from === sender) : [];
+  return Number(given.reduce((sum, { units }) => sum + units, signed.feeUnits));
+}
+
+const accountKeyOf = (owner: string, mint: string): string =>
+  Buffer.from(tokenAccountOf(Buffer.from(owner, 'hex'), Buffer.from(mint, 'hex'))).toString('hex');
+
 function renderTransaction(transaction: WorldTransaction, mintOf: (token: string) => Mint) {
-  const { id, sender, target, succeeded } = transaction;
+  const { sender, target, succeeded } = transaction;
+  const spent = spentBy(transaction);
   const changes = changesOf(transaction, mintOf);
   const tokenAccounts = changes.map(({ owner, mint }) =>
-    solanaAddress.format(digest('token account', owner, mint.key)),
+    solanaAddress.format(transaction.signed ? accountKeyOf(owner, mint.key) : digest('token account', owner, mint.key)),
   );
   const programs = [...new Set(changes.map(({ mint }) => mint.program))];
   const mints = [...new Set(changes.map(({ mint }) => solanaAddress.format(mint.key)))];
@@ -115,8 +133,8 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
   return {
     meta: {
       err,
-      fee: FEE_LAMPORTS,
-      postBalances: [WALLET_LAMPORTS - FEE_LAMPORTS, ...changes.map(() => ACCOUNT_LAMPORTS), ...rest],
+      fee: transaction.signed ? Number(transaction.signed.feeUnits) : FEE_LAMPORTS,
+      postBalances: [WALLET_LAMPORTS - spent, ...changes.map(() => ACCOUNT_LAMPORTS), ...rest],
       postTokenBalances: changes.map((change, at) => tokenBalance(at + 1, change, change.after)),
       preBalances: [WALLET_LAMPORTS, ...changes.map(({ before }) => (before === null ? 0 : ACCOUNT_LAMPORTS)), ...rest],
       preTokenBalances: changes.flatMap((change, at) =>
@@ -124,7 +142,7 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
       ),
       status: err ? { Err: err } : { Ok: null },
     },
-    transaction: { accountKeys, signatures: [formatSignature(id)] },
+    transaction: { accountKeys, signatures: [signatureOf(transaction)] },
     version: versionOf(transaction),
   };
 }
@@ -213,7 +231,7 @@ export function renderBlock(
   const votes = Array.from({ length: VOTES }, (_, at) => renderVote(block, at));
   if (details === 'signatures') {
     const signed = votes.map(({ transaction }) => transaction.signatures[0]);
-    return { ...head, signatures: [...signed, ...block.transactions.map(({ id }) => formatSignature(id))] };
+    return { ...head, signatures: [...signed, ...block.transactions.map(signatureOf)] };
   }
   return { ...head, transactions: [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf))] };
 }

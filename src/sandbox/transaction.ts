@@ -41,6 +41,8 @@ export type SignedPart = Readonly<{
   sequence: number | null;
   /** What the sender pays for it in native coin, also when it fails. */
   feeUnits: bigint;
+  /** The last block number that may hold it, where the family knows that from the start. */
+  lastNumber?: number;
   /** How it was carried out in its block, where a family has daily allowances. */
   execution?: Execution;
 }>;

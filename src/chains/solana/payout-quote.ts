@@ -32,7 +32,12 @@ const SWEEP_UNITS_PER_OWNER = 15_000n;
 /** The most that is offered for a unit, in micro-lamports: a payout is never that urgent. */
 const UNIT_PRICE_MAX = 200_000n;
 
-const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
+const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quote => ({
+  kind: 'refused',
+  code,
+  message,
+  ...(missingUnits !== undefined && { missingUnits }),
+});
 const sol = (lamports: bigint): string => `${formatUnits(lamports, NATIVE_DECIMALS)} SOL`;
 
 /** @param key of the owner @param mint base58 */
@@ -80,9 +85,11 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
   if (missing >= 0) {
     const units = readTokenAccount(held[missing] ?? null)?.units ?? 0n;
     const text = (amount: bigint) => formatUnits(amount, token.decimals, 2);
+    const missingUnits = (wanted[missing] ?? 0n) - units;
     return refuse(
       'token_short',
-      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol}, and ${text(wanted[missing] ?? 0n)} are to be paid: send it ${text((wanted[missing] ?? 0n) - units)} ${token.symbol}`,
+      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol}, and ${text(wanted[missing] ?? 0n)} are to be paid: send it ${text(missingUnits)} ${token.symbol}`,
+      missingUnits,
     );
   }
   const frozen = held.findIndex((account) => readTokenAccount(account)?.isFrozen === true);
@@ -101,6 +108,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     return refuse(
       'native_short',
       `${solanaAddress.format(payer)} holds ${sol(coins)}, and ${sol(needed)} are needed for fee and deposits: send it ${sol(needed - coins)}`,
+      needed - coins,
     );
   }
   return {

@@ -1,0 +1,207 @@
+/**
+ * What a simulated Solana node takes from wallets, and what its blocks take of that: token transfers behind what makes their accounts. Rules and
+ * words are those of Agave (`rpc.rs`, `transaction_error.rs`) and of the System and token programs.
+ * @module
+ */
+
+import { solanaAddress } from '../chains/solana/address.ts';
+import { type CalledInstruction, readSigned, type SignedMessage } from '../chains/solana/message.ts';
+import { tokenAccountOf } from '../chains/solana/token-account.ts';
+import type { Accounts } from './accounts.ts';
+import { RpcError } from './json-rpc.ts';
+import type { Admit } from './mempool.ts';
+import type { Entry, NativeMove, SignedTransaction } from './transaction.ts';
+import type { World } from './world.ts';
+
+export const LAMPORTS_PER_SIGNATURE = 5_000n;
+/** Blocks, not slots, for which a block's hash is good. */
+export const BLOCKHASH_BLOCKS = 150;
+/** An account's deposit: 128 bytes of bookkeeping and its own, at 5,080 lamports a byte. */
+export const depositOf = (bytes: number): bigint => BigInt(128 + bytes) * 5_080n;
+export const TOKEN_ACCOUNT_BYTES = 165;
+
+const SYSTEM_PROGRAM = '00'.repeat(32);
+const keyOf = (address: string): string => solanaAddress.parse(address) ?? '';
+const TOKEN_PROGRAM = keyOf('TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA');
+const TOKEN_ACCOUNT_PROGRAM = keyOf('ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL');
+const BUDGET_PROGRAM = keyOf('ComputeBudget111111111111111111111111111111');
+const CREATE_WITH_SEED = 3;
+const TRANSFER_CHECKED = 12;
+const SET_UNIT_LIMIT = 2;
+const SET_UNIT_PRICE = 3;
+const MICRO = 1_000_000n;
+const UNITS_DEFAULT = 200_000n;
+
+/** −32002: Agave's code for a transaction that its preflight refuses. */
+const refused = (why: string): RpcError => new RpcError(-32002, `Transaction simulation failed: ${why}`);
+
+/** Whose token account an address is; null for what is none that the chain has seen. */
+export type AccountOwner = Readonly<{ owner: string; mint: string }>;
+
+export type TokenAccounts = Readonly<{ find(address: string): AccountOwner | null }>;
+
+/** Knows the token accounts of everybody who was paid: their addresses follow from owner and mint, but not the other way round. */
+export function openTokenAccounts(world: World, tokens: readonly string[]): TokenAccounts {
+  const known = new Map<string, AccountOwner>();
+  const seen = new Set<string>();
+  let readSerial = -1;
+
+  function learn(owner: string, mint: string): void {
+    const place = owner + mint;
+    if (seen.has(place)) return;
+    seen.add(place);
+    known.set(Buffer.from(tokenAccountOf(Buffer.from(owner, 'hex'), Buffer.from(mint, 'hex'))).toString('hex'), {
+      owner,
+      mint,
+    });
+  }
+
+  return {
+    find(address) {
+      let newest = readSerial;
+      for (const { serial, transactions } of world.canonical()) {
+        if (serial <= readSerial) continue;
+        newest = Math.max(newest, serial);
+        for (const { entries, succeeded } of transactions) {
+          if (!succeeded) continue;
+          for (const { kind, token, to } of entries)
+            if (kind === 'transfer' && tokens.includes(token)) learn(to, token);
+        }
+      }
+      readSerial = newest;
+      return known.get(address) ?? null;
+    },
+  };
+}
+
+type Effect = Readonly<{ entries: readonly Entry[]; native: readonly NativeMove[] }>;
+
+const uint = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
+
+/** What the message's instructions do; null for what this chain does not know. */
+function effectOf(
+  { accounts: [payer = ''], instructions }: SignedMessage,
+  owners: TokenAccounts,
+  accounts: Accounts,
+): Effect | null {
+  const entries: Entry[] = [];
+  const native: NativeMove[] = [];
+  const made = new Map<string, AccountOwner>();
+  for (const { program, accounts: named, data } of instructions) {
+    if (program === BUDGET_PROGRAM) continue;
+    if (program === SYSTEM_PROGRAM && data[0] === CREATE_WITH_SEED) {
+      const to = named[1] ?? '';
+      native.push({ from: named[0] ?? '', to, units: uint(data.subarray(76, 84)) });
+    } else if (program === TOKEN_ACCOUNT_PROGRAM) {
+      const [from = '', account = '', owner = '', mint = ''] = named;
+      made.set(account, { owner, mint });
+      const isThere = owners.find(account) !== null || accounts.native(account) > 0n;
+      if (!isThere) native.push({ from, to: account, units: depositOf(TOKEN_ACCOUNT_BYTES) });
+    } else if (program === TOKEN_PROGRAM && data[0] === TRANSFER_CHECKED) {
+      const entry = transferOf(named, data, (account) => made.get(account) ?? owners.find(account));
+      if (!entry) return null;
+      entries.push(entry);
+    } else return null;
+  }
+  return entries.length > 0 && payer !== '' ? { entries, native } : null;
+}
+
+function transferOf(
+  [source = '', mint = '', target = '', owner = '']: readonly string[],
+  data: Uint8Array,
+  find: (account: string) => AccountOwner | null,
+): Entry | null {
+  const [from, to] = [find(source), find(target)];
+  if (from?.owner !== owner || from.mint !== mint || to?.mint !== mint) return null;
+  return { kind: 'transfer', token: mint, from: owner, to: to.owner, units: uint(data.subarray(1, 9)) };
+}
+
+function feeOf(count: number, instructions: readonly CalledInstruction[]): bigint {
+  const budget = (kind: number): bigint | null => {
+    const found = instructions.find(({ program, data }) => program === BUDGET_PROGRAM && data[0] === kind);
+    return found ? uint(found.data.subarray(1)) : null;
+  };
+  const priority = (budget(SET_UNIT_LIMIT) ?? UNITS_DEFAULT) * (budget(SET_UNIT_PRICE) ?? 0n);
+  return BigInt(count) * LAMPORTS_PER_SIGNATURE + (priority + MICRO - 1n) / MICRO;
+}
+
+/** Why a transaction would fail, in the words of a simulation; null when it would not. */
+function whyNot(
+  { entries, native = [] }: Pick<SignedTransaction, 'entries' | 'native'>,
+  sender: string,
+  feeUnits: bigint,
+  accounts: Accounts,
+): string | null {
+  const lock = native[0];
+  // An account without data that is there already: the System program makes none twice.
+  if (lock && lock.units < depositOf(1) && accounts.native(lock.to) > 0n)
+    return 'Error processing Instruction 2: custom program error: 0x0';
+  const spent = native.reduce((sum, { units }) => sum + units, feeUnits);
+  if (accounts.native(sender) < spent) return 'Error processing Instruction 2: custom program error: 0x1';
+  const needs = new Map<string, bigint>();
+  for (const { token, from, units } of entries) needs.set(token + from, (needs.get(token + from) ?? 0n) + units);
+  const isCovered = entries.every(({ token, from }) => accounts.token(token, from) >= (needs.get(token + from) ?? 0n));
+  return isCovered ? null : 'Error processing Instruction 4: custom program error: 0x1';
+}
+
+export type Preflight = Readonly<{ isSkipped: boolean }>;
+
+export type SolanaPool = Readonly<{
+  /**
+   * A transaction as it would wait for its block; null when it was taken before.
+   * @throws RpcError in Agave's words
+   */
+  check(bytes: Uint8Array, preflight: Preflight): SignedTransaction | null;
+}>;
+
+/**
+ * @param lastSlotFor the last slot whose block may hold a transaction that names this block, or null for an unknown block
+ * @param idOf the world's id of a signature
+ */
+export function openSolanaPool(
+  world: World,
+  owners: TokenAccounts,
+  lastSlotFor: (blockhash: string) => number | null,
+  idOf: (signature: string) => string,
+): SolanaPool {
+  return {
+    check(bytes, { isSkipped }) {
+      const signed = readSigned(bytes);
+      if (!signed) throw new RpcError(-32003, 'Transaction signature verification failure');
+      const id = idOf(signed.id);
+      if (world.find(id) || world.pending().some((other) => other.id === id)) {
+        if (isSkipped) return null;
+        throw refused('This transaction has already been processed');
+      }
+      const [sender = ''] = signed.accounts;
+      const lastNumber = lastSlotFor(signed.blockhash);
+      if (lastNumber === null || world.tip().number >= lastNumber) throw refused('Blockhash not found');
+      const accounts = world.accounts();
+      const feeUnits = feeOf(signed.signers.length, signed.instructions);
+      if (accounts.native(sender) < feeUnits) {
+        throw refused('Attempt to debit an account but found no record of a prior credit.');
+      }
+      const effect = effectOf(signed, owners, accounts);
+      const why = effect
+        ? whyNot(effect, sender, feeUnits, accounts)
+        : 'Error processing Instruction 0: invalid account data for instruction';
+      if (why !== null && !isSkipped) throw refused(why);
+      return {
+        id,
+        sender,
+        target: TOKEN_PROGRAM,
+        succeeded: effect !== null,
+        entries: effect?.entries ?? [],
+        native: effect?.native ?? [],
+        signed: { bytes: Buffer.from(bytes).toString('hex'), sequence: null, feeUnits, lastNumber },
+      };
+    },
+  };
+}
+
+/** A block takes what is still good and can pay its fee; what would not work stands in it and costs its fee. */
+export const solanaAdmit: Admit = (candidate, accounts, next) => {
+  const { sender, signed, succeeded } = candidate;
+  if (next.number > (signed.lastNumber ?? 0) || accounts.native(sender) < signed.feeUnits) return 'drop';
+  return succeeded && whyNot(candidate, sender, signed.feeUnits, accounts) === null ? 'take' : 'fail';
+};
