@@ -1,6 +1,6 @@
 import { pbkdf2Sync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { HDNodeWallet, Transaction, type TransactionLike } from 'ethers';
+import { decodeRlp, encodeRlp, HDNodeWallet, Transaction, type TransactionLike } from 'ethers';
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -192,6 +192,33 @@ test('what ethers signs without such a thing is read', async () => {
 test('an unsigned transaction is refused', () => {
   const whole = Transaction.from(`0x${Buffer.from(sign().bytes).toString('hex')}`);
   refusalOf(Buffer.from(whole.unsignedSerialized.slice(2), 'hex'));
+});
+
+test('a longer way to write the same transaction is refused', () => {
+  const { bytes } = sign();
+  const items = decodeRlp(bytes.subarray(1)) as readonly string[];
+  const encoded = items.map((item) => encodeRlp(item).slice(2));
+  const wrap = (content: string) => {
+    const length = (content.length / 2).toString(16).padStart(4, '0');
+    return Buffer.from(`02f9${length}${content}`, 'hex');
+  };
+  assert.equal(Buffer.from(bytes.subarray(0, 2)).toString('hex'), '02f8', 'its length takes one byte');
+  refusalOf(wrap(encoded.join('')));
+  const [chainId, , ...rest] = encoded;
+  assert.is(chainId, '01');
+  for (const [first, second] of [
+    ['8101', '80'],
+    ['01', '8100'],
+    ['820001', '80'],
+    ['01', '820000'],
+  ]) {
+    const content = [first, second, ...rest].join('');
+    const short = Buffer.from(`02f8${(content.length / 2).toString(16)}${content}`, 'hex');
+    refusalOf(short);
+  }
+  const honest = [chainId, '80', ...rest].join('');
+  const again = Buffer.from(`02f8${(honest.length / 2).toString(16)}${honest}`, 'hex');
+  assert.equal(again, Buffer.from(bytes), 'what is refused above differs in nothing else');
 });
 
 test('terms have bounds of their own', () => {

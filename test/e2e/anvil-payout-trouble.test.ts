@@ -1,0 +1,90 @@
+/**
+ * What can go wrong with a payout on a real EVM node: the price rises, the call reverts, the wallet's key is used elsewhere. Each refund is
+ * paid once, or nothing is paid until a person has looked.
+ * @module
+ */
+import { Wallet } from 'ethers';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Json } from '../support/instance.ts';
+import { openRefundShop } from '../support/refund-shop.ts';
+import { until } from '../support/until.ts';
+
+const shop = await openRefundShop();
+const { anvil, usdt, usdc, wallet, quayside, paidSession, refund, show, completed, paidTo } = shop;
+test.before(async () => {
+  await usdt.transfer(wallet, 1_000_000_000n);
+  await usdc.transfer(wallet, 1_000_000_000n);
+});
+test.after(() => shop.close());
+
+const stopMining = () => anvil.rpc('evm_setIntervalMining', [0]);
+const goOnMining = () => anvil.rpc('evm_setIntervalMining', [1]);
+
+/** Waits until a transaction of the refund wallet is in the node's pool. */
+const untilPooled = () =>
+  until('it is in the pool', async () => {
+    type Pool = Readonly<{ pending: Readonly<Record<string, unknown>> }>;
+    const { pending } = await anvil.rpc<Pool>('txpool_content');
+    return Object.keys(pending).some((sender) => sender.toLowerCase() === wallet);
+  });
+
+async function attemptsOf(id: string): Promise<Json[]> {
+  const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+  return (await quayside.cli('payouts', 'show', listed.id)).attempts;
+}
+
+test('a price that rises is outbid with the same number, and one payment arrives', async () => {
+  const session = await paidSession(1_000);
+  await stopMining();
+  const { id, payee } = await refund(session, '4.00');
+  await untilPooled();
+  // It falls by an eighth with each empty block: to some 5 gwei after half a minute.
+  await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(300n * 10n ** 9n).toString(16)}`]);
+  await goOnMining();
+  await until('it was outbid', async () => (await attemptsOf(id)).length > 1);
+  await completed(id);
+  const attempts = await attemptsOf(id);
+  assert.is(new Set(attempts.map(({ number }) => number)).size, 1);
+  assert.is(new Set(attempts.map((one) => one.transaction_hash)).size, attempts.length);
+  assert.equal(await paidTo(payee), [4_000_000n]);
+});
+
+test('a refund that reverts is signed anew once that is final, and paid once', async () => {
+  const session = await paidSession(1_000, 'USDC');
+  await stopMining();
+  const { id, payee } = await refund(session, '2.50', 'USDC');
+  await untilPooled();
+  await usdc.stop(true, { feeWei: 10n ** 11n });
+  await anvil.mine();
+  await usdc.stop(false);
+  await goOnMining();
+  await completed(id);
+  const attempts = await attemptsOf(id);
+  assert.equal(
+    attempts.map(({ generation }) => generation),
+    [0, 1],
+  );
+  assert.is((await anvil.receipt(attempts[0].transaction_hash))?.status, '0x0');
+  assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
+});
+
+test('a wallet whose key was used elsewhere stops, and says so', async () => {
+  const session = await paidSession(1_000);
+  const thief = new Wallet(`0x${Buffer.from(shop.secret).toString('hex')}`);
+  const nonce = Number(await anvil.rpc<string>('eth_getTransactionCount', [wallet, 'latest']));
+  const theft = { type: 2, chainId: 1, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
+  await anvil.sendRaw(
+    await thief.signTransaction({ ...theft, maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }),
+  );
+  await anvil.mine(6);
+  const { id, payee } = await refund(session, '1.00');
+  await until('the wallet is halted', async () => {
+    const { payouts } = await quayside.cli('status');
+    return payouts.halted_wallets.length === 1;
+  });
+  assert.is((await show(id)).status, 'processing');
+  assert.equal(await paidTo(payee), []);
+});
+
+test.run();
