@@ -14,6 +14,7 @@ import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server
 import { solanaAdmit } from './solana-pool.ts';
 import { isSkippedSlot } from './solana-render.ts';
 import { startSolanaServer } from './solana-server.ts';
+import { tronAdmit } from './tron-pool.ts';
 import { tronBlockId } from './tron-render.ts';
 import { startTronServer } from './tron-server.ts';
 import type { WorldOptions } from './world.ts';
@@ -48,6 +49,7 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     xpubPath: "m/44'/195'/0'/0",
     finalityDistance: 18,
     blockHash: tronBlockId,
+    admit: tronAdmit,
     startServer: startTronServer,
   },
   // A block is final as the 32nd from the tip.

@@ -1,45 +1,24 @@
 /**
- * The read methods of java-tron's HTTP interface, answered from a world. Refusals have java-tron's own words.
+ * The methods of java-tron's HTTP interface, answered from a world. Refusals have java-tron's own words.
  * @module
  */
-import { selector } from './abi.ts';
+import { readTransferCall, selector, word } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind } from './faults.ts';
 import { createTokenCalls, type KeyedToken } from './token-calls.ts';
+import { ADDRESS, keyArgument, TronError, type TronQuestion, text, whole } from './tron-arguments.ts';
 import { renderBlock, renderInfo, renderTransaction, tronBlockId } from './tron-render.ts';
+import { ENERGY_OF_REVERT, transferEnergy } from './tron-resources.ts';
+import { tronWalletMethods } from './tron-wallet-methods.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
 
-/** One question: the body's fields, what the node shows of the world, and whether it lies about itself. */
-export type TronQuestion = Readonly<{
-  body: Readonly<Record<string, unknown>>;
-  view: View;
-  fault: FaultKind | null;
-}>;
-
 export type TronChain = Readonly<{ world: World; chainId: string; tokens: readonly KeyedToken[] }>;
 
-/** A refusal: its text is the value of `Error`. */
-export class TronError extends Error {}
-
-const ADDRESS = /^41([0-9a-f]{40})$/i;
 const HASH = /^[0-9a-f]{64}$/i;
 const HEIGHT_CHARS = 16;
-
-const badField = (name: string, expected: string) =>
-  new TronError(`class org.tron.core.services.http.JsonFormat$ParseException : 1:2: ${name}: Expected ${expected}.`);
-
-function text(body: TronQuestion['body'], name: string): string {
-  const value = body[name] ?? '';
-  if (typeof value !== 'string') throw badField(name, 'string');
-  return value;
-}
-
-function whole(body: TronQuestion['body'], name: string): number {
-  const value = body[name] ?? 0;
-  if (!Number.isSafeInteger(value)) throw badField(name, 'number');
-  return Number(value);
-}
+/** What reading from a token takes. */
+const VIEW_ENERGY = 541;
 
 /** The faults that make sense for a method besides those of the connection. */
 export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
@@ -51,9 +30,11 @@ export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<str
   ['gettransactioninfobyid', ['lag', 'unknown_block', 'history_closed']],
   ['gettransactionbyid', ['lag', 'unknown_block', 'history_closed']],
   ['triggerconstantcontract', ['wrong_decimals']],
+  ['broadcasthex', ['send_dropped', 'send_denied', 'send_failed']],
+  ['broadcasttransaction', ['send_dropped', 'send_denied', 'send_failed']],
 ]);
 
-type Method = (question: TronQuestion) => unknown;
+export type Method = (question: TronQuestion) => unknown;
 
 /** @returns the methods by name; each throws `TronError` */
 export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<string, Method> {
@@ -85,7 +66,16 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     return block && transaction ? render(transaction, block) : {};
   }
 
+  /** What a transfer would return and use at the view's head. */
+  function tryTransfer(view: View, token: string, owner: string, { to, units }: { to: string; units: bigint }) {
+    const accounts = world.accounts(view.tip().number);
+    if (accounts.token(token, owner) < units) return { answer: null, energy: ENERGY_OF_REVERT };
+    return { answer: word('1'), energy: transferEnergy(accounts, token, to) };
+  }
+
   const methods: Record<string, Method> = {
+    ...tronWalletMethods({ world, chainId, tokens }),
+
     getblock: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true, fault),
     getnowblock: ({ view, fault }) => show(view.tip(), true, fault),
     getblockbynum: ({ body, view, fault }) => show(view.at(whole(body, 'num')), true, fault),
@@ -102,20 +92,24 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     // What waits in the pool is shown by another method.
     gettransactionbyid: ({ body, view }) => renderNamed(body, view, renderTransaction),
 
-    triggerconstantcontract({ body, fault }) {
+    triggerconstantcontract({ body, view, fault }) {
       const [, key] = ADDRESS.exec(text(body, 'contract_address')) ?? [];
       if (!ADDRESS.test(text(body, 'owner_address'))) return refused('OTHER_ERROR', "owner_address isn't set.");
       if (!key || !calls.isToken(key.toLowerCase())) {
         return refused('CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.');
       }
       const data = text(body, 'data') || selector(text(body, 'function_selector')) + text(body, 'parameter');
-      const answer = calls.answer(key.toLowerCase(), data, fault);
+      const token = key.toLowerCase();
+      const transfer = readTransferCall(data);
+      const { answer, energy } = transfer
+        ? tryTransfer(view, token, keyArgument(body, 'owner_address'), transfer)
+        : { answer: calls.answer(token, data, fault), energy: VIEW_ENERGY };
       return {
         result: {
           result: true,
           ...(answer === null && { message: Buffer.from('REVERT opcode executed').toString('hex') }),
         },
-        energy_used: 541,
+        energy_used: energy,
         constant_result: [answer ?? ''],
         transaction: { ret: [answer === null ? { ret: 'FAILED' } : {}], visible: false },
       };

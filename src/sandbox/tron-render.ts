@@ -1,22 +1,25 @@
 /**
  * How blocks of a world look in java-tron's JSON: field sets, order and omissions are those of its documentation and `Tron.proto` (a field
- * that has its default value is left out). What the world has no notion of (signatures, energy) is filled with well-formed values.
+ * that has its default value is left out). What a wallet signed is shown as its bytes have it, what the world made up with well-formed values.
  * @module
  */
 import { wireAddress } from '../chains/tron/address.ts';
+import { readMessage } from '../chains/tron/protobuf.ts';
+import { type ContractKind, readTransaction, type TronTransaction } from '../chains/tron/transaction-bytes.ts';
+import { invariant } from '../core/fault.ts';
 import { callData, topicsOf, word } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';
+import { isSigned } from './mempool.ts';
 import { digest } from './random.ts';
-import type { WorldTransaction } from './transaction.ts';
+import type { Execution, SignedTransaction, WorldTransaction } from './transaction.ts';
+import { BYTE_SUN, ENERGY_SUN, unlessZero } from './tron-resources.ts';
 
 const HEIGHT_CHARS = 16;
 const CHAIN_ID_CHARS = 8;
 const WITNESSES = 27;
 const VERSION = 34;
 const FEE_LIMIT_SUN = 100_000_000;
-const ENERGY_PRICE_SUN = 100;
 const ENERGY_PER_ENTRY = 64_285;
-const BANDWIDTH_PRICE_SUN = 1_000;
 const BANDWIDTH_BYTES = 345;
 const EXPIRY_MS = 60_000;
 
@@ -32,9 +35,6 @@ export function tronBlockId(chainId: string, number: number, digits: string): st
   if (number > 0) return id;
   return id.slice(0, -CHAIN_ID_CHARS) + Number(chainId).toString(16).padStart(CHAIN_ID_CHARS, '0');
 }
-
-/** A field that is left out when it has its default value. */
-const unlessZero = (name: string, value: number) => (value === 0 ? {} : { [name]: value });
 
 /** @param detail with its transactions */
 export function renderBlock(block: WorldBlock, detail: boolean) {
@@ -57,6 +57,7 @@ export function renderBlock(block: WorldBlock, detail: boolean) {
 }
 
 export function renderTransaction(transaction: WorldTransaction, block: WorldBlock) {
+  if (isSigned(transaction)) return renderSigned(transaction);
   const data = callData(transaction);
   const timestamp = block.timeS * 1000 - 3_000;
   const refBlockBytes = made('reference', block.parent, 4);
@@ -88,6 +89,47 @@ export function renderTransaction(transaction: WorldTransaction, block: WorldBlo
   };
 }
 
+const contractNames: Readonly<Record<ContractKind, string>> = {
+  transfer: 'TransferContract',
+  trigger: 'TriggerSmartContract',
+  delegate: 'DelegateResourceContract',
+  undelegate: 'UnDelegateResourceContract',
+};
+
+function contractValue({ action }: TronTransaction) {
+  const owner_address = wireAddress(action.owner);
+  if (action.kind === 'trigger') {
+    return { data: action.data, owner_address, contract_address: wireAddress(action.contract) };
+  }
+  const [amount, to] = [Number(action.units), wireAddress(action.to)];
+  if (action.kind === 'transfer') return { amount, owner_address, to_address: to };
+  return { balance: amount, resource: 'ENERGY', receiver_address: to, owner_address };
+}
+
+function renderSigned({ id, signed }: SignedTransaction) {
+  const bytes = Buffer.from(signed.bytes, 'hex');
+  const parts = readMessage(bytes, { 1: 'bytes', 2: 'bytes' });
+  const transaction = readTransaction(bytes);
+  invariant(parts && transaction, 'the pool has read these bytes');
+  const { action, refBlockBytes, refBlockHash, expirationMs, feeLimit, timestampMs } = transaction;
+  const type = contractNames[action.kind];
+  const parameter = { value: contractValue(transaction), type_url: `type.googleapis.com/protocol.${type}` };
+  return {
+    ret: [{ contractRet: signed.execution?.result ?? 'SUCCESS' }],
+    signature: [Buffer.from(parts.bytes(2)).toString('hex')],
+    txID: id,
+    raw_data: {
+      contract: [{ parameter, type }],
+      ref_block_bytes: refBlockBytes,
+      ref_block_hash: refBlockHash,
+      expiration: Number(expirationMs),
+      ...unlessZero('fee_limit', Number(feeLimit)),
+      timestamp: Number(timestampMs),
+    },
+    raw_data_hex: Buffer.from(parts.bytes(1)).toString('hex'),
+  };
+}
+
 /** Every second failure is one whose logs java-tron keeps. */
 const keepsLogs = ({ succeeded, id }: WorldTransaction): boolean =>
   succeeded || Number.parseInt(id.slice(-1), 16) % 2 === 0;
@@ -95,18 +137,65 @@ const keepsLogs = ({ succeeded, id }: WorldTransaction): boolean =>
 const resultOf = (transaction: WorldTransaction): string =>
   transaction.succeeded ? 'SUCCESS' : keepsLogs(transaction) ? 'OUT_OF_TIME' : 'REVERT';
 
-export function renderInfo(transaction: WorldTransaction, block: WorldBlock) {
-  const { id, entries, succeeded, target } = transaction;
-  const result = resultOf(transaction);
-  const energy = ENERGY_PER_ENTRY * entries.length;
-  const energyFee = energy * ENERGY_PRICE_SUN;
-  const netFee = BANDWIDTH_BYTES * BANDWIDTH_PRICE_SUN;
-  const log = entries.map((entry) => ({
+const logsOf = ({ entries }: WorldTransaction) =>
+  entries.map((entry) => ({
     // Logs have addresses without the 0x41.
     address: entry.token,
     topics: topicsOf(entry),
     data: word(entry.units.toString(16)),
   }));
+
+const failureTexts: Readonly<Record<string, string>> = {
+  REVERT: 'REVERT opcode executed',
+  OUT_OF_ENERGY: "Not enough energy for 'SSTORE' operation executing",
+  OUT_OF_TIME: "CPU timeout for 'SSTORE' operation executing",
+};
+
+/** What only calls of contracts have in their info. */
+function renderCall(transaction: SignedTransaction, { result, energy, allowedEnergy }: Execution) {
+  const { succeeded, target } = transaction;
+  return {
+    contractResult: [succeeded ? word('1') : ''],
+    contract_address: wireAddress(target),
+    receipt: {
+      ...unlessZero('energy_usage', allowedEnergy),
+      ...unlessZero('energy_fee', (energy - allowedEnergy) * ENERGY_SUN),
+      ...unlessZero('energy_usage_total', energy),
+      result,
+    },
+    ...(succeeded && { log: logsOf(transaction) }),
+    ...(!succeeded && { result: 'FAILED', resMessage: hexText(failureTexts[result] ?? '') }),
+  };
+}
+
+function renderSignedInfo(transaction: SignedTransaction, block: WorldBlock) {
+  const { id, native, lent, signed } = transaction;
+  const { execution } = signed;
+  invariant(execution, 'a block holds what was carried out');
+  const call = native || lent ? { contractResult: [''], receipt: {} } : renderCall(transaction, execution);
+  const energyFee = (execution.energy - execution.allowedEnergy) * ENERGY_SUN;
+  return {
+    id,
+    ...unlessZero('fee', Number(signed.feeUnits)),
+    blockNumber: block.number,
+    blockTimeStamp: block.timeS * 1000,
+    ...call,
+    receipt: {
+      ...call.receipt,
+      ...unlessZero('net_usage', execution.allowedBytes),
+      ...unlessZero('net_fee', Number(signed.feeUnits) - energyFee),
+    },
+  };
+}
+
+export function renderInfo(transaction: WorldTransaction, block: WorldBlock) {
+  if (isSigned(transaction)) return renderSignedInfo(transaction, block);
+  const { id, entries, succeeded, target } = transaction;
+  const result = resultOf(transaction);
+  const energy = ENERGY_PER_ENTRY * entries.length;
+  const energyFee = energy * ENERGY_SUN;
+  const netFee = BANDWIDTH_BYTES * BYTE_SUN;
+  const log = logsOf(transaction);
   return {
     id,
     fee: energyFee + netFee,
@@ -118,9 +207,7 @@ export function renderInfo(transaction: WorldTransaction, block: WorldBlock) {
     ...(keepsLogs(transaction) && log.length > 0 && { log }),
     ...(!succeeded && {
       result: 'FAILED',
-      resMessage: hexText(
-        result === 'REVERT' ? 'REVERT opcode executed' : "CPU timeout for 'SSTORE' operation executing",
-      ),
+      resMessage: hexText(failureTexts[result] ?? ''),
     }),
   };
 }

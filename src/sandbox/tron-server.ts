@@ -11,7 +11,8 @@ import type { FaultKind, InjectedFault } from './faults.ts';
 import { bearerOf, closeDoor, listenOnLoopback, readBody, refuse, sendThrough } from './http-door.ts';
 import { answerMessage } from './json-rpc.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
-import { TronError, tronFaults, tronMethods } from './tron-methods.ts';
+import { TronError } from './tron-arguments.ts';
+import { tronFaults, tronMethods } from './tron-methods.ts';
 import { type View, viewThrough } from './view.ts';
 
 const PATH = /^\/(wallet|walletsolidity)\/(\w+)$/;

@@ -153,7 +153,7 @@ test('errors come with status 200 and in java-tron’s words', async () => {
   assert.match((await ask('/wallet/getblock', [] as object)).blockID, /^0/, 'a list has no fields');
   const text = await (await fetch(`${node.url}/wallet/getblock`, { method: 'POST', body: '{' })).text();
   assert.match(JSON.parse(text).Error, /JSONException/);
-  assert.is((await fetch(`${node.url}/wallet/broadcasthex`, { method: 'POST' })).status, 404);
+  assert.is((await fetch(`${node.url}/wallet/createwitness`, { method: 'POST' })).status, 404);
   assert.is((await fetch(`${node.url}/wallet/getblock`, { method: 'DELETE' })).status, 405);
   node.faults.set({ rates: { rpc_error: 1 } });
   assert.match((await ask('/wallet/getblock')).Error, /lack of computing resources/);

@@ -1,0 +1,191 @@
+/**
+ * What a simulated java-tron takes from wallets, and what its blocks make of it. Rules, codes and words are java-tron's
+ * (`Manager.processTransaction`, `Wallet.broadcastTransaction`).
+ * @module
+ */
+import { tronAddress } from '../chains/tron/address.ts';
+import { readTransaction, type TronTransaction } from '../chains/tron/transaction-bytes.ts';
+import { readTransferCall } from './abi.ts';
+import type { Accounts } from './accounts.ts';
+import type { WorldBlock } from './block-tree.ts';
+import type { Admit } from './mempool.ts';
+import type { SignedTransaction, WorldTransaction } from './transaction.ts';
+import {
+  allowances,
+  chargeBytes,
+  chargeEnergy,
+  ENERGY_OF_REVERT,
+  NEW_ACCOUNT_BYTES_SUN,
+  NEW_ACCOUNT_SUN,
+  RESULT_BYTES,
+  SUN_PER_TRX,
+  transferEnergy,
+} from './tron-resources.ts';
+import type { World } from './world.ts';
+
+/** A refusal: one of `GrpcAPI.Return.response_code`, and its text. */
+export class TronRefusal extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Blocks that a transaction may refer to, told apart by two bytes. */
+const REFERENCES = 0x1_0000;
+const REFERENCE = { from: 16, to: 32 } as const;
+
+const read = (bytes: string): TronTransaction => {
+  const transaction = readTransaction(Buffer.from(bytes, 'hex'));
+  if (!transaction) throw new TronRefusal('SIGERROR', 'Validate signature error: miss sig or contract');
+  return transaction;
+};
+
+function checkReference(world: Pick<World, 'tip' | 'at'>, { refBlockBytes, refBlockHash }: TronTransaction): void {
+  const tip = world.tip().number;
+  const back = (tip - Number.parseInt(refBlockBytes, 16) + REFERENCES) % REFERENCES;
+  const block: WorldBlock | undefined = world.at(tip - back);
+  if (block?.hash.slice(REFERENCE.from, REFERENCE.to) === refBlockHash) return;
+  throw new TronRefusal('TAPOS_ERROR', 'Tapos check error.');
+}
+
+/** @param headS the time of the block in front of the one that it would stand in */
+function checkExpiration({ expirationMs }: TronTransaction, headS: number): void {
+  const headMs = headS * 1000;
+  if (expirationMs > BigInt(headMs) && expirationMs <= BigInt(headMs + DAY_MS)) return;
+  throw new TronRefusal('TRANSACTION_EXPIRATION_ERROR', 'Transaction expired');
+}
+
+const invalid = (text: string) => new TronRefusal('CONTRACT_VALIDATE_ERROR', `Contract validate error : ${text}`);
+
+/** What a transaction does here, whatever state it meets. Tokens move by `transfer` alone, and any other call of a token reverts. */
+function effectOf({ action }: TronTransaction): Pick<WorldTransaction, 'target' | 'entries' | 'native' | 'lent'> {
+  switch (action.kind) {
+    case 'trigger': {
+      const call = readTransferCall(action.data);
+      const { contract, owner } = action;
+      const entries = call ? [{ kind: 'transfer' as const, token: contract, from: owner, ...call }] : [];
+      return { target: contract, entries };
+    }
+    case 'transfer':
+      return { target: action.to, entries: [], native: [{ from: action.owner, to: action.to, units: action.units }] };
+    case 'delegate':
+    case 'undelegate': {
+      const { owner, to } = action;
+      const units = action.kind === 'delegate' ? action.units : -action.units;
+      const lent = [
+        { from: owner, to: owner, units: -units },
+        { from: owner, to, units },
+      ];
+      return { target: to, entries: [], lent };
+    }
+  }
+}
+
+/** What must hold before anything is carried out. @throws TronRefusal */
+function checkContract({ action }: TronTransaction, fee: bigint, accounts: Accounts): void {
+  const { owner } = action;
+  const balance = accounts.native(owner);
+  switch (action.kind) {
+    case 'trigger':
+      return;
+    case 'transfer':
+      if (owner === action.to) throw invalid('Cannot transfer TRX to yourself.');
+      if (balance < action.units + fee) throw invalid('Validate TransferContract error, balance is not sufficient.');
+      return;
+    case 'delegate':
+      if (action.units < SUN_PER_TRX) throw invalid('delegateBalance must be greater than or equal to 1 TRX');
+      if (accounts.lent(owner, owner) < action.units) {
+        throw invalid('delegateBalance must be less than or equal to available FreezeEnergyV2 balance');
+      }
+      if (owner === action.to) throw invalid('receiverAddress must not be the same as ownerAddress');
+      if (!accounts.isKnown(action.to)) throw invalid(`Account[${tronAddress.format(action.to)}] not exists`);
+      return;
+    case 'undelegate':
+      if (accounts.lent(owner, action.to) < action.units) {
+        throw invalid('insufficient delegatedFrozenBalance(Energy), request=more than is lent');
+      }
+  }
+}
+
+/**
+ * The transaction as a block holds it after these accounts.
+ * @throws TronRefusal where no block may hold it
+ */
+function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number): SignedTransaction {
+  const transaction = read(candidate.signed.bytes);
+  const { action, feeLimit } = transaction;
+  const { owner } = action;
+  if (!accounts.isKnown(owner)) throw invalid(`account [${tronAddress.format(owner)}] does not exist`);
+  const allowed = allowances(accounts, owner, timeS);
+  const makesAccount = action.kind === 'transfer' && !accounts.isKnown(action.to);
+  const size = candidate.signed.bytes.length / 2 + RESULT_BYTES;
+  const bytes = makesAccount
+    ? { allowedBytes: 0, sun: NEW_ACCOUNT_BYTES_SUN + NEW_ACCOUNT_SUN }
+    : chargeBytes(size, allowed.bytes);
+  const balance = accounts.native(owner) - BigInt(bytes.sun);
+  if (balance < 0n) throw new TronRefusal('BANDWITH_ERROR', 'Account resource insufficient error.');
+  checkContract(transaction, BigInt(bytes.sun), accounts);
+  const { allowedBytes } = bytes;
+  if (action.kind !== 'trigger') {
+    const execution = { result: 'SUCCESS', energy: 0, allowedEnergy: 0, allowedBytes, timeS };
+    return { ...candidate, signed: { ...candidate.signed, feeUnits: BigInt(bytes.sun), execution } };
+  }
+  const [entry] = candidate.entries;
+  const reverts = !candidate.succeeded || !entry || accounts.token(entry.token, owner) < entry.units;
+  const needed = reverts ? ENERGY_OF_REVERT : transferEnergy(accounts, entry.token, entry.to);
+  const { isEnough, energy, allowedEnergy, sun } = chargeEnergy(needed, { allowed: allowed.energy, balance, feeLimit });
+  const result = !isEnough ? 'OUT_OF_ENERGY' : reverts ? 'REVERT' : 'SUCCESS';
+  const execution = { result, energy, allowedEnergy, allowedBytes, timeS };
+  const feeUnits = BigInt(bytes.sun + sun);
+  return { ...candidate, succeeded: result === 'SUCCESS', signed: { ...candidate.signed, feeUnits, execution } };
+}
+
+export type TronPool = Readonly<{
+  /**
+   * A transaction as it would wait for its block.
+   * @param bytes hex digits
+   * @throws TronRefusal
+   */
+  check(bytes: string): SignedTransaction;
+}>;
+
+export function openTronPool(world: World, tokens: readonly string[]): TronPool {
+  return {
+    check(bytes) {
+      const transaction = read(bytes);
+      const { tx: id, signer, action } = transaction;
+      const { timeS } = world.tip();
+      if (world.find(id) || world.pending().some((waiting) => waiting.id === id)) {
+        throw new TronRefusal('DUP_TRANSACTION_ERROR', 'Transaction already exists.');
+      }
+      checkReference(world, transaction);
+      checkExpiration(transaction, timeS);
+      if (signer !== action.owner) {
+        throw new TronRefusal('SIGERROR', `Validate signature error: ${signer} is not contained of permission.`);
+      }
+      if (action.kind === 'trigger' && !tokens.includes(action.contract)) {
+        throw invalid('No contract or not a valid smart contract');
+      }
+      const signed = { bytes, sequence: null, feeUnits: 0n };
+      const candidate = { id, sender: signer, succeeded: true, ...effectOf(transaction), signed };
+      // Whether it can be carried out is seen at the head; how it ends, in its block.
+      execute(candidate, world.accounts(), timeS);
+      return candidate;
+    },
+  };
+}
+
+/** A block takes what has not expired and can be paid for; whether it succeeds there is another matter. */
+export const tronAdmit: Admit = (candidate, accounts, { timeS, parentTimeS }) => {
+  try {
+    checkExpiration(read(candidate.signed.bytes), parentTimeS);
+    return execute(candidate, accounts, timeS);
+  } catch (error) {
+    if (error instanceof TronRefusal) return 'drop';
+    throw error;
+  }
+};
