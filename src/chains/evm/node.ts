@@ -21,6 +21,8 @@ const HEADERS_KEPT_MAX = 2_048;
 /** Selector of `decimals()`. */
 const DECIMALS_CALL = '0x313ce567';
 const DECIMALS_MAX = 77;
+/** A node whose head is older may not have reached the block in which a token's contract was made. */
+const SYNCING_S = 600;
 
 /**
  * Starts connecting; the first call waits for the connection.
@@ -92,21 +94,22 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered with no number');
     const isSyncing = resultOf(1) !== false;
     const decimals = new Map<string, number>();
-    options.tokens.forEach((token, at) => {
+    for (const [at, token] of options.tokens.entries()) {
       const code = resultOf(2 + at * 2);
-      if (code === '0x') throw noContract(token.address, isSyncing);
+      if (code === '0x') throw await noContract(token.address, isSyncing);
       const answer = answers[3 + at * 2];
       // A contract that reverts or returns nothing has no such function.
       const text = answer?.ok ? answer.result : null;
       const value = typeof text === 'string' && /^0x[0-9a-f]{64}$/i.test(text) ? BigInt(text) : null;
       if (value === null || value > DECIMALS_MAX) throw noDecimals(token.address, answer);
       decimals.set(token.address, Number(value));
-    });
+    }
     return { chainId: String(chainId), decimals };
   }
 
-  function noContract(address: string, isSyncing: boolean): Error {
-    if (isSyncing)
+  async function noContract(address: string, isSyncing: boolean): Promise<Error> {
+    // A node that was just started says that it is not syncing, until it has found others.
+    if (isSyncing || (await head()).timeS * 1000 < clock.nowMs() - SYNCING_S * 1000)
       return transient(
         'node_syncing',
         `${host} is still syncing and does not know the token ${address} yet: wait for it`,

@@ -204,15 +204,21 @@ both('decimals are told as the contract tells them; no answer is no token', asyn
   assert.is((await faultOf(node.identity())).kind, 'transient');
 });
 
-both('a node that is still syncing does not condemn the configuration', async (node, { proxy }) => {
-  proxy.lies.answer = (question, answer) => {
-    if (question.method === 'eth_syncing') return { ...answer, result: { currentBlock: '0x0', highestBlock: '0x9' } };
-    return question.method === 'eth_getCode' ? { ...answer, result: '0x' } : answer;
-  };
-  const fault = await faultOf(node.identity());
-  assert.is(fault.code, 'node_syncing');
-  assert.is(fault.kind, 'transient');
-});
+const syncing: readonly (readonly [string, string, (result: unknown) => unknown])[] = [
+  ['says that it is syncing', 'eth_syncing', () => ({ currentBlock: '0x0', highestBlock: '0x9' })],
+  ['has an old head and no peers yet', 'eth_getBlockByNumber', (header) => ({ ...(header as Row), timestamp: '0x5' })],
+];
+for (const [how, method, change] of syncing) {
+  both(`a node that ${how} does not condemn the configuration`, async (node, { proxy }) => {
+    proxy.lies.answer = (question, answer) => {
+      if (question.method === method) return { ...answer, result: change(answer.result) };
+      return question.method === 'eth_getCode' ? { ...answer, result: '0x' } : answer;
+    };
+    const fault = await faultOf(node.identity());
+    assert.is(fault.code, 'node_syncing');
+    assert.is(fault.kind, 'transient');
+  });
+}
 
 both('a receipt without a status attests nothing', async (node, { block, sibling, lie, failWith, read }) => {
   const tx = (await read(node, true))[0]?.tx ?? '';
