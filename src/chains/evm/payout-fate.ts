@@ -9,6 +9,7 @@ import { invariant, transient } from '../../core/fault.ts';
 import { unitsOf } from '../../core/ledger.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import type { Fate, SentAttempt, SpendDraft } from '../spend.ts';
+import { evmAddress } from './address.ts';
 import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 import {
   ADDRESS_TOPIC,
@@ -68,7 +69,7 @@ export async function askFate(node: EvmRpc, question: FateQuestion): Promise<Fat
   if (hasPaid(standing, draft)) return { kind: 'succeeded', tx, number, feeUnits };
   throw transient(
     'payout_outcome_unclear',
-    `${tx} is final on ${node.host} and succeeded, but its receipt does not show that ${unitsOf(draft.intent)} units left for ${draft.to}: nothing more is paid until a person has looked at it`,
+    `${tx} is final on ${node.host} and succeeded, but its receipt does not show that ${unitsOf(draft.intent)} units left for ${evmAddress.format(draft.to)}: nothing more is paid until a person has looked at it`,
   );
 }
 
@@ -127,7 +128,7 @@ function foreign(attempts: readonly SentAttempt[]): Fate {
   const { payer, nonce } = laneOf(attempts);
   return {
     kind: 'foreign',
-    message: `number ${nonce} of wallet 0x${payer} was used up by a transaction that Quayside does not know: its key is used elsewhere, or was stolen`,
+    message: `number ${nonce} of wallet ${evmAddress.format(payer)} was used up by a transaction that Quayside does not know: its key is used elsewhere, or was stolen`,
   };
 }
 

@@ -8,6 +8,7 @@ import { divideCeil, formatUnits } from '../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../json-rpc.ts';
 import type { RpcCall } from '../rpc-client.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../spend.ts';
+import { evmAddress } from './address.ts';
 import { feesToOffer, type GasPrice, larger } from './payout-fees.ts';
 import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 import { hex, isFields, readUnits, transferCall, WORD, word } from './wire.ts';
@@ -75,7 +76,10 @@ async function askState({ rpc, host }: EvmRpc, { draft, chainId }: QuoteQuestion
     { method: 'eth_gasPrice', params: [] },
   ];
   if (token)
-    calls.push(balanceCall(token.address, owner), ...FROZEN_SELECTORS.map((it) => viewCall(token.address, it, to)));
+    calls.push(
+      balanceCall(token.address, owner),
+      ...FROZEN_SELECTORS.map((selector) => viewCall(token.address, selector, to)),
+    );
   const answers = await rpc.batch(calls);
   const [chain, balance, count, history, tip, gasPrice, held, ...lists] = answers;
   invariant(chain && balance && count && history && tip && gasPrice, 'a batch has an answer for each call');
@@ -98,13 +102,19 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const [owner] = draft.owners;
   invariant(owner, 'money leaves somewhere');
   if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
-    return refuse('destination_invalid', `0x${to} is nobody's wallet: the zero address, a token or the paying wallet`);
+    return refuse(
+      'destination_invalid',
+      `${evmAddress.format(to)} is nobody's wallet: the zero address, a token or the paying wallet`,
+    );
   }
   const units = unitsOf(intent);
   const value = token ? 0n : units;
   const { native, next, price, held = 0n, isFrozen } = await askState(node, question, owner);
   if (token && isFrozen) {
-    return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen 0x${to}: what it gets is lost`);
+    return refuse(
+      'destination_frozen',
+      `the issuer of ${token.symbol} has frozen ${evmAddress.format(to)}: what it gets is lost`,
+    );
   }
   if (token && held < units) return short('token_short', owner, units - held, token.symbol, token.decimals);
   if (native < value) return short('native_short', payer, value - native, 'native coin', NATIVE_DECIMALS);
@@ -149,7 +159,7 @@ function short(
   name: string,
   decimals: number,
 ): Quote {
-  const message = `wallet 0x${wallet} needs ${formatUnits(missing, decimals)} ${name} more: send it there`;
+  const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send it there`;
   return { kind: 'refused', code, message, missingUnits: missing };
 }
 

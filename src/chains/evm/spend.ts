@@ -119,20 +119,18 @@ function moveOf(transaction: Transaction, from: string, network: SpendNetwork): 
 /** The transaction out of bytes that are its one canonical form, and who signed it. */
 function decode(bytes: Uint8Array): Readonly<{ transaction: Transaction; sender: string }> {
   const text = `0x${bytesToHex(bytes)}`;
-  const transaction = decoded(text);
-  const { type, from, serialized } = transaction;
-  if (type !== TYPE || from === null) throw unknown('it is no signed EIP-1559 transaction');
+  const { transaction, from, serialized } = parse(text);
+  if (transaction.type !== TYPE || from === null) throw unknown('it is no signed EIP-1559 transaction');
   if (serialized !== text) throw unknown('they are not its canonical form');
   return { transaction, sender: from.slice(2).toLowerCase() };
 }
 
-function decoded(text: string): Transaction {
+function parse(text: string): Readonly<{ transaction: Transaction; from: string | null; serialized: string }> {
   try {
     const transaction = Transaction.from(text);
-    // A signature that no key can have made shows only when it is asked for; from here on nothing of the transaction throws.
-    transaction.from;
-    transaction.serialized;
-    return transaction;
+    // A signature that no key can have made shows only when these are asked for.
+    const { from, serialized } = transaction;
+    return { transaction, from, serialized };
   } catch (error) {
     throw unknown('they do not decode', error);
   }

@@ -1,5 +1,6 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { evmAddress } from '../../../src/chains/evm/address.ts';
 import type { Terms } from '../../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
 import { ETHER, faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
@@ -67,7 +68,7 @@ test('a collection address is given what its sweep lacks, and is swept to the tr
   const poor = await node.quote(till.draft(sweep), 0, []);
   if (poor.kind !== 'refused') throw new Error('a wallet without gas was quoted');
   assert.is(poor.code, 'native_short');
-  assert.match(poor.message, owner);
+  assert.match(poor.message, evmAddress.format(owner));
   const units = poor.missingUnits ?? 0n;
   const gas: GasIntent = { kind: 'gas', id: 'gas_1', network: 'test:any', form: 'transfer', index: 4, units };
   const topUp = await prepare(till, gas);
@@ -167,7 +168,7 @@ test('a frozen payee is refused, by either issuer’s list', async () => {
     await anvil.mine();
     const quote = await refusal(till, intent);
     assert.is(quote.code, 'destination_frozen');
-    assert.match(quote.message, intent.to);
+    assert.match(quote.message, evmAddress.format(intent.to));
   }
 });
 
@@ -326,7 +327,7 @@ test('a number that something else used up is foreign, once that is final', asyn
   assert.equal(await fateOf(till, intent, [attempt]), nothingYet, 'not final');
   const fate = await finalFate(till, intent, [attempt]);
   assert.is(fate.kind, 'foreign');
-  assert.match(fate.kind === 'foreign' ? fate.message : '', till.keyOf({ role: 'refund' }));
+  assert.match(fate.kind === 'foreign' ? fate.message : '', evmAddress.format(till.keyOf({ role: 'refund' })));
 });
 
 test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
