@@ -1,5 +1,6 @@
 /**
- * `npm run demo [-- --network NAME] [--json]`: one payment from end to end, against the sandbox that `npm start` runs.
+ * `npm run demo [-- --network NAME] [--refund] [--json]`: one payment from end to end, and with `--refund` its way back, against the sandbox that
+ * `npm start` runs.
  *
  * It does what a merchant's own server would do, with nothing but Node's standard library: signs an API call, creates a session,
  * listens for the webhook and verifies its signatures. Only the payer and the endpoint's registration are shortcuts of the sandbox.
@@ -18,10 +19,13 @@ import { type Credentials, readCredentials } from '../src/credentials.ts';
 import { issueEndpoint } from '../src/issue.ts';
 import { openStore } from '../src/open-store.ts';
 import { payInSandbox } from '../src/sandbox-control.ts';
+import { strangersAddress } from '../src/sandbox-signer.ts';
 import { isSupervised } from '../src/store/sqlite/instance-lock.ts';
 
 const READY_MS_MAX = 30_000;
 const PAYMENT_MS_MAX = 60_000;
+/** The cancel window, and as long as the chain takes to be final. */
+const REFUND_MS_MAX = 180_000;
 const POLL_MS = 150;
 /** A message that was signed longer ago may be a replay of an old one. */
 const SIGNATURE_AGE_S_MAX = 300;
@@ -41,12 +45,24 @@ type SessionAnswer = Readonly<{
   payments: readonly Readonly<{ confirmations: number; transaction_hash: string }>[];
 }>;
 
+type RefundAnswer = Readonly<{
+  status: string;
+  failure_reason?: string;
+  transaction_hash?: string;
+  receipt_number?: string;
+}>;
+
 type Webhook = Readonly<{ headers: IncomingHttpHeaders; body: string }>;
 
 // ── What a merchant's server does ────────────────────────────────────────────────────────────────────────────────────
 
 /** Signs and sends one API request: HMAC-SHA256 over `timestamp.nonce.body` with the secret that belongs to the key. */
-async function callApi(credentials: Credentials, method: 'GET' | 'POST', path: string, payload?: object) {
+async function callApi<T = SessionAnswer>(
+  credentials: Credentials,
+  method: 'GET' | 'POST',
+  path: string,
+  payload?: object,
+): Promise<T> {
   const body = payload ? JSON.stringify(payload) : '';
   const timestamp = String(Math.floor(systemClock.nowMs() / 1000));
   const nonce = randomUUID();
@@ -62,7 +78,7 @@ async function callApi(credentials: Credentials, method: 'GET' | 'POST', path: s
     },
     ...(payload && { body }),
   });
-  const answer = (await response.json()) as SessionAnswer & { error?: { code: string; message: string } };
+  const answer = (await response.json()) as T & { error?: { code: string; message: string } };
   if (!response.ok) throw permanent('api_refused', `${method} ${path}: ${response.status} ${answer.error?.message}`);
   return answer;
 }
@@ -156,7 +172,7 @@ const isReady = (baseUrl: string): Promise<boolean> =>
     () => false,
   );
 
-async function demo(wanted: string | undefined, say: (text: string) => void) {
+async function demo(wanted: string | undefined, isRefunded: boolean, say: (text: string) => void) {
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
   const credentials = await findSandbox(config);
   say(`Quayside answers at ${credentials.base_url}`);
@@ -202,6 +218,7 @@ async function demo(wanted: string | undefined, say: (text: string) => void) {
       say(`webhook-signature (Standard Webhooks) ${signatures.standard ? 'verified' : 'WRONG'}`);
       if (!signatures.service || !signatures.standard)
         throw permanent('demo_signature', 'a webhook signature is wrong');
+      const refund = isRefunded ? await refundTo(config, credentials, { session: session.id, option, say }) : null;
       return {
         session: session.id,
         network,
@@ -209,11 +226,47 @@ async function demo(wanted: string | undefined, say: (text: string) => void) {
         amount,
         transaction_hash: hash,
         signatures,
+        ...(refund && { refund }),
       };
     });
   } finally {
     listener.close();
   }
+}
+
+/** Returns 4.50 of the money to a payer's address, and waits until that is final on the chain. */
+async function refundTo(
+  config: Config,
+  credentials: Credentials,
+  {
+    session,
+    option,
+    say,
+  }: { session: string; option: SessionAnswer['payment_options'][number]; say(text: string): void },
+) {
+  const family = config.networks.find(({ name }) => name === option.network)?.family;
+  if (!family) throw permanent('demo_network', `${option.network} is not configured`);
+  const refund_address = await strangersAddress(family);
+  const refundId = `refund-${randomUUID()}`;
+  await callApi(credentials, 'POST', '/api/v1/refunds/create', {
+    order_id: session,
+    refund_id: refundId,
+    amount: '4.50',
+    currency: option.currency,
+    reason: 'requested_by_customer',
+    metadata: { refund_address },
+  });
+  say(`refund of 4.50 ${option.currency} to ${refund_address}`);
+  let seen = '';
+  const done = await waitFor('refund', REFUND_MS_MAX, async () => {
+    const now: RefundAnswer = await callApi(credentials, 'GET', `/api/v1/refunds/${refundId}`);
+    if (now.status !== seen) say(`refund ${now.status}`);
+    seen = now.status;
+    if (now.status === 'failed') throw permanent('demo_refund', `the refund failed: ${now.failure_reason}`);
+    return now.status === 'completed' ? now : undefined;
+  });
+  say(`transaction ${done.transaction_hash}, receipt ${done.receipt_number}`);
+  return done;
 }
 
 /** What a payer's wallet would do. */
@@ -226,15 +279,17 @@ function pay(config: Config, option: SessionAnswer['payment_options'][number]): 
   return payInSandbox(config.dataDir, option.network, { to: option.address, symbol: option.currency, units });
 }
 
-const { values } = parseArgs({ options: { network: { type: 'string' }, json: { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: { network: { type: 'string' }, refund: { type: 'boolean', default: false }, json: { type: 'boolean' } },
+});
 const startedAtMs = systemClock.nowMs();
 const sinceStart = () => ((systemClock.nowMs() - startedAtMs) / 1000).toFixed(1);
 const say = (text: string) => {
   if (!values.json) process.stdout.write(`${sinceStart().padStart(5)} s  ${text}\n`);
 };
 try {
-  const result = await demo(values.network, say);
-  say('done: the session is paid and the webhook was authentic');
+  const result = await demo(values.network, values.refund, say);
+  say(`done: the session is paid and the webhook was authentic${values.refund ? ', and the refund is final' : ''}`);
   if (values.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;

@@ -12,6 +12,8 @@ import { defaultStoreSettings, issueKey, issueStore, scopes } from './issue.ts';
 import { writeSecretFile } from './secret-file.ts';
 import type { Store } from './store/store.ts';
 
+const SANDBOX_CANCEL_WINDOW_S = 5;
+
 const schema = z.object({
   base_url: z.string(),
   merchant_id: z.string(),
@@ -47,7 +49,7 @@ export function readCredentials(dataDir: string): Credentials | null {
  * names this start's base URL.
  */
 export async function ensureCredentials(
-  store: Pick<Store, 'findKey' | 'createStore' | 'createKey'>,
+  store: Pick<Store, 'findKey' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
@@ -61,12 +63,14 @@ export async function ensureCredentials(
 }
 
 async function issueCredentials(
-  store: Pick<Store, 'createStore' | 'createKey'>,
+  store: Pick<Store, 'createStore' | 'createKey' | 'setRefundPolicy'>,
   { baseUrl, nowMs }: Readonly<{ baseUrl: string; nowMs: number }>,
 ): Promise<Credentials> {
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
   await store.createStore(demo);
+  // Who tries a refund does not want to wait a minute in case it is canceled.
+  await store.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
   await store.createKey(row);
   return {
     base_url: baseUrl,

@@ -14,6 +14,7 @@ import { ensureCredentials } from './credentials.ts';
 import { introduceOperator, introduceSandbox } from './introduction.ts';
 import { openLog } from './log.ts';
 import { openStore, prepareStore } from './open-store.ts';
+import { ensureSandboxSigner, fundSandboxWallets } from './sandbox-signer.ts';
 import { secretKeyFile } from './secret-key.ts';
 import { takeInstanceLock } from './store/sqlite/instance-lock.ts';
 import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
@@ -64,10 +65,11 @@ async function run(config: Config): Promise<void> {
     const simulating = start('sandbox', './sandbox/main.ts', ready);
     if (!(await Promise.race([simulating, stopped]))) return;
   }
+  await ensureSandboxSigner(config);
   if (config.signer && config.signer.unlock.kind !== 'external') {
     const unlocked = startSigner(config.dataDir, config.signer, config.logLevel);
-    // While a person is asked for the passphrase, no other process writes on the terminal.
-    if (config.signer.unlock.kind === 'prompt') await Promise.race([unlocked, stopped]);
+    // While a person is asked for the passphrase, no other process writes on the terminal; and none looks in vain for the signer.
+    await Promise.race([unlocked, stopped]);
     if (stopping.signal.aborted) return;
   }
   const serving = start('server', './server.ts', serverReady);
@@ -80,8 +82,10 @@ async function run(config: Config): Promise<void> {
   if (!listening) return;
   // A server that is started again must be found where it was.
   env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
+  const funding = fundSandboxWallets(config, clock, log, stopping.signal);
   await introduce(config, listening.baseUrl);
   await Promise.race([stopped, ...broken]);
+  await funding;
 }
 
 /**

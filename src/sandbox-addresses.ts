@@ -3,8 +3,7 @@
  * would do it. The seed lies in the data directory; nothing of worth is ever sent to it.
  * @module
  */
-import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { importAddressList, makeAddressList, verifyAddressList } from './address-list.ts';
 import type { Clock } from './clock.ts';
@@ -12,7 +11,7 @@ import type { Config, NetworkConfig } from './config.ts';
 import { Fault } from './core/fault.ts';
 import type { Log } from './log.ts';
 import { networkOfEachPool, readPool } from './pool-source.ts';
-import { createSecretFile } from './secret-file.ts';
+import { sandboxSeed } from './sandbox-seed.ts';
 import type { Store } from './store/store.ts';
 
 const POLL_MS = 1_000;
@@ -50,8 +49,9 @@ async function topUp({ store, config }: SandboxAddressesOptions, network: Networ
   await importAddressList({ store, config }, await verifyAddressList(JSON.stringify(list)));
 }
 
+/** An installation from before the sandbox had one seed for all keeps the addresses that it has given out. */
 function readSeed(dataDir: string, family: string): Uint8Array {
-  const file = join(dataDir, 'sandbox', `${family}.seed`);
-  createSecretFile(file, `${randomBytes(64).toString('hex')}\n`);
-  return new Uint8Array(Buffer.from(readFileSync(file, 'utf8').trim(), 'hex'));
+  const earlier = join(dataDir, 'sandbox', `${family}.seed`);
+  if (!existsSync(earlier)) return sandboxSeed(dataDir);
+  return new Uint8Array(Buffer.from(readFileSync(earlier, 'utf8').trim(), 'hex'));
 }

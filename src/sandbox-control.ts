@@ -29,6 +29,10 @@ export async function payInSandbox(dataDir: string, network: string, payment: Sa
   return z.object({ transactionHash: z.string() }).parse(result).transactionHash;
 }
 
+/** Gives an account native coin out of nowhere, in the next block. @throws as `payInSandbox` */
+export const fundInSandbox = (dataDir: string, network: string, to: string, units: bigint): Promise<unknown> =>
+  call(dataDir, network, 'sandbox_fund', { to, amount: units.toString() });
+
 /** Puts `blocks` blocks on top of a simulated chain. @throws as `payInSandbox` */
 export const mineInSandbox = (dataDir: string, network: string, blocks: number): Promise<unknown> =>
   call(dataDir, network, 'sandbox_mine', { blocks });

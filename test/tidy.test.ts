@@ -18,7 +18,7 @@ const codec =
 const port = /^src\/store\/[\w-]+\.ts$/;
 /** Light modules that any room may use. */
 const ground =
-  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|limiter|network-health|option-address|simulation|thread-pool|secret-file|signing(-wire|-client)?)\.ts$/;
+  /^src\/(config|config-layers|config-schema|clock|log|id|session-id|html|limiter|network-health|option-address|simulation|thread-pool|secret-file|sandbox-seed|signing(-wire|-client)?)\.ts$/;
 const cryptography = /^@(noble|scure)\//;
 const node = /^node:/;
 

@@ -93,7 +93,7 @@ export const refundsApprove: Command = {
   },
   async run(input, { store, config, clock }) {
     const refund = await findRefund(store, input.args[0] ?? '');
-    const approval = await signedApproval(input, refund, toSeconds(clock.nowMs()));
+    const approval = await signedApproval(input, refund, config, toSeconds(clock.nowMs()));
     const done = await store.approveRefund(refund.id, approval, clock.nowMs());
     if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status}: there is nothing left to approve`);
     const approved = await findRefund(store, refund.id);
@@ -195,7 +195,7 @@ function centsOption(input: Input, name: string): number {
 const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
 /** The approval that the signer asks for, or null when no key was named. */
-async function signedApproval(input: Input, refund: Refund, nowS: number) {
+async function signedApproval(input: Input, refund: Refund, config: Config, nowS: number) {
   const file = textOption(input, 'key');
   if (file === undefined) return null;
   const { id, network, currency, units, destination } = refund;
@@ -205,7 +205,7 @@ async function signedApproval(input: Input, refund: Refund, nowS: number) {
   const terminal = openTerminal();
   try {
     const passphrase = await terminal.askHidden(
-      `Passphrase of ${file}, to approve ${amountText(refund)} on ${network}: `,
+      `Approve ${amountText(refund)} (${units} base units) on ${network} to ${addressText(refund, config)}?\nPassphrase of ${file}: `,
     );
     const { key: to, mac } = destination;
     try {

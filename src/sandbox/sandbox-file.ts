@@ -9,7 +9,7 @@ import { permanent } from '../core/fault.ts';
 import { writeSecretFile } from '../secret-file.ts';
 
 const schema = z.object({
-  /** The receiving account's extended public key, per family. Nobody has the private key: sandbox money cannot be moved on. */
+  /** The receiving account's extended public key, per family; the private half follows from the sandbox's seed. */
   xpub: z.record(z.string(), z.string()),
   /** For the control methods `sandbox_*`. */
   token: z.string().min(32),

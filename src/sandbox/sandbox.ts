@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import type { Clock } from '../clock.ts';
 import type { NetworkConfig } from '../config.ts';
+import { sandboxSeed } from '../sandbox-seed.ts';
 import { families, worldShape } from './families.ts';
 import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';
@@ -31,7 +32,7 @@ export type Sandbox = Readonly<{ details: SandboxFile; close(): Promise<void> }>
  */
 export async function openSandbox({ dataDir, networks, clock, onFault }: SandboxOptions): Promise<Sandbox> {
   const file = join(dataDir, 'sandbox.json');
-  const fresh = newSandboxFile();
+  const fresh = newSandboxFile(sandboxSeed(dataDir));
   const known = readSandboxFile(file) ?? fresh;
   // An earlier run may not have known every family.
   const before = { ...known, xpub: { ...fresh.xpub, ...known.xpub } };
@@ -78,9 +79,9 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
 /** The port of an earlier run, so that what remembers the address still finds the node; 0 for any. */
 const portOf = (url: string | undefined): number => (url === undefined ? 0 : Number(new URL(url).port));
 
-/** What a new sandbox starts from: fresh receiving accounts, whose private keys are thrown away, and a control token. */
-function newSandboxFile(): SandboxFile {
-  const account = (path: string) => HDKey.fromMasterSeed(randomBytes(32)).derive(path).publicExtendedKey;
+/** What a new sandbox starts from: the receiving accounts of its seed, and a control token. */
+function newSandboxFile(seed: Uint8Array): SandboxFile {
+  const account = (path: string) => HDKey.fromMasterSeed(seed).derive(path).publicExtendedKey;
   const deriving = Object.entries(families).flatMap(([family, { xpubPath }]) =>
     xpubPath ? [{ family, xpubPath }] : [],
   );
