@@ -5,53 +5,41 @@ import { systemClock } from '../../src/clock.ts';
 import type { NetworkConfig } from '../../src/config.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { FaultRates } from '../../src/sandbox/faults.ts';
-import type { NetworkStatus, Session, Store } from '../../src/store/store.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
-import { merchantStore, newSession } from '../support/new-session.ts';
-import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from '../support/running-indexer.ts';
+import { type IndexedShop, openIndexedShop } from '../support/indexed-shop.ts';
+import { startIndexer, statusOf } from '../support/running-indexer.ts';
 import { type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
-import { openTempStore, type TempStore } from '../support/temp-store.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
 
 const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
 const DUE = 10_000_000n;
+const ADDRESSES = 20;
 /** The chain's first 30 blocks are so old; block times never go back. */
 const FIRST_AGO_MS = 300_000;
 
-type Scene = Readonly<{
-  temp: TempStore;
-  store: Store;
-  node: SandboxNode;
-  network: NetworkConfig;
-  /** Mines `count` blocks, one after the other, made `agoMs` ago. */
-  mine(count: number, agoMs?: number): void;
-  start(change?: IndexerChange): RunningIndexer;
-  status(): Promise<NetworkStatus | null>;
-  /** Waits until the store holds the node's head. */
-  level(): Promise<void>;
-  /** A session over 10.00 with an address of its own. */
-  order(name: string): Promise<Readonly<{ address: string; read(): Promise<Session> }>>;
-}>;
+/** A shop, a simulated node with 30 blocks, and nothing between them yet. */
+type Scene = IndexedShop &
+  Readonly<{
+    node: SandboxNode;
+    /** Mines `count` blocks, one after the other, made `agoMs` ago. */
+    mine(count: number, agoMs?: number): void;
+    /** Waits until the store holds the node's head. */
+    level(): Promise<void>;
+  }>;
 
-/** A database with a shop, a simulated node with 30 blocks, and nothing between them yet. Everything is ended at the end. */
+/** Everything is ended at the end. */
 async function scene(
   change: Partial<NetworkConfig>,
   play: (scene: Scene) => Promise<void>,
   headAgoMs = 0,
 ): Promise<void> {
-  const temp = openTempStore();
   let worldAgoMs = FIRST_AGO_MS;
   const node = await startSandboxNode({
     seed: 'follower',
     clock: { nowMs: () => systemClock.nowMs() - worldAgoMs },
   });
-  const { store } = temp;
-  const network = testNetwork({ name: 'ethereum', url: node.wsUrl, ...change });
-  const shop = merchantStore();
-  const running: RunningIndexer[] = [];
-  await store.createStore(shop);
-  await store.addAddresses({ ...pool, firstIndex: 0, keys: Array.from({ length: 20 }, (_, n) => addressKeyOf(n, 20)) });
+  const shop = await openIndexedShop(testNetwork({ name: 'ethereum', url: node.wsUrl, ...change }), ADDRESSES);
   const mine = (count: number, agoMs = 0) => {
     worldAgoMs = agoMs;
     for (let n = 0; n < count; n++) node.world.mine();
@@ -59,56 +47,18 @@ async function scene(
   mine(29, FIRST_AGO_MS);
   mine(1, headAgoMs);
   try {
-    await play({
-      temp,
-      store,
-      node,
-      network,
-      mine,
-      start(indexerChange) {
-        const indexer = startIndexer(store, network, indexerChange);
-        running.push(indexer);
-        return indexer;
-      },
-      status: () => statusOf(store, network),
-      level: () =>
-        until(
-          'the indexer is level with the node',
-          async () => (await statusOf(store, network))?.cursor?.hash === `0x${node.world.tip().hash}`,
-        ),
-      async order(name) {
-        const wish = { storeId: shop.id, name, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
-        const outcome = await store.createSession(newSession(wish));
-        if (!('session' in outcome)) throw new Error(`no session: ${outcome.kind}`);
-        const { id, addresses } = outcome.session;
-        return {
-          address: addresses.evm ?? '',
-          async read() {
-            const session = await store.findSession(id);
-            if (!session) throw new Error('a session does not vanish');
-            return session;
-          },
-        };
-      },
-    });
+    await play({ ...shop, node, mine, level: () => shop.holds(`0x${node.world.tip().hash}`) });
   } finally {
-    await Promise.allSettled(running.map((indexer) => indexer.stop()));
+    await shop.close();
     await node.close();
-    temp.close();
   }
 }
-
-const isIn = (scene: Scene, state: string, code: string | null = null) =>
-  until(`the network is ${state} ${code ?? ''}`, async () => {
-    const status = await scene.status();
-    return status?.state === state && (status.reason?.code ?? null) === code;
-  });
 
 test('the first step starts as far back as a reorg may reach, and the network is followed from there', () =>
   scene({}, async (s) => {
     s.start();
     await s.level();
-    await isIn(s, 'following');
+    await s.isIn('following');
     const tail = await s.store.tail(s.network.key, 100);
     assert.is(tail[0]?.number, 10, 'head 30 less a reorg of at most 20');
     assert.is(tail.length, 21);
@@ -240,7 +190,7 @@ test('a check that fails holds up its own block only', () =>
     s.mine(4);
     await until('the other session is paid', async () => (await free.read()).life.status === 'paid');
     assert.is((await stuck.read()).life.status, 'pending');
-    await isIn(s, 'fault', 'node_test');
+    await s.isIn('fault', 'node_test');
     isOpen = true;
     await until('the session is paid', async () => (await stuck.read()).life.status === 'paid');
   }));
@@ -251,11 +201,11 @@ test('a shorter fork is waited out, and followed when it has grown', () =>
     await s.level();
     const before = (await s.status())?.cursor?.hash;
     s.node.world.reorg({ depth: 5, keep: 'none', blocks: 2 });
-    await isIn(s, 'behind', 'node_behind');
+    await s.isIn('behind', 'node_behind');
     assert.is((await s.status())?.cursor?.hash, before);
     s.mine(4);
     await s.level();
-    await isIn(s, 'following');
+    await s.isIn('following');
   }));
 
 test('an outage of many blocks is caught up with in steps, and every payment in it is found', () =>
@@ -315,10 +265,10 @@ test('a node that lags is behind, and nothing is rolled back', () =>
     s.start();
     await s.level();
     s.node.faults.set({ rates: { lag: 1 }, lagBlocks: 4 });
-    await isIn(s, 'behind', 'node_behind');
+    await s.isIn('behind', 'node_behind');
     assert.is((await s.status())?.cursor?.number, 30);
     s.node.faults.heal();
-    await isIn(s, 'following');
+    await s.isIn('following');
   }));
 
 test('what was read counts as read, and no more: not the time of a standing chain, not blocks still to come', () =>
@@ -337,11 +287,11 @@ test('what was read counts as read, and no more: not the time of a standing chai
               : Promise.reject(transient('node_test', 'later')),
         }),
       });
-      await isIn(s, 'behind', 'node_stale');
+      await s.isIn('behind', 'node_stale');
       const standing = await s.status();
       assert.is(standing?.readThroughS, standing?.cursor?.timeS);
       s.mine(10, 30_000);
-      await isIn(s, 'fault', 'node_test');
+      await s.isIn('fault', 'node_test');
       await until('what can be read is read', async () => (await s.status())?.cursor?.number === 35);
       const waiting = await s.status();
       assert.is(waiting?.readThroughS, waiting?.cursor?.timeS);
@@ -363,7 +313,7 @@ test('a reorg of final blocks halts the network, loudly and for good, and no oth
     await s.level();
     await until('the other is level', async () => (await statusOf(s.store, other))?.cursor?.number === 30);
     s.node.world.reorg({ depth: 12, keep: 'none', blocks: 20, breakFinality: true });
-    await isIn(s, 'halted', 'reorg_below_floor');
+    await s.isIn('halted', 'reorg_below_floor');
     await until('the other follows the reorg', async () => (await statusOf(s.store, other))?.cursor?.number === 38);
     const alarm = (await s.store.listAlarms(10)).find(({ code }) => code === 'reorg_below_floor');
     assert.is(alarm?.network, s.network.key);
@@ -375,7 +325,7 @@ test('a reorg of final blocks halts the network, loudly and for good, and no oth
     // A restart looks again, and finds the same.
     await first.stop();
     s.start();
-    await isIn(s, 'halted', 'reorg_below_floor');
+    await s.isIn('halted', 'reorg_below_floor');
   }));
 
 for (const [about, fault, code, expected] of [
@@ -388,7 +338,7 @@ for (const [about, fault, code, expected] of [
     scene({}, async (s) => {
       s.node.faults.set({ rates });
       s.start();
-      await isIn(s, 'halted', code);
+      await s.isIn('halted', code);
       assert.match((await s.status())?.reason?.message ?? '', expected);
       assert.is((await s.store.listAlarms(10))[0]?.code, code);
       assert.is((await s.status())?.cursor, null);
@@ -402,14 +352,14 @@ for (const [about, fault, code, expected] of [
       await until('the connection is lost', async () => (await s.status())?.state === 'fault');
       s.node.faults.heal();
       s.node.faults.set({ rates });
-      await isIn(s, 'halted', code);
+      await s.isIn('halted', code);
     }));
 }
 
 test('a node that cannot be reached is a named fault, also at the start, and the network comes back by itself', () =>
   scene({ url: 'ws://127.0.0.1:9' }, async (s) => {
     s.start();
-    await isIn(s, 'fault', 'node_unreachable');
+    await s.isIn('fault', 'node_unreachable');
     assert.is((await s.status())?.nodeConnected, false);
   }));
 
@@ -424,7 +374,7 @@ test('a silent node is a named fault, and the network comes back by itself', () 
     await until('the network is in fault', async () => (await s.status())?.state === 'fault');
     s.node.faults.heal();
     await s.level();
-    await isIn(s, 'following');
+    await s.isIn('following');
     assert.is((await order.read()).payments.length, 1);
   }));
 
@@ -438,9 +388,11 @@ test('an address that is added while blocks are being read is watched before the
         ...node,
         async content(block, isThorough) {
           if (block.number > 30 && added < block.number - 30) {
-            const firstIndex = 20 + added;
+            const firstIndex = ADDRESSES + added;
             added = block.number - 30;
-            const keys = Array.from({ length: added - (firstIndex - 20) }, (_, n) => addressKeyOf(firstIndex + n, 20));
+            const keys = Array.from({ length: added - (firstIndex - ADDRESSES) }, (_, n) =>
+              addressKeyOf(firstIndex + n, 20),
+            );
             await s.store.addAddresses({ ...pool, firstIndex, keys });
           }
           return node.content(block, isThorough);
@@ -449,7 +401,7 @@ test('an address that is added while blocks are being read is watched before the
     });
     await s.level();
     for (let n = 0; n < 12; n++) {
-      s.node.pay(addressKeyOf(20 + n, 20), 1n);
+      s.node.pay(addressKeyOf(ADDRESSES + n, 20), 1n);
       s.mine(1);
     }
     await s.level();

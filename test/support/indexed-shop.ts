@@ -16,7 +16,7 @@ import type { NetworkStatus, Session, Store } from '../../src/store/store.ts';
 import { addressKeyOf } from './address-keys.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from './running-indexer.ts';
-import { openTempStore } from './temp-store.ts';
+import { openTempStore, type TempStore } from './temp-store.ts';
 import { until } from './until.ts';
 
 const AMOUNT_MINOR = 1000;
@@ -25,6 +25,7 @@ const AMOUNT_MINOR = 1000;
 export type Order = Readonly<{ address: string; read(): Promise<Session> }>;
 
 export type IndexedShop = Readonly<{
+  temp: TempStore;
   store: Store;
   network: NetworkConfig;
   start(change?: IndexerChange): RunningIndexer;
@@ -51,6 +52,7 @@ export async function openIndexedShop(network: NetworkConfig, addresses = 50): P
   await store.addAddresses({ family, mode, source: 'test', firstIndex: 0, keys });
   const status = () => statusOf(store, network);
   return {
+    temp,
     store,
     network,
     start(change) {
