@@ -72,7 +72,8 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
     /** A first attempt: a number, what it takes now, and the signature, before another payout gets the wallet's next number. */
     async function begin(): Promise<Carried | null> {
       const nonce = await nextNonce(payout, draft.payer);
-      if (nonce === undefined) return restUntil(clock.nowMs() + LANE_WAIT_MS);
+      if (nonce === 'halted') return haltedWallet();
+      if (nonce === 'soon') return restUntil(clock.nowMs() + LANE_WAIT_MS);
       const quote = await node.quote(draft, nonce, []);
       onQuote(draft, quote);
       const judged = judgeQuote(quote);
@@ -88,13 +89,21 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
       return allot(0, nonce, judged.terms, judged.feeUnitsMax);
     }
 
-    /** The wallet's next number, null where there are none; undefined while it has none to give. */
-    async function nextNonce({ network }: Payout, payer: string): Promise<number | null | undefined> {
+    async function haltedWallet(): Promise<Carried> {
+      const message = `wallet ${draft.payer} is halted; \`quayside status\` says why`;
+      const wait = { code: 'wallet_halted', message };
+      await store.recordWait({ ...name, wait, nextLookAtMs: later(), nowMs: clock.nowMs() });
+      return restUntil(later());
+    }
+
+    /** The wallet's next number, null where there are none, or that it has none to give now. */
+    async function nextNonce({ network }: Payout, payer: string): Promise<number | null | 'soon' | 'halted'> {
       if (rules.lane === 'expiry') return null;
       const sequence = await node.sequence(payer);
       invariant(sequence, `the node of ${network} counts transactions`);
       const offer = await store.offerNonce(network, payer, sequence.final, clock.nowMs());
-      return offer.kind === 'free' ? offer.nonce : undefined;
+      if (offer.kind === 'free') return offer.nonce;
+      return offer.kind === 'halted' ? 'halted' : 'soon';
     }
 
     async function allot(

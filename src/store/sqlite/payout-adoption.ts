@@ -166,7 +166,7 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
         for (const [id, signature] of newest) if (touched.has(id)) follow(signature, nowMs);
         const journalId = signatures.at(-1)?.id ?? 0;
         const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
-        const fence = Math.max(engine?.fence ?? 1, servedFence, 1);
+        const fence = Math.max(engine?.fence ?? 0, servedFence);
         const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
         orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
         return added.length;

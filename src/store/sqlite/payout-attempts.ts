@@ -2,7 +2,7 @@
  * Attempts of payouts, and the sequence numbers that they use up.
  * @module
  */
-import { and, asc, eq, isNotNull, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -22,6 +22,9 @@ type AttemptCommands = Pick<
   'openPayouts' | 'offerNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
 >;
 type LaneRow = typeof lanes.$inferSelect;
+
+/** How much of what is on its way at once may be something else than refunds. */
+const OTHERS_SHARE_MAX = 0.75;
 
 type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring }>;
 
@@ -77,20 +80,24 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
     .orderBy(asc(payouts.notBeforeMs))
     .limit(sql.placeholder('limit'))
     .prepare();
-  const due = db.orm
-    .select()
-    .from(payouts)
-    .where(
-      and(
-        isOfNetwork,
-        eq(payouts.state, sql`'waiting'`),
-        sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
-        sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
-      ),
-    )
-    .orderBy(asc(payouts.notBeforeMs))
-    .limit(sql.placeholder('limit'))
-    .prepare();
+  const dueOf = (isWanted: SQL) =>
+    db.orm
+      .select()
+      .from(payouts)
+      .where(
+        and(
+          isOfNetwork,
+          isWanted,
+          eq(payouts.state, sql`'waiting'`),
+          sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
+          sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
+        ),
+      )
+      .orderBy(asc(payouts.notBeforeMs))
+      .limit(sql.placeholder('limit'))
+      .prepare();
+  const dueRefunds = dueOf(sql`${payouts.kind} = 'refund'`);
+  const dueOthers = dueOf(sql`${payouts.kind} <> 'refund'`);
   const approvalOf = db.orm
     .select({ approval: refunds.approval })
     .from(refunds)
@@ -130,8 +137,13 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
     async openPayouts(network, nowMs, limit) {
       return db.read(() => {
         const open = sent.all({ network, limit });
-        const more = limit > open.length ? due.all({ network, nowMs, limit: limit - open.length }) : [];
-        return [...open, ...more].map(withAttempts);
+        const free = limit - open.length;
+        // Refunds have a part of the places for themselves: sweeps that wait for their finality are in no hurry.
+        const others = open.filter(({ kind }) => kind !== 'refund').length;
+        const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
+        const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
+        const first = dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
+        return [...open, ...first, ...soon].map(withAttempts);
       });
     },
     async offerNonce(network, payer, finalNonce, nowMs) {

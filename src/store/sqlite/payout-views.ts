@@ -60,7 +60,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
       write(() =>
         orm
           .insert(payoutEngines)
-          .values({ network, fence: 1, journalId: 0, ...set })
+          .values({ network, fence: 0, journalId: 0, ...set })
           .onConflictDoUpdate({ target: payoutEngines.network, set })
           .run(),
       );

@@ -36,7 +36,7 @@ export type Payouts = Readonly<{
   cancel(id: string, nowMs: number): boolean;
   /** Changes columns that move in a payout's life. */
   change(row: PayoutRow, changes: Partial<Moving>, nowMs: number): PayoutRow;
-  /** Keeps what a payout waits for, null for nothing; a reason that is new is an alarm. */
+  /** Keeps what a payout waits for, null for nothing; a reason for which no other payout of the network waits is an alarm. */
   waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Moving>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
 }>;
@@ -81,6 +81,20 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
       ),
     )
     .orderBy(payoutAttempts.attempt)
+    .prepare();
+
+  const othersWait = db.orm
+    .select({ id: payouts.id })
+    .from(payouts)
+    .where(
+      and(
+        eq(payouts.network, sql.placeholder('network')),
+        sql`${payouts.state} IN ('waiting', 'sent')`,
+        eq(payouts.waitCode, sql.placeholder('waitCode')),
+        sql`${payouts.id} <> ${sql.placeholder('id')}`,
+      ),
+    )
+    .limit(1)
     .prepare();
 
   const change: Payouts['change'] = (row, changes, nowMs) => {
@@ -131,7 +145,8 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
       const waitMessage = wait?.message ?? null;
       const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
       if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
-      if (wait && row.waitCode !== waitCode) ring(alarmOf(row, wait, nowMs));
+      const isNews = wait !== null && row.waitCode !== waitCode && !othersWait.get({ ...row, waitCode });
+      if (isNews) ring(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
   };

@@ -169,8 +169,8 @@ CREATE TABLE lanes (
 -- The payout engine of each network.
 CREATE TABLE payout_engines (
   network TEXT PRIMARY KEY,
-  -- Its turn: one more at each start; the signer serves only the highest that it has seen.
-  fence INTEGER NOT NULL CHECK (fence > 0),
+  -- Its turn: one more at each start, 0 before the first; the signer serves only the highest that it has seen.
+  fence INTEGER NOT NULL CHECK (fence >= 0),
   -- Through this id, the entries of the signer's journal are attempts here.
   journal_id INTEGER NOT NULL CHECK (journal_id >= 0),
   -- Why it does nothing, where something keeps it from working.

@@ -1,0 +1,134 @@
+/**
+ * Money out as an operator sees and steers it, with the tool itself and the real signer's process.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { systemClock } from '../../src/clock.ts';
+import { databaseFile, readSecretKey } from '../../src/secret-key.ts';
+import { openSigner } from '../../src/signing-client.ts';
+import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { runProgram } from '../support/quayside-process.ts';
+import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
+import { firstOf, policySettings, refundOf, seed } from '../support/temp-signer.ts';
+
+const NETWORK = 'test:one';
+const home = mkdtempSync(join(tmpdir(), 'quayside-payouts-tool-'));
+const place = makeSignerPlace();
+let store: Store;
+
+const file = join(home, 'quayside.json');
+const policy = policySettings.networks[NETWORK];
+const network = {
+  name: 'one',
+  family: 'evm',
+  mode: 'test',
+  url: 'ws://127.0.0.1:1',
+  xpub: evmSpending.xpub(seed),
+  chain_id: policy?.chain_id,
+  native_symbol: 'ETH',
+  confirmations: { kind: 'depth', blocks: 2 },
+  reorg_depth_max: 40,
+  block_time_ms: 1000,
+  poll_ms: 1000,
+  tokens: policy?.tokens,
+};
+
+test.before(() => {
+  const dataDir = join(home, 'data');
+  mkdirSync(dataDir);
+  const signer = { dir: place.dir, unlock: 'external' };
+  writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
+  const secretKey = readSecretKey(dataDir, {});
+  migrate({ file: databaseFile(dataDir), backupDir: dataDir });
+  store = openSqliteStore({ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null });
+});
+
+test.after(() => {
+  store.close();
+  endSigners();
+  place.remove();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const run = (...words: string[]) => runProgram(['scripts/quayside.mjs', ...words], { QUAYSIDE_CONFIG: file });
+
+async function answer(...words: string[]) {
+  const { code, stdout, stderr } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${stderr}`);
+  return JSON.parse(stdout);
+}
+
+test('a database that lacks what was signed adopts it, and shows every attempt', async () => {
+  const signing = startSigner(place.args);
+  assert.ok(await signing.ready, signing.output());
+  const signer = openSigner({ socket: place.socket, timeoutMs: 20_000, clock: systemClock });
+  const intent = refundOf('rf_lost', 12_500_000n);
+  const { tx } = await signer.sign(firstOf(intent, 4, { fence: 3 }));
+  await signer.close();
+
+  assert.is((await run('payouts', 'adopt', 'test:none')).code, 3);
+  assert.equal(await answer('payouts', 'adopt', NETWORK), { network: NETWORK, signatures: 1, added: 1 });
+  assert.equal(await answer('payouts', 'adopt', NETWORK), { network: NETWORK, signatures: 1, added: 0 });
+  const [listed] = await answer('payouts', 'list', '--state', 'sent', '--network', NETWORK, '--kind', 'refund');
+  assert.equal([listed.id, listed.amount, listed.state], ['rf_lost', '12.50 USDT', 'sent']);
+  const shown = await answer('payouts', 'show', 'rf_lost');
+  assert.equal(
+    shown.attempts.map((one: Record<string, unknown>) => [one.transaction_hash, one.number, one.sent_at]),
+    [[tx, 4, null]],
+  );
+  const { stdout } = await run('payouts', 'show', 'rf_lost');
+  assert.match(stdout, tx);
+  assert.is((await run('payouts', 'show', 'rf_none')).code, 3);
+  assert.is(await store.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
+  signing.kill('SIGTERM');
+  await signing.ended;
+});
+
+test('what is stuck and what is halted is shown, and goes on at the operator’s word', async () => {
+  const name = { id: 'rf_lost', generation: 0 };
+  const [{ payer } = { payer: '' }] = await store.listPayoutAttempts(name.id);
+  const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
+  await store.stickPayout({ ...name, why, ended: null, haltsPayer: payer, nowMs: systemClock.nowMs() });
+  await store.reportEngine(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
+  const { payouts } = await answer('status');
+  assert.equal([payouts.open, payouts.waiting[0].reason], [1, 'payout_nonce_foreign']);
+  assert.is(payouts.halted_wallets[0].wallet, payer);
+  assert.is(payouts.engines[0].reason.code, 'signer_unreachable');
+  const { stdout } = await run('status');
+  assert.match(stdout, 'test:one pays nothing out: signer_unreachable');
+  assert.equal(await answer('payouts', 'resume', 'rf_lost'), { id: 'rf_lost', resumed: true });
+  assert.is((await store.findPayout('rf_lost'))?.state, 'sent');
+  const { code, stderr } = await run('payouts', 'resume', 'rf_lost');
+  assert.equal([code, /not stuck/.test(stderr)], [1, true]);
+  assert.is((await run('payouts', 'resume', 'rf_none')).code, 3);
+});
+
+test('the books are verified, and a posting that was altered is found', async () => {
+  await store.recordSent({ id: 'rf_lost', generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs: 0 });
+  const [{ tx } = { tx: '' }] = await store.listPayoutAttempts('rf_lost');
+  const ended = { tx: tx ?? '', feeUnits: 21n * 10n ** 14n };
+  await store.settlePayout({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });
+  const sound = await answer('ledger', 'verify');
+  assert.equal([sound.balanced, sound.entries, sound.problems], [true, 2, []]);
+  const { stdout } = await run('ledger', 'verify');
+  assert.match(stdout, '-12.50 USDT');
+  assert.match(stdout, '0.0021 ETH');
+
+  const raw = new Database(databaseFile(join(home, 'data')));
+  raw.prepare(`UPDATE ledger_postings SET units = '7' WHERE account = 'unclaimed'`).run();
+  raw.close();
+  const bad = await run('ledger', 'verify', '--json');
+  assert.is(bad.code, 1);
+  const { balanced, problems } = JSON.parse(bad.stdout);
+  assert.is(balanced, false);
+  assert.is(problems.length, 2, 'the entry that does not add up, and the account that is wrong');
+});
+
+test.run();
