@@ -35,6 +35,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     spending: async () => (await import('./tron/spend.ts')).tronSpending,
+    payouts: () => import('./tron/payout-node.ts'),
     node: () => import('./tron/node.ts'),
   },
   solana: {

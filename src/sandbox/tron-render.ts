@@ -12,7 +12,7 @@ import type { WorldBlock } from './block-tree.ts';
 import { isSigned } from './mempool.ts';
 import { digest } from './random.ts';
 import type { Execution, SignedTransaction, WorldTransaction } from './transaction.ts';
-import { BYTE_SUN, ENERGY_SUN, unlessZero } from './tron-resources.ts';
+import { BYTE_SUN, ENERGY_SUN, jsonSun, unlessZero } from './tron-resources.ts';
 
 const HEIGHT_CHARS = 16;
 const CHAIN_ID_CHARS = 8;
@@ -101,7 +101,7 @@ function contractValue({ action }: TronTransaction) {
   if (action.kind === 'trigger') {
     return { data: action.data, owner_address, contract_address: wireAddress(action.contract) };
   }
-  const [amount, to] = [Number(action.units), wireAddress(action.to)];
+  const [amount, to] = [jsonSun(action.units), wireAddress(action.to)];
   if (action.kind === 'transfer') return { amount, owner_address, to_address: to };
   return { balance: amount, resource: 'ENERGY', receiver_address: to, owner_address };
 }
@@ -176,14 +176,14 @@ function renderSignedInfo(transaction: SignedTransaction, block: WorldBlock) {
   const energyFee = (execution.energy - execution.allowedEnergy) * ENERGY_SUN;
   return {
     id,
-    ...unlessZero('fee', Number(signed.feeUnits)),
+    ...unlessZero('fee', jsonSun(signed.feeUnits)),
     blockNumber: block.number,
     blockTimeStamp: block.timeS * 1000,
     ...call,
     receipt: {
       ...call.receipt,
       ...unlessZero('net_usage', execution.allowedBytes),
-      ...unlessZero('net_fee', Number(signed.feeUnits) - energyFee),
+      ...unlessZero('net_fee', jsonSun(signed.feeUnits) - energyFee),
     },
   };
 }

@@ -31,6 +31,9 @@ export const ENERGY_OF_REVERT = 2_763;
 export const unlessZero = (name: string, value: number): Readonly<Record<string, number>> =>
   value === 0 ? {} : { [name]: value };
 
+/** Sun as java-tron's JSON has them; all TRX there are fit. */
+export const jsonSun = (sun: bigint): number => Number(sun);
+
 export const transferEnergy = (accounts: Accounts, token: string, to: string): number =>
   accounts.token(token, to) > 0n ? ENERGY_TO_HOLDER : ENERGY_TO_OTHERS;
 

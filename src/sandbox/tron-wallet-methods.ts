@@ -13,6 +13,7 @@ import {
   ENERGY_SUN,
   energyLimit,
   FREE_BYTES,
+  jsonSun,
   NEW_ACCOUNT_BYTES_SUN,
   NEW_ACCOUNT_SUN,
   TOTAL_ENERGY,
@@ -75,7 +76,7 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
       const address = wireAddress(key);
       if (isContract(key)) return { address, type: 'Contract' };
       if (!accounts.isKnown(key)) return {};
-      return { address, ...unlessZero('balance', Number(accounts.native(key))) };
+      return { address, ...unlessZero('balance', jsonSun(accounts.native(key))) };
     },
 
     getaccountresource({ body, view }) {
@@ -98,12 +99,12 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
 
     getcandelegatedmaxsize({ body, view }) {
       const key = keyArgument(body, 'owner_address');
-      return unlessZero('max_size', Number(world.accounts(view.tip().number).lent(key, key)));
+      return unlessZero('max_size', jsonSun(world.accounts(view.tip().number).lent(key, key)));
     },
 
     getdelegatedresourcev2({ body, view }) {
       const [from, to] = [keyArgument(body, 'fromAddress'), keyArgument(body, 'toAddress')];
-      const lent = Number(world.accounts(view.tip().number).lent(from, to));
+      const lent = jsonSun(world.accounts(view.tip().number).lent(from, to));
       if (lent === 0) return {};
       const loan = { from: wireAddress(from), to: wireAddress(to), frozen_balance_for_energy: lent };
       return { delegatedResource: [loan] };

@@ -8,6 +8,7 @@
  *   await node.close();
  * @module
  */
+import type { Clock } from '../../src/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
@@ -25,7 +26,13 @@ export type TronNode = SimulatedNode &
     ask(path: string, body?: object): Promise<string>;
   }>;
 
-export type TronNodeOptions = Readonly<{ seed: string; finalityDistance?: number; chainId?: string; port?: number }>;
+export type TronNodeOptions = Readonly<{
+  seed: string;
+  clock?: Pick<Clock, 'nowMs'>;
+  finalityDistance?: number;
+  chainId?: string;
+  port?: number;
+}>;
 
 export async function startTronNode(options: TronNodeOptions): Promise<TronNode> {
   const node = await startSimulatedNode({ chainId: TRON_CHAIN_ID, ...options, family: 'tron', tokens: tronTokens });

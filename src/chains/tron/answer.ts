@@ -78,3 +78,9 @@ export function readAnswer(bytes: Uint8Array, origin: Origin): unknown {
   if (isFields(value) && typeof value.Error === 'string') throw errorFault(value.Error, origin);
   return value;
 }
+
+/** A message is text, or its bytes as hex, depending on java-tron's version. */
+export function messageText(message: unknown): string {
+  if (typeof message !== 'string') return 'no message';
+  return /^([0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString() : message;
+}

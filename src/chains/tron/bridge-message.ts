@@ -14,14 +14,25 @@ import type { Fault } from '../../core/fault.ts';
 import { isFields } from './answer.ts';
 import type { Call, Part } from './calls.ts';
 
-/** What the bridge passes on, and nothing else: the calls that a follower needs. All of them only read. */
+/**
+ * What the bridge passes on, and nothing else: the calls that followers and payouts need. All of them only read, but for `broadcasthex`, which
+ * sends what was signed elsewhere.
+ */
 export const bridgePaths: readonly string[] = [
   '/wallet/getblock',
   '/wallet/gettransactioninfobyblocknum',
   '/wallet/gettransactioninfobyid',
   '/wallet/gettransactionbyid',
   '/wallet/triggerconstantcontract',
+  '/wallet/getaccount',
+  '/wallet/getaccountresource',
+  '/wallet/getchainparameters',
+  '/wallet/getcandelegatedmaxsize',
+  '/wallet/getdelegatedresourcev2',
+  '/wallet/broadcasthex',
   '/walletsolidity/getblock',
+  '/walletsolidity/gettransactioninfobyid',
+  '/walletsolidity/gettransactionbyid',
 ];
 
 /** Calls in one request, made one after the other. */

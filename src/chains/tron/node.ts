@@ -12,79 +12,41 @@ import { invariant, permanent, transient } from '../../core/fault.ts';
 import type { Sighting } from '../../core/look-up.ts';
 import type { Token } from '../../core/transfer.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../chain.ts';
-import { openGate } from '../gate.ts';
 import { tronAddress, wireAddress } from './address.ts';
-import { errorFault, isFields, isUnknown, nonsense, readAnswer } from './answer.ts';
-import { openBridgeRoad } from './bridge-road.ts';
+import { errorFault, isFields, isUnknown, messageText, nonsense, readAnswer } from './answer.ts';
 import type { Answers, Call, Part } from './calls.ts';
-import { openHttp, solidUrlOf } from './http.ts';
+import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts';
 import { readSighting } from './sighting.ts';
-import { BLOCK_PATH, blockUnknown, type Header, INFOS_PATH, readHeader, readInfo } from './wire.ts';
+import { BLOCK_PATH, blockUnknown, INFOS_PATH, readHeader, readInfo } from './wire.ts';
 
 const INFO_PATH = '/wallet/gettransactioninfobyid';
 const TRANSACTION_PATH = '/wallet/gettransactionbyid';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
-const SOLID_PATH = '/walletsolidity/getblock';
 const DECIMALS_MAX = 77;
 /** Who asks for decimals: nobody in particular. */
 const NOBODY = wireAddress('0'.repeat(40));
 /** A node whose head is older may not have reached the block in which a token's contract was made. */
 const SYNCING_S = 600;
-/** The chain id is the last 4 bytes of the first block's id, as java-tron's own `eth_chainId` has it. */
-const CHAIN_ID_CHARS = 8;
 
 const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
   path: BLOCK_PATH,
   body: { id_or_num: String(idOrNumber), detail },
 });
-const headCall = (path: string): Call => ({ path, body: { detail: false } });
 
 /**
  * Starts connecting to a bridge; connects to a node when first asked.
  * @throws Fault permanent `node_url_invalid`
  */
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
-  const url = URL.canParse(options.url) ? new URL(options.url) : null;
-  const scheme = url?.protocol ?? '';
-  if (!url || !['ws:', 'wss:', 'http:', 'https:'].includes(scheme)) {
-    throw permanent('node_url_invalid', 'the node URL must start with ws://, wss://, http:// or https://');
-  }
-  // Query and user part often hold an access key; host and port are enough to find the node.
-  const { host } = url;
   const { finalityUrl } = options;
-  const solidUrl = finalityUrl === null ? null : finalityUrl === undefined ? solidUrlOf(url) : new URL(finalityUrl);
-  const road = scheme.startsWith('ws')
-    ? openBridgeRoad({ ...options, url, host }, clock)
-    : openHttp({ ...options, url, solidUrl }, clock);
-  const gate = openGate({ ...options, host });
-
-  function ask(calls: readonly Call[]): Promise<Answers> {
-    const signal = AbortSignal.timeout(options.requestTimeoutMs);
-    return gate.pass(signal, () => road.ask(calls, signal));
-  }
+  const node = openTronRpc(options, clock);
+  const { host, road, ask, askAll } = node;
 
   const readPart = (answers: Answers, part: Part, path: string): unknown =>
     readAnswer(answers.bytes.subarray(part.from, part.to), { path, host });
 
-  async function askOne(call: Call): Promise<unknown> {
-    const answers = await ask([call]);
-    const [part] = answers.parts;
-    invariant(part, 'each call has an answer');
-    return readPart(answers, part, call.path);
-  }
-
-  async function headerAt(number: number): Promise<Header | null> {
-    const value = await askOne(blockCall(number, false));
-    return isUnknown(value) ? null : checkNumber(readHeader(value, { path: BLOCK_PATH, host }), number);
-  }
-
-  function checkNumber(header: Header, number: number): Header {
-    if (header.ref.number === number) return header;
-    throw nonsense({ path: BLOCK_PATH, host }, `answered with block ${header.ref.number} instead of ${number}`);
-  }
-
   async function header(hash: string): Promise<BlockRef | null> {
-    const value = await askOne(blockCall(hash, false));
+    const value = await ask(blockCall(hash, false));
     if (isUnknown(value)) return null;
     const origin = { path: BLOCK_PATH, host };
     const { ref } = readHeader(value, origin);
@@ -93,21 +55,24 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   }
 
   async function head(): Promise<BlockRef> {
-    return readHeader(await askOne(headCall(BLOCK_PATH)), { path: BLOCK_PATH, host }).ref;
+    const found = await readHeaderAt(node, BLOCK_PATH, null);
+    if (!found) throw nonsense({ path: BLOCK_PATH, host }, 'knows no newest block');
+    return found.ref;
   }
 
   async function finalized(): Promise<BlockRef | null> {
     if (finalityUrl === null) return null;
-    const value = await askOne(headCall(SOLID_PATH));
-    return isUnknown(value) ? null : readHeader(value, { path: SOLID_PATH, host }).ref;
+    return (await readHeaderAt(node, SOLID_BLOCK_PATH, null))?.ref ?? null;
   }
 
   async function identity(): Promise<NodeIdentity> {
-    const [first, ...decimals] = await Promise.all([headerAt(0), ...options.tokens.map(decimalsOf)]);
+    const [first, ...decimals] = await Promise.all([
+      readHeaderAt(node, BLOCK_PATH, 0),
+      ...options.tokens.map(decimalsOf),
+    ]);
     if (!first) throw nonsense({ path: BLOCK_PATH, host }, 'knows no first block');
-    const chainId = Number.parseInt(first.ref.hash.slice(-CHAIN_ID_CHARS), 16);
     return {
-      chainId: String(chainId),
+      chainId: chainIdOf(first),
       decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])),
     };
   }
@@ -115,7 +80,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function decimalsOf({ address }: Token): Promise<number> {
     const key = tronAddress.parse(address);
     invariant(key !== null, `the token address ${address} is a valid TRON address`);
-    const value = await askOne({
+    const value = await ask({
       path: CONSTANT_PATH,
       body: { owner_address: NOBODY, contract_address: wireAddress(key), function_selector: 'decimals()' },
     });
@@ -158,7 +123,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const numbers = Array.from({ length: toNumber - fromNumber + 1 }, (_, at) => fromNumber + at);
     const refs = await Promise.all(
       numbers.map(async (number) => {
-        const found = await headerAt(number);
+        const found = await readHeaderAt(node, BLOCK_PATH, number);
         if (!found) throw rangeBroken(`has no block ${number}`);
         return found.ref;
       }),
@@ -177,7 +142,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     const { number } = block;
     const calls = [blockCall(number, true), { path: INFOS_PATH, body: { num: number } }, blockCall(number, false)];
-    const answers = await ask(calls);
+    const answers = await askAll(calls);
     const [atBlock, atInfos, atHeader] = answers.parts;
     invariant(atBlock && atInfos && atHeader, 'each call has an answer');
     const origin = { path: BLOCK_PATH, host };
@@ -200,13 +165,13 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   /** The header is asked for last: the infos then belong to that block. */
   async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
     const stand = await Promise.all(txs.map((tx) => standsIn(block.number, tx)));
-    const found = await headerAt(block.number);
+    const found = await readHeaderAt(node, BLOCK_PATH, block.number);
     if (!found) return 'unsure';
     return found.ref.hash === block.hash && stand.every((stands) => stands) ? 'stands' : 'gone';
   }
 
   async function standsIn(number: number, tx: string): Promise<boolean> {
-    const value = await askOne({ path: INFO_PATH, body: { value: tx } });
+    const value = await ask({ path: INFO_PATH, body: { value: tx } });
     if (isUnknown(value)) return false;
     const origin = { path: INFO_PATH, host };
     const { id, blockNumber, succeeded } = readInfo(value, origin);
@@ -216,7 +181,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   async function lookUp(tx: string): Promise<Sighting> {
     const paths = [TRANSACTION_PATH, INFO_PATH];
-    const answers = await ask(paths.map((path) => ({ path, body: { value: tx } })));
+    const answers = await askAll(paths.map((path) => ({ path, body: { value: tx } })));
     const [transaction, info] = paths.map((path, at) => {
       const part = answers.parts[at];
       invariant(part, 'each call has an answer');
@@ -238,10 +203,4 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     health: road.health,
     close: road.close,
   };
-}
-
-/** A message is text, or its bytes as hex, depending on java-tron's version. */
-function messageText(message: unknown): string {
-  if (typeof message !== 'string') return 'no message';
-  return /^([0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString() : message;
 }

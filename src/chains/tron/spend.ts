@@ -33,6 +33,8 @@ const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
 const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
 /** What a byte costs whose bandwidth is burned (chain parameter getTransactionFee), and what an account costs that is not there yet. */
 const SUN_PER_BYTE = 1_000n;
+/** What a result may add to a transaction is paid for with it. */
+const RESULT_BYTES = 64;
 const ACTIVATION_SUN = 1_100_000n;
 
 const numberNames = ['ref_block_number', 'timestamp_ms', 'expiration_ms', 'fee_limit'] as const;
@@ -150,7 +152,7 @@ const isNew = (move: SpendReading['moves'][number]): boolean => move.token === n
 
 /** Energy up to the limit, the bandwidth of every byte, and for coin an account that may not be there yet. */
 function costMax(bytes: Uint8Array, feeLimit: bigint, move: SpendReading['moves'][number]): bigint {
-  return feeLimit + SUN_PER_BYTE * BigInt(bytes.length) + (isNew(move) ? ACTIVATION_SUN : 0n);
+  return feeLimit + SUN_PER_BYTE * BigInt(bytes.length + RESULT_BYTES) + (isNew(move) ? ACTIVATION_SUN : 0n);
 }
 
 function moveOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, network: SpendNetwork) {

@@ -4,7 +4,15 @@
  * @module
  */
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
-import type { PayoutNode, Quote, SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../src/chains/spend.ts';
+import type {
+  PayoutNode,
+  Quote,
+  SentAttempt,
+  SpendDraft,
+  Spending,
+  SpendNetwork,
+  Terms,
+} from '../../../src/chains/spend.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
 import type { Currency } from '../../../src/core/transfer.ts';
 
@@ -24,7 +32,8 @@ export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
   throw new Error(`${quote.code}: ${quote.message}`);
 }
 
-export function createTills(network: SpendNetwork) {
+/** @param spending the signer's half of the network's family */
+export function createTills(network: SpendNetwork, spending: Spending = evmSpending) {
   let seeds = 0;
   let payees = 0;
 
@@ -32,7 +41,7 @@ export function createTills(network: SpendNetwork) {
   function openTill(): Till {
     seeds += 1;
     const seed = new Uint8Array(64).fill(seeds);
-    const keyOf = (wallet: Wallet) => evmSpending.derive(seed, wallet).key;
+    const keyOf = (wallet: Wallet) => spending.derive(seed, wallet).key;
     const tokenOf = (intent: Intent) =>
       intent.kind === 'gas' ? null : (network.tokens.find(({ symbol }) => symbol === intent.currency) ?? null);
     const ends = (intent: Intent): readonly [owner: string, to: string] => {
@@ -63,8 +72,8 @@ export function createTills(network: SpendNetwork) {
   }
 
   function signOn(till: Till, intent: Intent, terms: Terms): Attempt {
-    const keys = evmSpending.signers(intent).map((wallet) => evmSpending.derive(till.seed, wallet));
-    const { tx, bytes } = evmSpending.sign({ network, intent, terms }, keys);
+    const keys = spending.signers(intent).map((wallet) => spending.derive(till.seed, wallet));
+    const { tx, bytes } = spending.sign({ network, intent, terms }, keys);
     return { tx, bytes, terms, payer: till.draft(intent).payer };
   }
 

@@ -117,7 +117,7 @@ test('an answer that is no JSON is passed on as it is', async () => {
 });
 
 const refused: readonly (readonly [string, unknown, number, RegExp])[] = [
-  ['another path', { id: 1, calls: [['/wallet/broadcasthex', {}]] }, 1008, /expected one of \/wallet\/getblock/],
+  ['another path', { id: 1, calls: [['/wallet/createwitness', {}]] }, 1008, /expected one of \/wallet\/getblock/],
   ['no JSON', 'hello', 1008, /expected JSON/],
   ['no id', { calls: [['/wallet/getblock', {}]] }, 1008, /"id": a whole number/],
   ['no calls', { id: 1, calls: [] }, 1008, /1 to 8 calls/],

@@ -1,0 +1,107 @@
+/**
+ * What a transaction costs on TRON: energy for what contracts do, bandwidth for its bytes, each first out of an account's allowance and then
+ * burned from its TRX. Pure; amounts are sun.
+ *
+ * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`, `VMActuator.getTotalEnergyLimit`.
+ * @module
+ */
+import { divideCeil } from '../../core/money.ts';
+import { isFields, nonsense, type Origin } from './answer.ts';
+import type { ContractKind } from './transaction-bytes.ts';
+
+/** The chain's prices. */
+export type Prices = Readonly<{
+  perEnergy: bigint;
+  perByte: bigint;
+  /** What a transfer costs instead of its bytes when it makes the account that it pays. */
+  newAccount: bigint;
+  /** Bytes a day of every account. */
+  freeBytes: bigint;
+}>;
+
+/** What an account may still use before it burns TRX. Bytes come from one of two allowances, never from both. */
+export type Allowances = Readonly<{ energy: bigint; stakedBytes: bigint; freeBytes: bigint }>;
+
+/** Signed, without the varint that is the fee limit of a call and the amount of the others. */
+const SIGNED_BYTES: Readonly<Record<ContractKind, bigint>> = {
+  trigger: 277n,
+  transfer: 200n,
+  delegate: 210n,
+  undelegate: 212n,
+};
+/** What the result may add counts as part of a transaction. */
+const RESULT_BYTES = 64n;
+
+/** Bytes that are paid for. @param number the fee limit of a call, the amount of the others */
+export function paidBytes(kind: ContractKind, number: bigint): bigint {
+  return SIGNED_BYTES[kind] + BigInt(Math.ceil(number.toString(2).length / 7)) + RESULT_BYTES;
+}
+
+/** TRX burned for bytes. */
+export function bytesCost(bytes: bigint, { stakedBytes, freeBytes }: Allowances, { perByte }: Prices): bigint {
+  return stakedBytes >= bytes || freeBytes >= bytes ? 0n : bytes * perByte;
+}
+
+/**
+ * What the energy of a call costs. The limit leaves a fifth more than it takes now, because it meets another state in its block, and it also
+ * bounds what comes out of an allowance; what is not used is not charged.
+ * @param energy of the call as it would run now
+ */
+export function energyCost(
+  energy: bigint,
+  allowed: bigint,
+  { perEnergy }: Prices,
+): Readonly<{ feeLimit: bigint; burned: bigint; neededBalance: bigint }> {
+  const short = energy > allowed ? energy - allowed : 0n;
+  return {
+    feeLimit: withReserve(energy * perEnergy),
+    burned: short * perEnergy,
+    neededBalance: withReserve(short * perEnergy),
+  };
+}
+
+const withReserve = (sun: bigint): bigint => divideCeil(sun * 6n, 5n);
+
+/** The answer to `/wallet/getchainparameters`. @throws Fault transient `node_nonsense` */
+export function readPrices(value: unknown, origin: Origin): Prices {
+  const rows: readonly unknown[] = isFields(value) && Array.isArray(value.chainParameter) ? value.chainParameter : [];
+  const read = (name: string): bigint => {
+    const row = rows.find((one) => isFields(one) && one.key === name);
+    // A parameter that is zero has no value.
+    const { value: number = 0 } = isFields(row) ? row : {};
+    if (!row || !Number.isSafeInteger(number) || Number(number) < 0) {
+      throw nonsense(origin, `answered without the chain parameter ${name}`);
+    }
+    return BigInt(Number(number));
+  };
+  return {
+    perEnergy: read('getEnergyFee'),
+    perByte: read('getTransactionFee'),
+    newAccount: read('getCreateNewAccountFeeInSystemContract') + read('getCreateAccountFee'),
+    freeBytes: read('getFreeNetLimit'),
+  };
+}
+
+/**
+ * The answer to `/wallet/getaccountresource`.
+ * @param isThere whether the account exists; once it does, it has its free bytes
+ * @throws Fault transient `node_nonsense`
+ */
+export function readAllowances(value: unknown, isThere: boolean, prices: Prices, origin: Origin): Allowances {
+  if (!isFields(value)) throw nonsense(origin, 'answered with something that is not an object');
+  if (!isThere) return { energy: 0n, stakedBytes: 0n, freeBytes: prices.freeBytes };
+  const read = (name: string): bigint => {
+    const { [name]: number = 0 } = value;
+    if (Number.isSafeInteger(number) && Number(number) >= 0) return BigInt(Number(number));
+    throw nonsense(origin, `answered with a malformed ${name}`);
+  };
+  const left = (limit: string, used: string): bigint => {
+    const rest = read(limit) - read(used);
+    return rest > 0n ? rest : 0n;
+  };
+  return {
+    energy: left('EnergyLimit', 'EnergyUsed'),
+    stakedBytes: left('NetLimit', 'NetUsed'),
+    freeBytes: left('freeNetLimit', 'freeNetUsed'),
+  };
+}

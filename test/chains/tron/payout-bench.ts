@@ -1,0 +1,155 @@
+/**
+ * Payouts on the simulated java-tron, over real HTTP, by a clock that is moved by hand: a block every three seconds, unless told otherwise. A
+ * block is final when three stand on it.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import type {
+  Fate,
+  PayoutNode,
+  PayoutNodeOptions,
+  Quote,
+  SentAttempt,
+  SpendNetwork,
+} from '../../../src/chains/spend.ts';
+import { openPayoutNode } from '../../../src/chains/tron/payout-node.ts';
+import { tronSpending } from '../../../src/chains/tron/spend.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
+import { handClock } from '../../support/hand-clock.ts';
+import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
+import { startTronProxy } from '../../support/tron-proxy.ts';
+import { type Attempt, createTills, type Till } from '../evm/till.ts';
+
+export const TRX = 1_000_000n;
+export const FINAL_BLOCKS = 3;
+const BLOCK_MS = 3_000;
+/** So far apart, blocks pass an attempt's lifetime soon. */
+const SPARSE_BLOCK_MS = 60_000;
+const LIFETIME_MS = 31 * 60_000;
+
+export const nothingYet: Fate = { kind: 'waiting', included: null };
+
+export async function faultOf(work: Promise<unknown>): Promise<Fault> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof Fault) return error;
+    throw error;
+  }
+  throw new Error('expected a fault');
+}
+
+export function refused(quote: Quote): Extract<Quote, { kind: 'refused' }> {
+  if (quote.kind === 'refused') return quote;
+  throw new Error('it was quoted');
+}
+
+export async function makePayoutBench(seed: string) {
+  const clock = handClock();
+  const sandbox = await startTronNode({ seed, clock, finalityDistance: FINAL_BLOCKS });
+  const proxy = await startTronProxy(sandbox.url);
+  const { world } = sandbox;
+  const network: SpendNetwork = {
+    chainId: TRON_CHAIN_ID,
+    tokens: tronTokens,
+    treasury: '71'.repeat(20),
+    feeUnitsMax: 100n * TRX,
+  };
+  const { openTill, signOn, prepareOn } = createTills(network, tronSpending);
+  const opened: PayoutNode[] = [];
+
+  function open(more: Partial<PayoutNodeOptions> = {}): PayoutNode {
+    const node = openPayoutNode({
+      url: sandbox.url,
+      chainId: TRON_CHAIN_ID,
+      tokens: tronTokens,
+      finalDepth: 19,
+      requestTimeoutMs: 10_000,
+      responseBytesMax: 1_000_000,
+      ...more,
+    });
+    opened.push(node);
+    return node;
+  }
+  const node = open();
+
+  function mine(blocks = 1, blockMs = BLOCK_MS): void {
+    for (let left = blocks; left > 0; left--) {
+      clock.advance(blockMs);
+      world.mine();
+    }
+  }
+  mine(FINAL_BLOCKS + 1);
+
+  /** A till whose refund wallet holds 100 TRX and 1000 USDT. */
+  function openFundedTill(): Till {
+    const till = openTill();
+    const wallet = till.keyOf({ role: 'refund' });
+    world.fund(wallet, 100n * TRX);
+    sandbox.pay(wallet, 1_000_000_000n);
+    mine();
+    return till;
+  }
+
+  async function send(attempt: Attempt): Promise<void> {
+    assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+  }
+  const prepare = (till: Till, intent: Intent): Promise<Attempt> => prepareOn(node, till, intent);
+  const fateOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[], of: PayoutNode = node): Promise<Fate> =>
+    of.fate(till.draft(intent), attempts);
+
+  /** Sends, mines, and waits until it is final. */
+  async function carry(till: Till, intent: Intent): Promise<Fate> {
+    const attempt = await prepare(till, intent);
+    await send(attempt);
+    mine(1 + FINAL_BLOCKS);
+    return fateOf(till, intent, [attempt]);
+  }
+
+  const gas = (form: GasIntent['form'], index: number, units: bigint): GasIntent => ({
+    kind: 'gas',
+    id: `gas_${form}_${index}_${units}`,
+    network: 'test:any',
+    form,
+    index,
+    units,
+  });
+  const sweep = (index: number, units: bigint): SweepIntent => ({
+    kind: 'sweep',
+    id: `sw_${index}`,
+    network: 'test:any',
+    currency: 'USDT',
+    from: [{ index, units }],
+  });
+
+  return {
+    clock,
+    sandbox,
+    world,
+    proxy,
+    network,
+    node,
+    open,
+    openTill,
+    openFundedTill,
+    signOn,
+    prepare,
+    send,
+    carry,
+    gas,
+    sweep,
+    fateOf,
+    mine,
+    mineFinal: () => mine(FINAL_BLOCKS),
+    /** Everything that was signed before has expired afterwards, and that is final. */
+    outlive: () => mine(LIFETIME_MS / SPARSE_BLOCK_MS + 1 + FINAL_BLOCKS, SPARSE_BLOCK_MS),
+    held: (key: string) => world.accounts().token(tronTokenKeys[0], key),
+    native: (key: string) => world.accounts().native(key),
+    async close() {
+      for (const one of opened) await one.close();
+      await proxy.close();
+      await sandbox.close();
+    },
+  };
+}
