@@ -166,7 +166,9 @@ export function createPayer(options: PayerOptions): Payer {
       await store.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
     }
     told = reason?.code ?? null;
-    if (reason) log.warn({ code: reason.code, reason: reason.message }, 'payouts wait');
+    // A network that is not followed (yet) is told of by its follower.
+    const level = reason?.code === 'network_not_followed' ? 'info' : 'warn';
+    if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts wait');
     else log.info({ fence: turn?.fence }, 'payouts go on');
   }
 
