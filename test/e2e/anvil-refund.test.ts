@@ -5,6 +5,7 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Intent } from '../../src/core/intent.ts';
 import { openRefundShop } from '../support/refund-shop.ts';
 import { until } from '../support/until.ts';
 
@@ -65,6 +66,20 @@ test('a reorg takes a payment back, and it is made good with the same transactio
   const { transaction_hash: tx } = await completed(id);
   assert.equal(await paidTo(payee), [8_000_000n]);
   assert.is((await anvil.receipt(tx))?.status, '0x1');
+});
+
+test('a collection address is given gas, and swept to the treasury', async () => {
+  const session = await paidSession(1_200);
+  const index = bench.indexOf(session);
+  await anvil.rpc('anvil_setBalance', [bench.gasWallet, `0x${(10n ** 18n).toString(16)}`]);
+  const network = 'test:ethereum';
+  const from = [{ index, units: 12_000_000n }];
+  const sweep: Intent = { kind: 'sweep', id: 'sweep-1', network, currency: 'USDT', from };
+  const gas: Intent = { kind: 'gas', id: 'gas-1', network, form: 'transfer', index, units: 10n ** 15n };
+  await bench.plan([{ intent: sweep }, { intent: gas, servesId: sweep.id }]);
+  await until('it is swept', async () => (await quayside.cli('payouts', 'show', sweep.id)).state === 'succeeded');
+  assert.is(await usdt.balanceOf(bench.treasury), 12_000_000n);
+  assert.is(await usdt.balanceOf(session.payment_options[0].address), 0n);
 });
 
 test('the books balance afterwards', async () => {

@@ -8,8 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { systemClock } from '../../src/clock.ts';
+import type { Intent } from '../../src/core/intent.ts';
+import { databaseFile, readSecretKey } from '../../src/secret-key.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
+import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { startAnvil } from './anvil.ts';
 import { deployFeeToken, deployGuardedToken } from './contracts.ts';
 import { openFlowShop } from './flow-shop.ts';
@@ -26,6 +30,7 @@ export type RefundShop = Awaited<ReturnType<typeof openRefundShop>>;
 export async function openRefundShop() {
   const { key, secret } = evmSpending.derive(seed, { role: 'refund' });
   const wallet = `0x${key}`;
+  const treasury = `0x${'71'.repeat(20)}`;
   const home = mkdtempSync(join(tmpdir(), 'quayside-refunds-'));
   const anvil = await startAnvil({ chainId: 1, slotsInAnEpoch: 2, mining: { everyS: 1 } });
   const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
@@ -42,7 +47,7 @@ export async function openRefundShop() {
     family: 'evm' as const,
     chain_id: '1',
     tokens,
-    treasury: `0x${'71'.repeat(20)}`,
+    treasury,
     fee_max: '0.1',
     caps: { USDT: caps, USDC: caps },
     gas_caps: { transaction: '0.1', day: '1' },
@@ -85,6 +90,31 @@ export async function openRefundShop() {
     quayside,
     shop,
     wallet,
+    treasury,
+    gasWallet: `0x${evmSpending.derive(seed, { role: 'gas' }).key}`,
+    /** The number of a session's payment address below the seed. */
+    indexOf(session: Json): number {
+      const address = session.payment_options[0].address.toLowerCase();
+      for (let index = 0; index < 100; index++) {
+        if (`0x${evmSpending.derive(seed, { role: 'collection', index }).key}` === address) return index;
+      }
+      throw new Error(`${address} is none of the first hundred addresses`);
+    },
+    /** Plans payouts in the instance's own database, as a sweep does. */
+    async plan(payouts: readonly Readonly<{ intent: Intent; servesId?: string }>[]): Promise<void> {
+      const { dataDir } = quayside;
+      const secretKey = readSecretKey(dataDir, {});
+      const store = openSqliteStore({
+        file: databaseFile(dataDir),
+        secretKey,
+        busyTimeoutMs: 10_000,
+        bytesMax: null,
+      });
+      const nowMs = systemClock.nowMs();
+      const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
+      await store.planPayouts(payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues })));
+      await store.close();
+    },
     /** The refund wallet's private key: what a thief would have. */
     secret,
     async paidSession(cents: number, currency: 'USDT' | 'USDC' = 'USDT'): Promise<Json> {
