@@ -4,7 +4,7 @@
  */
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
-import { permanent } from '../../core/fault.ts';
+import { invariant, permanent } from '../../core/fault.ts';
 import { guarded, isBusy } from './storage-fault.ts';
 
 /** Below this, several processes that write and checkpoint one WAL file can corrupt it (sqlite.org/wal.html, "WAL-reset bug"). */
@@ -15,6 +15,9 @@ const SQLITE_VERSION_MIN = [3, 51, 3] as const;
  * row of long ones would keep it from answering anybody, and from saying that it lives.
  */
 const BUSY_AGAIN_MS = 50;
+
+/** The value of `PRAGMA synchronous` that syncs each commit. */
+const FULL = 2;
 
 export type Db = Readonly<{
   file: string;
@@ -94,6 +97,8 @@ export function connect(file: string, busyTimeoutMs: number, mustExist: boolean)
     refuseOldSqlite(String(client.prepare('SELECT sqlite_version()').pluck().get()));
     client.pragma('journal_mode = WAL');
     client.pragma('synchronous = FULL');
+    // Bytes that were signed go out as soon as they are recorded: a record that power loss could undo would be none.
+    invariant(client.pragma('synchronous', { simple: true }) === FULL, 'each commit is synced to the disk');
     client.pragma('foreign_keys = ON');
     return client;
   } catch (error) {
