@@ -2,7 +2,7 @@
  * What a payout takes now: whether it would succeed, and what energy and bytes cost the wallet that signs it.
  * @module
  */
-import { sha256 } from '@noble/hashes/sha2.js';
+import { createHash } from 'node:crypto';
 import type { BlockRef } from '../../core/block.ts';
 import { invariant } from '../../core/fault.ts';
 import type { GasIntent } from '../../core/intent.ts';
@@ -192,12 +192,12 @@ async function askState(node: TronRpc, payerKey: string): Promise<State> {
  */
 function termsOf({ draft, stamp }: QuoteQuestion, { head, solid }: State, feeLimit: bigint): Terms {
   const headMs = head.timeS * 1000;
-  const [high = 0, low = 0] = sha256(new TextEncoder().encode(draft.intent.id));
+  const spread = createHash('sha256').update(draft.intent.id).digest().readUInt32BE() % SPREAD_MS;
   return {
     ref_block_number: String(solid.number),
     ref_block_hash: referenceOf(solid),
     timestamp_ms: String(stamp(headMs)),
-    expiration_ms: String(headMs + VALID_MS + ((high * 256 + low) % SPREAD_MS)),
+    expiration_ms: String(headMs + VALID_MS + spread),
     fee_limit: feeLimit.toString(),
   };
 }

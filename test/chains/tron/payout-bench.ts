@@ -25,7 +25,7 @@ export const TRX = 1_000_000n;
 export const FINAL_BLOCKS = 3;
 const BLOCK_MS = 3_000;
 /** So far apart, blocks pass an attempt's lifetime soon. */
-const SPARSE_BLOCK_MS = 60_000;
+const SPARSE_BLOCK_MS = 120_000;
 const LIFETIME_MS = 31 * 60_000;
 
 export const nothingYet: Fate = { kind: 'waiting', included: null };
@@ -143,7 +143,7 @@ export async function makePayoutBench(seed: string) {
     mine,
     mineFinal: () => mine(FINAL_BLOCKS),
     /** Everything that was signed before has expired afterwards, and that is final. */
-    outlive: () => mine(LIFETIME_MS / SPARSE_BLOCK_MS + 1 + FINAL_BLOCKS, SPARSE_BLOCK_MS),
+    outlive: () => mine(Math.ceil(LIFETIME_MS / SPARSE_BLOCK_MS) + 1 + FINAL_BLOCKS, SPARSE_BLOCK_MS),
     held: (key: string) => world.accounts().token(tronTokenKeys[0], key),
     native: (key: string) => world.accounts().native(key),
     async close() {
