@@ -15,7 +15,7 @@ const MB = 1e6;
 const HOUR_MS = 3_600_000;
 /** A core, an event loop or a machine that is busy for so much of the time is what holds up the rest. */
 const BUSY = 0.9;
-/** Memory whose slope makes it grow by less than this share, from the first quarter of the way to the end, is called flat. */
+/** Memory whose slope makes it grow by less than this share over the second half of the way is called flat. */
 const FLAT_GROWTH_MAX = 0.05;
 
 /** What one run took, in ms of wall clock or processor. */
@@ -119,12 +119,12 @@ function bottleneckOf({ wallMs, cpuMs, loopBusyMs, nodeCpuMs }: Spent): string {
   return `waiting (disk, round trips, other processes): event loop busy ${shareOf(loopBusyMs)}, node ${shareOf(nodeCpuMs)}`;
 }
 
-/** RSS at the quarters of the way and its slope after the first, and what was left after a garbage collection at the first and the last. */
+/** RSS at the quarters of the way and its slope after the first half, which warms up; what a garbage collection left at the first and the last. */
 function memoryOf({ blockTimeMs }: CatchUpNetwork, blocks: number, samples: readonly Sample[]): Row {
   const quarters = samples.filter(({ liveBytes }) => liveBytes !== null);
-  const warm = samples.filter((sample) => sample.blocks >= blocks / 4);
+  const warm = samples.filter((sample) => sample.blocks >= blocks / 2);
   const slopeMb = slopeOf(warm) / MB;
-  const grownMb = slopeMb * 0.75 * blocks;
+  const grownMb = (slopeMb * blocks) / 2;
   const mb = (bytes: number | null | undefined) => round((bytes ?? 0) / MB, 0);
   const rss = quarters.map(({ rssBytes }, at) => [`RSS ${at + 1}/4`, mb(rssBytes)] as const);
   return {
@@ -134,8 +134,8 @@ function memoryOf({ blockTimeMs }: CatchUpNetwork, blocks: number, samples: read
     'after GC 4/4': mb(quarters.at(-1)?.liveBytes),
     'hours of blocks': round((blocks * blockTimeMs) / HOUR_MS, 1),
     'RSS slope per 1000 blocks': round(slopeMb * 1000, 1),
-    'grown since 1/4': round(grownMb, 1),
-    flat: grownMb <= FLAT_GROWTH_MAX * mb(quarters[0]?.rssBytes) ? 'yes' : 'no',
+    'grown in 2nd half': round(grownMb, 1),
+    flat: grownMb <= FLAT_GROWTH_MAX * mb(quarters[1]?.rssBytes) ? 'yes' : 'no',
   };
 }
 
