@@ -17,6 +17,7 @@ import type { LookUpStore } from './look-ups.ts';
 import type { MoneyOutStore } from './money-out.ts';
 import type { PageSettingsStore } from './page-settings.ts';
 import type { RefundStore } from './refunds.ts';
+import type { SweepStore } from './sweeps.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -303,7 +304,7 @@ export type Alarm = Readonly<{
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Store extends LookUpStore, PageSettingsStore, RefundStore, MoneyOutStore {
+export interface Store extends LookUpStore, PageSettingsStore, RefundStore, MoneyOutStore, SweepStore {
   createStore(input: MerchantStore): Promise<void>;
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;

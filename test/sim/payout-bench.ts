@@ -34,6 +34,7 @@ export type Bench = Readonly<{
 const parts: readonly (readonly [string, string])[] = [
   ['payouts', 'network = :network'],
   ['payout_attempts', 'network = :network'],
+  ['sweep_parts', 'network = :network'],
   ['lanes', 'network = :network'],
   ['payout_engines', 'network = :network'],
   ['wallet_balances', 'network = :network'],

@@ -14,6 +14,7 @@ import { paymentsConform } from './conformance/payments.ts';
 import { payoutsConform } from './conformance/payouts.ts';
 import { poolsConform } from './conformance/pools.ts';
 import { reorgsConform } from './conformance/reorgs.ts';
+import { sweepsConform } from './conformance/sweeps.ts';
 import { webhooksConform } from './conformance/webhooks.ts';
 import type { MakePlace } from './place.ts';
 
@@ -30,6 +31,7 @@ export function storeConforms(makePlace: MakePlace): void {
   booksConform(makePlace);
   payoutsConform(makePlace);
   adoptionConforms(makePlace);
+  sweepsConform(makePlace);
   operationsConform(makePlace);
   historiesConform(makePlace);
 }

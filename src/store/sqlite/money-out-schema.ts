@@ -6,7 +6,7 @@ import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite
 import type { Intent, Wallet } from '../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../core/ledger.ts';
 import type { Attempt, PayoutState, Proof } from '../../core/payout.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
+import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import { readIntent, writeIntent } from './intent-text.ts';
 import { json, units } from './units.ts';
 
@@ -98,4 +98,22 @@ export const ledgerPostings = sqliteTable('ledger_postings', {
   network: network(),
   asset: text().$type<Asset>().notNull(),
   units: units().notNull(),
+});
+
+export const sweepParts = sqliteTable('sweep_parts', {
+  payoutId: text().notNull(),
+  network: network(),
+  derivationIndex: integer().notNull(),
+  currency: text().$type<Currency>().notNull(),
+  poolId: integer(),
+  units: units().notNull(),
+});
+
+export const unsweptLevels = sqliteTable('unswept_levels', {
+  network: network(),
+  currency: text().$type<Currency>().notNull(),
+  owners: integer().notNull(),
+  units: units().notNull(),
+  openUnits: units().notNull(),
+  readAtMs: integer().notNull(),
 });

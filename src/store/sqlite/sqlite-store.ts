@@ -32,6 +32,7 @@ import { createReplays } from './replays.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
+import { sweepCommands } from './sweeps.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 
@@ -101,6 +102,7 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
     ...payoutAttemptCommands(db, { steps: payouts, ledger, ring }),
     ...adoptionCommands(db, { steps: payouts, ledger, ring }),
     ...payoutViews(db),
+    ...sweepCommands(db, payouts),
     ...ledgerAudit(db),
     ...lookUpCommands(db, { addresses, networks, transfers, findSession, ring }),
     ...networkCommands(db, networks),

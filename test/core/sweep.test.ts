@@ -1,0 +1,147 @@
+/** What is swept and what is left: cases, and what holds for any owners at all. */
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  costSharePpm,
+  defaultSweepPolicy,
+  gasIdOf,
+  groupSweeps,
+  isTooDear,
+  judgeOwners,
+  ownersOf,
+  type SweepOwner,
+  type SweepPolicy,
+  sweepIntent,
+  unitsOfGroup,
+} from '../../src/core/sweep.ts';
+
+const DAY_MS = 86_400_000;
+const NOW_MS = 1_800_000_000_000;
+const PAR = 10n ** 18n;
+const policy: SweepPolicy = { ...defaultSweepPolicy, minPar: 20n * PAR, nativePricePar: 3000n * PAR };
+const decimalsOf = () => 6;
+
+const owner = (more: Partial<SweepOwner> = {}): SweepOwner => ({
+  index: 1,
+  key: 'aa',
+  currency: 'USDT',
+  units: 20_000_000n,
+  openUnits: 0n,
+  oldestAtMs: NOW_MS,
+  turn: 0,
+  ...more,
+});
+const whyOf = (one: SweepOwner): string | undefined => {
+  const { due, left } = judgeOwners([one], policy, decimalsOf, NOW_MS);
+  return due[0]?.why ?? left[0]?.why;
+};
+
+test('an address is swept for its value, or for its age, and not while a sweep of it is open', () => {
+  assert.is(whyOf(owner()), 'value');
+  assert.is(whyOf(owner({ units: 19_999_999n })), 'too_small');
+  assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS })), 'age');
+  assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS + 1 })), 'too_small');
+  assert.is(whyOf(owner({ openUnits: 1n })), 'in_flight');
+  assert.is(whyOf(owner({ units: 0n })), undefined);
+});
+
+test('decimals are the token’s', () => {
+  const { due } = judgeOwners([owner({ units: 20n * PAR })], policy, () => 18, NOW_MS);
+  assert.is(due.length, 1);
+  assert.is(judgeOwners([owner({ units: 20n * PAR - 1n })], policy, () => 18, NOW_MS).due.length, 0);
+});
+
+test('the cost is compared with the value, rounded against the sweep', () => {
+  // 0.001 coins at 3000 are 3 of 150: 2 %.
+  const cost = 10n ** 15n;
+  assert.is(costSharePpm(cost, 18, 150n * PAR, policy), 20_000n);
+  assert.is(isTooDear(20_000n, policy), false);
+  assert.is(costSharePpm(cost + 1n, 18, 150n * PAR, policy), 20_001n);
+  assert.is(isTooDear(20_001n, policy), true);
+  assert.is(costSharePpm(cost, 18, PAR, { nativePricePar: null }), null);
+  assert.is(isTooDear(null, policy), false);
+});
+
+test('the same sweep has the same name; another turn, amount, network or currency has another', () => {
+  const idOf = (more: Partial<SweepOwner>, network: 'test:a' | 'test:b' = 'test:a') =>
+    sweepIntent(network, { currency: more.currency ?? 'USDT', due: [{ owner: owner(more), why: 'value' }] }).id;
+  const ids = [
+    idOf({}),
+    idOf({ turn: 1 }),
+    idOf({ units: 1n }),
+    idOf({ index: 2 }),
+    idOf({}, 'test:b'),
+    idOf({ currency: 'USDC' }),
+  ];
+  assert.is(new Set(ids).size, ids.length);
+  assert.is(idOf({}), ids[0]);
+  assert.match(ids[0] ?? '', /^sw_[0-9a-f]{26}$/);
+  assert.is.not(gasIdOf('sw_a', 1, 0), gasIdOf('sw_a', 1, 1));
+});
+
+const anyOwner = fc.record({
+  index: fc.nat(1_000_000),
+  key: fc.constant('aa'),
+  currency: fc.constantFrom('USDT' as const, 'USDC' as const),
+  units: fc.bigInt(0n, 100_000_000n),
+  openUnits: fc.constantFrom(0n, 0n, 5n),
+  oldestAtMs: fc.integer({ min: NOW_MS - 60 * DAY_MS, max: NOW_MS }),
+  turn: fc.nat(3),
+});
+const anyOwners = fc.uniqueArray(anyOwner, { selector: ({ index, currency }) => `${index}${currency}`, maxLength: 60 });
+
+test('everybody is swept once, left once, or has nothing; no transaction is too large or mixes currencies', () => {
+  fc.assert(
+    fc.property(anyOwners, fc.integer({ min: 1, max: 7 }), (owners, ownersMax) => {
+      const { due, left } = judgeOwners(owners, policy, decimalsOf, NOW_MS);
+      const groups = groupSweeps(due, ownersMax);
+      const swept = groups.flatMap(ownersOf);
+      const empty = owners.filter(({ units, openUnits }) => units === 0n && openUnits === 0n);
+      assert.is(swept.length + left.length + empty.length, owners.length);
+      assert.is(new Set([...swept, ...left.map((one) => one.owner), ...empty]).size, owners.length);
+      const counts = { USDT: 0, USDC: 0 };
+      for (const group of groups) {
+        assert.ok(group.due.length >= 1 && group.due.length <= ownersMax);
+        assert.ok(ownersOf(group).every(({ currency }) => currency === group.currency));
+        assert.ok(unitsOfGroup(group) > 0n);
+        counts[group.currency]++;
+        const { from } = sweepIntent('test:a', group);
+        assert.is(new Set(from.map(({ index }) => index)).size, from.length);
+      }
+      for (const currency of ['USDT', 'USDC'] as const) {
+        const number = swept.filter((one) => one.currency === currency).length;
+        assert.is(counts[currency], Math.ceil(number / ownersMax), 'no more transactions than needed');
+      }
+    }),
+  );
+});
+
+test('a greater amount is never in a later transaction of its currency than a smaller one', () => {
+  fc.assert(
+    fc.property(anyOwners, fc.integer({ min: 1, max: 7 }), (owners, ownersMax) => {
+      const groups = groupSweeps(judgeOwners(owners, policy, decimalsOf, NOW_MS).due, ownersMax);
+      for (const currency of ['USDT', 'USDC'] as const) {
+        const amounts = groups
+          .filter((group) => group.currency === currency)
+          .flatMap(ownersOf)
+          .map(({ units }) => units);
+        for (const [at, units] of amounts.entries()) assert.ok(at === 0 || units <= (amounts[at - 1] ?? 0n));
+      }
+    }),
+  );
+});
+
+test('a dearer cost or a smaller value never has a smaller share', () => {
+  const cost = fc.bigInt(0n, 10n ** 18n);
+  const value = fc.bigInt(1n, 10n ** 24n);
+  fc.assert(
+    fc.property(cost, cost, value, value, (costA, costB, valueA, valueB) => {
+      const dear = costSharePpm(costA + costB, 18, valueA, policy) ?? -1n;
+      const cheap = costSharePpm(costA, 18, valueA + valueB, policy) ?? -1n;
+      assert.ok(cheap <= dear);
+    }),
+  );
+});
+
+test.run();
