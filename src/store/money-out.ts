@@ -114,6 +114,10 @@ export type LedgerReport = Readonly<{
   overdrawn: readonly Readonly<{ sessionId: string; network: NetworkKey; asset: Asset; units: bigint }>[];
 }>;
 
+/**
+ * Commands that move a payout on name its generation, and answer false, having changed nothing, when it is no longer open in that one: a merchant
+ * has taken it back, or an operator has acted.
+ */
 export interface MoneyOutStore {
   /**
    * The engine's next turn on a network; null when the signer has served a higher one, which means that this database is older than what was
@@ -126,7 +130,7 @@ export interface MoneyOutStore {
 
   /** Plans payouts, all or none. One that is there already, with the same intent, stays as it is. */
   planPayouts(payouts: readonly NewPayout[]): Promise<void>;
-  /** Takes a payout back; false once an attempt of it is allotted, or it has ended. */
+  /** Takes a payout back; false once an attempt of it is allotted, it has ended, or the database must first adopt what was signed. */
   cancelPayout(id: string, nowMs: number): Promise<boolean>;
   findPayout(id: string): Promise<Payout | null>;
   listPayouts(filter: PayoutFilter): Promise<readonly Payout[]>;
@@ -151,7 +155,7 @@ export interface MoneyOutStore {
   /** Takes back an attempt that the signer has refused, with its number, and says why the payout waits. */
   withdrawAttempt(
     input: AttemptName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
-  ): Promise<void>;
+  ): Promise<boolean>;
   /**
    * Follows the signer's journal: keeps bytes and transaction id of each signature at its attempt. Stops, and keeps nothing of it, at one that
    * was not asked for here.
@@ -163,7 +167,9 @@ export interface MoneyOutStore {
     input: AttemptName & Readonly<{ answer: string; refusal: EngineReason | null; nowMs: number }>,
   ): Promise<void>;
   /** Keeps what a payout waits for, and raises an alarm when that is new. */
-  recordWait(input: PayoutName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>): Promise<void>;
+  recordWait(
+    input: PayoutName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
+  ): Promise<boolean>;
   /** Ends a payout, with everything that follows for its refund and the books. */
   settlePayout(
     input: PayoutName &
@@ -171,13 +177,13 @@ export interface MoneyOutStore {
         outcome: Readonly<{ kind: 'succeeded'; ended: Ended }> | (Readonly<{ kind: 'failed' }> & EngineReason);
         nowMs: number;
       }>,
-  ): Promise<void>;
+  ): Promise<boolean>;
   /** Begins the next generation, of which nothing is signed yet. `ended` names the attempt that failed, which has cost its fee. */
-  newGeneration(input: PayoutName & Readonly<{ proof: Proof; ended: Ended | null; nowMs: number }>): Promise<void>;
+  newGeneration(input: PayoutName & Readonly<{ proof: Proof; ended: Ended | null; nowMs: number }>): Promise<boolean>;
   /** Leaves a payout to a person, with an alarm; and halts its wallet, where other payouts of it are in danger too. */
   stickPayout(
     input: PayoutName & Readonly<{ why: EngineReason; ended: Ended | null; haltsPayer: string | null; nowMs: number }>,
-  ): Promise<void>;
+  ): Promise<boolean>;
 
   /**
    * The operator's word that a stuck payout goes on: it is looked at again, or, `anew`, signed in a new generation.

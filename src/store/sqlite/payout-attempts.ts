@@ -203,10 +203,11 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
       });
     },
     async withdrawAttempt({ wait, nextLookAtMs, nowMs, ...name }) {
-      db.write(() => {
+      return db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
-        invariant(payout && row && row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
+        if (!payout || !row) return false;
+        invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
         remove.run(name);
         if (row.attempt === 0 && row.nonce !== null) {
           const { network, payer, nonce } = row;
@@ -217,6 +218,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
         // An earlier attempt goes on as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
         steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
+        return true;
       });
     },
     async recordSigned(network, signatures) {

@@ -10,7 +10,7 @@ import type { EngineReason, MoneyOutStore, NewPayout, PayoutName } from '../mone
 import type { Ring } from './alarms.ts';
 import { writeIntent } from './intent-text.ts';
 import type { Ledger } from './ledger.ts';
-import { lanes, payoutAttempts, payouts, sweepParts } from './money-out-schema.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts } from './money-out-schema.ts';
 import type { Db } from './open.ts';
 import type { AttemptRow, PayoutRow } from './payout-row.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
@@ -30,11 +30,8 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 /** Steps of a larger transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
-  /**
-   * Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none.
-   * @param poolId of a sweep: whose indices it names; left out where only the signer's journal tells of it
-   */
-  plan(input: NewPayout, poolId?: number): Planned;
+  /** Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none. */
+  plan(input: NewPayout): Planned;
   /** Takes a payout back; false once an attempt of it is allotted, or it has ended. */
   cancel(id: string, nowMs: number): boolean;
   /** Changes columns that move in a payout's life. */
@@ -59,6 +56,9 @@ const movingNames = [
 ] as const satisfies readonly (keyof PayoutRow)[];
 type Moving = Pick<PayoutRow, (typeof movingNames)[number]>;
 
+/** Why an engine does nothing after an earlier state of the database was put back. */
+const NOT_ADOPTED = 'payouts_not_adopted';
+
 /** Nothing keeps it from moving. */
 export const noWait = { waitCode: null, waitMessage: null } as const;
 
@@ -69,7 +69,6 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
     .where(eq(payouts.id, sql.placeholder('id')))
     .prepare();
   const insert = preparedInsert(db, payouts);
-  const insertPart = preparedInsert(db, sweepParts);
   const update = db.orm
     .update(payouts)
     .set(laterValues(payouts, movingNames))
@@ -87,6 +86,11 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
     .orderBy(payoutAttempts.attempt)
     .prepare();
 
+  const engine = db.orm
+    .select({ reasonCode: payoutEngines.reasonCode })
+    .from(payoutEngines)
+    .where(eq(payoutEngines.network, sql.placeholder('network')))
+    .prepare();
   const othersWait = db.orm
     .select({ id: payouts.id })
     .from(payouts)
@@ -109,7 +113,7 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
 
   return {
     find: (id) => find.get({ id }),
-    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
+    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }) {
       const known = find.get({ id: intent.id });
       if (known) {
         if (writeIntent(known.intent) !== writeIntent(intent)) return { kind: 'other', payout: known };
@@ -135,17 +139,13 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
         settledAtMs: null,
       };
       insert(row);
-      if (intent.kind === 'sweep') {
-        const { id: payoutId, network, currency } = intent;
-        for (const { index, units } of intent.from) {
-          insertPart({ payoutId, network, derivationIndex: index, currency, poolId: poolId ?? null, units });
-        }
-      }
       return { kind: 'planned', payout: row };
     },
     cancel(id, nowMs) {
       const row = find.get({ id });
       if (row?.state !== 'waiting' || row.generation > 0) return false;
+      // Then this database does not know whether it was signed.
+      if (engine.get({ network: row.network })?.reasonCode === NOT_ADOPTED) return false;
       change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return true;
     },
@@ -182,12 +182,15 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
     .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
     .prepare();
 
-  /** The payout, which must be open and in this generation: only one engine works on a network. */
-  function open({ id, generation }: PayoutName): PayoutRow {
-    const row = steps.find(id);
-    invariant(row && (row.state === 'waiting' || row.state === 'sent'), `payout ${id} is open`);
-    invariant(row.generation === generation, `payout ${id} is in generation ${generation}`);
-    return row;
+  /** Does something to a payout that is open and in this generation; false when a merchant or an operator was faster. */
+  function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): boolean {
+    return db.write(() => {
+      const row = steps.find(id);
+      const isOpen = row?.state === 'waiting' || row?.state === 'sent';
+      if (!row || !isOpen || row.generation !== generation) return false;
+      work(row);
+      return true;
+    });
   }
 
   /** Keeps what a final attempt did cost, at the attempt and in the books: once, also when it is looked at again. */
@@ -197,6 +200,22 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
     if (attempt.feeUnits !== null) return;
     setFee.run({ tx, feeUnits });
     ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+  }
+
+  function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
+    const { tx, feeUnits } = ended;
+    charge(row, ended, nowMs);
+    ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
+    steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
+  }
+
+  function fail(row: PayoutRow, why: EngineReason, nowMs: number): void {
+    invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
+    const { code: waitCode, message: waitMessage } = why;
+    steps.change(row, { state: 'failed', waitCode, waitMessage, settledAtMs: nowMs }, nowMs);
+    ring(alarmOf(row, why, nowMs));
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
   }
 
   return {
@@ -211,32 +230,16 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
       return db.write(() => steps.cancel(id, nowMs));
     },
     async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
-      db.write(() => {
-        steps.waitFor(open(name), wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
-      });
+      return withOpen(name, (row) => steps.waitFor(row, wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs));
     },
     async settlePayout({ outcome, nowMs, ...name }) {
-      db.write(() => {
-        const row = open(name);
-        if (outcome.kind === 'succeeded') {
-          const { tx, feeUnits } = outcome.ended;
-          charge(row, outcome.ended, nowMs);
-          const ended = { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs } as const;
-          ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
-          steps.change(row, ended, nowMs);
-          if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
-          return;
-        }
-        invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
-        const { code, message } = outcome;
-        steps.change(row, { state: 'failed', waitCode: code, waitMessage: message, settledAtMs: nowMs }, nowMs);
-        ring(alarmOf(row, outcome, nowMs));
-        if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: code }, nowMs);
+      return withOpen(name, (row) => {
+        if (outcome.kind === 'succeeded') succeed(row, outcome.ended, nowMs);
+        else fail(row, outcome, nowMs);
       });
     },
     async newGeneration({ proof, ended, nowMs, ...name }) {
-      db.write(() => {
-        const row = open(name);
+      return withOpen(name, (row) => {
         if (ended) charge(row, ended, nowMs);
         ledger.transit(row.intent, false, nowMs);
         const generation = row.generation + 1;
@@ -244,8 +247,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
       });
     },
     async stickPayout({ why, ended, haltsPayer, nowMs, ...name }) {
-      db.write(() => {
-        const row = open(name);
+      return withOpen(name, (row) => {
         if (ended) charge(row, ended, nowMs);
         steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message }, nowMs);
         if (haltsPayer !== null) {
