@@ -88,6 +88,25 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   });
 }
 
+for (const network of ['ethereum', 'solana']) {
+  test(`the demo sends a part of the money back on ${network}, signed by the sandbox's own signer`, async () => {
+    const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
+    const { code, stdout, stderr } = await runProgram(demo, sandbox.variables);
+    assert.is(code, 0, stderr);
+    const { refund } = JSON.parse(stdout) as { refund: Record<string, string> };
+    assert.is(refund.status, 'completed');
+    assert.is(refund.amount, '4.50');
+    assert.match(refund.receipt_number ?? '', /^RF-\d{4}-\d{8}$/);
+    assert.ok((refund.transaction_hash ?? '').length >= 64);
+  });
+}
+
+test('the books balance after payments and refunds', async () => {
+  const { code, stdout } = await runProgram(['scripts/quayside.ts', 'ledger', 'verify'], sandbox.variables);
+  assert.is(code, 0, stdout);
+  assert.match(stdout, /refunded +-4\.50 USDT/);
+});
+
 test('the demo says what to do when nothing runs', async () => {
   const { code, stderr } = await runProgram(['scripts/demo.ts'], { QUAYSIDE_DATA_DIR: join(folder, 'nobody') });
   assert.is(code, 1);
@@ -109,9 +128,9 @@ test('status shows networks, pools and rates, also from another folder', async (
   assert.equal(
     pools.map(({ family, taken }) => [family, taken]),
     [
-      ['tron', 4],
-      ['evm', 4],
-      ['solana', 4],
+      ['tron', 6],
+      ['evm', 6],
+      ['solana', 6],
     ],
     'one address of each family for each demo',
   );
