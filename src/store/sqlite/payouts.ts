@@ -10,7 +10,7 @@ import type { EngineReason, MoneyOutStore, NewPayout, PayoutName } from '../mone
 import type { Ring } from './alarms.ts';
 import { writeIntent } from './intent-text.ts';
 import type { Ledger } from './ledger.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts } from './money-out-schema.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './money-out-schema.ts';
 import type { Db } from './open.ts';
 import type { AttemptRow, PayoutRow } from './payout-row.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
@@ -30,8 +30,11 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 /** Steps of a larger transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
-  /** Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none. */
-  plan(input: NewPayout): Planned;
+  /**
+   * Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none.
+   * @param poolId of a sweep: whose indices it names; left out where only the signer's journal tells of it
+   */
+  plan(input: NewPayout, poolId?: number): Planned;
   /** Takes a payout back; false once an attempt of it is allotted, or it has ended. */
   cancel(id: string, nowMs: number): boolean;
   /** Changes columns that move in a payout's life. */
@@ -69,6 +72,7 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
     .where(eq(payouts.id, sql.placeholder('id')))
     .prepare();
   const insert = preparedInsert(db, payouts);
+  const insertPart = preparedInsert(db, sweepParts);
   const update = db.orm
     .update(payouts)
     .set(laterValues(payouts, movingNames))
@@ -113,7 +117,7 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
 
   return {
     find: (id) => find.get({ id }),
-    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }) {
+    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
       const known = find.get({ id: intent.id });
       if (known) {
         if (writeIntent(known.intent) !== writeIntent(intent)) return { kind: 'other', payout: known };
@@ -139,6 +143,12 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
         settledAtMs: null,
       };
       insert(row);
+      if (intent.kind === 'sweep') {
+        const { id: payoutId, network, currency } = intent;
+        for (const { index, units } of intent.from) {
+          insertPart({ payoutId, network, derivationIndex: index, currency, poolId: poolId ?? null, units });
+        }
+      }
       return { kind: 'planned', payout: row };
     },
     cancel(id, nowMs) {
