@@ -37,6 +37,11 @@ export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSet
 
 export function storeCommands(db: Db, vault: Vault): StoreCommands {
   const insert = preparedInsert(db, stores);
+  const find = db.orm
+    .select()
+    .from(stores)
+    .where(eq(stores.id, sql.placeholder('id')))
+    .prepare();
   const toStore = ({ id, name, status, createdAtMs, webhookSecret, ...settings }: StoreRow): MerchantStore => ({
     id,
     name,
@@ -55,7 +60,7 @@ export function storeCommands(db: Db, vault: Vault): StoreCommands {
       return db.write(approve).changes === 1;
     },
     async findStore(id) {
-      const row = db.read(() => db.orm.select().from(stores).where(eq(stores.id, id)).get());
+      const row = db.read(() => find.get({ id }));
       return row ? toStore(row) : null;
     },
     async listStores() {
