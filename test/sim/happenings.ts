@@ -2,14 +2,17 @@
  * What may happen to an installation in a simulation. Each happening picks its details from the stage's random source.
  * @module
  */
+import { chains } from '../../src/chains/index.ts';
 import type { FaultKind } from '../../src/sandbox/faults.ts';
+import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
+import type { World } from '../../src/sandbox/world.ts';
 import type { Session, Store } from '../../src/store/store.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
 import type { LockstepClock } from '../support/lockstep-clock.ts';
 import { newSession } from '../support/new-session.ts';
-import { accountKey } from '../support/sandbox-node.ts';
+import { accountKeyOf } from '../support/simulated-node.ts';
 import type { SimNetwork } from './sim-network.ts';
 
 export type Stage = Readonly<{
@@ -19,7 +22,7 @@ export type Stage = Readonly<{
   shopId: string;
   networks: readonly SimNetwork[];
   sessions: Session[];
-  /** How many addresses the pool was given. */
+  /** How many addresses each family's pool was given. */
   addresses: { count: number };
   tell(what: string): void;
 }>;
@@ -40,16 +43,20 @@ const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   empty_content: 0.2,
   sibling_content: 0.1,
   unlinked: 0.05,
+  history_closed: 0.05,
   bell_lost: 0.5,
   bell_twice: 0.3,
 };
 
 export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;
 
-export async function addAddresses({ store, addresses }: Stage, count: number): Promise<void> {
+export async function addAddresses({ store, networks, addresses }: Stage, count: number): Promise<void> {
   const firstIndex = addresses.count;
-  const keys = Array.from({ length: count }, (_, n) => addressKeyOf(firstIndex + n, 20));
-  await store.addAddresses({ family: 'evm', mode: 'test', source: 'simulation', firstIndex, keys });
+  for (const family of new Set(networks.map(({ config }) => config.family))) {
+    const { keyBytes } = chains[family].address;
+    const keys = Array.from({ length: count }, (_, n) => addressKeyOf(firstIndex + n, keyBytes));
+    await store.addAddresses({ family, mode: 'test', source: 'simulation', firstIndex, keys });
+  }
   addresses.count += count;
 }
 
@@ -93,9 +100,12 @@ export const cancel: Happening = async ({ random, clock, store, sessions, tell }
 /** Somebody pays a session, old or new, in one of the ways of people and swindlers. */
 export const pay: Happening = ({ random, networks, sessions, tell }) => {
   const network = pick(random, networks);
-  const token = pick(random, network.config.tokens);
+  const { family, tokens } = network.config;
+  const token = pick(random, tokens);
   const session = sessions.length > 0 ? pick(random, sessions.slice(-12)) : undefined;
-  if (!session || network.node.world.pending().length > 50) return;
+  const to = session?.addresses[family];
+  // A network that nobody followed when the session was made is not offered.
+  if (!session || to === undefined || network.node.world.pending().length > 50) return;
   const asked = session.options.find(
     ({ networkKey, token: address }) => networkKey === network.config.key && address === token.address,
   );
@@ -103,11 +113,11 @@ export const pay: Happening = ({ random, networks, sessions, tell }) => {
   const due = asked?.units ?? (session.terms.duePar / 10n ** 12n) * 10n ** BigInt(token.decimals - 6);
   const percent = pick(random, [100n, 100n, 100n, 100n, 50n, 50n, 30n, 101n, 150n, 0n]);
   const units = (due * percent) / 100n;
-  const whole = { token: token.address.slice(2), to: session.addresses.evm ?? '', units };
+  const whole = { token: tokenKey(chains[family].address, token), to, units };
   const half = { ...whole, units: units / 2n };
   const outputs = random.chance(0.15) ? [half, { ...half, units: units - half.units }] : [whole];
   const kind = random.chance(0.7) ? 'direct' : pick(random, paymentKinds);
-  const id = network.node.world.pay({ kind, from: accountKey('payer'), outputs });
+  const id = network.node.world.pay({ kind, from: accountKeyOf(family, 'payer'), outputs });
   const what = `${percent} % in ${token.symbol} on ${network.config.name}, ${outputs.length} transfer(s)`;
   tell(`${session.request.orderId} gets a ${kind} payment of ${what}: ${id.slice(0, 8)}`);
 };
@@ -117,12 +127,32 @@ export const reorganise: Happening = ({ random, networks, tell }) => {
   const { world } = node;
   // Mostly shallow; now and then as deep as the chain allows.
   const wanted = random.chance(0.85) ? 1 + random.int(3) : 1 + random.int(20);
-  const depth = Math.min(wanted, world.tip().number - world.finalized().number);
+  const depth = Math.min(wanted, openBlocks(world));
   if (depth < 1) return;
   const keep = pick(random, ['none', 'all', 'some'] as const);
   const blocks = Math.max(1, depth - 1 + random.int(4));
   world.reorg({ depth, keep, blocks });
   tell(`${config.name} replaces ${depth} block(s) by ${blocks}, keeping ${keep}`);
+};
+
+/** How many blocks are not final. */
+function openBlocks(world: World): number {
+  let blocks = 0;
+  for (let number = world.tip().number; number > world.finalized().number; number--) if (world.at(number)) blocks++;
+  return blocks;
+}
+
+/** A node goes away, and comes back with the same chain: at once, or when somebody starts it again. */
+export const stopNode: Happening = async ({ random, networks, tell }) => {
+  const network = pick(random, networks);
+  await network.stopNode();
+  const isBackAtOnce = random.chance(0.5);
+  if (isBackAtOnce) await network.startNode();
+  tell(`the node of ${network.config.name} is stopped${isBackAtOnce ? ' and started again' : ''}`);
+};
+
+export const startNodes: Happening = async ({ networks }) => {
+  for (const network of networks) await network.startNode();
 };
 
 export const breakNode: Happening = ({ random, networks, tell }) => {
@@ -179,5 +209,7 @@ export const happenings: readonly (readonly [number, Happening])[] = [
   [7, breakNode],
   [4, kill],
   [4, restart],
+  [3, stopNode],
+  [6, startNodes],
   [2, mineMany],
 ];

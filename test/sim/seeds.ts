@@ -3,4 +3,10 @@
  * @module
  */
 
-export const notableSeeds: readonly Readonly<{ seed: number; found: string }>[] = [];
+export const notableSeeds: readonly Readonly<{ seed: number; found: string }>[] = [
+  {
+    seed: 0,
+    found:
+      'a node is away while it is paid in time, and another network is paid late: when the first is read, both count at once, so that detected and completed come of one moment',
+  },
+];

@@ -7,16 +7,18 @@ import type { NetworkConfig } from '../../src/config.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
-import { type SandboxNode, startSandboxNode } from '../support/sandbox-node.ts';
-import { testNetwork } from '../support/test-network.ts';
+import { type SimulatedNode, startSimulatedNode, type Writing, writtenBy } from '../support/simulated-node.ts';
+import { simulatedChains, testNetwork } from '../support/test-network.ts';
 import { type Witness, watchWorld } from './witness.ts';
 
 export type SimNetworkOptions = Readonly<{
   seed: string;
   clock: LockstepClock;
   store: Store;
-  config: Partial<NetworkConfig> & Pick<NetworkConfig, 'name'>;
+  config: Partial<NetworkConfig> & Pick<NetworkConfig, 'name' | 'family'>;
   finalityDistance: number;
+  /** Numbers without a block, where the family has such. */
+  isSkipped?: (number: number) => boolean;
   blocksPerIngestMax: number;
   /** Without bells the indexer only polls. */
   hasBells: boolean;
@@ -24,8 +26,12 @@ export type SimNetworkOptions = Readonly<{
 
 export interface SimNetwork {
   readonly config: NetworkConfig;
-  readonly node: SandboxNode;
+  readonly node: SimulatedNode;
+  readonly written: Writing;
   readonly witness: Witness;
+  /** Ends the node, and starts it again with the same chain. Nothing when it is so already. */
+  stopNode(): Promise<void>;
+  startNode(): Promise<void>;
   start(): void;
   isRunning(): boolean;
   /** Ends the indexer wherever it is, as a crash would. */
@@ -40,19 +46,40 @@ const REST_MS_MAX = 30_000;
 const REQUEST_TIMEOUT_MS = 150;
 
 export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNetwork> {
-  const { seed, clock, store, finalityDistance, blocksPerIngestMax, hasBells } = options;
-  const node = await startSandboxNode({ seed, clock, finalityDistance });
-  const config = testNetwork({ url: node.wsUrl, ...options.config });
+  const { clock, store, blocksPerIngestMax, hasBells, isSkipped } = options;
+  const { family } = options.config;
+  const node = await startSimulatedNode({
+    ...simulatedChains[family],
+    seed: options.seed,
+    clock,
+    finalityDistance: options.finalityDistance,
+    ...(isSkipped && { isSkipped }),
+  });
+  const config = testNetwork({
+    url: node.url,
+    ...(family === 'solana' && { rpcUrl: node.httpUrl }),
+    ...options.config,
+  });
   const witness = watchWorld(node.world);
   let running: Readonly<{ indexer: RunningIndexer; view: ClockView }> | null = null;
   let broken: unknown = null;
+  let isNodeUp = true;
 
   const withoutBells = (real: Node): Node => ({ ...real, onBell: () => {} });
 
   return {
     config,
     node,
+    written: writtenBy[family],
     witness,
+    async stopNode() {
+      if (isNodeUp) await node.stop();
+      isNodeUp = false;
+    },
+    async startNode() {
+      if (!isNodeUp) await node.start();
+      isNodeUp = true;
+    },
     start() {
       const view = clock.view();
       const indexer = startIndexer(store, config, {

@@ -1,9 +1,9 @@
 /**
  * Runs simulations: the notable seeds, and some others.
  *
- *   npm test -- sim/                              the usual few
- *   SIM_SEEDS=200 npm test -- sim/                200 seeds from 0
- *   SIM_SEED=17 npm test -- sim/                  one seed, to replay a failure
+ *   npm test -- sim/sim                           the usual few
+ *   SIM_SEEDS=200 npm test -- sim/sim             200 seeds from 0
+ *   SIM_SEED=17 npm test -- sim/sim               one seed, to replay a failure
  *   npx tsx test/sim/sim.test.ts --seeds=200      the same without the test command's time limit
  * @module
  */
@@ -35,7 +35,7 @@ for (const seed of seeds) {
     } catch (error) {
       const told = story.slice(-STORY_LINES_MAX).join('\n');
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      throw new Error(`seed ${seed}: ${why}\n${told}\nreplay: SIM_SEED=${seed} npm test -- sim/`, { cause: error });
+      throw new Error(`seed ${seed}: ${why}\n${told}\nreplay: SIM_SEED=${seed} npm test -- sim/sim`, { cause: error });
     }
   });
 }
@@ -46,7 +46,11 @@ test('the simulations were not idle: everything that may become of a session and
   for (const status of ['paid', 'paid late', 'failed', 'expired', 'canceled']) {
     assert.ok(tally.has(`session ${status}`), `no session ${status} in\n${seen.join('\n')}`);
   }
-  for (const state of ['final', 'orphaned']) assert.ok(tally.has(`payment ${state}`), `no payment ${state}`);
+  for (const network of ['ethereum', 'bsc', 'tron', 'solana']) {
+    for (const state of ['final', 'orphaned']) {
+      assert.ok(tally.has(`payment ${state} on test:${network}`), `no payment ${state} on ${network}`);
+    }
+  }
   for (const event of [
     'completed',
     'failed',

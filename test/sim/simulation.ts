@@ -1,5 +1,5 @@
 /**
- * One simulated life of an installation: two networks with a simulated node each, a real database, real indexers, and sessions that are
+ * One simulated life of an installation: networks of the chain families with a simulated node each, a real database, real indexers, and sessions that are
  * paid in every way that people and chains come up with, while nodes fail, chains reorganise, and indexers are killed and started again.
  * Then everything heals, and all that was promised must have come true.
  *
@@ -18,13 +18,15 @@ import { merchantStore } from '../support/new-session.ts';
 import { statusOf } from '../support/running-indexer.ts';
 import { openTempStore } from '../support/temp-store.ts';
 import { type Audited, auditEnd, auditNow } from './auditor.ts';
-import { addAddresses, happenings, pick, restart, type Stage, settleDue, stir } from './happenings.ts';
-import { openSimNetwork, type SimNetwork } from './sim-network.ts';
+import { addAddresses, happenings, pick, restart, type Stage, settleDue, startNodes, stir } from './happenings.ts';
+import { openSimNetwork, type SimNetwork, type SimNetworkOptions } from './sim-network.ts';
 
 const STEPS = 150;
 const STEP_MS = 3000;
 /** One network makes a block in each step, the other in every so many. */
 const SLOW_STEPS = 4;
+/** The share of Solana's slots that have no block. */
+const SKIPPED = 0.2;
 /** Few, so that sessions get addresses which were added moments ago. */
 const ADDRESSES = 4;
 const OUTAGE_WAIT_S = 240;
@@ -56,27 +58,60 @@ export async function simulate(seed: number, story: string[], tally: Tally): Pro
   }
 }
 
+/** Each seed has three of four networks: two of one family, which share their addresses, and one of each other family. */
 function openNetworks(seed: number, random: Random, clock: LockstepClock, store: Store): Promise<SimNetwork[]> {
   const shape = { clock, store, hasBells: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
-  const byDepth = { kind: 'depth', blocks: 2 + random.int(6) } as const;
-  const byFinality = { kind: 'finalized', usual: 14 } as const;
+  const byDepth = (blocks: number) => ({ kind: 'depth', blocks }) as const;
+  const byFinality = (usual: number) => ({ kind: 'finalized', usual }) as const;
   const smallAtOnce = { kind: 'finalized', usual: 20, confirmedParMax: minorToPar(SMALL_MINOR) } as const;
-  const slow = {
-    name: 'ethereum',
-    blockTimeMs: SLOW_STEPS * STEP_MS,
-    reorgDepthMax: 16,
-    confirmations: random.chance(0.3) ? byFinality : byDepth,
-  };
-  const fast = {
-    name: 'bsc',
-    blockTimeMs: STEP_MS,
-    reorgDepthMax: 24,
-    confirmations: random.chance(0.4) ? smallAtOnce : ({ kind: 'depth', blocks: 3 + random.int(8) } as const),
-  };
-  return Promise.all([
-    openSimNetwork({ ...shape, seed: `${seed} slow`, finalityDistance: 14, config: slow }),
-    openSimNetwork({ ...shape, seed: `${seed} fast`, finalityDistance: 20, config: fast }),
-  ]);
+  const fast = { ...shape, finalityDistance: 20 };
+  const fastConfig = { blockTimeMs: STEP_MS, reorgDepthMax: 24 };
+  const networks: readonly SimNetworkOptions[] = [
+    {
+      ...shape,
+      seed: `${seed} slow`,
+      finalityDistance: 14,
+      config: {
+        name: 'ethereum',
+        family: 'evm',
+        blockTimeMs: SLOW_STEPS * STEP_MS,
+        reorgDepthMax: 16,
+        confirmations: random.chance(0.3) ? byFinality(14) : byDepth(2 + random.int(6)),
+      },
+    },
+    {
+      ...fast,
+      seed: `${seed} fast`,
+      config: {
+        ...fastConfig,
+        name: 'bsc',
+        family: 'evm',
+        confirmations: random.chance(0.4) ? smallAtOnce : byDepth(3 + random.int(8)),
+      },
+    },
+    {
+      ...fast,
+      seed: `${seed} tron`,
+      config: {
+        ...fastConfig,
+        name: 'tron',
+        family: 'tron',
+        confirmations: random.chance(0.4) ? byFinality(20) : byDepth(3 + random.int(8)),
+      },
+    },
+    {
+      ...fast,
+      seed: `${seed} solana`,
+      isSkipped: (slot) => slot > 0 && createRandom('skipped', seed, slot).chance(SKIPPED),
+      config: {
+        ...fastConfig,
+        name: 'solana',
+        family: 'solana',
+        confirmations: pick(random, [byFinality(20), smallAtOnce, byDepth(3 + random.int(8))]),
+      },
+    },
+  ];
+  return Promise.all(networks.filter((_, at) => at !== seed % networks.length).map(openSimNetwork));
 }
 
 async function setUp(
@@ -109,9 +144,17 @@ async function setUp(
     for (let n = random.int(40); n > 0; n--) network.node.world.mine();
     network.start();
   }
-  await step(stage, networks);
-  await step(stage, networks);
+  for (let n = 0; n < 2 || !(await isBegun(stage)); n++) {
+    assert.ok(n < HEALING_STEPS_MAX, 'indexers with healthy nodes begin to follow');
+    await step(stage, networks);
+  }
   return stage;
+}
+
+/** Whether every network is followed from some block on: what was paid before that, and deeper than a reorg may reach, is nobody's. */
+async function isBegun({ store, networks }: Stage): Promise<boolean> {
+  const begun = await store.listNetworks();
+  return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));
 }
 
 /** Lets a step's time pass, with a block on each of `mining`, until the indexers have done what there is to do. */
@@ -138,7 +181,7 @@ async function live(stage: Stage): Promise<void> {
 
 const auditedOf = ({ store, networks, sessions }: Stage): Audited => ({
   store,
-  networks: networks.map(({ config, node, witness }) => ({ config, world: node.world, witness })),
+  networks: networks.map(({ config, node, written, witness }) => ({ config, world: node.world, written, witness })),
   sessionIds: sessions.map(({ id }) => id),
 });
 
@@ -150,6 +193,7 @@ async function heal(stage: Stage, tally: Tally): Promise<void> {
     for (const [kind, times] of Object.entries(node.faults.report().injected)) count(tally, `fault ${kind}`, times);
     node.faults.heal();
   }
+  await startNodes(stage);
   await restart(stage);
   // Enough blocks that what was paid last is final, and that a lasting fork is overtaken.
   for (let n = 0; n < 40; n++) await step(stage, networks);
@@ -169,10 +213,10 @@ async function heal(stage: Stage, tally: Tally): Promise<void> {
 const count = (tally: Tally, name: string, times: number) => tally.set(name, (tally.get(name) ?? 0) + times);
 
 async function isLevel({ store, networks }: Stage): Promise<boolean> {
-  for (const { config, node } of networks) {
+  for (const { config, node, written } of networks) {
     const status = await statusOf(store, config);
     assert.is.not(status?.state, 'halted', `${config.key} is halted: ${status?.reason?.message}`);
-    if (status?.state !== 'following' || status.cursor?.hash !== `0x${node.world.tip().hash}`) return false;
+    if (status?.state !== 'following' || status.cursor?.hash !== written.hash(node.world.tip().hash)) return false;
   }
   return true;
 }
@@ -184,7 +228,7 @@ async function checkDerived({ store, sessions }: Stage, tally: Tally): Promise<v
     if (!session) throw new Error(`session ${id} has vanished`);
     count(tally, `session ${session.life.status}`, 1);
     if (session.life.paidLate) count(tally, 'session paid late', 1);
-    for (const { state } of session.payments) count(tally, `payment ${state}`, 1);
+    for (const { state, networkKey } of session.payments) count(tally, `payment ${state} on ${networkKey}`, 1);
     const receipts = session.payments.map(({ networkKey, tx, currency, units, decimals, state, blockTimeS }) => ({
       network: networkKey,
       tx,

@@ -3,6 +3,7 @@
  * `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's terms.
  * @module
  */
+import { base58 } from '@scure/base';
 import type { Family } from '../../src/chains/chain.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
@@ -43,13 +44,26 @@ export type SimulatedNodeOptions = Readonly<{
   port?: number;
 }>;
 
+export type Writing = Readonly<{
+  hash(digits: string): string;
+  transaction(digits: string): string;
+  /** The digits of a block's hash. */
+  digits(hash: string): string;
+}>;
+
 /** How a family writes hashes and transaction ids that a world knows by their digits. */
-export const writtenBy: Readonly<
-  Record<Family, Readonly<{ hash(digits: string): string; transaction(digits: string): string }>>
-> = {
-  evm: { hash: (digits) => `0x${digits}`, transaction: (digits) => `0x${digits}` },
-  tron: { hash: (digits) => digits, transaction: (digits) => digits },
-  solana: { hash: formatBlockHash, transaction: formatSignature },
+export const writtenBy: Readonly<Record<Family, Writing>> = {
+  evm: {
+    hash: (digits) => `0x${digits}`,
+    transaction: (digits) => `0x${digits}`,
+    digits: (hash) => hash.slice(2),
+  },
+  tron: { hash: (digits) => digits, transaction: (digits) => digits, digits: (hash) => hash },
+  solana: {
+    hash: formatBlockHash,
+    transaction: formatSignature,
+    digits: (hash) => Buffer.from(base58.decode(hash)).toString('hex'),
+  },
 };
 
 /** A payer's or payee's key: always the same for the same name. */
