@@ -178,6 +178,38 @@ test('contracts pay: routed, and twice to one session in one transaction', async
   assert.is((await shop.completed(twice)).amount, 500);
 });
 
+for (const name of names) {
+  test(`${name}: who withdraws from an exchange or lets another account pay has paid, whatever the transaction calls`, async () => {
+    const [withdrawn, delegated] = [await shop.newSession(310), await shop.newSession(320)];
+    const txs = [
+      payMany(name, 'contract', [usdt(keyOf(withdrawn), cents(310))]),
+      payMany(name, 'delegated', [usdt(keyOf(delegated), cents(320))]),
+    ];
+    mine(name);
+    const number = String(nodes[name].world.tip().number);
+    const block = JSON.parse(await nodes[name].ask('/wallet/getblock', { id_or_num: number, detail: true }));
+    const calls = txs.map((tx) => {
+      const { raw_data } = block.transactions.find(({ txID }: Json) => txID === tx);
+      return raw_data.contract[0].parameter.value;
+    });
+    // Neither is a call of the token's transfer by the payer; only the logs tell.
+    assert.is.not(calls[0].contract_address, `41${tronTokenKeys[0]}`);
+    assert.match(calls[1].data, /^23b872dd/);
+    assert.is.not(calls[1].owner_address, `41${accountKey('payer')}`);
+    mine(name, DEPTH - 1);
+    for (const [at, session] of [withdrawn, delegated].entries()) {
+      await shop.waitForStatus(session, 'paid');
+      const { payments } = await shop.show(session);
+      assert.equal(
+        payments.map((one: Json) => one.transaction_hash),
+        [txs[at]],
+      );
+    }
+    assert.is((await shop.completed(withdrawn)).amount, 310);
+    assert.is((await shop.completed(delegated)).amount, 320);
+  });
+}
+
 test('failed transfers whose logs java-tron keeps, reverted ones, look-alikes and zero are no money', async () => {
   const session = await shop.newSession(600);
   const to = keyOf(session);
