@@ -1,0 +1,244 @@
+/**
+ * The simulated java-tron as wallets meet it: what it takes, in whose words it refuses, and what its blocks make of it. What the payout client
+ * sees of it stands in `test/chains/tron/payout-node.test.ts`.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { tronAddress } from '../../src/chains/tron/address.ts';
+import { readMessage } from '../../src/chains/tron/protobuf.ts';
+import { tronSpending } from '../../src/chains/tron/spend.ts';
+import { readTransaction } from '../../src/chains/tron/transaction-bytes.ts';
+import { worldShape } from '../../src/sandbox/families.ts';
+import { openDurableWorld } from '../../src/sandbox/journal.ts';
+import { openTronPool } from '../../src/sandbox/tron-pool.ts';
+import { makePayoutBench, TRX } from '../chains/tron/payout-bench.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked into freely; every field used is asserted
+type Json = any;
+
+const bench = await makePayoutBench('wallets');
+const { sandbox, world, node, openTill, openFundedTill, signOn, prepare, send, gas, mine } = bench;
+test.after.each(() => sandbox.faults.heal());
+test.after(() => bench.close());
+
+const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await sandbox.ask(path, body));
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const wire = (key: string): string => `41${key}`;
+
+/** A signed transaction as tronweb's users send it. */
+function asJson(bytes: Uint8Array): object {
+  const parts = readMessage(bytes, { 1: 'bytes', 2: 'bytes' });
+  assert.ok(parts);
+  return { raw_data_hex: hex(parts.bytes(1)), signature: [hex(parts.bytes(2))] };
+}
+
+test('a transaction is taken as bytes or as JSON, and a second time by neither', async () => {
+  const till = openFundedTill();
+  const [one, other] = [await prepare(till, till.refund('USDT', 1n)), await prepare(till, till.refund('USDT', 2n))];
+  assert.equal(await ask('/wallet/broadcasthex', { transaction: hex(one.bytes) }), {
+    result: true,
+    code: 'SUCCESS',
+    message: '',
+    txid: one.tx,
+  });
+  assert.equal(await ask('/wallet/broadcasttransaction', asJson(other.bytes)), { result: true, txid: other.tx });
+  assert.is(world.pending().length, 2);
+  const again = await ask('/wallet/broadcasthex', { transaction: hex(one.bytes) });
+  assert.equal([again.result, again.code], [false, 'DUP_TRANSACTION_ERROR']);
+  assert.match(again.message, 'already exists');
+  mine();
+  const late = await ask('/wallet/broadcasttransaction', asJson(other.bytes));
+  assert.is(late.code, 'DUP_TRANSACTION_ERROR');
+  assert.match(Buffer.from(late.message, 'hex').toString(), 'already exists');
+});
+
+test('a block shows what was signed, byte for byte, and what it cost', async () => {
+  const till = openFundedTill();
+  const attempt = await prepare(till, till.refund('USDT', 1n));
+  await send(attempt);
+  mine();
+  const { number } = world.tip();
+  const [shown] = (await ask('/wallet/getblock', { id_or_num: String(number), detail: true })).transactions;
+  assert.equal(await ask('/wallet/gettransactionbyid', { value: attempt.tx }), shown);
+  const parts = asJson(attempt.bytes) as Json;
+  assert.is(shown.raw_data_hex, parts.raw_data_hex);
+  assert.equal(shown.signature, parts.signature);
+  assert.is(shown.txID, attempt.tx);
+  assert.is(shown.raw_data.expiration, Number(attempt.terms.expiration_ms));
+  assert.is(shown.raw_data.fee_limit, Number(attempt.terms.fee_limit));
+  assert.is(shown.raw_data.contract[0].parameter.value.data.slice(0, 8), 'a9059cbb');
+  const info = await ask('/wallet/gettransactioninfobyid', { value: attempt.tx });
+  assert.equal(info.receipt, {
+    energy_fee: 13_028_500,
+    energy_usage_total: 130_285,
+    result: 'SUCCESS',
+    net_usage: 345,
+  });
+  assert.is(info.fee, 13_028_500);
+  assert.equal(await ask('/walletsolidity/gettransactioninfobyid', { value: attempt.tx }), {}, 'not solidified yet');
+  const resource = await ask('/wallet/getaccountresource', { address: wire(till.keyOf({ role: 'refund' })) });
+  assert.is(resource.freeNetUsed, 345);
+});
+
+test('what it lent shows, and is charged before TRX is; allowances come back within a day', async () => {
+  const till = openFundedTill();
+  const wallet = till.keyOf({ role: 'refund' });
+  assert.equal(await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(wallet), type: 1 }), {});
+  world.fund(wallet, 20_000n * TRX, true);
+  mine();
+  const staked = await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(wallet), type: 1 });
+  assert.equal(staked, { max_size: 20_000_000_000 });
+  const before = bench.native(wallet);
+  await send(await prepare(till, till.refund('USDT', 1n)));
+  mine();
+  assert.is(bench.native(wallet), before);
+  const used = async () => (await ask('/wallet/getaccountresource', { address: wire(wallet) })).EnergyUsed;
+  assert.is(await used(), 130_285);
+  mine(1, 12 * 3600 * 1000);
+  const half = await used();
+  assert.ok(half > 65_000 && half < 65_200, String(half));
+  mine(1, 12 * 3600 * 1000);
+  assert.is(await used(), undefined);
+});
+
+test('a loan is listed until it is taken back', async () => {
+  const till = openTill();
+  const [lender, borrower] = [till.keyOf({ role: 'gas' }), till.keyOf({ role: 'collection', index: 0 })];
+  world.fund(lender, 10n * TRX);
+  world.fund(lender, 5n * TRX, true);
+  world.fund(borrower, 1n);
+  mine();
+  const list = () => ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(lender), toAddress: wire(borrower) });
+  assert.equal(await list(), {});
+  await send(await prepare(till, gas('delegate', 0, 2n * TRX)));
+  mine();
+  assert.equal((await list()).delegatedResource, [
+    { from: wire(lender), to: wire(borrower), frozen_balance_for_energy: 2_000_000 },
+  ]);
+  const { EnergyLimit } = await ask('/wallet/getaccountresource', { address: wire(borrower) });
+  assert.is(EnergyLimit, 20);
+  const { terms } = await prepare(till, gas('reclaim', 0, 1n * TRX));
+  const tooMuch = signOn(till, gas('reclaim', 0, 3n * TRX), terms);
+  assert.is((await ask('/wallet/broadcasthex', { transaction: hex(tooMuch.bytes) })).code, 'CONTRACT_VALIDATE_ERROR');
+  await send(signOn(till, gas('reclaim', 0, 2n * TRX), terms));
+  mine();
+  assert.equal(await list(), {});
+});
+
+test('what cannot be carried out is refused with java-tron’s code', async () => {
+  const till = openTill();
+  const owner = till.keyOf({ role: 'gas' });
+  world.fund(owner, TRX);
+  mine();
+  const { terms } = await prepare(openFundedTill(), openTill().refund('USDT', 1n));
+  const free = { ...terms, fee_limit: '0' };
+  const codeOf = async (bytes: Uint8Array) => {
+    const { code, message } = await ask('/wallet/broadcasthex', { transaction: hex(bytes) });
+    return `${code}: ${message}`;
+  };
+  const codeOfGas = (form: 'transfer' | 'delegate', index: number, units: bigint) =>
+    codeOf(signOn(till, gas(form, index, units), free).bytes);
+  assert.match(await codeOfGas('transfer', 0, TRX), /^BANDWITH_ERROR/, 'an account that is made costs 1.1 TRX');
+  assert.match(await codeOfGas('delegate', 0, 100n), /^CONTRACT_VALIDATE_ERROR.*1 TRX/);
+  assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*available FreezeEnergyV2/);
+  world.fund(owner, 100n * TRX, true);
+  mine();
+  assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*not exists/);
+  const stranger = openTill();
+  const signed = signOn(stranger, stranger.refund('USDT', 1n), terms).bytes;
+  assert.match(await codeOf(signed), /^CONTRACT_VALIDATE_ERROR.*does not exist/);
+  const other = Uint8Array.from(signed);
+  other[other.length - 10] = (other[other.length - 10] ?? 0) ^ 1;
+  const read = readTransaction(other);
+  assert.ok(read === null || read.signer !== read.action.owner);
+  assert.match(await codeOf(other), /^SIGERROR/);
+  assert.match(await codeOf(Uint8Array.of(8, 1)), /^SIGERROR/);
+});
+
+test('a block holds what had not expired when the one before was made, and nothing later', async () => {
+  const till = openFundedTill();
+  const [one, other] = [await prepare(till, till.refund('USDT', 1n)), await prepare(till, till.refund('USDT', 2n))];
+  const waiting = openTronPool(world, tronTokenKeys).check(hex(other.bytes));
+  await send(one);
+  mine(1, 40 * 60_000);
+  assert.is(world.find(one.tx)?.block.number, world.tip().number);
+  world.submit(waiting);
+  mine();
+  assert.is(world.find(other.tx), undefined);
+  assert.is(world.pending().length, 0);
+  const late = await node.broadcast(other.bytes);
+  assert.is(late.kind === 'rejected' && late.code, 'expired');
+});
+
+test('what was signed, lent and used up survives a restart', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-wallets-'));
+  try {
+    const clock = handClock();
+    const shape = worldShape({ family: 'tron', chainId: TRON_CHAIN_ID, tokens: tronTokens });
+    const open = () =>
+      openDurableWorld({ ...shape, file: join(folder, 'tron.jsonl'), seed: 'durable', clock, finalityDistance: 3 });
+    const first = open();
+    const till = openTill();
+    const owner = till.keyOf({ role: 'refund' });
+    first.world.fund(owner, 50n * TRX);
+    first.world.fund(owner, 7_000n * TRX, true);
+    first.world.pay({
+      kind: 'direct',
+      from: 'ab'.repeat(20),
+      outputs: [{ token: tronTokenKeys[0], to: owner, units: 9n }],
+    });
+    first.world.mine();
+    const { hash, number, timeS } = first.world.tip();
+    const terms = {
+      ref_block_number: String(number),
+      ref_block_hash: hash.slice(16, 32),
+      timestamp_ms: String(timeS * 1000),
+      expiration_ms: String(timeS * 1000 + 60_000),
+      fee_limit: '30000000',
+    };
+    const { bytes, tx } = signOn(till, till.refund('USDT', 4n), terms);
+    first.world.submit(openTronPool(first.world, tronTokenKeys).check(hex(bytes)));
+    first.world.mine();
+    const stood = first.world.find(tx);
+    const told = (accounts: ReturnType<typeof first.world.accounts>) => ({
+      native: accounts.native(owner),
+      token: accounts.token(tronTokenKeys[0], owner),
+      usable: accounts.usable(owner),
+      usedUp: accounts.usedUp(owner, timeS),
+    });
+    const before = told(first.world.accounts());
+    assert.equal(before.usedUp, { energy: 70_000, bytes: 345 });
+    assert.is(before.token, 5n);
+    first.close();
+    const second = open();
+    assert.equal(told(second.world.accounts()), before);
+    assert.equal(second.world.find(tx)?.block, stood?.block);
+    second.close();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test('control can stake', async () => {
+  const key = tronSpending.derive(new Uint8Array(64).fill(9), { role: 'gas' }).key;
+  const response = await fetch(sandbox.url, {
+    method: 'POST',
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'sandbox_fund',
+      params: [{ to: tronAddress.format(key), amount: '5000000', staked: true }],
+    }),
+  });
+  assert.ok(((await response.json()) as Json).result.transactionHash);
+  mine();
+  assert.is(world.accounts().usable(key), 5n * TRX);
+  assert.is(world.accounts().native(key), 0n);
+});
+
+test.run();
