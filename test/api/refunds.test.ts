@@ -316,6 +316,28 @@ test('a refund above the store’s limit waits for the operator', async () => {
   });
 });
 
+test('an approval that the signer waits for is looked at at once, and no other wait is cut short', async () => {
+  await withApi({}, async (own) => {
+    const session = await paidSession(own);
+    await own.send('POST', CREATE, refundTo(session, 'beyond'));
+    await tick(own);
+    const [refund] = await own.store().listRefunds({ sessionId: session, limit: 1 });
+    assert.ok(refund);
+    const isDue = async () => (await own.store().openPayouts(refund.network, own.clock.nowMs(), 10)).length === 1;
+    const approve = () => own.store().approveRefund(refund.id, null, own.clock.nowMs());
+    await approve();
+    assert.is(await isDue(), false, 'it can still be canceled');
+    own.clock.advance(60_000);
+    assert.is(await isDue(), true);
+    const wait = { code: 'signer_refused_approval', message: 'above the cap' };
+    const nowMs = own.clock.nowMs();
+    await own.store().recordWait({ id: refund.id, generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
+    assert.is(await isDue(), false);
+    await approve();
+    assert.is(await isDue(), true);
+  });
+});
+
 test('keys need the scopes of refunds', async () => {
   const session = await paidSession(api);
   const reader = api.client(await api.addKey(api.merchantId, 'test', ['refunds:read']));

@@ -37,6 +37,8 @@ export type Payouts = Readonly<{
   plan(input: NewPayout, poolId?: number): Planned;
   /** Takes a payout back; false once an attempt of it is allotted, or it has ended. */
   cancel(id: string, nowMs: number): boolean;
+  /** Has a payout that waits for the signer's consent looked at now. */
+  hasten(id: string, nowMs: number): void;
   /** Changes columns that move in a payout's life. */
   change(row: PayoutRow, changes: Partial<Moving>, nowMs: number): PayoutRow;
   /** Keeps what a payout waits for, null for nothing; a reason for which no other payout of the network waits is an alarm. */
@@ -158,6 +160,11 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
       if (engine.get({ network: row.network })?.reasonCode === NOT_ADOPTED) return false;
       change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return true;
+    },
+    hasten(id, nowMs) {
+      const row = find.get({ id });
+      const isRefused = row?.waitCode === 'signer_refused_approval' || row?.waitCode === 'signer_refused_cap';
+      if (row?.state === 'waiting' && isRefused) change(row, { notBeforeMs: nowMs }, nowMs);
     },
     change,
     waitFor(row, wait, changes, nowMs) {

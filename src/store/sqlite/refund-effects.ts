@@ -25,4 +25,5 @@ export const createRefundEffects = (payouts: Payouts, ledger: Ledger, settle: Re
     settle(id, { kind: 'completed', tx }, nowMs);
   },
   cancel: (id, nowMs) => payouts.cancel(id, nowMs),
+  hasten: (id, nowMs) => payouts.hasten(id, nowMs),
 });

@@ -30,6 +30,8 @@ export type RefundEffects = Readonly<{
   plan(refund: RefundRow, notBeforeMs: number, nowMs: number): void;
   /** Takes the plan back. @returns false once an attempt was allotted: from then on the money may be on its way */
   cancel(id: string, nowMs: number): boolean;
+  /** Has the payout looked at now, if it waits for the approval that has come. */
+  hasten(id: string, nowMs: number): void;
 }>;
 
 /** How a payout ended, for its refund. */
@@ -244,6 +246,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
         if (!row) return null;
         if (row.status !== 'pending' && row.status !== 'processing') return false;
         rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...(approval && { approval }) });
+        effects.hasten(id, nowMs);
         return true;
       });
     },
