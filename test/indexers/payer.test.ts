@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createPayer, type Payer } from '../../indexers/payer.ts';
+import { createPayer, type Payer, paceOf } from '../../indexers/payer.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
@@ -19,7 +19,9 @@ import { type Chain, createChain } from '../sim/payout-chain.ts';
 import { overSocket } from '../sim/payout-engine.ts';
 import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../sim/payout-signer.ts';
 import { type HandClock, handClock } from '../support/hand-clock.ts';
+import { lockstepClock } from '../support/lockstep-clock.ts';
 import { openTempStore } from '../support/temp-store.ts';
+import { until } from '../support/until.ts';
 
 const network = 'test:one';
 const rules = chains[familyOf.sequence].spendRules;
@@ -294,5 +296,35 @@ test(
     assert.equal([unbalanced, differences], [[], []]);
   }),
 );
+
+test('an engine that is told to stop stops, whatever it waits for', async () => {
+  const temp = openTempStore();
+  const clock = lockstepClock().view();
+  const payer = createPayer({
+    network: { key: network, tokens, blockTimeMs: 5000 },
+    rules,
+    node: {} as PayoutNode,
+    signer: {} as Signer,
+    store: temp.store,
+    clock,
+    log: pino({ level: 'silent' }),
+  });
+  const stopping = new AbortController();
+  const running = payer.run(stopping.signal);
+  await until('it waits for its network', async () => clock.asleep() === 1);
+  const [engine] = await temp.store.listEngines();
+  assert.equal([engine?.reason?.code, engine?.fence], ['network_not_followed', 0]);
+  stopping.abort();
+  await running;
+  temp.close();
+});
+
+test('the same bytes go out again every block or two, or every few seconds where they expire', () => {
+  const expiring = chains[familyOf.expiry].spendRules;
+  const pace = (of: typeof rules, blockTimeMs: number) => paceOf(of, blockTimeMs).resendMs;
+  assert.equal([pace(rules, 12_000), pace(rules, 450), pace(rules, 60_000)], [15_000, 1000, 15_000]);
+  assert.equal([pace(expiring, 3000), pace(expiring, 400)], [3000, 3000]);
+  assert.equal([paceOf(rules, 12_000).outbidMs, paceOf(rules, 450).outbidMs], [120_000, 30_000]);
+});
 
 test.run();
