@@ -2,12 +2,15 @@
 import { test } from 'uvu';
 import { openNode } from '../../src/chains/evm/node.ts';
 import { evmWire } from '../../src/chains/evm/wire.ts';
+import { openNode as openSolanaNode } from '../../src/chains/solana/node.ts';
+import { solanaWire } from '../../src/chains/solana/wire.ts';
 import { openNode as openTronNode } from '../../src/chains/tron/node.ts';
 import { tronWire } from '../../src/chains/tron/wire.ts';
 import { readThroughFaults } from '../support/careful-reader.ts';
-import { sandboxTokens, startSandboxNode, usdcKey, usdtKey } from '../support/sandbox-node.ts';
+import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { solanaTokens, startSolanaNode } from '../support/solana-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
-import { startTronNode, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
+import { startTronNode, tronTokens } from '../support/tron-node.ts';
 
 const limits = { requestTimeoutMs: 250, responseBytesMax: 1_000_000, idleMsMax: 400, concurrencyMax: 4 };
 
@@ -15,21 +18,15 @@ for (const road of ['wsUrl', 'httpUrl'] as const) {
   test(`through every fault, an EVM node’s ${road} gives exactly the true transfers`, async () => {
     const sandbox = await startSandboxNode({ seed: `node test ${road}` });
     const node = openNode({ url: sandbox[road], tokens: sandboxTokens, ...limits });
-    const { world, faults } = sandbox;
     try {
-      await readThroughFaults(
-        {
-          world,
-          faults,
-          node,
-          wire: evmWire,
-          tokens: sandboxTokens,
-          tokenKeys: [usdtKey, usdcKey],
-          formatHash: (digits) => `0x${digits}`,
-          indexOf: ({ index }) => index,
-        },
-        ['empty_content', 'sibling_content', 'unlinked', 'unknown_block', 'cut', 'rpc_error'],
-      );
+      await readThroughFaults({ sandbox, node, wire: evmWire, tokens: sandboxTokens }, [
+        'empty_content',
+        'sibling_content',
+        'unlinked',
+        'unknown_block',
+        'cut',
+        'rpc_error',
+      ]);
     } finally {
       await node.close();
       await sandbox.close();
@@ -43,23 +40,43 @@ for (const road of ['java-tron', 'the bridge'] as const) {
     const bridge = await startTronBridge(sandbox.url, { requestTimeoutMs: limits.requestTimeoutMs });
     const url = road === 'java-tron' ? sandbox.url : bridge.url;
     const node = openTronNode({ url, tokens: tronTokens, ...limits });
-    const { world, faults } = sandbox;
     try {
-      await readThroughFaults(
-        {
-          world,
-          faults,
-          node,
-          wire: tronWire,
-          tokens: tronTokens,
-          tokenKeys: tronTokenKeys,
-          formatHash: (digits) => digits,
-        },
-        ['empty_content', 'sibling_content', 'unlinked', 'unknown_block', 'history_closed', 'cut', 'rpc_error'],
-      );
+      await readThroughFaults({ sandbox, node, wire: tronWire, tokens: tronTokens }, [
+        'empty_content',
+        'sibling_content',
+        'unlinked',
+        'unknown_block',
+        'history_closed',
+        'cut',
+        'rpc_error',
+      ]);
     } finally {
       await node.close();
       await bridge.stop();
+      await sandbox.close();
+    }
+  });
+}
+
+for (const road of ['url', 'httpUrl'] as const) {
+  test(`through every fault, a Solana node’s ${road === 'url' ? 'RPC and PubSub' : 'RPC'} gives exactly the true transfers`, async () => {
+    const sandbox = await startSolanaNode({
+      seed: `node test ${road}`,
+      isSkipped: (slot) => slot > 0 && slot % 4 === 0,
+    });
+    const place = road === 'url' ? { url: sandbox.url, rpcUrl: sandbox.rpcUrl } : { url: sandbox.rpcUrl };
+    const node = openSolanaNode({ ...place, tokens: solanaTokens, ...limits });
+    try {
+      await readThroughFaults({ sandbox, node, wire: solanaWire, tokens: solanaTokens }, [
+        'empty_content',
+        'sibling_content',
+        'unlinked',
+        'unknown_block',
+        'cut',
+        'rpc_error',
+      ]);
+    } finally {
+      await node.close();
       await sandbox.close();
     }
   });

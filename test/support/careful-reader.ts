@@ -5,46 +5,38 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import type { Node, Wire } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
-import { type FaultKind, type Faults, faultKinds } from '../../src/sandbox/faults.ts';
+import { type FaultKind, faultKinds } from '../../src/sandbox/faults.ts';
+import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
-import type { TrueTransfer, World } from '../../src/sandbox/world.ts';
-import { accountKey } from './sandbox-node.ts';
+import { accountKeyOf, type SimulatedNode, writtenBy } from './simulated-node.ts';
 
 const BLOCKS = 60;
 const TRIES_MAX = 3000;
-const payees = new Set(['one', 'two', 'three'].map(accountKey));
 /** Faults that cost a timeout or a new connection are rarer, for the test's own sake. */
 const costly: readonly FaultKind[] = ['hang', 'drop', 'half_open'];
 /** A node of another chain is stopped at start; it does not heal. */
 const healing = faultKinds.filter((kind) => kind !== 'wrong_chain' && kind !== 'wrong_decimals');
 const rates = Object.fromEntries(healing.map((kind) => [kind, costly.includes(kind) ? 0.015 : 0.08]));
 
-export type Readable = Readonly<{
-  world: World;
-  faults: Faults;
-  node: Node;
-  wire: Wire;
-  tokens: readonly Token[];
-  /** Keys of the two tokens. */
-  tokenKeys: readonly [string, string];
-  /** How the family writes hashes of blocks and transactions. */
-  formatHash(digits: string): string;
-  /** The index that the family gives to a transfer; absent where it is another than the world's. */
-  indexOf?(transfer: TrueTransfer): number;
-}>;
+export type Readable = Readonly<{ sandbox: SimulatedNode; node: Node; wire: Wire; tokens: readonly Token[] }>;
 
-function payInEachBlock({ world, tokenKeys: [usdt, usdc] }: Readable): void {
+const payeesOf = ({ sandbox }: Readable): string[] =>
+  ['one', 'two', 'three'].map((name) => accountKeyOf(sandbox.family, name));
+
+function payInEachBlock(readable: Readable): void {
+  const { sandbox, tokens } = readable;
+  const [usdt, usdc] = tokens.map((token) => tokenKey(chains[sandbox.family].address, token));
   for (let block = 0; block < BLOCKS; block++) {
-    for (const [at, to] of [...payees].entries()) {
+    for (const [at, to] of payeesOf(readable).entries()) {
       const kind = paymentKinds[(block + at) % paymentKinds.length] ?? 'direct';
-      const outputs = [{ token: at === 1 ? usdc : usdt, to, units: BigInt(1 + block * at) }];
       // Some blocks stay empty, some tokens unused.
-      if (block % 4 > at) world.pay({ kind, from: accountKey('payer'), outputs });
+      if (block % 4 > at) sandbox.pay(to, BigInt(1 + block * at), kind, at === 1 ? usdc : usdt);
     }
-    world.mine(block % 3);
+    sandbox.world.mine(block % 3);
   }
 }
 
@@ -64,7 +56,9 @@ async function insist<T>(work: () => Promise<T | null>): Promise<T> {
 }
 
 /** One block as a careful reader takes it: linked to the one before, light road first. */
-async function readBlock({ node, wire, tokens }: Readable, below: BlockRef) {
+async function readBlock(readable: Readable, below: BlockRef) {
+  const { node, wire, tokens } = readable;
+  const payees = new Set(payeesOf(readable));
   let thorough = false;
   return insist(async () => {
     const [block] = await node.range(below.number + 1, below.number + 1);
@@ -84,24 +78,29 @@ async function readBlock({ node, wire, tokens }: Readable, below: BlockRef) {
  * @param struck kinds of fault that must have been met, or the test proves little
  */
 export async function readThroughFaults(readable: Readable, struck: readonly FaultKind[]): Promise<void> {
-  const { world, faults, node, formatHash, indexOf } = readable;
+  const { sandbox, node } = readable;
+  const { world, faults, family } = sandbox;
+  const written = writtenBy[family];
+  const payees = payeesOf(readable);
+  // Other families count places in a block by rules of their own.
+  const hasPlace = family === 'evm';
   payInEachBlock(readable);
   let below = await insist(() => node.range(0, 0).then(([block]) => block ?? null));
   faults.set({ rates });
   const found: (readonly [block: string, transfer: ChainTransfer])[] = [];
-  while (below.number < BLOCKS) {
+  while (below.number < world.tip().number) {
     const { block, transfers } = await readBlock(readable, below);
     found.push(...transfers.map((transfer) => [block.hash, transfer] as const));
     below = block;
   }
-  const truth = world.transfers().filter(({ to }) => payees.has(to));
+  const truth = world.transfers().filter(({ to }) => payees.includes(to));
   assert.ok(truth.length > 30);
   assert.equal(
-    found.map(([block, { tx, index, from, to, units }]) => [block, tx, indexOf && index, from, to, units]),
+    found.map(([block, { tx, index, from, to, units }]) => [block, tx, hasPlace && index, from, to, units]),
     truth.map((one) => [
-      formatHash(one.block.hash),
-      formatHash(one.transactionId),
-      indexOf?.(one),
+      written.hash(one.block.hash),
+      written.transaction(one.transactionId),
+      hasPlace && one.index,
       one.from,
       one.to,
       one.units,
