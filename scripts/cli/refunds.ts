@@ -79,7 +79,8 @@ export const refundsShow: Command = {
     const { json, lines } = { json: shown(refund, config), lines: describe(refund, config) };
     const payout = await store.findPayout(refund.id);
     const waits = payout?.wait ? [['the payment waits', `${payout.wait.code}: ${payout.wait.message}`]] : [];
-    return { json: { ...json, payout_state: payout?.state ?? null }, lines: table([...lines, ...waits]) };
+    const state = { payout_state: payout?.state ?? null, payout_waits_for: payout?.wait ?? null };
+    return { json: { ...json, ...state }, lines: table([...lines, ...waits]) };
   },
 };
 
