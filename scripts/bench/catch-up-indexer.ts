@@ -110,6 +110,6 @@ process.disconnect();
 
 function liveBytes(): number {
   globalThis.gc?.();
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external;
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return heapUsed + arrayBuffers;
 }
