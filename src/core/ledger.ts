@@ -107,7 +107,14 @@ export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' 
     matched: ['refund_matched', 'unclaimed', 'reserved'],
   } as const;
   const [kind, from, to] = ways[step];
-  return entry(kind, id, 0, { from, to, subject, network, asset, units });
+  const moved = entry(kind, id, 0, { from, to, subject, network, asset, units });
+  if (step !== 'matched') return moved;
+  // What was paid for nobody has a session now.
+  const paid = { account: 'refunded', network, asset } as const;
+  return {
+    ...moved,
+    postings: [...moved.postings, { ...paid, subject: '', units }, { ...paid, subject, units: -units }],
+  };
 }
 
 /** Where a payout is on its way: something was handed to a node, that is given up for this generation, or it is done. */

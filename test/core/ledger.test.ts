@@ -80,7 +80,7 @@ test('a refund that was paid before it was known whose it is finds its session',
   const paid = payoutEntry(intents.refund, null, 'succeeded', 0);
   assert.equal(balancesOf(paid), { 'test:one USDT refunded': -30n, 'test:one USDT unclaimed': 30n });
   const matched = balancesOf(paid, refundEntry(refund, 'reserved'), refundEntry(refund, 'matched'));
-  assert.equal(matched, { 'test:one USDT refunded': -30n, 'test:one USDT received cs_1': 30n });
+  assert.equal(matched, { 'test:one USDT refunded cs_1': -30n, 'test:one USDT received cs_1': 30n });
 });
 
 test('what moves nothing in the books is no entry', () => {

@@ -1,0 +1,89 @@
+/** Refunds after an older database was put back: what was paid before it forgot is not paid again, and what it asks anew finds its payment. */
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../src/chains/index.ts';
+import { type ApiServer, withApi } from '../support/api-server.ts';
+
+const CREATE = '/api/v1/refunds/create';
+const payerAddress = chains.evm.address.format('c0ffee'.padStart(40, '1'));
+const tx = `0x${'ab'.repeat(32)}`;
+
+/** Asks for a refund of 4.50 of a paid session. */
+async function ask(server: ApiServer, sessionId: string, amount = '4.50'): Promise<void> {
+  const metadata = { refund_address: payerAddress };
+  const body = { order_id: sessionId, refund_id: 'lost', amount, currency: 'USDT', metadata };
+  assert.is((await server.send('POST', CREATE, body)).status, 201);
+  await server.store().advanceRefunds(server.clock.nowMs(), 100);
+}
+
+const show = async (server: ApiServer) =>
+  (await server.send('GET', '/api/v1/refunds/lost')).json as Readonly<Record<string, unknown>>;
+
+async function booksAreSound(server: ApiServer): Promise<void> {
+  const { unbalanced, differences, overdrawn } = await server.store().verifyLedger();
+  assert.equal([unbalanced, differences, overdrawn], [[], [], []]);
+}
+
+/** A refund was asked for, signed and forgotten; the database has adopted what the signer's journal says, and the payout ended well. */
+async function forgetAndAdopt(server: ApiServer): Promise<string> {
+  const store = server.store();
+  const made = await server.send('POST', '/api/v1/checkout/sessions/create', {
+    amount: 10_00,
+    currency: 'USD',
+    order_id: 'order-1',
+  });
+  const session = await store.findSession(String((made.json as { id: string }).id));
+  assert.ok(session);
+  const payment = { to: session.addresses.evm ?? '', currency: 'USDT', units: 10_000_000n } as const;
+  const block = await server.chain('ethereum').mine([payment]);
+  await server.chain('ethereum').confirm(block);
+  await ask(server, session.id);
+  const [refund] = await store.listRefunds({ sessionId: session.id, limit: 1 });
+  const payout = await store.findPayout(refund?.id ?? '');
+  assert.ok(payout);
+
+  const raw = new Database(server.file);
+  raw.pragma('foreign_keys = OFF');
+  raw.exec(`
+    DELETE FROM ledger_postings WHERE entry_id IN (SELECT id FROM ledger_entries WHERE cause = '${payout.id}');
+    DELETE FROM ledger_entries WHERE cause = '${payout.id}';
+    DELETE FROM payouts; DELETE FROM refunds; DELETE FROM refund_days;`);
+  raw.close();
+
+  const { intent, network, id } = payout;
+  const signed = { id: 1, intent, generation: 0, attempt: 0, terms: { nonce: '0' }, signedAtMs: 0 };
+  const nowMs = server.clock.nowMs();
+  const adoption = { ...signed, tx, bytes: new Uint8Array([1]), payer: 'aa'.repeat(20), payerRole: 'refund' } as const;
+  assert.is(await store.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
+  await store.recordSent({ id, generation: 0, attempt: 0, answer: 'known', refusal: null, nowMs });
+  const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
+  assert.is(await store.settlePayout({ id, generation: 0, outcome, nowMs }), true);
+  await booksAreSound(server);
+  return session.id;
+}
+
+test('a refund that was forgotten and paid is completed by that payment when it is asked for again', async () => {
+  await withApi({}, async (server) => {
+    const sessionId = await forgetAndAdopt(server);
+    await ask(server, sessionId);
+    const { status, transaction_hash, receipt_number } = await show(server);
+    assert.equal([status, transaction_hash], ['completed', tx]);
+    assert.match(String(receipt_number), /^RF-\d{4}-00000001$/);
+    assert.equal(await server.store().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    await booksAreSound(server);
+  });
+});
+
+test('asked for again with another amount, it fails: its id was signed for something else', async () => {
+  await withApi({}, async (server) => {
+    const sessionId = await forgetAndAdopt(server);
+    await ask(server, sessionId, '3.00');
+    const { status, failure_reason } = await show(server);
+    assert.equal([status, failure_reason], ['failed', 'signed_otherwise']);
+    assert.equal(await server.store().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    await booksAreSound(server);
+  });
+});
+
+test.run();
