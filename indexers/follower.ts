@@ -82,7 +82,9 @@ export function createFollower(options: FollowerOptions): Follower {
 
   async function look(): Promise<Look> {
     const askedAtMs = clock.nowMs();
-    const [finalized, head] = await Promise.all([node.finalized(), node.head()]);
+    const [final, head] = await Promise.all([node.finalized(), node.head()]);
+    // What is final above the head is of another chain (a gateway has several nodes), or a race that the next look settles.
+    const finalized = final && final.number <= head.number ? final : null;
     return { head, finalized, askedAtMs, isStale: head.timeS * 1000 < askedAtMs - staleMs };
   }
 

@@ -113,6 +113,34 @@ test('where the node decides on finality, nothing counts before it says so', () 
     assert.is((await order.read()).payments[0]?.state, 'final');
   }));
 
+test('what is called final above the head is another chain’s word: nothing counts by it', () =>
+  scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+    let isMixed = true;
+    let looks = 0;
+    s.start({
+      // A gateway that asks a node of another network for what is final.
+      through: (node) => ({
+        ...node,
+        async finalized() {
+          looks += 1;
+          const final = await node.finalized();
+          return isMixed && final ? { ...final, number: 1_000_000, hash: `0x${'ab'.repeat(32)}` } : final;
+        },
+      }),
+    });
+    await s.level();
+    const order = await s.order('mixed');
+    s.node.pay(order.address, DUE);
+    s.mine(3);
+    await s.level();
+    const before = looks;
+    await until('the indexer has looked again', () => looks > before + 2);
+    assert.is((await order.read()).payments[0]?.state, 'seen');
+    isMixed = false;
+    s.node.world.finalize(33);
+    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+  }));
+
 test('a reorg takes a payment away; mined again elsewhere it counts once', () =>
   scene({}, async (s) => {
     s.start();
