@@ -297,6 +297,36 @@ test(
   }),
 );
 
+let isForgetful = false;
+test(
+  'a signer whose journal has lost what is recorded here is asked for nothing more',
+  onBench(
+    async (bench) => {
+      const { plan, pass, alarms, store } = bench;
+      await plan('r1');
+      await untilSettled(bench, 'r1');
+      isForgetful = true;
+      await plan('r2');
+      assert.is((await pass())?.code, 'signer_journal_behind');
+      // As after a restart: the same, before anything is signed.
+      assert.is((await pass())?.code, 'signer_journal_behind');
+      assert.equal(
+        (await store.listPayoutAttempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
+        [],
+      );
+      assert.equal(await alarms(), []);
+      isForgetful = false;
+      await untilSettled(bench, 'r2');
+    },
+    {
+      signer: (signer) => ({
+        ...signer,
+        journal: async (key, after, limit) => (isForgetful ? [] : signer.journal(key, after, limit)),
+      }),
+    },
+  ),
+);
+
 test('an engine that is told to stop stops, whatever it waits for', async () => {
   const temp = openTempStore();
   const clock = lockstepClock().view();
