@@ -35,6 +35,7 @@ export async function payoutStatus({ store, config, clock }: Installation) {
   return {
     json: {
       open: openCount,
+      has_signer: config.signer !== null,
       engines: engines.map(({ network, reason }) => ({ network, reason })),
       waiting: waits,
       wallets,
@@ -42,6 +43,9 @@ export async function payoutStatus({ store, config, clock }: Installation) {
     },
     lines: [
       ...(openCount === 0 ? [] : [`payouts open: ${openCount}`]),
+      ...(openCount > 0 && !config.signer
+        ? ['  nobody signs them: the configuration has no `signer` (README.md, "Money out")']
+        : []),
       ...waits.map(
         ({ network, reason, payouts, oldest_s }) =>
           `  ${network}: ${payouts} ${reason ? `wait for ${reason}` : 'under way'}, the oldest for ${oldest_s} s`,
