@@ -110,11 +110,18 @@ export type SpendDraft = Readonly<{
 /**
  * `terms` to sign on and what it costs, in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most. `refused`: it
  * would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or `would_fail`. `missingUnits` says
- * how much more the wallet must hold where it is short, in base units of the token or the native coin.
+ * how much more the wallet must hold where it is short, in base units of the token or the native coin. `loan`: lending it the resources of a
+ * stake of `units` (a gas intent's `delegate`) would do, if it is also sent `missingUnits` of native coin, which may be none.
  */
 export type Quote =
   | Readonly<{ kind: 'quoted'; terms: Terms; feeUnits: bigint; feeUnitsMax: bigint }>
-  | Readonly<{ kind: 'refused'; code: RefusedCode; message: string; missingUnits?: bigint }>;
+  | Readonly<{
+      kind: 'refused';
+      code: RefusedCode;
+      message: string;
+      missingUnits?: bigint;
+      loan?: Readonly<{ units: bigint; missingUnits: bigint }>;
+    }>;
 
 export type RefusedCode = 'destination_frozen' | 'destination_invalid' | 'token_short' | 'native_short' | 'would_fail';
 

@@ -83,7 +83,7 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
       const key = keyArgument(body, 'address');
       const { number, timeS } = view.tip();
       const accounts = world.accounts(number);
-      if (!accounts.isKnown(key)) return {};
+      if (!accounts.isKnown(key) && !isContract(key)) return {};
       const used = accounts.usedUp(key, timeS);
       return {
         ...unlessZero('freeNetUsed', used.bytes),

@@ -84,3 +84,10 @@ export function messageText(message: unknown): string {
   if (typeof message !== 'string') return 'no message';
   return /^([0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString() : message;
 }
+
+/** A field that is a whole number, which JSON omits when it is zero. @throws Fault transient `node_nonsense` */
+export function readWhole(value: unknown, name: string, origin: Origin): bigint {
+  const { [name]: number = 0 } = isFields(value) ? value : {};
+  if (isFields(value) && Number.isSafeInteger(number) && Number(number) >= 0) return BigInt(Number(number));
+  throw nonsense(origin, `answered with a missing or malformed ${name}`);
+}

@@ -3,7 +3,7 @@
  * @module
  */
 import { wireAddress } from './address.ts';
-import { errorFault, isFields, isUnknown, messageText, nonsense } from './answer.ts';
+import { errorFault, isFields, isUnknown, messageText, nonsense, readWhole } from './answer.ts';
 import type { TronRpc } from './rpc.ts';
 import { WORD } from './wire.ts';
 
@@ -21,9 +21,7 @@ export async function readAccount({ ask, host }: TronRpc, key: string): Promise<
   if (!isFields(value) || value.address !== wireAddress(key)) {
     throw nonsense(origin, 'answered with something else than the account that was asked for');
   }
-  const { balance = 0, type } = value;
-  if (!Number.isSafeInteger(balance)) throw nonsense(origin, 'answered with a malformed balance');
-  return { native: BigInt(Number(balance)), isContract: type === 'Contract' };
+  return { native: readWhole(value, 'balance', origin), isContract: value.type === 'Contract' };
 }
 
 /** What a call that changes nothing returned. `value` is null where the contract reverted; `why` says so in words. */
@@ -41,13 +39,12 @@ export async function tryCall({ ask, host }: TronRpc, owner: string, contract: s
   if (!isFields(answer) || !isFields(answer.result)) throw nonsense(origin, 'answered with no result');
   const { result, message } = answer.result;
   if (result !== true) throw errorFault(messageText(message), origin);
-  const { energy_used: energy = 0, constant_result: returned, transaction } = answer;
-  if (!Number.isSafeInteger(energy) || Number(energy) < 0) throw nonsense(origin, 'answered with a malformed energy');
+  const { constant_result: returned, transaction } = answer;
   const [ret] = isFields(transaction) && Array.isArray(transaction.ret) ? transaction.ret : [];
   const hasFailed = message !== undefined || (isFields(ret) && ret.ret === 'FAILED');
   const [word] = Array.isArray(returned) ? returned : [];
   const value = hasFailed ? null : String(word ?? '');
-  return { value, energy: BigInt(Number(energy)), why: hasFailed ? messageText(message) : '' };
+  return { value, energy: readWhole(answer, 'energy_used', origin), why: hasFailed ? messageText(message) : '' };
 }
 
 const argument = (key: string): string => key.padStart(64, '0');

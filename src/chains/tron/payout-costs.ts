@@ -6,7 +6,7 @@
  * @module
  */
 import { divideCeil } from '../../core/money.ts';
-import { isFields, nonsense, type Origin } from './answer.ts';
+import { isFields, nonsense, type Origin, readWhole } from './answer.ts';
 import type { ContractKind } from './transaction-bytes.ts';
 
 /** The chain's prices. */
@@ -22,6 +22,9 @@ export type Prices = Readonly<{
 /** What an account may still use before it burns TRX. Bytes come from one of two allowances, never from both. */
 export type Allowances = Readonly<{ energy: bigint; stakedBytes: bigint; freeBytes: bigint }>;
 
+/** What everybody's stakes give together in a day: `energy` for `staked` TRX. */
+export type EnergyShare = Readonly<{ energy: bigint; staked: bigint }>;
+
 /** Signed, without the varint that is the fee limit of a call and the amount of the others. */
 const SIGNED_BYTES: Readonly<Record<ContractKind, bigint>> = {
   trigger: 277n,
@@ -31,6 +34,7 @@ const SIGNED_BYTES: Readonly<Record<ContractKind, bigint>> = {
 };
 /** What the result may add counts as part of a transaction. */
 const RESULT_BYTES = 64n;
+const SUN_PER_TRX = 1_000_000n;
 
 /** Bytes that are paid for. @param number the fee limit of a call, the amount of the others */
 export function paidBytes(kind: ContractKind, number: bigint): bigint {
@@ -60,6 +64,14 @@ export function energyCost(
   };
 }
 
+/**
+ * The stake that gives so much energy a day, and a fifth more. java-tron counts whole TRX, and rounds what they give down.
+ * @returns sun
+ */
+export function stakeFor(energy: bigint, share: EnergyShare): bigint {
+  return (divideCeil(withReserve(energy) * share.staked, share.energy) + 1n) * SUN_PER_TRX;
+}
+
 const withReserve = (sun: bigint): bigint => divideCeil(sun * 6n, 5n);
 
 /** The answer to `/wallet/getchainparameters`. @throws Fault transient `node_nonsense` */
@@ -67,12 +79,8 @@ export function readPrices(value: unknown, origin: Origin): Prices {
   const rows: readonly unknown[] = isFields(value) && Array.isArray(value.chainParameter) ? value.chainParameter : [];
   const read = (name: string): bigint => {
     const row = rows.find((one) => isFields(one) && one.key === name);
-    // A parameter that is zero has no value.
-    const { value: number = 0 } = isFields(row) ? row : {};
-    if (!row || !Number.isSafeInteger(number) || Number(number) < 0) {
-      throw nonsense(origin, `answered without the chain parameter ${name}`);
-    }
-    return BigInt(Number(number));
+    if (!row) throw nonsense(origin, `answered without the chain parameter ${name}`);
+    return readWhole(row, 'value', origin);
   };
   return {
     perEnergy: read('getEnergyFee'),
@@ -88,15 +96,9 @@ export function readPrices(value: unknown, origin: Origin): Prices {
  * @throws Fault transient `node_nonsense`
  */
 export function readAllowances(value: unknown, isThere: boolean, prices: Prices, origin: Origin): Allowances {
-  if (!isFields(value)) throw nonsense(origin, 'answered with something that is not an object');
   if (!isThere) return { energy: 0n, stakedBytes: 0n, freeBytes: prices.freeBytes };
-  const read = (name: string): bigint => {
-    const { [name]: number = 0 } = value;
-    if (Number.isSafeInteger(number) && Number(number) >= 0) return BigInt(Number(number));
-    throw nonsense(origin, `answered with a malformed ${name}`);
-  };
   const left = (limit: string, used: string): bigint => {
-    const rest = read(limit) - read(used);
+    const rest = readWhole(value, limit, origin) - readWhole(value, used, origin);
     return rest > 0n ? rest : 0n;
   };
   return {
@@ -104,4 +106,11 @@ export function readAllowances(value: unknown, isThere: boolean, prices: Prices,
     stakedBytes: left('NetLimit', 'NetUsed'),
     freeBytes: left('freeNetLimit', 'freeNetUsed'),
   };
+}
+
+/** As every account's resources tell it; null where nobody has staked. @throws Fault transient `node_nonsense` */
+export function readEnergyShare(value: unknown, origin: Origin): EnergyShare | null {
+  const energy = readWhole(value, 'TotalEnergyLimit', origin);
+  const staked = readWhole(value, 'TotalEnergyWeight', origin);
+  return energy > 0n && staked > 0n ? { energy, staked } : null;
 }

@@ -9,7 +9,7 @@ import { invariant, transient } from '../../core/fault.ts';
 import { unitsOf } from '../../core/ledger.ts';
 import type { Fate, SentAttempt, SpendDraft } from '../spend.ts';
 import { tronAddress } from './address.ts';
-import { type Fields, isFields, isUnknown, nonsense, type Origin } from './answer.ts';
+import { type Fields, isFields, isUnknown, nonsense, type Origin, readWhole } from './answer.ts';
 import { canNeverStand } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from './wire.ts';
@@ -107,9 +107,7 @@ function readStanding(tx: string, transaction: unknown, info: unknown, host: str
     typeof receipt === 'string' && receipt !== 'SUCCESS' && receipt !== 'DEFAULT',
   ];
   const outcome = saysSuccess.every(Boolean) ? 'success' : saysFailure.every(Boolean) ? 'failure' : 'unclear';
-  const { fee = 0 } = info;
-  if (!Number.isSafeInteger(fee) || Number(fee) < 0) throw nonsense(origin, 'answered with a malformed fee');
-  return { tx, number, feeUnits: BigInt(Number(fee)), outcome, logs };
+  return { tx, number, feeUnits: readWhole(info, 'fee', origin), outcome, logs };
 }
 
 function isCall({ raw_data: raw }: Fields): boolean {

@@ -11,7 +11,7 @@ import { formatUnits } from '../../core/money.ts';
 import type { Token } from '../../core/transfer.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../spend.ts';
 import { tronAddress, wireAddress } from './address.ts';
-import { isFields, isUnknown, nonsense } from './answer.ts';
+import { isFields, isUnknown, nonsense, readWhole } from './answer.ts';
 import { referenceOf } from './payout-absence.ts';
 import { type Account, isFrozen, readAccount, readHeld, tryTransfer } from './payout-calls.ts';
 import {
@@ -21,7 +21,9 @@ import {
   type Prices,
   paidBytes,
   readAllowances,
+  readEnergyShare,
   readPrices,
+  stakeFor,
 } from './payout-costs.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 import { BLOCK_PATH } from './wire.ts';
@@ -49,7 +51,13 @@ export type QuoteQuestion = Readonly<{
 }>;
 
 /** What a quote follows from, as the head has it. */
-type State = Readonly<{ head: BlockRef; solid: BlockRef; prices: Prices; payer: Account; allowances: Allowances }>;
+type State = Readonly<{
+  head: BlockRef;
+  solid: BlockRef;
+  prices: Prices;
+  payer: Account;
+  allowances: Allowances;
+}>;
 
 const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
 
@@ -105,9 +113,21 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const bytes = paidBytes('trigger', feeLimit);
   const bytesSun = bytesCost(bytes, allowances, prices);
   const missing = missingNative(state, neededBalance + bytesSun);
-  if (missing > 0n) return nativeShort(draft.payer, missing);
+  if (missing > 0n) {
+    const shortEnergy = tried.energy - allowances.energy;
+    const stake = shortEnergy > 0n ? await askStake(node, contract, shortEnergy) : null;
+    const loan = stake !== null && { units: stake, missingUnits: missingNative(state, bytesSun) };
+    return { ...nativeShort(draft.payer, missing), ...(loan && { loan }) };
+  }
   const feeUnitsMax = feeLimit + bytes * prices.perByte;
   return { kind: 'quoted', terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
+}
+
+/** The stake that would give so much energy; null where nobody has staked. The contract's account is there, whoever else's is not. */
+async function askStake({ ask, host }: TronRpc, contract: string, energy: bigint): Promise<bigint | null> {
+  const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
+  const share = readEnergyShare(value, { path: RESOURCE_PATH, host });
+  return share && stakeFor(energy, share);
 }
 
 /** An account that is not there yet signs nothing, even where it would cost nothing: it needs a sun at least. */
@@ -147,7 +167,7 @@ async function whyNoLoan(
   if (form === 'delegate') {
     if (receiver === null) return `${shown} must be sent some TRX before it can be lent energy`;
     const value = await ask({ path: LENDABLE_PATH, body: { owner_address: wireAddress(payer), type: ENERGY } });
-    const lendable = readSun(value, 'max_size', { path: LENDABLE_PATH, host });
+    const lendable = readWhole(value, 'max_size', { path: LENDABLE_PATH, host });
     if (lendable >= units) return null;
     const more = formatUnits(units - lendable, NATIVE_DECIMALS);
     return `wallet ${from} has too little staked for energy that it has not lent: stake ${more} TRX more`;
@@ -156,17 +176,11 @@ async function whyNoLoan(
   const value = await ask({ path: LOANS_PATH, body });
   const loans = isFields(value) && Array.isArray(value.delegatedResource) ? value.delegatedResource : [];
   const lent = loans.reduce((sum: bigint, loan: unknown) => {
-    return sum + readSun(loan, 'frozen_balance_for_energy', { path: LOANS_PATH, host });
+    return sum + readWhole(loan, 'frozen_balance_for_energy', { path: LOANS_PATH, host });
   }, 0n);
   return lent >= units
     ? null
     : `wallet ${from} has not lent ${shown} so much energy: it may have been taken back already`;
-}
-
-function readSun(value: unknown, name: string, origin: Readonly<{ path: string; host: string }>): bigint {
-  const { [name]: sun = 0 } = isFields(value) ? value : {};
-  if (!isFields(value) || !Number.isSafeInteger(sun)) throw nonsense(origin, `answered with a malformed ${name}`);
-  return BigInt(Number(sun));
 }
 
 /** @throws Fault transient */

@@ -118,17 +118,21 @@ test('a collection address is lent energy for its sweep, pays nothing, and the l
   sandbox.pay(owner, 5_000n);
   sandbox.pay(treasury, 1n);
   mine();
-  const loan = 6_500n * TRX;
-  const early = refused(await node.quote(till.draft(gas('delegate', 2, loan)), null, []));
+  const intent = sweep(2, 5_000n);
+  const { loan } = refused(await node.quote(till.draft(intent), null, []));
+  assert.ok(loan);
+  assert.is(loan.missingUnits, 1n, 'the account must be there');
+  assert.is(loan.units / TRX, (64_285n * 6n) / 5n / 10n + 2n, 'a staked TRX gives ten units of energy a day');
+  const early = refused(await node.quote(till.draft(gas('delegate', 2, loan.units)), null, []));
   assert.is(early.code, 'would_fail');
   assert.match(early.message, 'before it can be lent energy');
-  assert.is((await carry(till, gas('transfer', 2, 1n))).kind, 'succeeded');
+  assert.is((await carry(till, gas('transfer', 2, loan.missingUnits))).kind, 'succeeded');
   const greedy = refused(await node.quote(till.draft(gas('delegate', 2, 10_001n * TRX)), null, []));
   assert.match(greedy.message, 'stake 1 TRX more');
-  assert.is((await carry(till, gas('delegate', 2, loan))).kind, 'succeeded');
-  assert.is(world.accounts().usable(owner), loan);
+  assert.is(refused(await node.quote(till.draft(intent), null, [])).loan?.missingUnits, 0n);
+  assert.is((await carry(till, gas('delegate', 2, loan.units))).kind, 'succeeded');
+  assert.is(world.accounts().usable(owner), loan.units);
 
-  const intent = sweep(2, 5_000n);
   const quote = quoted(await node.quote(till.draft(intent), null, []));
   assert.is(quote.feeUnits, 0n);
   assert.is(quote.terms.fee_limit, String((TO_HOLDER * 6n) / 5n), 'the limit bounds lent energy as well');
@@ -137,9 +141,9 @@ test('a collection address is lent energy for its sweep, pays nothing, and the l
   assert.is(fate.kind === 'succeeded' && fate.feeUnits, 0n);
   assert.is(held(treasury), before + 5_000n);
 
-  assert.is((await carry(till, gas('reclaim', 2, loan))).kind, 'succeeded');
+  assert.is((await carry(till, gas('reclaim', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), 0n);
-  const again = refused(await node.quote(till.draft(gas('reclaim', 2, loan)), null, []));
+  const again = refused(await node.quote(till.draft(gas('reclaim', 2, loan.units)), null, []));
   assert.is(again.code, 'would_fail');
 });
 
