@@ -16,6 +16,8 @@ import { createMatcher, INLINE_BYTES_MAX } from './matcher.ts';
 import { createPayer } from './payer.ts';
 import { payoutNodeOptions } from './payout-node-options.ts';
 import { createReporter } from './reporter.ts';
+import { createSweepWatch } from './sweep-watch.ts';
+import { createSweeper } from './sweeper.ts';
 import { createWatch } from './watch.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
@@ -85,7 +87,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
-/** Makes the network's payouts, where there is a signer and the family knows how. */
+/** Makes the network's payouts and looks after its sweeps, where there is a signer and the family knows how. */
 async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> {
   const { network, store, chain, signer, clock, log } = options;
   if (!signer || !chain.payouts) return;
@@ -95,7 +97,10 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
   const close = () => void Promise.all([node.close(), signer.close()]);
   signal.addEventListener('abort', close, { once: true });
   try {
-    await createPayer({ network, rules: chain.spendRules, node, signer, store, clock, log }).run(signal);
+    const parts = { network, rules: chain.spendRules, node, signer, store, clock, log };
+    const sweeper = createSweeper(parts);
+    const watch = createSweepWatch({ network, sweeper, store, clock, log });
+    await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);
   } finally {
     await node.close();
   }

@@ -25,6 +25,7 @@ import { signerDrill } from './cli/signer-drill.ts';
 import { status } from './cli/status.ts';
 import { storeCreate, storeList } from './cli/store.ts';
 import { storePage } from './cli/store-page.ts';
+import { sweepPlan, sweepRun, sweepStatus } from './cli/sweep.ts';
 import {
   webhooksAdd,
   webhooksAttempts,
@@ -59,6 +60,9 @@ const commands: readonly (Command | OfflineCommand)[] = [
   payoutsShow,
   payoutsResume,
   payoutsAdopt,
+  sweepPlan,
+  sweepRun,
+  sweepStatus,
   ledgerVerify,
   addressPoolDerive,
   addressPoolImport,

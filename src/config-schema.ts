@@ -6,7 +6,7 @@
 import ipaddr from 'ipaddr.js';
 import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
-import { MINOR_DECIMALS, minorToPar, parseUnits } from './core/money.ts';
+import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from './core/money.ts';
 import { type Currency, currencies, type Mode } from './core/transfer.ts';
 
 /** The value, or undefined when it will not do. */
@@ -182,6 +182,45 @@ const confirmations = z.discriminatedUnion(
   { error: 'expected {"kind": "depth", "blocks": …} or {"kind": "finalized", "usual": …}' },
 );
 
+const truth = setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined));
+
+/** A decimal text above zero and at most `max`, as whole units of its last decimal. */
+const decimalUpTo =
+  (decimals: number, max: bigint): Reader<bigint> =>
+  (value) => {
+    const units = typeof value === 'string' ? parseUnits(value, decimals) : null;
+    return units !== null && units > 0n && units <= max ? units : undefined;
+  };
+
+const MILLION_DECIMALS = 6;
+
+/** What is not said of sweeping stands here; null says nothing. */
+const sweepDefaults = {
+  auto: false,
+  min: '20.00',
+  age_days_max: 30,
+  cost_share_max: '0.02',
+  native_price: null,
+};
+const sweep = z.preprocess(
+  (value) =>
+    value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value))
+      ? { ...sweepDefaults, ...value }
+      : value,
+  group({
+    auto: truth,
+    min: stablecoinAmount,
+    age_days_max: whole(1, 3650),
+    /** In millionths. */
+    cost_share_max: setting('a part of one as text, such as "0.02"', decimalUpTo(MILLION_DECIMALS, 1_000_000n)),
+    /** At par. */
+    native_price: setting(
+      'stablecoins per coin as text, such as "3000.00", or null',
+      orNull(decimalUpTo(PAR_DECIMALS, 10n ** 30n)),
+    ),
+  }),
+);
+
 /**
  * One network's settings.
  * @param families the chain families there are
@@ -192,7 +231,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     name: setting('a short lower-case name such as "mychain"', matching(/^[a-z0-9][a-z0-9-]{0,31}$/)),
     family: oneOf(families),
     mode: oneOf(modes),
-    sandbox: setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined)),
+    sandbox: truth,
     url: nodeUrl,
     solid_url: solidUrl.optional(),
     rpc_url: rpcUrl.optional(),
@@ -201,6 +240,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
       'the short name of the coin that fees are paid in',
       matching(/^[A-Za-z0-9]{1,10}$/),
     ).optional(),
+    sweep,
     xpub: derives ? xpub : absent('its addresses are imported'),
     address_signer: derives ? absent('its addresses are derived from the xpub') : addressSigner.optional(),
     chain_id: chainId,

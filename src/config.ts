@@ -11,6 +11,7 @@ import { type GeneralSettings, generalSettings, type NetworkSettings, networkSet
 import { type ConfirmationPolicy, smallParMax, usualDepth } from './core/confirmation.ts';
 import { Fault, permanent } from './core/fault.ts';
 import { deepFreeze } from './core/freeze.ts';
+import type { SweepPolicy } from './core/sweep.ts';
 import type { Mode, NetworkKey, Token } from './core/transfer.ts';
 
 /** One network and the node that serves it. */
@@ -42,6 +43,8 @@ export type NetworkConfig = Readonly<{
   reorgDepthMax: number;
   /** The head is asked for at least this often, bell or no bell. */
   pollMs: number;
+  /** When collection addresses are emptied. */
+  sweep: SweepPolicy;
   /** True for the built-in simulated network. */
   sandbox: boolean;
 }>;
@@ -191,6 +194,7 @@ function readNetworks(
       poll_ms,
       tokens,
       confirmations,
+      sweep,
       ...same
     } = settings;
     const { address } = chains[settings.family];
@@ -205,6 +209,7 @@ function readNetworks(
       xpub,
       chainId: chain_id,
       confirmations: toPolicy(confirmations),
+      sweep: toSweepPolicy(sweep),
       reorgDepthMax: reorg_depth_max,
       blockTimeMs: block_time_ms,
       pollMs: poll_ms,
@@ -227,6 +232,16 @@ function toPolicy(settings: NetworkSettings<Family>['confirmations']): Confirmat
   const { confirmed_amount_max: confirmedParMax, ...same } = settings;
   return { ...same, ...(confirmedParMax !== undefined && { confirmedParMax }) };
 }
+
+const DAY_MS = 86_400_000;
+
+const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy => ({
+  auto: settings.auto,
+  minPar: settings.min,
+  ageMsMax: settings.age_days_max * DAY_MS,
+  costSharePpmMax: settings.cost_share_max,
+  nativePricePar: settings.native_price,
+});
 
 /** A simulated network with its node's URL and its account key as the sandbox program wrote them down; stand-ins before that. */
 function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tree {

@@ -8,6 +8,7 @@ import { type Config, loadConfig, withPort } from '../src/config.ts';
 import { Fault } from '../src/core/fault.ts';
 import { sourceNames } from '../src/rates/sources.ts';
 import { readSecretKey } from '../src/secret-key.ts';
+import { plainSweepPolicy } from './support/sweep-policy.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-config-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -60,6 +61,7 @@ test('a preset needs only the node and the account', () => {
     reorgDepthMax: 128,
     blockTimeMs: 12_000,
     pollMs: 4000,
+    sweep: plainSweepPolicy,
     tokens: [
       { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 },
       { symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 },
@@ -92,6 +94,37 @@ test('every preset that is shipped is valid, and test and live networks stand si
     config.networks.map((network) => network.key),
     ['live:ethereum', 'live:bsc', 'test:ethereum', 'test:bsc'],
   );
+});
+
+test('what is not said of sweeping has its default, and nothing is swept by itself', () => {
+  const sweepOf = (sweep: unknown) => load({ networks: { ethereum: { ...node, sweep } } }).networks[0]?.sweep;
+  assert.equal(sweepOf(null), plainSweepPolicy);
+  assert.equal(sweepOf({ auto: true, native_price: '3000.5' }), {
+    ...plainSweepPolicy,
+    auto: true,
+    nativePricePar: 3_000_500_000_000_000_000_000n,
+  });
+  assert.equal(sweepOf({ min: '5.00', age_days_max: 7, cost_share_max: '0.005' }), {
+    ...plainSweepPolicy,
+    minPar: 5n * 10n ** 18n,
+    ageMsMax: 7 * 86_400_000,
+    costSharePpmMax: 5_000n,
+  });
+});
+
+test('a setting of sweeping that will not do is named', () => {
+  const sweep = { auto: 'yes', min: 20, age_days_max: 0, cost_share_max: '1.5', native_price: '0', max: '1' };
+  assert.equal(problems({ networks: { ethereum: { ...node, sweep } } }), [
+    'networks.ethereum.sweep.auto: "yes", expected true or false',
+    'networks.ethereum.sweep.min: 20, expected an amount of stablecoins as text, such as "50.00"',
+    'networks.ethereum.sweep.age_days_max: 0, expected a whole number from 1 to 3650',
+    'networks.ethereum.sweep.cost_share_max: "1.5", expected a part of one as text, such as "0.02"',
+    'networks.ethereum.sweep.native_price: "0", expected stablecoins per coin as text, such as "3000.00", or null',
+    'networks.ethereum.sweep.max: there is no such setting',
+  ]);
+  assert.equal(problems({ networks: { ethereum: { ...node, sweep: true } } }), [
+    'networks.ethereum.sweep: expected an object with settings',
+  ]);
 });
 
 test('without an operator’s file it is the sandbox, whose nodes are known once it runs', () => {

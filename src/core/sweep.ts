@@ -7,7 +7,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invariant } from './fault.ts';
 import type { SweepIntent } from './intent.ts';
-import { divideCeil, PAR_DECIMALS, pow10, toPar } from './money.ts';
+import { divideCeil, pow10, toPar } from './money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
 /** What one collection address holds of one currency, by what came there and is final. */
@@ -39,17 +39,6 @@ export type SweepPolicy = Readonly<{
   /** Par value of one native coin; null: nobody knows, and the cost is not judged. */
   nativePricePar: bigint | null;
 }>;
-
-const DAY_MS = 86_400_000;
-
-/** What an operator's own sweep goes by on a network that has no policy. */
-export const defaultSweepPolicy: SweepPolicy = {
-  auto: false,
-  minPar: 20n * pow10(PAR_DECIMALS),
-  ageMsMax: 30 * DAY_MS,
-  costSharePpmMax: 20_000n,
-  nativePricePar: null,
-};
 
 export type SweepReason = 'value' | 'age';
 /** `not_ours`: the signer has another key at that index. `refused`: the network says that it would fail. `later`: this round is full. */

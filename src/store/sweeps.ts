@@ -35,10 +35,12 @@ export interface SweepStore {
    * @param limit addresses to look at, with or without money
    */
   unswept(place: SweepPlace, afterId: number, limit: number): Promise<OwnerPage>;
+  /** @throws Fault permanent `treasury_collects` when the treasury is a collection address of ours: a sweep would look like a payment */
+  checkTreasury(pool: PoolKey, treasury: string): Promise<void>;
   /**
    * Plans sweeps with their gas, each only where every address still holds what it names and no other sweep is to take from it.
    * @returns ids of the sweeps that were planned
-   * @throws Fault permanent `treasury_collects` when the treasury is a collection address of ours
+   * @throws as `checkTreasury`
    */
   planSweeps(
     input: SweepPlace & Readonly<{ treasury: string; sweeps: readonly PlannedSweep[]; nowMs: number }>,

@@ -4,7 +4,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   costSharePpm,
-  defaultSweepPolicy,
   gasIdOf,
   groupSweeps,
   isTooDear,
@@ -19,7 +18,13 @@ import {
 const DAY_MS = 86_400_000;
 const NOW_MS = 1_800_000_000_000;
 const PAR = 10n ** 18n;
-const policy: SweepPolicy = { ...defaultSweepPolicy, minPar: 20n * PAR, nativePricePar: 3000n * PAR };
+const policy: SweepPolicy = {
+  auto: false,
+  minPar: 20n * PAR,
+  ageMsMax: 30 * DAY_MS,
+  costSharePpmMax: 20_000n,
+  nativePricePar: 3000n * PAR,
+};
 const decimalsOf = () => 6;
 
 const owner = (more: Partial<SweepOwner> = {}): SweepOwner => ({

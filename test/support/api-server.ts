@@ -27,6 +27,7 @@ import type { ApiKey, MerchantStore, Scope, Store, StoreSettings } from '../../s
 import { type HandClock, handClock } from './hand-clock.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
+import { plainSweepPolicy } from './sweep-policy.ts';
 
 export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) => ({
   symbol,
@@ -48,6 +49,7 @@ export const network = (mode: Mode, name: string, chainId: string, tokens: Netwo
   blockTimeMs: 1000,
   reorgDepthMax: 64,
   pollMs: 1000,
+  sweep: plainSweepPolicy,
   sandbox: false,
 });
 

@@ -7,6 +7,7 @@ import type { NetworkConfig } from '../../src/config.ts';
 import type { SimulatedChain } from '../../src/sandbox/families.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from './sandbox-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokens } from './solana-node.ts';
+import { plainSweepPolicy } from './sweep-policy.ts';
 import { TRON_CHAIN_ID, tronTokens } from './tron-node.ts';
 
 /** The chain that a simulated node of each family shows. */
@@ -28,6 +29,7 @@ export function testNetwork(change: Partial<NetworkConfig> & Pick<NetworkConfig,
     blockTimeMs: 1000,
     reorgDepthMax: 20,
     pollMs: 100,
+    sweep: plainSweepPolicy,
     sandbox: true,
     ...change,
   };

@@ -103,6 +103,9 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
         };
       });
     },
+    async checkTreasury(pool, treasury) {
+      db.read(() => refuseTreasury(pool, treasury));
+    },
     async planSweeps({ treasury, sweeps, nowMs, ...place }) {
       return db.write(() => {
         refuseTreasury(place.pool, treasury);

@@ -1,0 +1,271 @@
+/**
+ * Sweeps: what would go to the treasury, the operator's word that it goes, and what lies on payment addresses.
+ * @module
+ */
+import { SingleBar } from 'cli-progress';
+import { payoutNodeOptions } from '../../indexers/payout-node-options.ts';
+import { createSweeper, levelsOf, readOwners, type Sweeper } from '../../indexers/sweeper.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { PayoutNode } from '../../src/chains/spend.ts';
+import type { Config, NetworkConfig } from '../../src/config.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
+import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
+import type { Payout } from '../../src/core/payout.ts';
+import type { SweepPolicy } from '../../src/core/sweep.ts';
+import { openConfiguredSigner } from '../../src/signing-client.ts';
+import type { Store } from '../../src/store/store.ts';
+import { coinText } from './coins.ts';
+import {
+  type Answer,
+  type Command,
+  type Input,
+  type Installation,
+  moment,
+  notFound,
+  type Option,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+import { withTerminal } from './signer.ts';
+import { type NetworkPlan, planJson, planLines } from './sweep-text.ts';
+
+const POLL_MS = 500;
+const WAIT_S_MAX = 86_400;
+const WAIT_S = 1800;
+const LISTED = 10;
+
+const planOptions: Readonly<Record<string, Option>> = {
+  network: { value: 'KEY', help: 'only this network, such as live:mychain' },
+  min: { value: 'AMOUNT', help: 'sweep what holds this much, such as 5.00, whatever the configuration says' },
+};
+
+export const sweepPlan: Command = {
+  name: 'sweep plan',
+  args: [],
+  summary: 'Show what would be swept to the treasury now, why, and what it would cost. Nothing is spent.',
+  options: planOptions,
+  async run(input, installation) {
+    return withSweepers(input, installation, async (sweepers) => {
+      const plans = await plansOf(input, sweepers, installation);
+      return {
+        json: plans.map(planJson),
+        lines: plans.flatMap(planLines),
+        isBad: plans.some((one) => 'problem' in one),
+      };
+    });
+  },
+};
+
+export const sweepRun: Command = {
+  name: 'sweep run',
+  args: [],
+  summary: 'Sweep payment addresses to the treasury: show the plan, ask, and follow it to its end.',
+  options: {
+    ...planOptions,
+    yes: { help: 'do not ask' },
+    wait: { value: 'SECONDS', help: `follow for so long (${WAIT_S}); sweeps go on by themselves after that` },
+  },
+  async run(input, installation) {
+    const waitS = wholeOption(input, 'wait', 0, WAIT_S_MAX, WAIT_S);
+    return withSweepers(input, installation, async (sweepers) => {
+      const plans = await plansOf(input, sweepers, installation);
+      const isBad = plans.some((one) => 'problem' in one);
+      const json = plans.map(planJson);
+      const isEmpty = plans.every((one) => 'problem' in one || one.plan.sweeps.length === 0);
+      if (isEmpty) return { json: { plan: json, sweeps: [] }, lines: plans.flatMap(planLines), isBad };
+      if (!(await isAgreed(input, plans))) {
+        throw permanent('not_agreed', 'nothing was planned: the answer was not yes');
+      }
+      const ids: string[] = [];
+      for (const [at, planned] of plans.entries()) {
+        if ('plan' in planned) ids.push(...((await sweepers[at]?.sweeper.commit(planned.plan)) ?? []));
+      }
+      const payouts = await follow(ids, waitS * 1000, installation);
+      return outcome(payouts, json, isBad, installation);
+    });
+  },
+};
+
+export const sweepStatus: Command = {
+  name: 'sweep status',
+  args: [],
+  summary: 'Show what lies on payment addresses, and the newest sweeps. Needs neither signer nor node.',
+  options: { network: { value: 'KEY', help: 'only this network, such as live:mychain' } },
+  async run(input, { store, config, clock }) {
+    const networks = chosen(input, config);
+    const looked = [];
+    for (const network of networks) {
+      const owners = await readOwners(network, store, clock);
+      const sweeps = await store.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
+      looked.push({ network, levels: levelsOf(network.key, owners, clock.nowMs()), sweeps });
+    }
+    const text = (network: NetworkConfig, currency: 'USDT' | 'USDC', units: bigint) =>
+      coinText(config.networks, network.key, currency, units);
+    return {
+      json: looked.map(({ network, levels, sweeps }) => ({
+        network: network.key,
+        auto: network.sweep.auto,
+        unswept: levels.map(({ currency, owners, units, openUnits }) => ({
+          addresses: owners,
+          amount: text(network, currency, units),
+          under_way: text(network, currency, openUnits),
+        })),
+        sweeps: sweeps.map((payout) => shown(payout, config)),
+      })),
+      lines: looked.flatMap(({ network, levels, sweeps }) => [
+        `${network.key}: ${network.sweep.auto ? 'swept by itself' : 'swept by `quayside sweep run`'}`,
+        ...(levels.length === 0 ? ['  nothing final lies on payment addresses'] : []),
+        ...levels.map(
+          ({ currency, owners, units, openUnits }) =>
+            `  ${text(network, currency, units)} on ${owners} address(es), and ${text(network, currency, openUnits)} under way`,
+        ),
+        ...table(
+          sweeps.map((payout) => [
+            `  ${payout.id}`,
+            payout.state,
+            shown(payout, config).amount,
+            moment(payout.createdAtMs),
+            payout.wait?.code ?? '',
+          ]),
+        ),
+      ]),
+    };
+  },
+};
+
+type Opened = Readonly<{ network: NetworkConfig; sweeper: Sweeper }>;
+
+/** Opens signer and nodes for the networks that are asked for, and closes them. @throws Fault permanent `no_signer` */
+async function withSweepers<T>(
+  input: Input,
+  { store, config, clock }: Installation,
+  work: (sweepers: readonly Opened[]) => Promise<T>,
+): Promise<T> {
+  if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing can be swept here');
+  const networks = chosen(input, config);
+  const signer = openConfiguredSigner(config.signer, clock);
+  const nodes: PayoutNode[] = [];
+  try {
+    const sweepers: Opened[] = [];
+    for (const network of networks) {
+      const { payouts, spendRules: rules } = chains[network.family];
+      if (!payouts) continue;
+      const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
+      nodes.push(node);
+      sweepers.push({ network, sweeper: createSweeper({ network, rules, node, signer, store, clock }) });
+    }
+    return await work(sweepers);
+  } finally {
+    await Promise.all([...nodes.map((node) => node.close()), signer.close()]);
+  }
+}
+
+function chosen(input: Input, { networks }: Config): readonly NetworkConfig[] {
+  const key = textOption(input, 'network');
+  const found = key === undefined ? networks : networks.filter((one) => one.key === key);
+  if (found.length > 0) return found;
+  throw notFound(`there is no network ${key}; there is ${networks.map((one) => one.key).join(', ')}`);
+}
+
+function policyOf(input: Input, { sweep }: NetworkConfig): SweepPolicy {
+  const text = textOption(input, 'min');
+  if (text === undefined) return sweep;
+  const minor = parseUnits(text, MINOR_DECIMALS);
+  if (minor === null) throw usage(`--min is "${text}", expected an amount of stablecoins such as 5.00`);
+  return { ...sweep, minPar: minorToPar(minor) };
+}
+
+/** One network after the other, as many as there are. */
+async function plansOf(input: Input, sweepers: readonly Opened[], installation: Installation): Promise<NetworkPlan[]> {
+  const plans: NetworkPlan[] = [];
+  for (const one of sweepers) plans.push(await planOf(one, policyOf(input, one.network), installation));
+  return plans;
+}
+
+/** One network's trouble does not keep the others. */
+async function planOf(
+  { network, sweeper }: Opened,
+  policy: SweepPolicy,
+  { store, clock }: Installation,
+): Promise<NetworkPlan> {
+  try {
+    return { network, plan: await sweeper.plan(await readOwners(network, store, clock), policy) };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { network, problem: { code: error.code, message: error.message } };
+  }
+}
+
+async function isAgreed(input: Input, plans: readonly NetworkPlan[]): Promise<boolean> {
+  if (input.options.yes === true) return true;
+  return withTerminal(async (terminal) => {
+    if (!terminal.isInteractive) throw usage('--yes is needed where nobody sits at the terminal to be asked');
+    for (const line of plans.flatMap(planLines)) terminal.say(line);
+    return /^y(es)?$/i.test(await terminal.ask('Sweep this now? [y/N] '));
+  });
+}
+
+const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(state);
+
+/** Watches the payouts until none is open, or the time is over; with a bar where a person sits. */
+async function follow(ids: readonly string[], waitMs: number, { store, clock }: Installation): Promise<Payout[]> {
+  const bar = new SingleBar({
+    format: 'sweeps {bar} {value}/{total} {waits}',
+    hideCursor: true,
+    stream: process.stderr,
+  });
+  const untilMs = clock.nowMs() + waitMs;
+  bar.start(ids.length, 0, { waits: '' });
+  try {
+    for (;;) {
+      const payouts = await read(ids, store);
+      const waits = payouts.flatMap(({ state, wait }) => (state === 'waiting' && wait ? wait.code : []));
+      bar.update(payouts.filter(ended).length, { waits: [...new Set(waits)].join(', ') });
+      if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
+      await clock.sleep(POLL_MS);
+    }
+  } finally {
+    bar.stop();
+  }
+}
+
+async function read(ids: readonly string[], store: Store): Promise<Payout[]> {
+  const payouts = await Promise.all(ids.map((id) => store.findPayout(id)));
+  return payouts.flatMap((payout) => payout ?? []);
+}
+
+function outcome(payouts: readonly Payout[], plan: unknown, isBad: boolean, { config }: Installation): Answer {
+  const done = payouts.filter(({ state }) => state === 'succeeded');
+  const others = payouts.filter(({ state }) => state !== 'succeeded');
+  return {
+    json: { plan, sweeps: payouts.map((payout) => shown(payout, config)) },
+    lines: [
+      ...done.map((payout) => `${payout.id} is done: ${shown(payout, config).amount}, transaction ${payout.tx}`),
+      ...others.map(({ id, state, wait }) => `${id} is ${state}${wait ? `: ${wait.message}` : ''}`),
+      ...(payouts.length === 0 ? ['nothing was planned: somebody else has planned it meanwhile'] : []),
+      ...(others.some((payout) => !ended(payout)) ? ['what is open goes on while `npm start` runs'] : []),
+    ],
+    isBad: isBad || others.length > 0,
+  };
+}
+
+const shown = ({ id, intent, network, state, wait, tx, feeUnits, createdAtMs }: Payout, { networks }: Config) => ({
+  id,
+  state,
+  amount:
+    intent.kind === 'sweep'
+      ? coinText(
+          networks,
+          network,
+          intent.currency,
+          intent.from.reduce((sum, { units }) => sum + units, 0n),
+        )
+      : '',
+  addresses: intent.kind === 'sweep' ? intent.from.length : 0,
+  waits_for: wait,
+  transaction_hash: tx,
+  fee: feeUnits === null ? null : coinText(networks, network, 'native', feeUnits),
+  created_at: moment(createdAtMs),
+});
