@@ -1,8 +1,9 @@
 /** TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface and through the bridge beside it. */
 import { chains } from '../../../src/chains/index.ts';
 import { accountKey } from '../../support/sandbox-node.ts';
-import { startTronBridge } from '../../support/tron-bridge.ts';
+import { openConsumer, startTronBridge } from '../../support/tron-bridge.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
+import { until } from '../../support/until.ts';
 import { type ChainBench, chainConformance } from '../conformance.ts';
 
 async function makeBench(): Promise<ChainBench> {
@@ -38,7 +39,18 @@ async function makeBench(): Promise<ChainBench> {
       node.world.reorg({ depth, keep, blocks: depth + 1 });
     },
     stop: node.stop,
-    start: node.start,
+    async start() {
+      await node.start();
+      // Until it has seen the node again, the bridge refuses everybody.
+      await until('the bridge is open again', async () => {
+        try {
+          (await openConsumer(bridge.url)).socket.terminate();
+          return true;
+        } catch {
+          return false;
+        }
+      });
+    },
     async close() {
       await bridge.stop();
       await node.close();
