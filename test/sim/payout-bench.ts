@@ -3,7 +3,7 @@
  * own. What a network has can be copied from one database to the other, as a backup is made and put back.
  * @module
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -42,8 +42,9 @@ const parts: readonly (readonly [string, string])[] = [
   ['ledger_postings', 'network = :network'],
 ];
 
-/** Memory is as good as a disk here: what is proved is the order of commits, and nobody cuts the power. */
-const folderFor = (): string => mkdtempSync(join(process.env.SIM_DIR ?? tmpdir(), 'quayside-payouts-'));
+/** Memory is as good as a disk here, and many times faster: what is proved is the order of commits, and nobody cuts the power. */
+const MEMORY = '/dev/shm';
+const folderFor = (): string => mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'quayside-payouts-'));
 
 function statementsOf(raw: Database.Database): Pick<Base, 'selections' | 'insertions' | 'removals'> {
   const columnsOf = (table: string) =>

@@ -1,7 +1,7 @@
 /**
- * A chain as payouts know it, in its two kinds: numbers that are used up in order (`sequence`), or transactions that expire (`expiry`). It keeps
- * whatever was ever accepted, mines of competing replacements whichever the dice say, and reorganises above finality. Two nodes show it: one that
- * may lie, be behind or lose things, and an honest witness.
+ * A chain as payouts know it, in its two kinds: numbers that are used up in order (`sequence`), or transactions that expire (`expiry`). Of what
+ * was accepted it mines what the dice say, of competing replacements any; it forgets, and reorganises above finality. Two nodes show it: one that
+ * may lie or lose things, and an honest witness.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -42,6 +42,7 @@ export type Weather = Readonly<{
   down: number;
   fails: number;
   mines: number;
+  forgets: number;
   reorgs: number;
   dear: number;
 }>;
@@ -54,6 +55,7 @@ export const calm: Weather = {
   down: 0,
   fails: 0,
   mines: 1,
+  forgets: 0,
   reorgs: 0,
   dear: 0,
 };
@@ -99,9 +101,10 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       block.push({ tx: one.tx, intentId: one.intent.id, payer: one.payer, nonce, paid: !failing.has(one.tx) });
     }
     blocks.push(block);
+    for (const tx of pool.keys()) if (random.chance(chain.weather.forgets)) pool.delete(tx);
   }
 
-  /** Takes blocks away that are not final. Their transactions stay in the pool, for it forgets nothing. */
+  /** Takes blocks away that are not final. Their transactions are mined again, unless they were forgotten. */
   function reorganise(): void {
     const depth = 1 + random.int(Math.min(FINAL_DEPTH - 1, blocks.length));
     blocks = blocks.slice(0, blocks.length - depth);

@@ -112,6 +112,7 @@ const weatherOf = (random: Random): Weather => ({
   down: rarely(random, 0.2),
   fails: rarely(random, 0.9),
   mines: random.chance(0.5) ? 1 : 0.2 + random.int(80) / 100,
+  forgets: rarely(random, 0.3),
   reorgs: rarely(random, 0.6),
   dear: rarely(random, 1),
 });

@@ -12,7 +12,7 @@ import { handClock } from '../support/hand-clock.ts';
 import { openBench } from './payout-bench.ts';
 import { playHistory, type Tally } from './payout-history.ts';
 
-const SEEDS = 1000;
+const SEEDS = 1500;
 const STORY_LINES_MAX = 80;
 
 const only = process.env.PAYOUT_SEED;
