@@ -41,7 +41,7 @@ export async function tryCall({ ask, host }: TronRpc, owner: string, contract: s
   if (result !== true) throw errorFault(messageText(message), origin);
   const { constant_result: returned, transaction } = answer;
   const [ret] = isFields(transaction) && Array.isArray(transaction.ret) ? transaction.ret : [];
-  const hasFailed = message !== undefined || (isFields(ret) && ret.ret === 'FAILED');
+  const hasFailed = (message !== undefined && message !== '') || (isFields(ret) && ret.ret === 'FAILED');
   const [word] = Array.isArray(returned) ? returned : [];
   const value = hasFailed ? null : String(word ?? '');
   return { value, energy: readWhole(answer, 'energy_used', origin), why: hasFailed ? messageText(message) : '' };
