@@ -14,7 +14,7 @@ import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
 import { accountKeyOf, type SimulatedNode, writtenBy } from './simulated-node.ts';
 
-const BLOCKS = 60;
+const BLOCKS = 45;
 const TRIES_MAX = 3000;
 /** Faults that cost a timeout or a new connection are rarer, for the test's own sake. */
 const costly: readonly FaultKind[] = ['hang', 'drop', 'half_open'];
