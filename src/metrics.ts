@@ -22,7 +22,7 @@ export type MetricsOptions = Readonly<{
     | 'listAlarms'
     | 'payoutCensus'
     | 'listEngines'
-    | 'listLanes'
+    | 'haltedLanes'
     | 'listHoldings'
   >;
   config: Pick<Config, 'networks'>;

@@ -45,7 +45,7 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
 
   return {
     async read(
-      store: Pick<Store, 'payoutCensus' | 'listEngines' | 'listLanes' | 'listHoldings'>,
+      store: Pick<Store, 'payoutCensus' | 'listEngines' | 'haltedLanes' | 'listHoldings'>,
       nowMs: number,
     ): Promise<void> {
       for (const one of [count, waiting, oldest, stopped, halted, balance, low]) one.reset();
@@ -58,7 +58,7 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
       for (const { network, reason } of await store.listEngines()) {
         if (reason) stopped.set({ network, reason: reason.code }, 1);
       }
-      for (const { network, halt } of await store.listLanes()) if (halt) halted.inc({ network });
+      for (const { network } of await store.haltedLanes()) halted.inc({ network });
       for (const { network, role: wallet, units, low: assets } of await store.listHoldings()) {
         for (const [asset, value] of Object.entries(units)) {
           const decimals = decimalsOf(network, asset as Asset);

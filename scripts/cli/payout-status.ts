@@ -15,7 +15,7 @@ export async function payoutStatus({ store, config, clock }: Installation) {
     store.listEngines(),
     store.payoutCensus(),
     store.listHoldings(),
-    store.listLanes(),
+    store.haltedLanes(),
   ]);
   const openCount = census.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
   const waits = census.waiting.map(({ network, code, count, oldestAtMs }) => ({
@@ -24,7 +24,7 @@ export async function payoutStatus({ store, config, clock }: Installation) {
     payouts: count,
     oldest_s: Math.max(0, Math.floor((nowMs - oldestAtMs) / 1000)),
   }));
-  const halted = lanes.flatMap(({ network, payer, halt }) => (halt ? { network, wallet: payer, ...halt } : []));
+  const halted = lanes.map(({ payer, ...lane }) => ({ ...lane, wallet: payer }));
   const wallets = holdings.map(({ network, role, key, units, low }) => ({
     network,
     wallet: role,

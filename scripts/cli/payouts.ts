@@ -162,7 +162,7 @@ async function adopt({ key, family }: NetworkConfig, { store, config, clock }: I
 /** Halted wallets go on from the number that is free at finality, so the node is asked. */
 async function resumeWallets(network: NetworkConfig, { store }: Installation): Promise<Answer> {
   const { key, family } = network;
-  const halted = (await store.listLanes()).filter((lane) => lane.network === key && lane.halt);
+  const halted = (await store.haltedLanes()).filter((lane) => lane.network === key);
   const { payouts } = chains[family];
   if (halted.length === 0 || !payouts) throw permanent('not_halted', `no wallet on ${key} is halted`);
   const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));

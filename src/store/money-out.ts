@@ -29,13 +29,8 @@ export type OpenPayout = Readonly<{
 export type PayoutName = Readonly<{ id: string; generation: number }>;
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
-/** The sequence numbers of one wallet. `halt` says why no further number is given out. */
-export type Lane = Readonly<{
-  network: NetworkKey;
-  payer: string;
-  nextNonce: number;
-  halt: Readonly<{ code: string; message: string }> | null;
-}>;
+/** A wallet of which no further number is given out, and why. */
+export type HaltedLane = Readonly<{ network: NetworkKey; payer: string }> & EngineReason;
 
 /** The next free number of a wallet, or why there is none now. */
 export type NonceOffer =
@@ -195,7 +190,7 @@ export interface MoneyOutStore {
    * @returns false when it is not halted
    */
   resumeLane(network: NetworkKey, payer: string, finalNonce: number): Promise<boolean>;
-  listLanes(): Promise<readonly Lane[]>;
+  haltedLanes(): Promise<readonly HaltedLane[]>;
   /**
    * Brings this database up to what the signer has signed: adds the attempts it lacks, forgets those that were never signed, and lifts the
    * fence above the highest that was served. `signatures` are the whole journal of the network.

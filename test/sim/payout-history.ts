@@ -294,8 +294,8 @@ async function revive(stage: Stage): Promise<boolean> {
   const { bench, network, chain, clock, count } = stage;
   const { store } = bench.main;
   let found = false;
-  for (const lane of await store.listLanes()) {
-    if (lane.network !== network || !lane.halt) continue;
+  for (const lane of await store.haltedLanes()) {
+    if (lane.network !== network) continue;
     await store.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
     found = true;
   }

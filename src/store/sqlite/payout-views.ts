@@ -2,7 +2,7 @@
  * Payouts, engines and wallets as they are looked at, and the engine's turn.
  * @module
  */
-import { and, asc, count, desc, eq, inArray, min, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, isNotNull, min, sql } from 'drizzle-orm';
 import type { Asset } from '../../core/ledger.ts';
 import type { MoneyOutStore } from '../money-out.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './money-out-schema.ts';
@@ -17,7 +17,7 @@ type PayoutViews = Pick<
   | 'findPayout'
   | 'listPayouts'
   | 'listPayoutAttempts'
-  | 'listLanes'
+  | 'haltedLanes'
   | 'recordHolding'
   | 'listHoldings'
   | 'payoutCensus'
@@ -87,10 +87,17 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     async listPayoutAttempts(payoutId) {
       return read(() => attemptsOf.all({ id: payoutId })).map(toAttempt);
     },
-    async listLanes() {
-      return read(() => orm.select().from(lanes).orderBy(asc(lanes.network), asc(lanes.payer)).all()).map(
-        ({ haltedCode, haltedMessage, ...lane }) => ({ ...lane, halt: reasonOf(haltedCode, haltedMessage) }),
-      );
+    async haltedLanes() {
+      const halted = orm
+        .select({ network: lanes.network, payer: lanes.payer, code: lanes.haltedCode, message: lanes.haltedMessage })
+        .from(lanes)
+        .where(isNotNull(lanes.haltedCode))
+        .orderBy(asc(lanes.network), asc(lanes.payer));
+      return read(() => halted.all()).map(({ code, message, ...lane }) => ({
+        ...lane,
+        code: code ?? '',
+        message: message ?? '',
+      }));
     },
     async recordHolding({ units, ...holding }) {
       const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
