@@ -36,6 +36,12 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
   ]);
   const low = gauge('wallet_low', '1 while a wallet needs more of an asset.', ['network', 'wallet', 'asset']);
 
+  const unswept = gauge(
+    'unswept',
+    'What lay on payment addresses at the last look, in whole coins; part "open" is on its way to the treasury.',
+    ['network', 'currency', 'part'],
+  );
+
   function decimalsOf(key: string, asset: Asset): number | null {
     const network = networks.find((one) => one.key === key);
     if (!network) return null;
@@ -45,10 +51,10 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
 
   return {
     async read(
-      store: Pick<Store, 'payoutCensus' | 'listEngines' | 'haltedLanes' | 'listHoldings'>,
+      store: Pick<Store, 'payoutCensus' | 'listEngines' | 'haltedLanes' | 'listHoldings' | 'listUnswept'>,
       nowMs: number,
     ): Promise<void> {
-      for (const one of [count, waiting, oldest, stopped, halted, balance, low]) one.reset();
+      for (const one of [count, waiting, oldest, stopped, halted, balance, low, unswept]) one.reset();
       const census = await store.payoutCensus();
       for (const { kind, state, count: number } of census.counts) count.set({ kind, state }, number);
       for (const { network, code, count: number, oldestAtMs } of census.waiting) {
@@ -68,6 +74,12 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
           balance.set({ network, wallet, asset }, Number(text));
         }
         for (const asset of assets) low.set({ network, wallet, asset }, 1);
+      }
+      for (const { network, currency, units, openUnits } of await store.listUnswept()) {
+        const decimals = decimalsOf(network, currency);
+        if (decimals === null) continue;
+        unswept.set({ network, currency, part: 'resting' }, Number(formatUnits(units, decimals)));
+        unswept.set({ network, currency, part: 'open' }, Number(formatUnits(openUnits, decimals)));
       }
     },
   };

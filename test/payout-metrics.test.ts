@@ -21,6 +21,8 @@ test('payouts, what keeps them, halted wallets and balances', async () => {
   await store.reportEngine(network, { code: 'signer_unreachable', message: 'no' }, nowMs);
   const units = { native: 15n * 10n ** 17n, USDT: 2_500_000n };
   await store.recordHolding({ network, role: 'refund', key: 'a', units, low: ['USDT'], readAtMs: nowMs });
+  const level = { network, owners: 2, openUnits: 1_000_000n, readAtMs: nowMs } as const;
+  await store.recordUnswept(network, [{ ...level, currency: 'USDT', units: 7_500_000n }]);
   clock.advance(90_000);
 
   const { text } = await createMetrics({ store, config, rates: { status: () => [] }, clock }).read();
@@ -34,6 +36,8 @@ test('payouts, what keeps them, halted wallets and balances', async () => {
     'quayside_wallet_balance{network="test:one",wallet="refund",asset="native"} 1.5',
     'quayside_wallet_balance{network="test:one",wallet="refund",asset="USDT"} 2.5',
     'quayside_wallet_low{network="test:one",wallet="refund",asset="USDT"} 1',
+    'quayside_unswept{network="test:one",currency="USDT",part="resting"} 7.5',
+    'quayside_unswept{network="test:one",currency="USDT",part="open"} 1',
   ]) {
     assert.ok(text.includes(`${line}\n`), `${line} in\n${text}`);
   }
