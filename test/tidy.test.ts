@@ -14,7 +14,7 @@ type Room = Readonly<{ name: string; files: RegExp; may: readonly RegExp[] }>;
 const core = /^src\/core\//;
 const seam = /^src\/chains\/(chain|spend|wallet|index)\.ts$/;
 const codec =
-  /^src\/chains\/(\w+\/(address|wire|spend|wallet|token-account|payment-transaction|bloom|answer|rpc-errors|block-slices|slip10|offline-keys|transaction-id|transaction-bytes|protobuf|message)|xpub|excerpt|json-rpc)\.ts$/;
+  /^src\/chains\/(\w+\/(address|wire|spend|wallet|token-account|payment-transaction|bloom|answer|rpc-errors|block-slices|slip10|offline-keys|transaction-id|transaction-bytes|protobuf|message|lock|account)|xpub|excerpt|json-rpc)\.ts$/;
 const port = /^src\/store\/[\w-]+\.ts$/;
 /** Light modules that any room may use. */
 const ground =
@@ -103,7 +103,11 @@ const rooms: readonly Room[] = [
     files: ground,
     may: [core, seam, port, ground, node, /^(pino|piscina|zod|ipaddr\.js|node-cron)$/],
   },
-  { name: 'what programs are made of', files: /^src\/[^/]+\.ts$/, may: [/^src\//, node, /^(zod|prom-client)$/] },
+  {
+    name: 'what programs are made of',
+    files: /^src\/[^/]+\.ts$/,
+    may: [/^src\//, /^config\/signer\.json$/, node, /^(zod|prom-client)$/],
+  },
   { name: 'tests', files: /^test\//, may: [/./] },
 ];
 

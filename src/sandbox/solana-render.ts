@@ -102,10 +102,10 @@ const accountKey = (pubkey: string, signer: boolean, writable: boolean) => ({
 });
 
 /** What the sender has fewer lamports for: the fee, and what it gave away. */
-function spentBy({ sender, signed, native = [], succeeded }: WorldTransaction): number {
-  if (!signed) return FEE_LAMPORTS;
+function spentBy({ sender, signed, native = [], succeeded }: WorldTransaction): bigint {
+  if (!signed) return BigInt(FEE_LAMPORTS);
   const given = succeeded ? native.filter(({ from }) => from === sender) : [];
-  return Number(given.reduce((sum, { units }) => sum + units, signed.feeUnits));
+  return given.reduce((sum, { units }) => sum + units, signed.feeUnits);
 }
 
 const accountKeyOf = (owner: string, mint: string): string =>
@@ -113,7 +113,8 @@ const accountKeyOf = (owner: string, mint: string): string =>
 
 function renderTransaction(transaction: WorldTransaction, mintOf: (token: string) => Mint) {
   const { sender, target, succeeded } = transaction;
-  const spent = spentBy(transaction);
+  const lamportsSpent = spentBy(transaction);
+  const lamportsFee = transaction.signed?.feeUnits ?? BigInt(FEE_LAMPORTS);
   const changes = changesOf(transaction, mintOf);
   const tokenAccounts = changes.map(({ owner, mint }) =>
     solanaAddress.format(transaction.signed ? accountKeyOf(owner, mint.key) : digest('token account', owner, mint.key)),
@@ -133,8 +134,8 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
   return {
     meta: {
       err,
-      fee: transaction.signed ? Number(transaction.signed.feeUnits) : FEE_LAMPORTS,
-      postBalances: [WALLET_LAMPORTS - spent, ...changes.map(() => ACCOUNT_LAMPORTS), ...rest],
+      fee: Number(lamportsFee),
+      postBalances: [WALLET_LAMPORTS - Number(lamportsSpent), ...changes.map(() => ACCOUNT_LAMPORTS), ...rest],
       postTokenBalances: changes.map((change, at) => tokenBalance(at + 1, change, change.after)),
       preBalances: [WALLET_LAMPORTS, ...changes.map(({ before }) => (before === null ? 0 : ACCOUNT_LAMPORTS)), ...rest],
       preTokenBalances: changes.flatMap((change, at) =>

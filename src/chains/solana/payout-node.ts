@@ -15,8 +15,9 @@ import type { Broadcast, PayoutNode, PayoutNodeOptions } from '../spend.ts';
 import { readTokenAccount } from './account.ts';
 import { solanaAddress } from './address.ts';
 import { askFate } from './payout-fate.ts';
-import { askQuote, tokenAddress } from './payout-quote.ts';
+import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
+import { tokenAddress } from './token-account.ts';
 
 /** What Agave's preflight says, and what it means. Source: `solana_sdk::transaction::TransactionError`. */
 const refusals: readonly Readonly<{ is: RegExp; code: string }>[] = [

@@ -4,8 +4,6 @@
  * Deposits of accounts are asked for each time: the price of a byte is being lowered in steps (SIMD-0437).
  * @module
  */
-import { hexToBytes } from '@noble/hashes/utils.js';
-import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 import { formatUnits } from '../../core/money.ts';
 import { nonsense } from '../json-rpc.ts';
@@ -15,7 +13,7 @@ import { solanaAddress } from './address.ts';
 import { lockAddress, lockSeed } from './lock.ts';
 import { isSpendable } from './offline-keys.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
-import { tokenAccountOf } from './token-account.ts';
+import { tokenAddress } from './token-account.ts';
 import { isFields } from './wire.ts';
 
 const NATIVE_DECIMALS = 9;
@@ -39,10 +37,6 @@ const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quot
   ...(missingUnits !== undefined && { missingUnits }),
 });
 const sol = (lamports: bigint): string => `${formatUnits(lamports, NATIVE_DECIMALS)} SOL`;
-
-/** @param key of the owner @param mint base58 */
-export const tokenAddress = (key: string, mint: string): string =>
-  base58.encode(tokenAccountOf(hexToBytes(key), base58.decode(mint)));
 
 /** @throws Fault transient */
 export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {

@@ -6,7 +6,7 @@
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha256 } from '@noble/hashes/sha2.js';
-import { concatBytes, utf8ToBytes } from '@noble/hashes/utils.js';
+import { concatBytes, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 
@@ -24,6 +24,10 @@ export function tokenAccountOf(owner: Uint8Array, mint: Uint8Array): Uint8Array 
   }
   invariant(false, 'one bump in 256 leaves the curve');
 }
+
+/** The same in base58. @param owner key, hex @param mint base58 */
+export const tokenAddress = (owner: string, mint: string): string =>
+  base58.encode(tokenAccountOf(hexToBytes(owner), base58.decode(mint)));
 
 /** As the runtime asks it, which takes encodings that RFC 8032 does not (ZIP-215). */
 function isOnCurve(bytes: Uint8Array): boolean {
