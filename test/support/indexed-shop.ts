@@ -3,8 +3,8 @@
  *
  *   const shop = await openIndexedShop(network);
  *   shop.start();
- *   const order = await shop.order('any');      // 10.00, with an address of its own
  *   await shop.isIn('following');
+ *   const order = await shop.order('any');      // 10.00, with an address of its own
  *   …
  *   await shop.close();
  * @module
