@@ -24,6 +24,8 @@ export type MetricsOptions = Readonly<{
     | 'listEngines'
     | 'haltedLanes'
     | 'listHoldings'
+    | 'listUnswept'
+    | 'listUnswept'
   >;
   config: Pick<Config, 'networks'>;
   rates: Pick<Rates, 'status'>;
