@@ -29,7 +29,7 @@ test('an unknown path is 404 before anybody is authenticated', async () => {
     `${SESSIONS}/x/refund`,
     '/API/v1/checkout/sessions/create',
     '/v1/payment/session',
-    '/api/v1/refunds/create',
+    '/api/v1/payouts/create',
     '/api/v1/refunds/r1',
     '/favicon.ico',
     '/docs/',
