@@ -30,7 +30,7 @@ test('an unknown path is 404 before anybody is authenticated', async () => {
     '/API/v1/checkout/sessions/create',
     '/v1/payment/session',
     '/api/v1/payouts/create',
-    '/api/v1/refunds/r1',
+    '/api/v1/payouts/r1',
     '/favicon.ico',
     '/docs/',
     '/docs/../package.json',
