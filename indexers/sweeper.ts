@@ -28,7 +28,7 @@ import type { Currency } from '../src/core/transfer.ts';
 import type { Signer } from '../src/signing.ts';
 import { ADDRESSES_MAX } from '../src/signing-wire.ts';
 import type { Store } from '../src/store/store.ts';
-import type { SweepPlace, UnsweptLevel } from '../src/store/sweeps.ts';
+import type { PlannedSweep, SweepPlace, UnsweptLevel } from '../src/store/sweeps.ts';
 import { createPayoutWallets } from './payout-wallets.ts';
 
 /** Addresses in one read of the store, after which other work has its turn. */
@@ -50,11 +50,14 @@ export type SweeperOptions = Readonly<{
   clock: Clock;
 }>;
 
+/** What a sweep needs before it, one after the other, and after it. */
+export type SweepNeeds = Pick<PlannedSweep, 'before' | 'after'>;
+
 /** A sweep as it would be planned now. `costUnits` is its likely cost with that of its gas, in base units of the native coin. */
 export type PricedSweep = Readonly<{
   group: SweepGroup;
   sweep: SweepIntent;
-  gas: readonly GasIntent[];
+  needs: SweepNeeds;
   costUnits: bigint;
   /** Cost of value, in millionths; null: nobody told the coin's price. */
   sharePpm: bigint | null;
@@ -90,9 +93,16 @@ export async function readOwners(
 }
 
 /** What a group takes, or why it cannot be made. */
-type Price =
-  | Readonly<{ kind: 'priced'; costUnits: bigint; gas: readonly GasIntent[] }>
-  | (Quote & Readonly<{ kind: 'refused' }>);
+type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds }> | Refused;
+type Refused = Quote & Readonly<{ kind: 'refused' }>;
+
+/** What the address that is swept lacks to pay for it. */
+type Short = Readonly<{ index: number; missing: bigint; loan: NonNullable<Refused['loan']> | null }>;
+
+/** What one plan has given away already. */
+type Round = { lentUnits: bigint };
+
+const noNeeds: SweepNeeds = { before: [], after: null };
 
 export function createSweeper({ network, rules, node, signer, store, clock }: SweeperOptions): Sweeper {
   const { key, family, mode, tokens } = network;
@@ -119,37 +129,73 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
     return { own, foreign };
   }
 
-  const gasIntent = (sweepId: string, index: number, turn: number, missing: bigint): GasIntent => ({
+  const gasIntent = (
+    sweepId: string,
+    form: GasIntent['form'],
+    index: number,
+    turn: number,
+    units: bigint,
+  ): GasIntent => ({
     kind: 'gas',
-    id: gasIdOf(sweepId, index, turn),
+    id: gasIdOf(sweepId, form, turn),
     network: key,
-    form: 'transfer',
+    form,
     index,
-    units: withMargin(missing),
+    units,
   });
 
-  /** How much native coin the sweep's own address lacks; null when the quote says anything else. */
-  function missingGas(sweep: SweepIntent, quote: Quote): Readonly<{ index: number; missing: bigint }> | null {
+  /** What the sweep's own address lacks; null when the quote says anything else. */
+  function shortOf(sweep: SweepIntent, quote: Quote): Short | null {
     const payer = rules.payer(sweep);
     if (quote.kind !== 'refused' || quote.code !== 'native_short' || payer.role !== 'collection') return null;
-    return quote.missingUnits === undefined ? null : { index: payer.index, missing: quote.missingUnits };
+    const { missingUnits: missing, loan = null } = quote;
+    return missing === undefined ? null : { index: payer.index, missing, loan };
   }
 
-  async function price(sweep: SweepIntent): Promise<Price> {
+  async function price(sweep: SweepIntent, round: Round): Promise<Price> {
     const quote = await node.quote(await wallets.draft(sweep), null, []);
-    if (quote.kind === 'quoted') return { kind: 'priced', costUnits: quote.feeUnits, gas: [] };
-    const short = missingGas(sweep, quote);
+    if (quote.kind === 'quoted') return { kind: 'priced', costUnits: quote.feeUnits, needs: noNeeds };
+    const short = shortOf(sweep, quote);
     if (!short) return quote;
-    const gas = gasIntent(sweep.id, short.index, 0, short.missing);
-    const gasQuote = await node.quote(await wallets.draft(gas), null, []);
-    if (gasQuote.kind === 'refused') return gasQuote;
-    // What is missing is what it costs at most: nobody else pays from a payment address.
-    return { kind: 'priced', costUnits: short.missing + gasQuote.feeUnits, gas: [gas] };
+    return (await lend(sweep, short, round)) ?? give(sweep, short.index, short.missing);
   }
 
-  async function judgeGroup(group: SweepGroup, policy: SweepPolicy): Promise<Omit<SweepPlan, 'treasury'>> {
+  /** Native coin for the whole fee. What is missing is what it costs at most: nobody else pays from a payment address. */
+  async function give({ id }: SweepIntent, index: number, missing: bigint): Promise<Price> {
+    const gas = gasIntent(id, 'transfer', index, 0, withMargin(missing));
+    const quote = await node.quote(await wallets.draft(gas), null, []);
+    if (quote.kind === 'refused') return quote;
+    return { kind: 'priced', costUnits: missing + quote.feeUnits, needs: { before: [gas], after: null } };
+  }
+
+  /**
+   * Resources of the gas wallet's stake, lent for the sweep and taken back after it, where enough of the stake is free; null otherwise. Lent
+   * resources cost only the transactions around them.
+   */
+  async function lend(sweep: SweepIntent, { index, loan }: Short, round: Round): Promise<Price | null> {
+    if (!loan) return null;
+    const units = withMargin(loan.units);
+    const delegate = gasIntent(sweep.id, 'delegate', index, 0, units);
+    // An address that never held coin cannot be lent anything before it is sent some; a wallet that is there can be asked about.
+    const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
+    const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
+    const quote = await node.quote(asked, null, []);
+    if (quote.kind === 'refused') return null;
+    const coin = loan.missingUnits > 0n ? await give(sweep, index, loan.missingUnits) : null;
+    if (coin?.kind === 'refused') return coin;
+    round.lentUnits += units;
+    const after = gasIntent(sweep.id, 'reclaim', index, 0, units);
+    const before = [...(coin?.needs.before ?? []), delegate];
+    return { kind: 'priced', costUnits: (coin?.costUnits ?? 0n) + 2n * quote.feeUnits, needs: { before, after } };
+  }
+
+  async function judgeGroup(
+    group: SweepGroup,
+    policy: SweepPolicy,
+    round: Round,
+  ): Promise<Omit<SweepPlan, 'treasury'>> {
     const sweep = sweepIntent(key, group);
-    const priced = await price(sweep);
+    const priced = await price(sweep, round);
     const leave = (why: LeftOwner['why'], detail: string) => ({
       sweeps: [],
       left: ownersOf(group).map((owner) => ({ owner, why, detail })),
@@ -159,17 +205,17 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
       if (group.due.length > 1 && (priced.code === 'would_fail' || priced.code === 'token_short')) {
         const singles = groupSweeps(group.due, 1);
         const judged = [];
-        for (const single of singles) judged.push(await judgeGroup(single, policy));
+        for (const single of singles) judged.push(await judgeGroup(single, policy, round));
         return { sweeps: judged.flatMap((one) => one.sweeps), left: judged.flatMap((one) => one.left) };
       }
       return leave('refused', `${priced.code}: ${priced.message}`);
     }
-    const { costUnits, gas } = priced;
+    const { costUnits, needs } = priced;
     const decimals = decimalsOf(group.currency);
     invariant(decimals !== undefined, `${group.currency} is a token of ${key}`);
     const sharePpm = costSharePpm(costUnits, rules.nativeDecimals, toPar(unitsOfGroup(group), decimals), policy);
     if (isTooDear(sharePpm, policy)) return leave('too_dear', `it would cost ${percent(sharePpm ?? 0n)} of it`);
-    return { sweeps: [{ group, sweep, gas, costUnits, sharePpm }], left: [] };
+    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
   }
 
   return {
@@ -181,7 +227,8 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
       const groups = groupSweeps(own, rules.sweepOwnersMax);
       const later = groups.slice(SWEEPS_MAX).flatMap(ownersOf);
       const judged = [];
-      for (const group of groups.slice(0, SWEEPS_MAX)) judged.push(await judgeGroup(group, policy));
+      const round: Round = { lentUnits: 0n };
+      for (const group of groups.slice(0, SWEEPS_MAX)) judged.push(await judgeGroup(group, policy, round));
       return {
         treasury,
         sweeps: judged.flatMap(({ sweeps }) => sweeps),
@@ -194,9 +241,9 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
       };
     },
     async commit({ treasury, sweeps }) {
-      const planned = sweeps.map(({ sweep, gas, group }) => ({
+      const planned = sweeps.map(({ sweep, needs, group }) => ({
         sweep,
-        gas,
+        ...needs,
         keys: ownersOf(group).map((owner) => owner.key),
       }));
       return store.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
@@ -207,9 +254,9 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
       for (const { intent, wait } of waiting) {
         if (wait?.code !== 'native_short' || intent.kind !== 'sweep') continue;
         const turn = await store.countTopUps(intent.id);
-        const short = missingGas(intent, await node.quote(await wallets.draft(intent), null, []));
+        const short = shortOf(intent, await node.quote(await wallets.draft(intent), null, []));
         if (!short || turn >= TOP_UPS_MAX) continue;
-        const gas = gasIntent(intent.id, short.index, turn, short.missing);
+        const gas = gasIntent(intent.id, 'transfer', short.index, turn, withMargin(short.missing));
         if (await store.topUpSweep(intent.id, gas, clock.nowMs())) count++;
       }
       return count;

@@ -51,7 +51,7 @@ export function planJson(planned: NetworkPlan) {
       why: whyOf(one),
       likely_cost: nativeText(network, one.costUnits),
       cost_share: share(one.sharePpm),
-      gas: one.gas.map(({ units }) => nativeText(network, units)),
+      gas: one.needs.before.map(({ form, units }) => ({ form, amount: nativeText(network, units) })),
     })),
     left: plan.left.map(({ owner, why, detail = null }) => ({
       address: addressOf(network, owner.key),

@@ -6,7 +6,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invariant } from './fault.ts';
-import type { SweepIntent } from './intent.ts';
+import type { GasIntent, SweepIntent } from './intent.ts';
 import { divideCeil, pow10, toPar } from './money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
@@ -133,9 +133,9 @@ export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent
   };
 }
 
-/** The id of the n-th payout of native coin that a sweep needs. */
-export const gasIdOf = (sweepId: string, index: number, turn: number): string =>
-  `ga_${digest([sweepId, String(index), String(turn)])}`;
+/** The id of the n-th payout of a form that a sweep needs. */
+export const gasIdOf = (sweepId: string, form: GasIntent['form'], turn: number): string =>
+  `ga_${digest([sweepId, form, String(turn)])}`;
 
 /** None of the parts holds a line feed. */
 const digest = (parts: readonly string[]): string => bytesToHex(sha256(utf8ToBytes(parts.join('\n')))).slice(0, 26);

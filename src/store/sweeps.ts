@@ -13,8 +13,16 @@ export type SweepPlace = Readonly<{ network: NetworkKey; pool: PoolKey }>;
 /** Some of the addresses that ever received, in the order in which they were made; `next` continues after them, null at the end. */
 export type OwnerPage = Readonly<{ owners: readonly SweepOwner[]; next: number | null }>;
 
-/** A sweep, the keys of its addresses in the intent's order, and the native coin that they need first. */
-export type PlannedSweep = Readonly<{ sweep: SweepIntent; keys: readonly string[]; gas: readonly GasIntent[] }>;
+/**
+ * A sweep, the keys of its addresses in the intent's order, and what they need: `before` it, one after the other, and `after` it has ended,
+ * whatever became of it (what was lent is taken back).
+ */
+export type PlannedSweep = Readonly<{
+  sweep: SweepIntent;
+  keys: readonly string[];
+  before: readonly GasIntent[];
+  after: GasIntent | null;
+}>;
 
 /** What lay on a network's collection addresses when the engine last looked. */
 export type UnsweptLevel = Readonly<{

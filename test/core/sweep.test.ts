@@ -82,7 +82,8 @@ test('the same sweep has the same name; another turn, amount, network or currenc
   assert.is(new Set(ids).size, ids.length);
   assert.is(idOf({}), ids[0]);
   assert.match(ids[0] ?? '', /^sw_[0-9a-f]{26}$/);
-  assert.is.not(gasIdOf('sw_a', 1, 0), gasIdOf('sw_a', 1, 1));
+  const gasIds = [gasIdOf('sw_a', 'transfer', 0), gasIdOf('sw_a', 'transfer', 1), gasIdOf('sw_a', 'delegate', 0)];
+  assert.is(new Set([...gasIds, gasIdOf('sw_b', 'transfer', 0)]).size, 4);
 });
 
 const anyOwner = fc.record({

@@ -3,7 +3,7 @@
  * @module
  */
 import { permanent } from '../../core/fault.ts';
-import type { GasIntent } from '../../core/intent.ts';
+import type { GasIntent, SweepIntent } from '../../core/intent.ts';
 import type { SweepOwner } from '../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { PoolKey } from '../store.ts';
@@ -87,8 +87,21 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
     });
   }
 
-  const planGas = (sweepId: string, gas: GasIntent, nowMs: number): boolean =>
-    payouts.plan({ intent: gas, sessionId: null, servesId: sweepId, notBeforeMs: nowMs, nowMs }).kind === 'planned';
+  /** @returns false when it was there before */
+  function plan(intent: GasIntent | SweepIntent, servesId: string | null, nowMs: number, poolId?: number): boolean {
+    const input = { intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs };
+    return payouts.plan(input, poolId).kind === 'planned';
+  }
+
+  /** Each payout serves the next, and so waits for nobody but the one before it. */
+  function planChain({ sweep, before, after }: PlannedSweep, nowMs: number, poolId: number): void {
+    if (after) plan(after, null, nowMs);
+    plan(sweep, after?.id ?? null, nowMs, poolId);
+    before.reduceRight((servedId, gas) => {
+      plan(gas, servedId, nowMs);
+      return gas.id;
+    }, sweep.id);
+  }
 
   return {
     async unswept({ network, pool: { family, mode } }, afterId, limit) {
@@ -112,10 +125,8 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
         const poolId = findPool.get(place.pool.family, place.pool.mode) as number | undefined;
         if (poolId === undefined) return [];
         const planned = sweeps.filter((one) => {
-          if (!isStillThere(poolId, place, one)) return false;
-          const input = { intent: one.sweep, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
-          if (payouts.plan(input, poolId).kind !== 'planned') return false;
-          for (const gas of one.gas) planGas(one.sweep.id, gas, nowMs);
+          if (payouts.find(one.sweep.id) !== undefined || !isStillThere(poolId, place, one)) return false;
+          planChain(one, nowMs, poolId);
           return true;
         });
         return planned.map(({ sweep }) => sweep.id);
@@ -126,7 +137,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
         if (payouts.find(sweepId)?.state !== 'waiting') return false;
         const states = givers.all(sweepId) as string[];
         if (states.some((state) => ['waiting', 'sent', 'stuck'].includes(state))) return false;
-        return payouts.find(gas.id) === undefined && planGas(sweepId, gas, nowMs);
+        return payouts.find(gas.id) === undefined && plan(gas, sweepId, nowMs);
       });
     },
     async countTopUps(sweepId) {

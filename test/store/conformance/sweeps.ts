@@ -40,10 +40,10 @@ async function receive(feed: Feed, ...transfers: readonly ChainTransfer[]): Prom
   assert.is(await feed.step({ floor: block.number }), 'done');
 }
 
-const planned = (owners: readonly SweepOwner[], gas: readonly GasIntent[] = []): PlannedSweep => {
+const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
   const due = owners.map((owner) => ({ owner, why: 'value' as const }));
   const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', due });
-  return { sweep, keys: owners.map(({ key }) => key), gas };
+  return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
 };
 const plan = (store: Store, ...sweeps: readonly PlannedSweep[]) =>
   store.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
@@ -218,7 +218,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       const bare = planned([owner]);
       const { id } = bare.sweep;
       const first = gasOf(id, 'first');
-      await plan(store, { ...bare, gas: [first] });
+      await plan(store, { ...bare, before: [first] });
       const openIds = async () => (await store.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
       assert.equal(await openIds(), [first.id]);
       assert.is(await store.topUpSweep(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
@@ -230,6 +230,27 @@ export function sweepsConform(makePlace: MakePlace): void {
       assert.is(await store.countTopUps(id), 2);
       assert.equal(await openIds(), [gasOf(id, 'second').id]);
       assert.is(await store.topUpSweep('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
+    }),
+  );
+
+  test(
+    'coin, a loan, the sweep, and the loan taken back come one after the other, whatever becomes of each',
+    ready(async (store, one) => {
+      await receive(one, pays(keyOf(1), 500n));
+      const [owner] = await unswept(store);
+      assert.ok(owner);
+      const bare = planned([owner]);
+      const { id } = bare.sweep;
+      const [coin, loan, back] = [gasOf(id, 'coin'), gasOf(id, 'loan'), gasOf(id, 'back')];
+      const chain = { ...bare, before: [coin, loan], after: back };
+      assert.equal(await plan(store, chain), [id]);
+      assert.equal(await plan(store, chain), []);
+      const openIds = async () => (await store.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+      for (const next of [coin.id, loan.id, id, back.id]) {
+        assert.equal(await openIds(), [next]);
+        assert.ok(await store.cancelPayout(next, T0_MS));
+      }
+      assert.equal(await openIds(), []);
     }),
   );
 
