@@ -25,7 +25,6 @@ export type MetricsOptions = Readonly<{
     | 'haltedLanes'
     | 'listHoldings'
     | 'listUnswept'
-    | 'listUnswept'
   >;
   config: Pick<Config, 'networks'>;
   rates: Pick<Rates, 'status'>;
