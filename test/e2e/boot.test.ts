@@ -88,7 +88,7 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   });
 }
 
-for (const network of ['ethereum', 'solana']) {
+for (const network of ['ethereum', 'solana', 'tron']) {
   test(`the demo sends a part of the money back on ${network}, signed by the sandbox's own signer`, async () => {
     const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
     const { code, stdout, stderr } = await runProgram(demo, sandbox.variables);
@@ -128,9 +128,9 @@ test('status shows networks, pools and rates, also from another folder', async (
   assert.equal(
     pools.map(({ family, taken }) => [family, taken]),
     [
-      ['tron', 6],
-      ['evm', 6],
-      ['solana', 6],
+      ['tron', 7],
+      ['evm', 7],
+      ['solana', 7],
     ],
     'one address of each family for each demo',
   );
