@@ -109,10 +109,8 @@ export function judgeRefund(
   const parts = received.filter((part) => part.currency === currency && part.units > 0n);
   if (parts.length === 0) return refused('INVALID_CURRENCY');
   const held = earlier.filter((refund) => refund.currency === currency && isHeld(refund));
-  // Parts add up as minor units of each: fractions of a cent on two networks are not money that anybody could be sent.
-  const receivedMinor = sum(parts.map(({ units, decimals }) => unitsToMinor(units, decimals)));
-  const heldMinor = sum(held.map((refund) => refund.amountMinor));
-  if (heldMinor + amountMinor > receivedMinor) return refused('REFUND_AMOUNT_EXCEEDED');
+  const heldMinor = heldMinorOf(currency, earlier);
+  if (heldMinor + amountMinor > receivedMinorOf(currency, received)) return refused('REFUND_AMOUNT_EXCEEDED');
   if (moment.nowS > session.paidAtS + policy.refundWindowS) return refused('REFUND_TIME_EXPIRED');
   if (moment.todayMinor + amountMinor > BigInt(policy.refundDailyMinor)) return refused('DAILY_REFUND_LIMIT_EXCEEDED');
   const part = choosePart(parts, held);
@@ -131,6 +129,25 @@ function choosePart(parts: readonly ReceivedPart[], held: readonly EarlierRefund
     sum(held.filter(({ network }) => network === part.network).map((refund) => refund.amountMinor));
   return parts.reduce((best, part) => (leftMinor(part) > leftMinor(best) ? part : best));
 }
+
+/**
+ * Whether a session's confirmed money still covers every refund of a currency that is held: a reorganisation may have taken back what was
+ * there when they were made.
+ */
+export function isCovered(
+  currency: Currency,
+  received: readonly ReceivedPart[],
+  refunds: readonly EarlierRefund[],
+): boolean {
+  return heldMinorOf(currency, refunds) <= receivedMinorOf(currency, received);
+}
+
+/** Parts add up as minor units of each: fractions of a cent on two networks are not money that anybody could be sent. */
+const receivedMinorOf = (currency: Currency, received: readonly ReceivedPart[]): bigint =>
+  sum(received.filter((part) => part.currency === currency).map((part) => unitsToMinor(part.units, part.decimals)));
+
+const heldMinorOf = (currency: Currency, refunds: readonly EarlierRefund[]): bigint =>
+  sum(refunds.filter((one) => one.currency === currency && isHeld(one)).map(({ amountMinor }) => amountMinor));
 
 /** A refund's state, as far as its next step depends on it. */
 export type RefundLife = Readonly<{

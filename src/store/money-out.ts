@@ -38,7 +38,7 @@ export type NonceOffer =
   /** `full`: so many are open as a node keeps. `unsigned`: the newest is not signed yet, and may be taken back. */
   | Readonly<{ kind: 'full' | 'unsigned' | 'halted' }>;
 
-/** `moved`: the payout is no longer as it was, or its number is taken; look again. */
+/** `moved`: the payout is no longer as it was, its number is taken, or the payment that it refunds is gone; look again. */
 export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
 
 /** A signature as the signer's journal has it. */
@@ -143,7 +143,10 @@ export interface MoneyOutStore {
    * lane is halted and an alarm raised
    */
   offerNonce(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<NonceOffer>;
-  /** Keeps an attempt and uses up its number; it is signed on these terms and no others. */
+  /**
+   * Keeps an attempt and uses up its number; it is signed on these terms and no others. A refund whose payment a reorganisation took back waits
+   * instead, with an alarm.
+   */
   allotAttempt(
     input: AttemptName & Pick<Attempt, 'payer' | 'payerRole' | 'nonce' | 'terms' | 'feeUnitsMax'> & { nowMs: number },
   ): Promise<AllotOutcome>;

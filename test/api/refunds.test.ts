@@ -338,6 +338,38 @@ test('an approval that the signer waits for is looked at at once, and no other w
   });
 });
 
+test('a refund whose payment a reorganisation took back is not signed before the payment is there again', async () => {
+  await withApi({}, async (own) => {
+    const store = own.store();
+    const session = await paidSession(own);
+    assert.is((await own.send('POST', CREATE, refundTo(session, 'gone'))).status, 201);
+    await tick(own);
+    await own.chain('ethereum').orphanTip();
+    own.clock.advance(61_000);
+    const payer = 'ab'.repeat(20);
+    await store.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
+    const allotted = async () => {
+      const [open] = await store.openPayouts('test:ethereum', own.clock.nowMs(), 10);
+      assert.ok(open, 'it is looked at');
+      const name = { id: open.payout.id, generation: 0, attempt: 0 };
+      const wish = { ...name, payer, payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 1n } as const;
+      const { kind } = await store.allotAttempt({ ...wish, nowMs: own.clock.nowMs() });
+      return [kind, (await store.findPayout(name.id))?.wait?.code];
+    };
+    assert.equal(await allotted(), ['moved', 'refund_uncovered']);
+    own.clock.advance(300_000);
+    assert.equal(await allotted(), ['moved', 'refund_uncovered']);
+    const alarms = await store.listAlarms(100);
+    assert.is(alarms.filter(({ code }) => code === 'refund_uncovered').length, 1, 'one alarm');
+
+    const to = (await store.findSession(session))?.addresses.evm ?? '';
+    const block = await own.chain('ethereum').mine([{ to, currency: 'USDT', units: 10_000_000n }]);
+    await own.chain('ethereum').confirm(block);
+    own.clock.advance(300_000);
+    assert.equal(await allotted(), ['allotted', undefined]);
+  });
+});
+
 test('keys need the scopes of refunds', async () => {
   const session = await paidSession(api);
   const reader = api.client(await api.addKey(api.merchantId, 'test', ['refunds:read']));

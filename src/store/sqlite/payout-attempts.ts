@@ -4,7 +4,7 @@
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import { ATTEMPTS_MAX, IN_FLIGHT_MAX } from '../../core/payout.ts';
+import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../core/payout.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { AttemptName, JournaledSignature, MoneyOutStore } from '../money-out.ts';
 import type { Ring } from './alarms.ts';
@@ -16,6 +16,7 @@ import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './payout-r
 import { noWait, type Payouts } from './payouts.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { refunds } from './refund-schema.ts';
+import type { Refunds } from './refunds.ts';
 
 type AttemptCommands = Pick<
   MoneyOutStore,
@@ -26,9 +27,22 @@ type LaneRow = typeof lanes.$inferSelect;
 /** How much of what is on its way at once may be something else than refunds. */
 const OTHERS_SHARE_MAX = 0.75;
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring }>;
+type Parts = Readonly<{
+  steps: Payouts;
+  ledger: Ledger;
+  ring: Ring;
+  /** Whether the payment that a refund gives back is still there. */
+  isCovered: Refunds['isCovered'];
+}>;
 
-export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): AttemptCommands {
+/** Why a refund is not signed: it would give back what the chain has taken away again. */
+const uncovered = {
+  code: 'refund_uncovered',
+  message:
+    'a reorganisation has taken back the payment that it refunds, in whole or in part. It goes on when the payment is confirmed again; otherwise `quayside refunds reject` it.',
+} as const;
+
+export function payoutAttemptCommands(db: Db, { steps, ledger, ring, isCovered }: Parts): AttemptCommands {
   const insert = preparedInsert(db, payoutAttempts);
   const isNamed = and(
     eq(payoutAttempts.payoutId, sql.placeholder('id')),
@@ -170,6 +184,10 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring }: Parts): A
         const before = steps.attempts(payout);
         if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
         const { network } = payout;
+        if (attempt === 0 && payout.kind === 'refund' && !isCovered(id)) {
+          steps.waitFor(payout, uncovered, { notBeforeMs: Math.round(nextLookAtMs(payout, nowMs)) }, nowMs);
+          return { kind: 'moved' };
+        }
         if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };
         if (attempt > 0) {
           // Two attempts that do not share a number could both stand on the chain.

@@ -7,7 +7,7 @@ import { eq } from 'drizzle-orm';
 import { toSeconds } from '../../clock.ts';
 import { type RefundEventType, refundEventBody } from '../../core/event.ts';
 import { invariant } from '../../core/fault.ts';
-import { isHeld, judgeRefund, nextRefundStep, receiptNumber } from '../../core/refund.ts';
+import { isCovered, isHeld, judgeRefund, nextRefundStep, receiptNumber } from '../../core/refund.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundStore } from '../refunds.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
@@ -42,6 +42,8 @@ export type Refunds = Readonly<{
   /** Ends a refund that is processing. */
   settle(id: string, end: RefundEnd, nowMs: number): void;
   find(id: string): RefundRow | undefined;
+  /** False for a refund whose session no longer has the money that it and the others give back. */
+  isCovered(id: string): boolean;
 }>;
 
 type Parts = Readonly<{
@@ -177,6 +179,11 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
       else fail(row, end.reason, nowMs);
     },
     find: (id) => rows.find(id),
+    isCovered(id) {
+      const row = rows.find(id);
+      const session = row && findSession(row.sessionId);
+      return !session || isCovered(row.currency, limits.received(session), rows.ofSession(row.sessionId));
+    },
   };
 
   const commands: RefundStore = {

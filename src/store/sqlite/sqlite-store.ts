@@ -99,7 +99,7 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
     ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring, ledger }),
     ...refunds.commands,
     ...payoutCommands(db, { steps: payouts, ledger, ring, followRefund: refunds.steps.settle }),
-    ...payoutAttemptCommands(db, { steps: payouts, ledger, ring }),
+    ...payoutAttemptCommands(db, { steps: payouts, ledger, ring, isCovered: refunds.steps.isCovered }),
     ...adoptionCommands(db, { steps: payouts, ledger, ring }),
     ...payoutViews(db),
     ...sweepCommands(db, payouts),
