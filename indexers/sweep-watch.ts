@@ -9,7 +9,8 @@ import { Fault } from '../src/core/fault.ts';
 import type { Log } from '../src/log.ts';
 import { isFollowed } from '../src/network-health.ts';
 import type { Store } from '../src/store/store.ts';
-import { levelsOf, readOwners, type Sweeper } from './sweeper.ts';
+import type { Sweeper } from './sweeper.ts';
+import { levelsOf, readOwners } from './unswept.ts';
 
 /** How soon a waiting sweep gets what it lacks. */
 const TOP_UP_MS = 15_000;
@@ -69,7 +70,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
 
   async function work(sinceLookMs: number, signal: AbortSignal): Promise<boolean> {
     if (!(await isReady())) return false;
-    await sweeper.topUp();
+    await sweeper.tend();
     if (sinceLookMs < LOOK_MS) return false;
     await look(signal);
     return true;

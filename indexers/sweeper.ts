@@ -6,7 +6,7 @@
 import type { PayoutNode, Quote, SpendRules } from '../src/chains/spend.ts';
 import type { Clock } from '../src/clock.ts';
 import type { NetworkConfig } from '../src/config.ts';
-import { invariant } from '../src/core/fault.ts';
+import { invariant, permanent } from '../src/core/fault.ts';
 import type { GasIntent, SweepIntent } from '../src/core/intent.ts';
 import { divideCeil, toPar } from '../src/core/money.ts';
 import {
@@ -28,16 +28,15 @@ import type { Currency } from '../src/core/transfer.ts';
 import type { Signer } from '../src/signing.ts';
 import { ADDRESSES_MAX } from '../src/signing-wire.ts';
 import type { Store } from '../src/store/store.ts';
-import type { PlannedSweep, SweepPlace, UnsweptLevel } from '../src/store/sweeps.ts';
+import type { PlannedSweep, SweepPlace } from '../src/store/sweeps.ts';
 import { createPayoutWallets } from './payout-wallets.ts';
 
-/** Addresses in one read of the store, after which other work has its turn. */
-const PAGE = 200;
-const PAUSE_MS = 1;
 /** Transactions of one round; each takes a few questions to the node. */
 const SWEEPS_MAX = 200;
 /** So many times a sweep is given native coin; what still lacks some then needs a person. */
 const TOP_UPS_MAX = 5;
+/** What a sweep that says so waits for may never come. */
+const hopeless: readonly string[] = ['token_short', 'would_fail'];
 /** Native coin is given with a tenth more than is missing now: the price moves until the sweep is signed. */
 const withMargin = (missing: bigint): bigint => divideCeil(missing * 11n, 10n);
 
@@ -67,29 +66,15 @@ export type PricedSweep = Readonly<{
 export type SweepPlan = Readonly<{ treasury: string; sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
 
 export interface Sweeper {
-  /** @throws Fault of the node or the signer; permanent `treasury_collects` */
+  /** @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted` */
   plan(owners: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan>;
   /** @returns the ids of the sweeps that were planned: those whose money nobody else has planned meanwhile */
   commit(plan: SweepPlan): Promise<readonly string[]>;
-  /** Plans more native coin for sweeps that wait for it. @returns how many sweeps */
-  topUp(): Promise<number>;
-}
-
-/** Everything that lies on a network's collection addresses, and what open sweeps are to take, in currencies that the network has now. */
-export async function readOwners(
-  { key, family, mode, tokens }: SweeperOptions['network'],
-  store: Pick<Store, 'unswept'>,
-  clock: Clock,
-  signal?: AbortSignal,
-): Promise<SweepOwner[]> {
-  const all: SweepOwner[] = [];
-  for (let after: number | null = 0; after !== null && !signal?.aborted; ) {
-    const page = await store.unswept({ network: key, pool: { family, mode } }, after, PAGE);
-    for (const owner of page.owners) if (tokens.some(({ symbol }) => symbol === owner.currency)) all.push(owner);
-    after = page.next;
-    if (after !== null) await clock.sleep(PAUSE_MS, signal);
-  }
-  return all;
+  /**
+   * Looks after sweeps that wait: those that lack native coin get more, and those that cannot be made as they are, for an address holds less
+   * or is frozen, are taken back, to be planned anew without it.
+   */
+  tend(): Promise<Readonly<{ toppedUp: number; takenBack: number }>>;
 }
 
 /** What a group takes, or why it cannot be made. */
@@ -218,8 +203,29 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
     return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
   }
 
+  /** @returns whether more is on its way now */
+  async function topUp(sweep: SweepIntent): Promise<boolean> {
+    const turn = await store.countTopUps(sweep.id);
+    const short = shortOf(sweep, await node.quote(await wallets.draft(sweep), null, []));
+    if (!short || turn >= TOP_UPS_MAX) return false;
+    const gas = gasIntent(sweep.id, 'transfer', short.index, turn, withMargin(short.missing));
+    return store.topUpSweep(sweep.id, gas, clock.nowMs());
+  }
+
+  /** What an older database calls unswept may be on its way already. @throws Fault permanent `payouts_not_adopted` */
+  async function refuseBehind(): Promise<void> {
+    const served = await signer.fence(key);
+    const engine = (await store.listEngines()).find((one) => one.network === key);
+    if (served <= (engine?.fence ?? 0)) return;
+    throw permanent(
+      'payouts_not_adopted',
+      `this database is older than what was signed on ${key}: nothing is swept before \`quayside payouts adopt ${key}\``,
+    );
+  }
+
   return {
     async plan(all, policy) {
+      await refuseBehind();
       const { treasury } = await wallets.own();
       await store.checkTreasury(place.pool, treasury);
       const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
@@ -248,39 +254,17 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
       }));
       return store.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
-    async topUp() {
+    async tend() {
       const waiting = await store.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
-      let count = 0;
-      for (const { intent, wait } of waiting) {
-        if (wait?.code !== 'native_short' || intent.kind !== 'sweep') continue;
-        const turn = await store.countTopUps(intent.id);
-        const short = shortOf(intent, await node.quote(await wallets.draft(intent), null, []));
-        if (!short || turn >= TOP_UPS_MAX) continue;
-        const gas = gasIntent(intent.id, 'transfer', short.index, turn, withMargin(short.missing));
-        if (await store.topUpSweep(intent.id, gas, clock.nowMs())) count++;
+      let [toppedUp, takenBack] = [0, 0];
+      for (const { id, intent, wait } of waiting) {
+        if (!wait || intent.kind !== 'sweep') continue;
+        if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
+        if (hopeless.includes(wait.code) && (await store.cancelPayout(id, clock.nowMs()))) takenBack++;
       }
-      return count;
+      return { toppedUp, takenBack };
     },
   };
 }
 
 const percent = (ppm: bigint): string => `${Number(ppm) / 10_000} %`;
-
-/** What lies there, added up by currency. */
-export function levelsOf(
-  network: NetworkConfig['key'],
-  owners: readonly SweepOwner[],
-  readAtMs: number,
-): UnsweptLevel[] {
-  const levels = new Map<Currency, UnsweptLevel>();
-  for (const { currency, units, openUnits } of owners) {
-    const level = levels.get(currency) ?? { network, currency, owners: 0, units: 0n, openUnits: 0n, readAtMs };
-    levels.set(currency, {
-      ...level,
-      owners: level.owners + 1,
-      units: level.units + units,
-      openUnits: level.openUnits + openUnits,
-    });
-  }
-  return [...levels.values()];
-}

@@ -4,7 +4,8 @@
  */
 import { SingleBar } from 'cli-progress';
 import { payoutNodeOptions } from '../../indexers/payout-node-options.ts';
-import { createSweeper, levelsOf, readOwners, type Sweeper } from '../../indexers/sweeper.ts';
+import { createSweeper, type Sweeper } from '../../indexers/sweeper.ts';
+import { levelsOf, readOwners } from '../../indexers/unswept.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config, NetworkConfig } from '../../src/config.ts';

@@ -6,7 +6,8 @@ import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSweepWatch } from '../../indexers/sweep-watch.ts';
-import { createSweeper, readOwners } from '../../indexers/sweeper.ts';
+import { createSweeper } from '../../indexers/sweeper.ts';
+import { readOwners } from '../../indexers/unswept.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -51,7 +52,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   };
   const folder = makeSignerFolder({ version: 1, approvers: [], networks: { 'test:one': settings } }, false);
   const families = new Map(Object.entries(spendings)) as ReadonlyMap<Family, typeof evmSpending>;
-  const { desk, close: closeDesk } = openDeskIn(folder.dir, clock, (journal) => journal, families);
+  const { desk, journal, close: closeDesk } = openDeskIn(folder.dir, clock, (journal) => journal, families);
   const signer: Signer = {
     wallets: async (key) => desk.wallets(key),
     addresses: async (key, indices) => desk.addresses(key, indices),
@@ -114,7 +115,8 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const look = async (policy = sweep) => sweeper.plan(await readOwners(network, store, clock), policy);
   const log = pino({ level: 'silent' });
   const watch = createSweepWatch({ network, sweeper, store, clock, log });
-  return { sim, store, clock, sweeper, watch, look, receive, keys, keyOf, treasury, pool };
+  const signerFence = (fence: number) => journal.raiseFence('test:one', fence, clock.nowMs());
+  return { sim, store, clock, sweeper, watch, look, receive, keyOf, treasury, pool, signerFence };
 }
 
 const COIN = { evm: 10n ** 18n, solana: 10n ** 9n };
@@ -176,19 +178,51 @@ test('a sweep that waits for coin is sent more, once at a time', async () => {
   const [id] = await sweeper.commit(await look());
   assert.ok(id);
   const nowMs = clock.nowMs();
-  assert.is(await sweeper.topUp(), 0, 'it does not wait for coin');
+  assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 });
   const [first] = await store.listPayouts({ kind: 'gas', limit: 10 });
   assert.ok(first && (await store.cancelPayout(first.id, nowMs)));
   const wait = { code: 'native_short', message: 'more' };
   await store.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
-  assert.is(await sweeper.topUp(), 1);
-  assert.is(await sweeper.topUp(), 0, 'some is on its way');
+  assert.equal(await sweeper.tend(), { toppedUp: 1, takenBack: 0 });
+  assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 }, 'some is on its way');
   const gas = await store.listPayouts({ kind: 'gas', limit: 10 });
   assert.equal(gas.map(({ state, servesId }) => [state, servesId]).sort(), [
     ['canceled', id],
     ['waiting', id],
   ]);
   assert.equal((await look()).sweeps, []);
+});
+
+test('a sweep of money that is gone is taken back, and planned anew without it', async () => {
+  const policy = { ...plainSweepPolicy, minPar: PAR };
+  const { sim, store, clock, sweeper, look, receive, keyOf, treasury } = await openBench('solana', policy);
+  sim.pay(treasury, 1n);
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.solana);
+  await receive({ 0: 500, 1: 600 });
+  const [id] = await sweeper.commit(await look());
+  assert.ok(id);
+  const nowMs = clock.nowMs();
+  const wait = { code: 'token_short', message: 'somebody took it' };
+  await store.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  assert.equal((await look()).sweeps, []);
+  assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 1 });
+  assert.is((await store.findPayout(id))?.state, 'canceled');
+  const again = await sweeper.commit(await look());
+  assert.is(again.length, 1);
+  assert.is.not(again[0], id);
+});
+
+test('nothing is swept by a database that is older than what was signed', async () => {
+  const { store, look, receive, clock, signerFence } = await openBench('evm');
+  await receive({ 0: 5_000 });
+  signerFence(4);
+  await look().then(
+    () => assert.unreachable('it may be on its way already'),
+    (fault: { code?: string }) => assert.is(fault.code, 'payouts_not_adopted'),
+  );
+  await store.adopt('test:one', { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
+  const { left, sweeps } = await look();
+  assert.is(left.length + sweeps.length, 1);
 });
 
 test('a group with one that cannot pay is swept without it', async () => {
