@@ -69,18 +69,22 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
         for (const [asset, value] of Object.entries(units)) {
           const decimals = decimalsOf(network, asset as Asset);
           if (decimals === null) continue;
-          // A picture for a graph; the exact amount is in `status`.
-          const text = formatUnits(value, decimals);
-          balance.set({ network, wallet, asset }, Number(text));
+          balance.set({ network, wallet, asset }, wholeCoins(value, decimals));
         }
         for (const asset of assets) low.set({ network, wallet, asset }, 1);
       }
       for (const { network, currency, units, openUnits } of await store.listUnswept()) {
         const decimals = decimalsOf(network, currency);
         if (decimals === null) continue;
-        unswept.set({ network, currency, part: 'resting' }, Number(formatUnits(units, decimals)));
-        unswept.set({ network, currency, part: 'open' }, Number(formatUnits(openUnits, decimals)));
+        unswept.set({ network, currency, part: 'resting' }, wholeCoins(units, decimals));
+        unswept.set({ network, currency, part: 'open' }, wholeCoins(openUnits, decimals));
       }
     },
   };
+}
+
+/** A picture for a graph; the exact amount is in `status`. */
+function wholeCoins(value: bigint, decimals: number): number {
+  const text = formatUnits(value, decimals);
+  return Number(text);
 }
