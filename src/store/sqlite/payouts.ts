@@ -35,7 +35,7 @@ export type Payouts = Readonly<{
    * @param poolId of a sweep: whose indices it names; left out where only the signer's journal tells of it
    */
   plan(input: NewPayout, poolId?: number): Planned;
-  /** Takes a payout back; false once an attempt of it is allotted, or it has ended. */
+  /** Takes a payout back, also one that is stuck without an attempt; false once an attempt of it is allotted, or it has ended. */
   cancel(id: string, nowMs: number): boolean;
   /** Has a payout that waits for the signer's consent looked at now. */
   hasten(id: string, nowMs: number): void;
@@ -155,7 +155,10 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
     },
     cancel(id, nowMs) {
       const row = find.get({ id });
-      if (row?.state !== 'waiting' || row.generation > 0) return false;
+      if (!row || row.generation > 0) return false;
+      // What the signer refused for good, before it signed anything, is nobody's but the merchant's and the operator's.
+      const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
+      if (row.state !== 'waiting' && !isUnsigned) return false;
       // Then this database does not know whether it was signed.
       if (engine.get({ network: row.network })?.reasonCode === NOT_ADOPTED) return false;
       change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);

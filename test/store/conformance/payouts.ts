@@ -147,6 +147,25 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'what the signer refused for good can still be taken back, and what it may have signed cannot',
+    ready(async (store) => {
+      await plan(store, refund('r1'), refund('r2'));
+      const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
+      const stick = (id: string) =>
+        store.stickPayout({ id, generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      await allot(store, 'r1');
+      await store.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
+      await stick('r1');
+      assert.is(await stateOf(store, 'r1'), 'stuck');
+      assert.is(await store.cancelPayout('r1', T0_MS), true);
+      await allot(store, 'r2');
+      await stick('r2');
+      assert.is(await store.cancelPayout('r2', T0_MS), false);
+      assert.equal([await stateOf(store, 'r1'), await stateOf(store, 'r2')], ['canceled', 'stuck']);
+    }),
+  );
+
+  test(
     'a sweep waits for the gas that it is given',
     ready(async (store) => {
       const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
