@@ -45,7 +45,7 @@ export const catchUpNetworks: readonly CatchUpNetwork[] = [
     blockTimeMs: 3_000,
     confirmations: { kind: 'depth', blocks: 19 },
     reorgDepthMax: 128,
-    blocks: 3_600,
+    blocks: 7_200,
     threadsMax: null,
     target: { blocksPerS: 300 },
     serve: (serving) => serveTron({ ...serving, transactions: 390 }),
