@@ -17,6 +17,7 @@ import { watchImportedPools } from './imported-pools.ts';
 import { openLog } from './log.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openStore } from './open-store.ts';
+import { watchOverdueRefunds } from './overdue-refunds.ts';
 import { startPool } from './pool.ts';
 import { networkOfEachPool, readPool } from './pool-source.ts';
 import { createRates, type Rates } from './rates/rates.ts';
@@ -56,6 +57,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
   const settling = settleDue(store, signal);
   const watching = watchImportedPools({ store, config, clock, log }, signal);
+  const minding = watchOverdueRefunds({ store, config, clock, log }, signal);
   const simulating = keepSandboxAddresses({ store, config, clock, log }, signal);
   const refreshing = rates.start();
 
@@ -76,6 +78,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   await Promise.all([
     settling,
     watching,
+    minding,
     simulating,
     pool.stop(),
     dispatcher.stop(),

@@ -97,6 +97,9 @@ export type PayoutCensus = Readonly<{
   waiting: readonly Readonly<{ network: NetworkKey; code: string | null; count: number; oldestAtMs: number }>[];
 }>;
 
+/** Refunds of a network that could be paid and for which nothing is known to wait. */
+export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; oldestDueMs: number }>;
+
 /** The books: what every account holds, and what is wrong in them; nothing in sound ones. */
 export type LedgerReport = Readonly<{
   entries: number;
@@ -207,6 +210,8 @@ export interface MoneyOutStore {
   recordHolding(holding: WalletHolding): Promise<void>;
   listHoldings(): Promise<readonly WalletHolding[]>;
   payoutCensus(): Promise<PayoutCensus>;
+  /** Open refunds that were due before this moment, and that no engine gave a reason for, by network. */
+  overdueRefunds(dueBeforeMs: number): Promise<readonly OverdueRefunds[]>;
   /** Adds up the whole journal and compares it with the facts; takes time with the number of payments. */
   verifyLedger(): Promise<LedgerReport>;
 }

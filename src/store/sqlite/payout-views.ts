@@ -2,7 +2,7 @@
  * Payouts, engines and wallets as they are looked at, and the engine's turn.
  * @module
  */
-import { and, asc, count, desc, eq, inArray, isNotNull, min, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import type { Asset } from '../../core/ledger.ts';
 import type { MoneyOutStore } from '../money-out.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './money-out-schema.ts';
@@ -21,6 +21,7 @@ type PayoutViews = Pick<
   | 'recordHolding'
   | 'listHoldings'
   | 'payoutCensus'
+  | 'overdueRefunds'
 >;
 
 export function payoutViews({ orm, read, write }: Db): PayoutViews {
@@ -36,6 +37,24 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     .from(payoutAttempts)
     .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
     .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt))
+    .prepare();
+
+  const overdue = orm
+    .select({
+      network: payouts.network,
+      count: count(),
+      oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}`,
+    })
+    .from(payouts)
+    .where(
+      and(
+        sql`${payouts.state} IN ('waiting', 'sent')`,
+        sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
+        eq(payouts.kind, sql`'refund'`),
+        isNull(payouts.waitCode),
+      ),
+    )
+    .groupBy(payouts.network)
     .prepare();
 
   return {
@@ -117,6 +136,9 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
           Record<Asset, bigint>
         >,
       }));
+    },
+    async overdueRefunds(dueBeforeMs) {
+      return read(() => overdue.all({ dueBeforeMs }));
     },
     async payoutCensus() {
       return read(() => ({
