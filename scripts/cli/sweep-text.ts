@@ -89,7 +89,9 @@ export function planLines(planned: NetworkPlan): string[] {
     `${network.key} to the treasury ${addressOf(network, plan.treasury)}`,
     ...(count === 0 ? ['  nothing to sweep'] : table([heading, ...rows]).map((line) => `  ${line}`)),
     ...(count === 0 ? [] : [`  together ${total} in ${count} sweep(s), for about ${total_likely_cost}`]),
-    ...(isUnjudged ? [`  what it may cost is not judged: set networks.….sweep.native_price of ${network.key}`] : []),
+    ...(isUnjudged
+      ? ['  the cost is not judged: the configuration names no price of the coin (sweep.native_price)']
+      : []),
     ...leftLines(network, plan),
   ];
 }

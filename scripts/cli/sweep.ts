@@ -47,6 +47,7 @@ export const sweepPlan: Command = {
   args: [],
   summary: 'Show what would be swept to the treasury now, why, and what it would cost. Nothing is spent.',
   options: planOptions,
+  needsSandbox: true,
   async run(input, installation) {
     return withSweepers(input, installation, async (sweepers) => {
       const plans = await plansOf(input, sweepers, installation);
@@ -68,6 +69,7 @@ export const sweepRun: Command = {
     yes: { help: 'do not ask' },
     wait: { value: 'SECONDS', help: `follow for so long (${WAIT_S}); sweeps go on by themselves after that` },
   },
+  needsSandbox: true,
   async run(input, installation) {
     const waitS = wholeOption(input, 'wait', 0, WAIT_S_MAX, WAIT_S);
     return withSweepers(input, installation, async (sweepers) => {
