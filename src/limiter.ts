@@ -2,6 +2,7 @@
  * Token buckets in memory: each name may go on at a steady rate, with some in a burst.
  * @module
  */
+import ipaddr from 'ipaddr.js';
 import type { Clock } from './clock.ts';
 
 export type Limiter = Readonly<{
@@ -35,4 +36,11 @@ export function createLimiter(
       return taken ? 0 : Math.ceil((1 - tokens) / perSecond);
     },
   };
+}
+
+/** One name for everything that a single subscriber can call from: the IPv4 address, or the /64 of an IPv6 address. */
+export function subscriberOf(ip: string): string {
+  if (!ipaddr.isValid(ip)) return ip;
+  const address = ipaddr.process(ip);
+  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
 }

@@ -5,10 +5,9 @@
  */
 import express, { type ErrorRequestHandler, type RequestHandler, type Response } from 'express';
 import helmet from 'helmet';
-import ipaddr from 'ipaddr.js';
 import { toSeconds } from '../clock.ts';
 import { sortableId } from '../id.ts';
-import type { Limiter } from '../limiter.ts';
+import { type Limiter, subscriberOf } from '../limiter.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 
@@ -81,17 +80,10 @@ export const echoVersion: RequestHandler = (request, response, next) => {
 /** Keeps one address from using up the server before anybody is authenticated. */
 export function limitAddresses(limiter: Limiter): RequestHandler {
   return (request, _response, next) => {
-    const waitS = limiter.take(addressName(request.ip ?? ''));
+    const waitS = limiter.take(subscriberOf(request.ip ?? ''));
     if (waitS > 0) throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
     next();
   };
-}
-
-/** One name for everything that a single subscriber can call from: the IPv4 address, or the /64 of an IPv6 address. */
-function addressName(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip;
-  const address = ipaddr.process(ip);
-  return address instanceof ipaddr.IPv6 ? address.parts.slice(0, 4).join(':') : address.toString();
 }
 
 /** Reads the body as the bytes that were sent, whatever they claim to be; the signature covers exactly these. */

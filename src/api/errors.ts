@@ -299,8 +299,10 @@ function bodyReadingRefusal(thrown: unknown): Refusal | null {
   if (!(thrown instanceof Error) || !('type' in thrown)) return null;
   switch (thrown.type) {
     case 'entity.too.large':
+    case 'parameters.too.many':
       return refuse('body_too_large');
     case 'encoding.unsupported':
+    case 'charset.unsupported':
       return refuse('invalid_content_type');
     case 'request.aborted':
     case 'request.size.invalid':

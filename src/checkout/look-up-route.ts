@@ -3,19 +3,18 @@
  * costs the nodes something, so there are limits for each session and each address.
  * @module
  */
-import express, { type Router } from 'express';
+import type { Router } from 'express';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { createLimiter } from '../limiter.ts';
 import type { Session, Store } from '../store/store.ts';
 import { PASTED_CHARS_MAX, readTransaction } from './look-up.ts';
-import { findSession, queryOf, type Refuse } from './request.ts';
+import { findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
 
 const SESSIONS_MAX = 10_000;
 const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
-const ofAddress = { perSecond: 1 / 3, burst: 30, namesMax: SESSIONS_MAX };
-
-const readForm = express.urlencoded({ extended: false, limit: 4096 });
+const ofCaller = { perSecond: 1 / 3, burst: 30 };
+const FORM_BYTES_MAX = 4096;
 
 export type LookUpDeps = Readonly<{
   store: Pick<Store, 'findSession' | 'requestLookUps'>;
@@ -25,7 +24,7 @@ export type LookUpDeps = Readonly<{
 
 export function serveLookUps(router: Router, { store, config, clock }: LookUpDeps, refuse: Refuse): void {
   const perSession = createLimiter({ ...ofSession, clock });
-  const perAddress = createLimiter({ ...ofAddress, clock });
+  const countCaller = limitCallers(ofCaller, clock);
 
   /** Also on networks that the session does not offer: money may have gone astray there. */
   async function ask(session: Session, pasted: string): Promise<void> {
@@ -37,7 +36,7 @@ export function serveLookUps(router: Router, { store, config, clock }: LookUpDep
     await store.requestLookUps({ sessionId: session.id, asks, nowMs: clock.nowMs() });
   }
 
-  router.post('/pay/:id/look-up', readForm, async (request, response) => {
+  router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {
     const session = await findSession(store, request);
     if (!session) return refuse(request, response, null);
     const pasted = String(Object(request.body).transaction ?? '')
@@ -46,7 +45,7 @@ export function serveLookUps(router: Router, { store, config, clock }: LookUpDep
     const query = queryOf(request);
     query.set('tx', pasted);
     if (readTransaction(pasted).size > 0) {
-      const waitS = Math.max(perSession.take(session.id), perAddress.take(request.ip ?? ''));
+      const waitS = Math.max(perSession.take(session.id), countCaller(request));
       if (waitS === 0) await ask(session, pasted);
       else query.set('wait', String(waitS));
     }

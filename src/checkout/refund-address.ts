@@ -3,19 +3,18 @@
  * link later cannot turn a refund to himself.
  * @module
  */
-import express, { type Router } from 'express';
+import type { Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { type Html, html } from '../html.ts';
-import { createLimiter } from '../limiter.ts';
 import type { DestinationCheck, DestinationFault, RefundStore } from '../store/refunds.ts';
 import type { Session, Store } from '../store/store.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
-import { ADDRESS_CHARACTERS_MAX } from './refund-page.ts';
-import { findSession, queryOf, type Refuse } from './request.ts';
+import { ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
+import { findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
 
 const faults: readonly DestinationFault[] = [
@@ -26,11 +25,8 @@ const faults: readonly DestinationFault[] = [
   'network_unknown',
 ];
 
-const readForm = express.urlencoded({ extended: false, limit: 2048 });
-const ofAddress = { perSecond: 1, burst: 30, namesMax: 10_000 };
-
 /** The network that the money came on; nobody is asked before there is any. */
-export function paidNetwork({ payments }: Session): NetworkKey | null {
+function paidNetwork({ payments }: Session): NetworkKey | null {
   return payments.find(({ state }) => state !== 'orphaned')?.networkKey ?? null;
 }
 
@@ -73,12 +69,12 @@ export function serveRefundAddress(
   { store, clock, checkDestination }: RefundAddressDeps,
   refuse: Refuse,
 ): void {
-  const limiter = createLimiter({ ...ofAddress, clock });
-  router.post('/pay/:id/refund-address', readForm, async (request, response) => {
+  const count = limitCallers(ADDRESS_TRIES, clock);
+  router.post('/pay/:id/refund-address', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
     const session = await findSession(store, request);
     const network = session && paidNetwork(session);
     if (!session || !network) return refuse(request, response, null);
-    const waitS = limiter.take(request.ip ?? '');
+    const waitS = count(request);
     if (waitS > 0) return refuse(request, response, waitS);
     const address = String(Object(request.body).address ?? '').slice(0, ADDRESS_CHARACTERS_MAX);
     const asked = { sessionId: session.id, network, address, nowMs: clock.nowMs() };

@@ -16,6 +16,10 @@ import type { Words } from './texts.ts';
 
 /** Longer than any address, short enough to be read back. */
 export const ADDRESS_CHARACTERS_MAX = 128;
+/** Each try of an address asks the database. */
+export const ADDRESS_TRIES = { perSecond: 1, burst: 30 } as const;
+/** A form with an address in it. */
+export const ADDRESS_FORM_BYTES_MAX = 2048;
 
 /**
  * - `ask`: the form, with what was typed and what is wrong with it, if anything.

@@ -3,17 +3,22 @@
  * address, once; the link is the only secret of it.
  * @module
  */
-import express, { type Request, type Response, type Router } from 'express';
+import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import { type Clock, toSeconds } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { invariant } from '../core/fault.ts';
-import { createLimiter } from '../limiter.ts';
 import type { DestinationCheck, Refund, RefundStore } from '../store/refunds.ts';
 import type { Store } from '../store/store.ts';
 import { protect } from './policy.ts';
-import { ADDRESS_CHARACTERS_MAX, type RefundStep, refundPage } from './refund-page.ts';
-import { asked, type Refuse } from './request.ts';
+import {
+  ADDRESS_CHARACTERS_MAX,
+  ADDRESS_FORM_BYTES_MAX,
+  ADDRESS_TRIES,
+  type RefundStep,
+  refundPage,
+} from './refund-page.ts';
+import { asked, formReader, limitCallers, type Refuse } from './request.ts';
 
 export type RefundPageDeps = Readonly<{
   store: Pick<Store, 'findStore'> & Pick<RefundStore, 'findRefundBy' | 'claimRefund'>;
@@ -23,9 +28,6 @@ export type RefundPageDeps = Readonly<{
 }>;
 
 const TOKEN = /^[0-9a-f]{32}$/;
-const readForm = express.urlencoded({ extended: false, limit: 2048 });
-/** Each try of an address asks the database. */
-const ofAddress = { perSecond: 1, burst: 30, namesMax: 10_000 };
 
 /** @param style where the style sheet is, relative to the page */
 export function serveRefunds(
@@ -34,7 +36,7 @@ export function serveRefunds(
   style: string,
   refuse: Refuse,
 ): void {
-  const limiter = createLimiter({ ...ofAddress, clock });
+  const count = limitCallers(ADDRESS_TRIES, clock);
 
   async function find(request: Request): Promise<Refund | null> {
     const token = String(request.params.token);
@@ -62,8 +64,8 @@ export function serveRefunds(
     if (!refund) return refuse(request, response, null);
     await show(request, response, refund, isOpen(refund) ? { kind: 'ask', typed: '', fault: null } : { kind: 'state' });
   });
-  router.post('/refund/:token', readForm, async (request, response) => {
-    const waitS = limiter.take(request.ip ?? '');
+  router.post('/refund/:token', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
+    const waitS = count(request);
     if (waitS > 0) return refuse(request, response, waitS);
     const refund = await find(request);
     if (!refund) return refuse(request, response, null);

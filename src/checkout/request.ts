@@ -2,7 +2,9 @@
  * What a request to the page asks for.
  * @module
  */
-import type { Request, Response } from 'express';
+import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { Clock } from '../clock.ts';
+import { createLimiter, subscriberOf } from '../limiter.ts';
 import { parseSessionId } from '../session-id.ts';
 import type { Session, Store } from '../store/store.ts';
 import { PASTED_CHARS_MAX } from './look-up.ts';
@@ -12,7 +14,24 @@ import { chooseWords, type Words } from './texts.ts';
 /** Answers when there is nothing under the address (null), or when there were too many tries (seconds to wait). */
 export type Refuse = (request: Request, response: Response, waitS: number | null) => void;
 
-export const queryOf = (request: Request): URLSearchParams => new URL(request.url, 'http://page').searchParams;
+/** By hand: a request may name a whole address, and one that no URL is. */
+export const queryOf = ({ url }: Request): URLSearchParams =>
+  new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : '');
+
+/** Reads what a form sends; browsers do not compress it. */
+export const formReader = (bytesMax: number): RequestHandler =>
+  express.urlencoded({ extended: false, inflate: false, limit: bytesMax });
+
+const CALLERS_MAX = 10_000;
+
+/** Limits what one subscriber may ask for. @returns a function that counts a request and tells the seconds to wait, or 0 */
+export function limitCallers(
+  rate: Readonly<{ perSecond: number; burst: number }>,
+  clock: Clock,
+): (request: Request) => number {
+  const limiter = createLimiter({ ...rate, namesMax: CALLERS_MAX, clock });
+  return ({ ip }) => limiter.take(subscriberOf(ip ?? ''));
+}
 
 export function asked(request: Request): { choice: Choice; words: Words } {
   const query = queryOf(request);

@@ -7,6 +7,7 @@ import express, { type ErrorRequestHandler, type Response, type Router } from 'e
 import { type Clock, toSeconds } from '../clock.ts';
 import type { Config } from '../config.ts';
 import { Fault, invariant } from '../core/fault.ts';
+import { subscriberOf } from '../limiter.ts';
 import type { Log } from '../log.ts';
 import { isFollowed } from '../network-health.ts';
 import { walletNodeOrigins } from '../option-address.ts';
@@ -23,7 +24,7 @@ import { type Assets, messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
 import { serveRefundAddress } from './refund-address.ts';
 import { serveRefunds } from './refund-routes.ts';
-import { asked, findSession, queryOf, type Refuse } from './request.ts';
+import { asked, findSession, formReader, queryOf, type Refuse } from './request.ts';
 import { findOption, pageState } from './state.ts';
 import { createStreams } from './streams.ts';
 import type { Words } from './texts.ts';
@@ -57,7 +58,7 @@ export type CheckoutDeps = Readonly<{
 }>;
 
 /** The panel's form has one short field. */
-const readForm = express.urlencoded({ extended: false, limit: 1024 });
+const SIMULATION_FORM_BYTES_MAX = 1024;
 
 const HANDHELD = /Android|iPhone|iPad|iPod/;
 
@@ -102,7 +103,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
       return;
     }
     const known = request.get('Last-Event-ID') ?? queryOf(request).get('after') ?? '';
-    streams.open({ sessionId: session.id, address: request.ip ?? '', known, response });
+    streams.open({ sessionId: session.id, address: subscriberOf(request.ip ?? ''), known, response });
   });
   router.get('/pay/:id/transfer', async (request, response) => {
     const query = queryOf(request);
@@ -122,7 +123,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   });
   const { simulate } = deps;
   if (simulate) {
-    router.post('/pay/:id/simulate', readForm, async (request, response) => {
+    router.post('/pay/:id/simulate', formReader(SIMULATION_FORM_BYTES_MAX), async (request, response) => {
       const { choice, words } = asked(request);
       const session = await findSession(store, request);
       const action = simulations.find((one) => one === Object(request.body).action);
