@@ -25,8 +25,10 @@ async function booksAreSound(server: ApiServer): Promise<void> {
   assert.equal([unbalanced, differences, overdrawn], [[], [], []]);
 }
 
-/** A refund was asked for, signed and forgotten; the database has adopted what the signer's journal says, and the payout ended well. */
-async function forgetAndAdopt(server: ApiServer): Promise<string> {
+type Forgotten = Readonly<{ sessionId: string; payoutId: string }>;
+
+/** A refund was asked for, signed and forgotten; the database has adopted what the signer's journal says. */
+async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
   const store = server.store();
   const made = await server.send('POST', '/api/v1/checkout/sessions/create', {
     amount: 10_00,
@@ -57,19 +59,30 @@ async function forgetAndAdopt(server: ApiServer): Promise<string> {
   const adoption = { ...signed, tx, bytes: new Uint8Array([1]), payer: 'aa'.repeat(20), payerRole: 'refund' } as const;
   assert.is(await store.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
   await store.recordSent({ id, generation: 0, attempt: 0, answer: 'known', refusal: null, nowMs });
+  return { sessionId: session.id, payoutId: id };
+}
+
+/** The payout of a forgotten refund ended well. */
+async function forgetAndPay(server: ApiServer): Promise<string> {
+  const { sessionId, payoutId: id } = await forgetAndAdopt(server);
   const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
-  assert.is(await store.settlePayout({ id, generation: 0, outcome, nowMs }), true);
+  const nowMs = server.clock.nowMs();
+  assert.is(await server.store().settlePayout({ id, generation: 0, outcome, nowMs }), true);
   await booksAreSound(server);
-  return session.id;
+  return sessionId;
 }
 
 test('a refund that was forgotten and paid is completed by that payment when it is asked for again', async () => {
   await withApi({}, async (server) => {
-    const sessionId = await forgetAndAdopt(server);
+    const sessionId = await forgetAndPay(server);
     await ask(server, sessionId);
     const { status, transaction_hash, receipt_number } = await show(server);
     assert.equal([status, transaction_hash], ['completed', tx]);
     assert.match(String(receipt_number), /^RF-\d{4}-00000001$/);
+    const raw = new Database(server.file, { readonly: true });
+    const types = raw.prepare('SELECT type FROM events ORDER BY id').pluck().all();
+    raw.close();
+    assert.equal(types.slice(-2), ['refund.processing', 'refund.succeeded'], 'events in order');
     assert.equal(await server.store().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(server);
   });
@@ -77,11 +90,25 @@ test('a refund that was forgotten and paid is completed by that payment when it 
 
 test('asked for again with another amount, it fails: its id was signed for something else', async () => {
   await withApi({}, async (server) => {
-    const sessionId = await forgetAndAdopt(server);
+    const sessionId = await forgetAndPay(server);
     await ask(server, sessionId, '3.00');
     const { status, failure_reason } = await show(server);
     assert.equal([status, failure_reason], ['failed', 'signed_otherwise']);
     assert.equal(await server.store().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    await booksAreSound(server);
+  });
+});
+
+test('asked for again after its payout has failed, it fails for the same reason', async () => {
+  await withApi({}, async (server) => {
+    const { sessionId, payoutId: id } = await forgetAndAdopt(server);
+    const nowMs = server.clock.nowMs();
+    await server.store().newGeneration({ id, generation: 0, proof: 'dead', ended: null, nowMs });
+    const outcome = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
+    assert.is(await server.store().settlePayout({ id, generation: 1, outcome, nowMs }), true);
+    await ask(server, sessionId);
+    const { status, failure_reason } = await show(server);
+    assert.equal([status, failure_reason], ['failed', 'destination_frozen']);
     await booksAreSound(server);
   });
 });

@@ -19,7 +19,8 @@ export const createRefundEffects = (payouts: Payouts, ledger: Ledger, settle: Re
     const planned = payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
     // The database was put back to an earlier state: this id was signed before, for something else or for just this.
     if (planned.kind === 'other') return settle(id, { kind: 'failed', reason: 'signed_otherwise' }, nowMs);
-    const { state, tx } = planned.payout;
+    const { state, tx, waitCode } = planned.payout;
+    if (state === 'failed') return settle(id, { kind: 'failed', reason: waitCode ?? 'signed_otherwise' }, nowMs);
     if (state !== 'succeeded' || tx === null) return;
     ledger.post(refundEntry(refund, 'matched'), nowMs);
     settle(id, { kind: 'completed', tx }, nowMs);

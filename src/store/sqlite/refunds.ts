@@ -141,8 +141,9 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
 
   function start(row: RefundRow, nowMs: number): void {
     const started = rows.change(row, { status: 'processing', processingAtMs: nowMs });
-    effects.plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
+    // Told first: a payout that was made before the database was put back ends the refund at once.
     tell(started, 'refund.processing', nowMs);
+    effects.plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
   }
 
   /** The amount is free again. */
