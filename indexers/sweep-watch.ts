@@ -35,14 +35,14 @@ export interface SweepWatch {
 export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
   const { network, sweeper, store, clock, log } = options;
   const { key, sweep: policy } = network;
-  /** What was told; once is enough while this process lives. */
+  /** Codes that were told; once is enough while this process lives. */
   const told = new Set<string>();
 
-  async function alarm(code: string, name: string, message: string): Promise<void> {
-    if (told.has(name)) return;
+  async function alarm(code: string, message: string): Promise<void> {
+    if (told.has(code)) return;
     log.warn({ code }, message);
     await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
-    told.add(name);
+    told.add(code);
   }
 
   async function look(signal?: AbortSignal): Promise<number> {
@@ -51,11 +51,12 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     await store.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
     if (!policy.auto) return 0;
     const plan = await sweeper.plan(owners, policy);
-    for (const { owner, why, detail = '' } of plan.left) {
-      if (why !== 'not_ours') continue;
-      const name = `address ${owner.index} (${owner.key}) on ${key}`;
-      const message = `${name} is not swept: ${detail}. The addresses of this installation are not those of its signer's seed`;
-      await alarm('sweep_not_ours', name, message);
+    const foreign = plan.left.filter(({ why }) => why === 'not_ours');
+    const [first] = foreign;
+    if (first) {
+      const example = `number ${first.owner.index}, ${first.owner.key}: ${first.detail}`;
+      const message = `${foreign.length} payment address(es) on ${key} are not swept, for they are not of the signer's seed (${example}). \`quayside sweep plan\` shows them; find out who changed the addresses`;
+      await alarm('sweep_not_ours', message);
     }
     const planned = await sweeper.commit(plan);
     if (planned.length > 0) log.info({ sweeps: planned.length, left: plan.left.length }, 'sweeps planned');
@@ -78,7 +79,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
 
   /** What only a person can change is an alarm; anything else is tried again. */
   async function tell({ kind, code, message }: Fault): Promise<void> {
-    if (kind === 'permanent') await alarm(code, code, message);
+    if (kind === 'permanent') await alarm(code, message);
     else log.debug({ code, reason: message }, 'sweeps wait');
   }
 

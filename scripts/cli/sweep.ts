@@ -10,9 +10,11 @@ import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
 import type { Config, NetworkConfig } from '../../src/config.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
+import { unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
+import type { Currency } from '../../src/core/transfer.ts';
 import { openConfiguredSigner } from '../../src/signing-client.ts';
 import type { Store } from '../../src/store/store.ts';
 import { coinText } from './coins.ts';
@@ -86,7 +88,9 @@ export const sweepRun: Command = {
         if ('plan' in planned) ids.push(...((await sweepers[at]?.sweeper.commit(planned.plan)) ?? []));
       }
       const payouts = await follow(ids, waitS * 1000, installation);
-      return outcome(payouts, json, isBad, installation);
+      const { lines, ...answer } = outcome(payouts, json, isBad, installation);
+      // Who was asked has seen the plan.
+      return { ...answer, lines: input.options.yes === true ? [...plans.flatMap(planLines), ...lines] : lines };
     });
   },
 };
@@ -104,7 +108,7 @@ export const sweepStatus: Command = {
       const sweeps = await store.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
       looked.push({ network, levels: levelsOf(network.key, owners, clock.nowMs()), sweeps });
     }
-    const text = (network: NetworkConfig, currency: 'USDT' | 'USDC', units: bigint) =>
+    const text = (network: NetworkConfig, currency: Currency, units: bigint) =>
       coinText(config.networks, network.key, currency, units);
     return {
       json: looked.map(({ network, levels, sweeps }) => ({
@@ -257,15 +261,7 @@ function outcome(payouts: readonly Payout[], plan: unknown, isBad: boolean, { co
 const shown = ({ id, intent, network, state, wait, tx, feeUnits, createdAtMs }: Payout, { networks }: Config) => ({
   id,
   state,
-  amount:
-    intent.kind === 'sweep'
-      ? coinText(
-          networks,
-          network,
-          intent.currency,
-          intent.from.reduce((sum, { units }) => sum + units, 0n),
-        )
-      : '',
+  amount: coinText(networks, network, intent.kind === 'gas' ? 'native' : intent.currency, unitsOf(intent)),
   addresses: intent.kind === 'sweep' ? intent.from.length : 0,
   waits_for: wait,
   transaction_hash: tx,

@@ -14,7 +14,7 @@ import type { Payouts } from './payouts.ts';
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
-type Part = Readonly<{ index: number; currency: Currency; units: string; state: string }>;
+type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 
 /** What sweeps took from one address of one currency, by how they stand. */
 type Taken = Readonly<{ units: bigint; openUnits: bigint; turn: number }>;
@@ -42,7 +42,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
      ORDER BY b.number, t.id`,
   );
   const parts = client.prepare(
-    `SELECT p.derivation_index AS "index", p.currency, p.units, y.state
+    `SELECT p.currency, p.units, y.state
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
   );
