@@ -20,8 +20,10 @@ const SVG_START = /^\uFEFF?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<svg[
 /** What an SVG could do beside drawing, and how a person would call it. */
 const notDrawing: readonly Readonly<{ pattern: RegExp; what: string }>[] = [
   { pattern: /<!(DOCTYPE|ENTITY)/i, what: 'a DOCTYPE' },
-  { pattern: /<\s*(?:\w+:)?script/i, what: 'a script' },
-  { pattern: /<\s*(?:\w+:)?(foreignObject|iframe|embed|object)/i, what: 'embedded content' },
+  { pattern: /<\s*(?:[^\s<>/:]+:)?script/i, what: 'a script' },
+  { pattern: /<\s*(?:[^\s<>/:]+:)?(foreignObject|iframe|embed|object)/i, what: 'embedded content' },
+  // Of XML (`&#115;`) or of styles (`\72`): what hides behind it would pass the patterns below.
+  { pattern: /&#|\\/, what: 'an escaped character' },
   { pattern: /[\s"'/]on[a-z]+\s*=/i, what: 'an event handler' },
   { pattern: /javascript\s*:/i, what: 'a script link' },
   { pattern: /(?:href|src)\s*=\s*["']?\s*(?!["'#]|data:image\/(png|jpeg))\S/i, what: 'a link to something outside' },

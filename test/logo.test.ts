@@ -49,6 +49,11 @@ test('an SVG that would do more than draw is refused', () => {
   const cases: readonly (readonly [Buffer, RegExp])[] = [
     [svg('<script>alert(1)</script>'), /a script/],
     [svg('<svg:script/>'), /a script/],
+    [svg('<a-b:script xmlns:a-b="http://www.w3.org/2000/svg">alert(1)</a-b:script>'), /a script/],
+    [svg('<é:script xmlns:é="http://www.w3.org/2000/svg"/>'), /a script/],
+    [svg('<a href="#"><set attributeName="href" to="java&#115;cript:alert(1)"/></a>'), /an escaped character/],
+    [svg('<path fill="ur&#x6c;(https://x.example/a)"/>'), /an escaped character/],
+    [svg('<style>path{fill:u\\72l(https://x.example/a)}</style>'), /an escaped character/],
     [svg('<g onclick="alert(1)"/>'), /an event handler/],
     [svg('', ' onload = "alert(1)"'), /an event handler/],
     [svg('<a href="javascript:alert(1)"/>'), /a script link/],
