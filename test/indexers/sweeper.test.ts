@@ -12,6 +12,7 @@ import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import { chains } from '../../src/chains/index.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
+import type { Clock } from '../../src/clock.ts';
 import type { Wallet } from '../../src/core/intent.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Signer } from '../../src/signing.ts';
@@ -21,6 +22,7 @@ import { plainSweepPolicy } from '../support/sweep-policy.ts';
 import { makeSignerFolder, openDeskIn, seed } from '../support/temp-signer.ts';
 import { openTempStore } from '../support/temp-store.ts';
 import { simulatedChains, testNetwork } from '../support/test-network.ts';
+import { until } from '../support/until.ts';
 
 const PAR = 10n ** 18n;
 const CENT = 10_000n;
@@ -114,7 +116,15 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, store, clock });
   const look = async (policy = sweep) => sweeper.plan(await readOwners(network, store, clock), policy);
   const log = pino({ level: 'silent' });
-  const watch = createSweepWatch({ network, sweeper, store, clock, log });
+  // Between two rounds a quarter of a minute passes at once; whoever runs the watch says when it is enough.
+  const passing: Clock = {
+    nowMs: clock.nowMs,
+    async sleep(ms) {
+      clock.advance(ms);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+  const watch = createSweepWatch({ network, sweeper, store, clock: passing, log });
   const signerFence = (fence: number) => journal.raiseFence('test:one', fence, clock.nowMs());
   return { sim, store, clock, sweeper, watch, look, receive, keyOf, treasury, pool, signerFence };
 }
@@ -261,6 +271,42 @@ test('the watch tells what lies there, and sweeps by itself only where the polic
     const alarms = (await store.listAlarms(10)).filter(({ code }) => code === 'sweep_not_ours');
     assert.is(alarms.length, auto ? 1 : 0, 'told once');
   }
+});
+
+test('the watch waits for its network, looks at once and then every ten minutes, and ends when it is told to', async () => {
+  const { sim, store, watch, receive, keyOf, clock } = await openBench('evm', { ...plainSweepPolicy, auto: true });
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
+  await receive({ 0: 5_000 });
+  const stopping = new AbortController();
+  const running = watch.run(stopping.signal);
+  const plannedAt = async () => (await store.listPayouts({ kind: 'sweep', limit: 9 })).length;
+  const follow = async () => {
+    const report = {
+      network: 'test:one',
+      state: 'following',
+      reason: null,
+      headNumber: 1,
+      nodeConnected: true,
+    } as const;
+    const nowMs = clock.nowMs();
+    await store.reportNetwork({ ...report, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+  };
+  const startMs = clock.nowMs();
+  await until('time passes', () => clock.nowMs() > startMs + 3_600_000);
+  assert.is(await plannedAt(), 0, 'it is not followed');
+  await until('it is swept', async () => {
+    await follow();
+    return (await plannedAt()) === 1;
+  });
+  await receive({ 1: 6_000 });
+  const laterMs = clock.nowMs();
+  await until('the next look sweeps the rest', async () => {
+    await follow();
+    return (await plannedAt()) === 2;
+  });
+  assert.ok(clock.nowMs() > laterMs);
+  stopping.abort();
+  await running;
 });
 
 test.run();
