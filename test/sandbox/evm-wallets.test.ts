@@ -11,7 +11,7 @@ import type { Fate, PayoutNode, SentAttempt, SpendNetwork } from '../../src/chai
 import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
 import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
 import { RpcError } from '../../src/sandbox/json-rpc.ts';
-import { type Attempt, createTills, quoted, type Till } from '../chains/evm/till.ts';
+import { type Attempt, createTills, quoted, type Till } from '../chains/till.ts';
 import { startAnvil } from '../support/anvil.ts';
 import {
   SANDBOX_CHAIN_ID,

@@ -8,29 +8,16 @@ import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../../src/chains/evm/payout-node.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
-import { Fault } from '../../../src/core/fault.ts';
 import type { Intent } from '../../../src/core/intent.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { startAnvil } from '../../support/anvil.ts';
 import { deployFeeToken, deployGuardedToken } from '../../support/contracts.ts';
-import { type Attempt, createTills, type Till } from './till.ts';
+import { type Attempt, createTills, type Till } from '../till.ts';
 
 const CHAIN_ID = 31_337;
 /** Mined after a block, they make it final. */
 const FINAL_BLOCKS = 5;
 export const ETHER = 10n ** 18n;
-
-export const nothingYet: Fate = { kind: 'waiting', included: null };
-
-export async function faultOf(work: Promise<unknown>): Promise<Fault> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-}
 
 export async function makePayoutBench() {
   const anvil = await startAnvil({ chainId: CHAIN_ID, slotsInAnEpoch: 2 });

@@ -3,8 +3,9 @@ import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
 import type { Terms } from '../../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
-import { ETHER, faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
-import { type Attempt, quoted, type Till } from './till.ts';
+import { faultOf } from '../conformance.ts';
+import { type Attempt, nothingYet, quoted, type Till } from '../till.ts';
+import { ETHER, makePayoutBench } from './payout-bench.ts';
 
 const bench = await makePayoutBench();
 const { anvil, usdt, usdc, contracts, treasury, node, open, openTill, openFundedTill, signOn, prepare, send } = bench;

@@ -5,8 +5,9 @@ import { Fault } from '../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import { createRandom, type Random } from '../../../src/sandbox/random.ts';
 import { type Lies, startLyingProxy } from '../../support/lying-proxy.ts';
-import { faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
-import type { Attempt, Till } from './till.ts';
+import { faultOf } from '../conformance.ts';
+import { type Attempt, nothingYet, type Till } from '../till.ts';
+import { makePayoutBench } from './payout-bench.ts';
 
 const bench = await makePayoutBench();
 const { anvil, open, openFundedTill, prepare, send, fateOf, mineFinal, spendElsewhere } = bench;

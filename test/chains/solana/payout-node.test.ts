@@ -10,11 +10,12 @@ import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { openPayoutNode } from '../../../src/chains/solana/payout-node.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import { tokenAddress } from '../../../src/chains/solana/token-account.ts';
-import type { Quote, SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../src/chains/spend.ts';
-import { Fault } from '../../../src/core/fault.ts';
+import type { SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../src/chains/spend.ts';
 import type { Intent, RefundIntent, SweepIntent, Wallet } from '../../../src/core/intent.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { startSimulatedNode } from '../../support/simulated-node.ts';
+import { faultOf } from '../conformance.ts';
+import { quoted, refused } from '../till.ts';
 
 const chainId = '4Hn1NfY4KzqTSxFKpBQNX5zdu4vcLxqPUsDQzYrim1pd';
 const tokens: readonly Token[] = [
@@ -87,11 +88,6 @@ function sign(intent: Intent, terms: Terms): SentAttempt & { bytes: Uint8Array }
   return { tx, bytes, terms, payer: draftOf(intent).payer };
 }
 
-function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
-  if (quote.kind === 'quoted') return quote;
-  throw new Error(`${quote.code}: ${quote.message}`);
-}
-
 async function prepare(intent: Intent) {
   const quote = quoted(await node.quote(draftOf(intent), null, []));
   return { quote, attempt: sign(intent, quote.terms) };
@@ -99,21 +95,7 @@ async function prepare(intent: Intent) {
 
 const fate = (intent: Intent, ...attempts: SentAttempt[]) => node.fate(draftOf(intent), attempts);
 
-async function refusal(intent: Intent): Promise<Extract<Quote, { kind: 'refused' }>> {
-  const quote = await node.quote(draftOf(intent), null, []);
-  if (quote.kind !== 'refused') throw new Error('it was quoted');
-  return quote;
-}
-
-async function faultOf(work: Promise<unknown>): Promise<Fault> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-}
+const refusal = async (intent: Intent) => refused(await node.quote(draftOf(intent), null, []));
 
 // Wallets with a float, and a treasury that has held the token before.
 mine(2);

@@ -4,22 +4,14 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import type {
-  Fate,
-  PayoutNode,
-  PayoutNodeOptions,
-  Quote,
-  SentAttempt,
-  SpendNetwork,
-} from '../../../src/chains/spend.ts';
+import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
 import { openPayoutNode } from '../../../src/chains/tron/payout-node.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
-import { Fault } from '../../../src/core/fault.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
 import { startTronProxy } from '../../support/tron-proxy.ts';
-import { type Attempt, createTills, type Till } from '../evm/till.ts';
+import { type Attempt, createTills, type Till } from '../till.ts';
 
 export const TRX = 1_000_000n;
 export const FINAL_BLOCKS = 3;
@@ -27,23 +19,6 @@ const BLOCK_MS = 3_000;
 /** So far apart, blocks pass an attempt's lifetime soon. */
 const SPARSE_BLOCK_MS = 120_000;
 const LIFETIME_MS = 31 * 60_000;
-
-export const nothingYet: Fate = { kind: 'waiting', included: null };
-
-export async function faultOf(work: Promise<unknown>): Promise<Fault> {
-  try {
-    await work;
-  } catch (error) {
-    if (error instanceof Fault) return error;
-    throw error;
-  }
-  throw new Error('expected a fault');
-}
-
-export function refused(quote: Quote): Extract<Quote, { kind: 'refused' }> {
-  if (quote.kind === 'refused') return quote;
-  throw new Error('it was quoted');
-}
 
 export async function makePayoutBench(seed: string) {
   const clock = handClock();

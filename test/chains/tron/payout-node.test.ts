@@ -7,8 +7,9 @@ import { lookalikeKey } from '../../../src/sandbox/transaction.ts';
 import { accountKey } from '../../support/sandbox-node.ts';
 import { startTronBridge } from '../../support/tron-bridge.ts';
 import { tronTokenKeys } from '../../support/tron-node.ts';
-import { quoted } from '../evm/till.ts';
-import { FINAL_BLOCKS, faultOf, makePayoutBench, nothingYet, refused, TRX } from './payout-bench.ts';
+import { faultOf } from '../conformance.ts';
+import { nothingYet, quoted, refused } from '../till.ts';
+import { FINAL_BLOCKS, makePayoutBench, TRX } from './payout-bench.ts';
 
 const bench = await makePayoutBench('payouts');
 const { sandbox, world, proxy, network, node, open, openTill, openFundedTill, signOn, prepare, send, carry } = bench;

@@ -4,8 +4,9 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import { createRandom, type Random } from '../../../src/sandbox/random.ts';
-import type { Attempt, Till } from '../evm/till.ts';
-import { FINAL_BLOCKS, faultOf, makePayoutBench, nothingYet } from './payout-bench.ts';
+import { faultOf } from '../conformance.ts';
+import { type Attempt, nothingYet, type Till } from '../till.ts';
+import { FINAL_BLOCKS, makePayoutBench } from './payout-bench.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are changed at will
 type Json = any;

@@ -3,8 +3,9 @@
  * signer.
  * @module
  */
-import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type {
+  Fate,
   PayoutNode,
   Quote,
   SentAttempt,
@@ -12,9 +13,9 @@ import type {
   Spending,
   SpendNetwork,
   Terms,
-} from '../../../src/chains/spend.ts';
-import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
-import type { Currency } from '../../../src/core/transfer.ts';
+} from '../../src/chains/spend.ts';
+import type { Intent, RefundIntent, Wallet } from '../../src/core/intent.ts';
+import type { Currency } from '../../src/core/transfer.ts';
 
 /** The wallets of one seed and what they are to pay. */
 export type Till = Readonly<{
@@ -27,9 +28,17 @@ export type Till = Readonly<{
 
 export type Attempt = SentAttempt & Readonly<{ bytes: Uint8Array }>;
 
+/** Of attempts that are in no block. */
+export const nothingYet: Fate = { kind: 'waiting', included: null };
+
 export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
   if (quote.kind === 'quoted') return quote;
   throw new Error(`${quote.code}: ${quote.message}`);
+}
+
+export function refused(quote: Quote): Extract<Quote, { kind: 'refused' }> {
+  if (quote.kind === 'refused') return quote;
+  throw new Error('it was quoted');
 }
 
 /** @param spending the signer's half of the network's family */
