@@ -11,7 +11,7 @@ import { currencies } from './core/transfer.ts';
 export const REQUEST_BYTES_MAX = 64 * 1024;
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 export const ADDRESSES_MAX = 100;
-export const JOURNAL_PAGE_MAX = 100;
+const JOURNAL_PAGE_MAX = 100;
 const SWEEP_OWNERS_MAX = 32;
 const TERMS_MAX = 32;
 /** Below the indices of hot wallets where every level of a path is hardened, so that no collection address is ever one of them. */

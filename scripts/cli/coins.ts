@@ -8,7 +8,7 @@ import type { Asset } from '../../src/core/ledger.ts';
 import { formatUnits } from '../../src/core/money.ts';
 
 /** What a network's asset is called, and its decimals; base units of an unknown name where the configuration lacks it. */
-export function coinOf(
+function coinOf(
   networks: readonly NetworkConfig[],
   key: string,
   asset: Asset,

@@ -105,7 +105,7 @@ export async function withTerminal<T>(work: (terminal: Terminal) => Promise<T>):
 }
 
 /** The folder that `--dir` names, or the configuration's. */
-export function filesOf(input: Input): SignerFiles {
+function filesOf(input: Input): SignerFiles {
   const given = textOption(input, 'dir');
   if (given !== undefined) return signerFiles(resolve(given));
   const { tree } = readLayers(process.env, process.cwd());

@@ -28,7 +28,7 @@ export type Mined = Readonly<{ tx: string; intentId: string; payer: string; nonc
 type Pooled = Spend & { tx: string };
 type Block = readonly Mined[];
 
-export const FINAL_DEPTH = 3;
+const FINAL_DEPTH = 3;
 /** Blocks that a transaction of an expiring kind has from its quote. */
 const LIFE_BLOCKS = 6;
 const FEE = 7n;

@@ -25,8 +25,6 @@ const ETHER = 10n ** 18n;
 const PASSPHRASE = 'a passphrase of the tests';
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 
-export type RefundShop = Awaited<ReturnType<typeof openRefundShop>>;
-
 export async function openRefundShop() {
   const { key, secret } = evmSpending.derive(seed, { role: 'refund' });
   const wallet = `0x${key}`;

@@ -53,7 +53,7 @@ function isValid(signature: Uint8Array, message: Uint8Array, key: string): boole
 }
 
 /** The parts of a legacy message; null when they do not fill its bytes exactly, or name accounts that it does not list. */
-export function readLegacyMessage(message: Uint8Array): Omit<SignedMessage, 'id' | 'message'> | null {
+function readLegacyMessage(message: Uint8Array): Omit<SignedMessage, 'id' | 'message'> | null {
   let at = 0;
   const take = (length: number): Uint8Array | null => {
     if (at + length > message.length) return null;

@@ -39,7 +39,7 @@ const TOKEN_ACCOUNTS = 7;
 const HEADER = [1, 0, 5];
 
 /** What the payer signs. The payer pays the fee and, where the recipient has no account yet, that account's deposit. */
-export function paymentMessage(order: PaymentOrder): Uint8Array {
+function paymentMessage(order: PaymentOrder): Uint8Array {
   const { payer, recipient, mint, units, decimals, blockhash } = order;
   const accounts = [
     payer,

@@ -32,7 +32,7 @@ export type Tried = Readonly<{ value: string | null; energy: bigint; why: string
  * @param owner address key of the caller @param contract its key @param data selector and arguments, hex
  * @throws Fault transient
  */
-export async function tryCall({ ask, host }: TronRpc, owner: string, contract: string, data: string): Promise<Tried> {
+async function tryCall({ ask, host }: TronRpc, owner: string, contract: string, data: string): Promise<Tried> {
   const origin = { path: CONSTANT_PATH, host };
   const body = { owner_address: wireAddress(owner), contract_address: wireAddress(contract), data };
   const answer = await ask({ path: CONSTANT_PATH, body });

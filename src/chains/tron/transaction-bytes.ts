@@ -11,7 +11,7 @@ import { accountOf } from '../xpub.ts';
 import { bytesField, readMessage, type Shape } from './protobuf.ts';
 
 /** Numbers of `Transaction.Contract.ContractType`. */
-export const contractTypes = { transfer: 1, trigger: 31, delegate: 57, undelegate: 58 } as const;
+const contractTypes = { transfer: 1, trigger: 31, delegate: 57, undelegate: 58 } as const;
 export type ContractKind = keyof typeof contractTypes;
 
 const typeUrls: Readonly<Record<ContractKind, string>> = {
