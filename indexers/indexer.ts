@@ -4,8 +4,10 @@
  */
 import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
+import type { PayoutNode } from '../src/chains/spend.ts';
 import type { Clock } from '../src/clock.ts';
 import type { NetworkConfig } from '../src/config.ts';
+import { Fault } from '../src/core/fault.ts';
 import type { Log } from '../src/log.ts';
 import type { Signer } from '../src/signing.ts';
 import type { Store } from '../src/store/store.ts';
@@ -90,9 +92,8 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
 /** Makes the network's payouts and looks after its sweeps, where there is a signer and the family knows how. */
 async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> {
   const { network, store, chain, signer, clock, log } = options;
-  if (!signer || !chain.payouts) return;
-  const { openPayoutNode } = await chain.payouts();
-  const node = openPayoutNode(payoutNodeOptions(network));
+  const node = signer && (await openForPayouts(options));
+  if (!node) return;
   // What is under way at a stop ends at once, as a fault of what was closed.
   const close = () => void Promise.all([node.close(), signer.close()]);
   signal.addEventListener('abort', close, { once: true });
@@ -103,6 +104,26 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
     await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);
   } finally {
     await node.close();
+  }
+}
+
+/**
+ * The nodes as payouts ask them; null where the family knows no payouts, or the settings allow none. Those are told and no more: payments are
+ * to be seen all the same.
+ */
+async function openForPayouts({ network, store, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
+  const family = await chain.payouts?.();
+  if (!family) return null;
+  try {
+    return family.openPayoutNode(payoutNodeOptions(network));
+  } catch (error) {
+    if (!(error instanceof Fault) || error.kind === 'transient') throw error;
+    const { code, message } = error;
+    log.error({ code }, message);
+    const atMs = clock.nowMs();
+    await store.reportEngine(network.key, { code, message }, atMs);
+    await store.raiseAlarm({ atMs, code, message, network: network.key, sessionId: null });
+    return null;
   }
 }
 

@@ -12,6 +12,7 @@ import { openNode as openTronNode } from '../../src/chains/tron/node.ts';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { NetworkConfig } from '../../src/config.ts';
 import { openLog } from '../../src/log.ts';
+import type { Signer } from '../../src/signing.ts';
 import type { NetworkStatus, Store } from '../../src/store/store.ts';
 
 /** In an indexer at rest, the follower, the reporter and who answers look-ups sleep on its clock. */
@@ -39,6 +40,7 @@ export type IndexerChange = Readonly<{
   idleMsMax?: number;
   blocksPerIngestMax?: number;
   random?: () => number;
+  signer?: Signer;
   /** Stands between the indexer and its node: to do something at a moment that would be hard to hit. */
   through?: (node: Node) => Node;
 }>;
@@ -62,6 +64,7 @@ export function startIndexer(store: Store, network: NetworkConfig, change: Index
       network,
       store,
       chain,
+      signer: change.signer ?? null,
       clock: change.clock ?? systemClock,
       log: openLog(`indexer ${network.key}`, process.env.LOG ?? 'silent'),
       pid: process.pid,
