@@ -106,7 +106,10 @@ export interface RefundStore {
     input: Readonly<{ claimToken: string; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
-  /** The payer's address, left at checkout for whatever may have to be returned on that network. It is named once. */
+  /**
+   * The payer's address, left at checkout for whatever may have to be returned on that network: also for refunds that wait for one. It is named
+   * once.
+   */
   leaveRefundAddress(
     input: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
     check: DestinationCheck,

@@ -178,6 +178,24 @@ test('a payer may leave an address on the payment page, once; later refunds go t
   assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');
 });
 
+test('a refund whose payer is being asked by link goes to the address that is left on the payment page', async ({
+  api,
+}) => {
+  const sale = await paidSale(api);
+  const { url, read, refund_id } = await openRefund(api, sale);
+  await post(`${api.baseUrl}${sale.path}/refund-address`, { address: payer });
+  await api.store().advanceRefunds(api.clock.nowMs(), 10);
+  assert.is((await read()).status, 'processing');
+  const { pathname } = new URL(url);
+  await post(`${api.baseUrl}${pathname}`, { address: other, confirmed: 'yes' });
+  const refund = (await api.store().listRefunds({ sessionId: sale.id, limit: 10 })).find(
+    ({ refundId }) => refundId === refund_id,
+  );
+  assert.is(refund?.destination?.key, chains.evm.address.parse(payer), 'it is named once');
+  const payout = await api.store().findPayout(refund?.id ?? '');
+  assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(payer));
+});
+
 test('before any money came, the payment page asks for no refund address', async ({ api }) => {
   const sale = await openSale(api);
   assert.not.match(await (await fetch(`${api.baseUrl}${sale.path}`)).text(), 'refund-address');

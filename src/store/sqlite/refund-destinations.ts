@@ -53,6 +53,13 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
   };
 }
 
+/** Refunds of one session that are looked at when its payer leaves an address; nobody asks for so many at once. */
+const ASKED_MAX = 1000;
+
+/** Whether the payer's answer is still awaited. */
+const isAsked = ({ status, destination, claimUntilS }: RefundRow, nowMs: number): boolean =>
+  status === 'pending' && destination === null && (claimUntilS === null || toSeconds(nowMs) <= claimUntilS);
+
 type Parts = Readonly<{ rows: RefundRows; destinations: RefundDestinations; findSession: FindSessionRow }>;
 
 export function refundAddressCommands(
@@ -64,8 +71,7 @@ export function refundAddressCommands(
       return db.write(() => {
         const row = rows.claimed(token);
         if (!row) return 'not_found';
-        if (row.status !== 'pending' || row.destination !== null) return 'fixed';
-        if (row.claimUntilS !== null && toSeconds(nowMs) > row.claimUntilS) return 'fixed';
+        if (!isAsked(row, nowMs)) return 'fixed';
         const key = destinations.read(row.network, row.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
         rows.change(row, destinations.columns(row, key, 'payer'));
@@ -80,6 +86,10 @@ export function refundAddressCommands(
         const key = destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
         db.orm.insert(refundAddresses).values({ sessionId, network, key, setAtMs: nowMs }).run();
+        // Refunds whose payer is being asked by link were meant as well: they would run out unanswered.
+        for (const row of rows.list({ sessionId, limit: ASKED_MAX })) {
+          if (row.network === network && isAsked(row, nowMs)) rows.change(row, destinations.columns(row, key, 'payer'));
+        }
         return 'done';
       });
     },
