@@ -102,6 +102,7 @@ export const payoutsShow: Command = {
 
 export const payoutsResume: Command = {
   name: 'payouts resume',
+  needsSandbox: true,
   args: ['id or network'],
   summary: 'Let a stuck payout, or the halted wallets of a network, go on.',
   options: {
