@@ -12,12 +12,12 @@ import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { solanaOfflineKeys } from '../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../src/chains/solana/spend.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import { makeSigner } from '../../src/signer/setup.ts';
 import { openFlowShop } from '../support/flow-shop.ts';
 import { type Json, startInstance } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { askRpc } from '../support/simulated-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
+import { makeSignerIn } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
 const CENT = 10_000n;
@@ -25,7 +25,6 @@ const SOL = 1_000_000_000n;
 /** More than one transaction can empty. */
 const OWNERS = 8;
 const PHRASE = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
-const PASSPHRASE = 'a passphrase of the tests';
 const seed = seedOf(PHRASE);
 const gasWallet = solanaSpending.derive(seed, { role: 'gas' }).key;
 const treasury = solanaOfflineKeys.derive(new Uint8Array(64).fill(9), 0, 1)[0] ?? '';
@@ -48,9 +47,7 @@ const policy = {
   caps: { USDT: { transaction: '500', hour: '1000', day: '2000' } },
   gas_caps: { transaction: '0', day: '0' },
 };
-const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
-makeSigner(dir, seed, Buffer.from(PASSPHRASE), { version: 1, approvers: [], networks: { 'test:solana': policy } });
-writeFileSync(file, PASSPHRASE, { mode: 0o600 });
+const signer = makeSignerIn(home, seed, { 'test:solana': policy });
 const solana = {
   mode: 'test',
   url: node.url,
@@ -63,10 +60,7 @@ const solana = {
   tokens: [usdt],
   sweep: { min: '1.00', native_price: '100' },
 };
-const quayside = await startInstance(
-  { networks: { solana }, signer: { dir, unlock: { file } } },
-  `${merchant.origin}/hook`,
-);
+const quayside = await startInstance({ networks: { solana }, signer }, `${merchant.origin}/hook`);
 const shop = openFlowShop(quayside, merchant);
 test.after(async () => {
   await quayside.close();

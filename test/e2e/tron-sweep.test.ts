@@ -3,7 +3,7 @@
  * and a simulated java-tron that charges for energy and bandwidth.
  * @module
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -11,18 +11,17 @@ import * as assert from 'uvu/assert';
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import { tronSpending } from '../../src/chains/tron/spend.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import { makeSigner } from '../../src/signer/setup.ts';
 import { openFlowShop } from '../support/flow-shop.ts';
 import { type Json, startInstance } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { askRpc } from '../support/simulated-node.ts';
+import { makeSignerIn } from '../support/temp-signer.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
 import { until } from '../support/until.ts';
 
 const TRX = 1_000_000n;
 const CENT = 10_000n;
 const TREASURY = '71'.repeat(20);
-const PASSPHRASE = 'a passphrase of the tests';
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 const keyOf = (wallet: Parameters<typeof tronSpending.derive>[1]) => tronSpending.derive(seed, wallet).key;
 const gasWallet = keyOf({ role: 'gas' });
@@ -41,9 +40,7 @@ const policy = {
   caps: { USDT: { transaction: '500', hour: '1000', day: '2000' } },
   gas_caps: { transaction: '50', day: '200' },
 };
-const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
-makeSigner(dir, seed, Buffer.from(PASSPHRASE), { version: 1, approvers: [], networks: { 'test:tron': policy } });
-writeFileSync(file, PASSPHRASE, { mode: 0o600 });
+const signer = makeSignerIn(home, seed, { 'test:tron': policy });
 const tron = {
   mode: 'test',
   url: node.url,
@@ -56,7 +53,7 @@ const tron = {
   tokens: [tronTokens[0]],
 };
 const quayside = await startInstance(
-  { networks: { tron }, limits: { pool_target: 50 }, signer: { dir, unlock: { file } } },
+  { networks: { tron }, limits: { pool_target: 50 }, signer },
   `${merchant.origin}/hook`,
 );
 const shop = openFlowShop(quayside, merchant);

@@ -3,7 +3,7 @@
  * wallet with an ether and no tokens. A block is final when four stand on it. USDT is Tether-like; USDC can be stopped by its issuer.
  * @module
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
@@ -12,17 +12,16 @@ import { systemClock } from '../../src/clock.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import { databaseFile, readSecretKey } from '../../src/secret-key.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import { makeSigner } from '../../src/signer/setup.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { startAnvil } from './anvil.ts';
 import { deployFeeToken, deployGuardedToken } from './contracts.ts';
 import { openFlowShop } from './flow-shop.ts';
 import { type Json, startInstance } from './instance.ts';
 import { startMerchantServer } from './merchant-server.ts';
+import { makeSignerIn } from './temp-signer.ts';
 import { until } from './until.ts';
 
 const ETHER = 10n ** 18n;
-const PASSPHRASE = 'a passphrase of the tests';
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 
 export async function openRefundShop() {
@@ -50,9 +49,7 @@ export async function openRefundShop() {
     caps: { USDT: caps, USDC: caps },
     gas_caps: { transaction: '0.1', day: '1' },
   };
-  const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
-  makeSigner(dir, seed, Buffer.from(PASSPHRASE), { version: 1, approvers: [], networks: { 'test:ethereum': policy } });
-  writeFileSync(file, PASSPHRASE, { mode: 0o600 });
+  const signer = makeSignerIn(home, seed, { 'test:ethereum': policy });
   const network = {
     mode: 'test',
     url: anvil.wsUrl,
@@ -64,7 +61,7 @@ export async function openRefundShop() {
     tokens,
   };
   const quayside = await startInstance(
-    { networks: { ethereum: network }, limits: { pool_target: 50 }, signer: { dir, unlock: { file } } },
+    { networks: { ethereum: network }, limits: { pool_target: 50 }, signer },
     `${merchant.origin}/hook`,
   );
   await quayside.cli('refunds', 'policy', '--store', quayside.merchantId, '--cancel-window', '0');

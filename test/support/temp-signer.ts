@@ -16,6 +16,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
+import { makeSigner } from '../../src/signer/setup.ts';
 import type { SignRequest } from '../../src/signing.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */
@@ -84,6 +85,14 @@ export function makeSignerFolder(settings: PolicySettings = policySettings, with
   createJournal(files.journal, fingerprintOf(seed));
   writeFileSync(files.policy, JSON.stringify(settings), { mode: 0o600 });
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
+}
+
+/** The signer of an installation in `home`. @returns what the configuration says of it */
+export function makeSignerIn(home: string, ownSeed: Uint8Array, networks: PolicySettings['networks']) {
+  const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
+  makeSigner(dir, ownSeed, Buffer.from(passphrase), { version: 1, approvers: [], networks });
+  writeFileSync(file, passphrase, { mode: 0o600 });
+  return { dir, unlock: { file } };
 }
 
 export type OpenDesk = Readonly<{ desk: Desk; journal: Journal; close(): void }>;
