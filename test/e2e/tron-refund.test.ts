@@ -2,7 +2,7 @@
  * Money out on TRON: a signed call refunds a paid session, the signer's own process signs, the simulated java-tron charges and includes it, and a
  * sweep is made possible and done. Everything of Quayside runs as it does for an operator.
  */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -13,20 +13,19 @@ import { systemClock } from '../../src/clock.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import { databaseFile, readSecretKey } from '../../src/secret-key.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import { makeSigner } from '../../src/signer/setup.ts';
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { openFlowShop } from '../support/flow-shop.ts';
 import { type Json, startInstance } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 import { accountKey } from '../support/sandbox-node.ts';
 import { askRpc } from '../support/simulated-node.ts';
+import { makeSignerIn } from '../support/temp-signer.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
 import { until } from '../support/until.ts';
 
 const TRX = 1_000_000n;
 const CENT = 10_000n;
 const TREASURY = '71'.repeat(20);
-const PASSPHRASE = 'a passphrase of the tests';
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 const keyOf = (wallet: Parameters<typeof tronSpending.derive>[1]) => tronSpending.derive(seed, wallet).key;
 const wallet = keyOf({ role: 'refund' });
@@ -46,9 +45,7 @@ const policy = {
   caps: { USDT: caps },
   gas_caps: { transaction: '50', day: '200' },
 };
-const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
-makeSigner(dir, seed, Buffer.from(PASSPHRASE), { version: 1, approvers: [], networks: { 'test:tron': policy } });
-writeFileSync(file, PASSPHRASE, { mode: 0o600 });
+const signer = makeSignerIn(home, seed, { 'test:tron': policy });
 const network = {
   mode: 'test',
   url: node.url,
@@ -61,7 +58,7 @@ const network = {
   tokens: [tronTokens[0]],
 };
 const quayside = await startInstance(
-  { networks: { tron: network }, limits: { pool_target: 50 }, signer: { dir, unlock: { file } } },
+  { networks: { tron: network }, limits: { pool_target: 50 }, signer },
   `${merchant.origin}/hook`,
 );
 await quayside.cli('refunds', 'policy', '--store', quayside.merchantId, '--cancel-window', '0');
