@@ -5,7 +5,17 @@ import * as assert from 'uvu/assert';
 import { openTempStore } from '../../support/temp-store.ts';
 
 /** Tables with few rows, however long the program runs. */
-const small = ['networks', 'payout_engines', 'stores', 'pools', 'session_counts', 'meta', 'migrations', 'sqlite_schema', 'CONSTANT'];
+const small = [
+  'networks',
+  'payout_engines',
+  'stores',
+  'pools',
+  'session_counts',
+  'meta',
+  'migrations',
+  'sqlite_schema',
+  'CONSTANT',
+];
 /** Inner results with a limit of their own. */
 const bounded = ['sets', 'scheduled', 'due'];
 /** Indexes that hold only rows in a passing state: resends asked for, money not yet confirmed. */
