@@ -88,18 +88,19 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   });
 }
 
-for (const network of ['ethereum', 'solana', 'tron']) {
-  test(`the demo sends a part of the money back on ${network}, signed by the sandbox's own signer`, async () => {
+test("the demo sends a part of the money back on each family's network, signed by the sandbox's own signer", async () => {
+  const refundOn = async (network: string): Promise<void> => {
     const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
     const { code, stdout, stderr } = await runProgram(demo, sandbox.variables);
-    assert.is(code, 0, stderr);
+    assert.is(code, 0, `${network}: ${stderr}`);
     const { refund } = JSON.parse(stdout) as { refund: Record<string, string> };
-    assert.is(refund.status, 'completed');
-    assert.is(refund.amount, '4.50');
+    assert.is(refund.status, 'completed', network);
+    assert.is(refund.amount, '4.50', network);
     assert.match(refund.receipt_number ?? '', /^RF-\d{4}-\d{8}$/);
-    assert.ok((refund.transaction_hash ?? '').length >= 64);
-  });
-}
+    assert.ok((refund.transaction_hash ?? '').length >= 64, network);
+  };
+  await Promise.all(['ethereum', 'solana', 'tron'].map(refundOn));
+});
 
 test('the books balance after payments and refunds', async () => {
   const { code, stdout } = await runProgram(['scripts/quayside.ts', 'ledger', 'verify'], sandbox.variables);
