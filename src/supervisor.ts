@@ -1,5 +1,5 @@
 /**
- * Keeps child processes running: one that dies is started again, later and later while it keeps dying; the others are not touched.
+ * Keeps child processes running: one that dies is started again, later and later while it dies before it is ready; the others are not touched.
  * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -46,6 +46,10 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
       const startedAtMs = clock.nowMs();
       child = fork(spec.module, spec.args, { env: spec.env(), execArgv: ['--import', loader] });
       if (spec.onMessage) child.on('message', spec.onMessage);
+      let hasServed = false;
+      child.on('message', (message) => {
+        hasServed ||= saysReady(message);
+      });
       const end = await ended(child);
       child = null;
       if (stopping.signal.aborted) return;
@@ -57,7 +61,8 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
         spec.onHalted(end.code);
         return;
       }
-      if (clock.nowMs() - startedAtMs >= HEALTHY_MS) restartMs = RESTART_MS_MIN;
+      // A child that was up is wanted back at once: whatever ended it may come again, and each wait is time in which nobody is served.
+      if (hasServed || clock.nowMs() - startedAtMs >= HEALTHY_MS) restartMs = RESTART_MS_MIN;
       // A child that ended in order was told to, most likely with this process (Ctrl-C goes to all): wait before calling it a failure.
       if (end.code !== 0)
         log.error({ child: spec.name, ...end, restartMs }, `${spec.name} died; it will be started again`);
@@ -83,6 +88,9 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     },
   };
 }
+
+const saysReady = (message: unknown): boolean =>
+  typeof message === 'object' && message !== null && 'ready' in message && message.ready === true;
 
 type End = Readonly<{ code: number | null; signal: NodeJS.Signals | null }>;
 

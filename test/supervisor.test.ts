@@ -49,6 +49,14 @@ test('a child that was healthy starts again from the shortest wait', async () =>
   assert.equal(waits.slice(0, 3), [500, 500, 500]);
 });
 
+test('a child that had served does not wait longer each time', async () => {
+  const { clock, waits } = swiftClock(1);
+  const child = supervise(spec('serve'), { clock, log });
+  await until('it has died three times', () => waits.length >= 3);
+  await child.stop();
+  assert.equal(waits.slice(0, 3), [500, 500, 500]);
+});
+
 test('a child that cannot start is left halted', async () => {
   const { clock, waits } = swiftClock(1);
   const halts: number[] = [];

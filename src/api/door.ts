@@ -102,12 +102,42 @@ export const refuseRoute: RequestHandler = () => {
   throw refuse('route_not_found');
 };
 
-/** Turns whatever was thrown into the documented error body. The log gets the failure; the client gets a `request_id`. */
-export function answerErrors({ config, clock, log }: Pick<ApiDeps, 'config' | 'clock' | 'log'>): ErrorRequestHandler {
-  return (thrown, _request, response, next) => {
+/** Callers decide how many requests fail, so alarms about them are raised at most once in this time. */
+const ALARM_PAUSE_MS = 60_000;
+const ALARM_CHARACTERS_MAX = 300;
+
+/**
+ * Turns whatever was thrown into the documented error body. The client gets a `request_id`, the log the failure, and the operator an
+ * alarm when it is one that nobody expected. Only a broken invariant ends the process.
+ */
+export function answerErrors({
+  config,
+  clock,
+  log,
+  store,
+}: Pick<ApiDeps, 'config' | 'clock' | 'log' | 'store'>): ErrorRequestHandler {
+  let alarmAtMs = Number.NEGATIVE_INFINITY;
+
+  async function raiseAlarm(thrown: unknown, where: string, requestId: string): Promise<void> {
+    const atMs = clock.nowMs();
+    if (atMs - alarmAtMs < ALARM_PAUSE_MS) return;
+    alarmAtMs = atMs;
+    const why = (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, ALARM_CHARACTERS_MAX);
+    const message = `${where} failed: ${why}. It was answered with 500. Find ${requestId} in the log of the server and report what it says there.`;
+    try {
+      await store.raiseAlarm({ atMs, code: 'request_failed', message, network: null, sessionId: null });
+    } catch (error) {
+      log.error({ requestId, err: error }, 'the alarm about a failed request could not be stored');
+    }
+  }
+
+  return (thrown, request, response, next) => {
     const { refusal, unexpected } = toRefusal(thrown);
-    const { requestId } = traceOf(response);
+    const { requestId, route } = traceOf(response);
     if (unexpected) log.error({ requestId, err: thrown }, 'request failed');
+    if (refusal.code === 'internal_error') {
+      raiseAlarm(thrown, `${request.method} ${route ?? request.route?.path ?? 'on an unknown path'}`, requestId);
+    }
     if (response.headersSent) return next(thrown);
     response
       .status(refusal.status)

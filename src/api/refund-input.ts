@@ -15,6 +15,8 @@ import { isAtMost, textSchema } from './session-input.ts';
 const REFUND_ID_CHARACTERS_MAX = 128;
 const DESCRIPTION_CHARACTERS_MAX = 1000;
 const METADATA_BYTES_MAX = 8 * 1024;
+/** Objects and arrays in each other, the metadata itself being the first. */
+const METADATA_LEVELS_MAX = 32;
 const ADDRESS_CHARACTERS_MAX = 128;
 
 const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
@@ -47,7 +49,7 @@ export const createRefundSchema = z
       .nullish()
       .meta({
         description:
-          'Any values, at most 8 KiB as JSON. `refund_address` names where the money goes; without it the payer is asked.',
+          'Any values, at most 8 KiB as JSON and 32 levels deep. `refund_address` names where the money goes; without it the payer is asked.',
         example: { ticket: 4711 },
       }),
   })
@@ -126,6 +128,10 @@ function readAmount(value: unknown): bigint {
 
 function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
   if (metadata === null) return { metadata, refundAddress: null };
+  // Looked at first: what goes through the levels one call a level would run out of stack.
+  if (isDeeper(metadata, METADATA_LEVELS_MAX)) {
+    throw badParam('metadata', `must be at most ${METADATA_LEVELS_MAX} levels deep`, 'INVALID_JSON');
+  }
   if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX) {
     throw badParam('metadata', `must be at most ${METADATA_BYTES_MAX} bytes of JSON`, 'INVALID_JSON');
   }
@@ -135,6 +141,12 @@ function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
   }
   return { metadata, refundAddress: address };
 }
+
+/** Whether a value has more than `levels` objects and arrays in each other. */
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
 
 /** The refusal of an id in a path that no refund can have. */
 export const readRefundId = (text: string): string => {

@@ -241,6 +241,28 @@ test('an unexpected failure is 500 and says nothing of itself; the log has it, u
     broken.reopenStore();
   }));
 
+test('a constraint that fails is answered with 500 and an alarm, and the process goes on', () =>
+  withApi({}, async (own) => {
+    const other = new Database(own.file);
+    other.exec(`CREATE TRIGGER no BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'not this one'); END`);
+    const alarms = async () => (await own.store().listAlarms(10)).filter(({ code }) => code === 'request_failed');
+    const refused = () => own.send('POST', CREATE, order());
+    const answer = await refused();
+    expectError(answer, { status: 500, code: 'internal_error', param: null });
+    assert.not.match(answer.text, /not this one/);
+    await refused();
+    assert.is((await alarms()).length, 1, 'one alarm for many failures');
+    const message = (await alarms())[0]?.message ?? '';
+    assert.match(message, /^POST \/api\/v1\/checkout\/sessions\/create failed: .*not this one/);
+    assert.ok(message.includes(String(answer.headers['request-id'])));
+    own.clock.advance(60_000);
+    await refused();
+    assert.is((await alarms()).length, 2);
+    other.exec('DROP TRIGGER no');
+    other.close();
+    assert.is((await own.send('POST', CREATE, order())).status, 200);
+  }));
+
 test('a broken invariant is answered, and then ends the process', () =>
   withApi({}, async (broken) => {
     const { id } = (await broken.send('POST', CREATE, order())).json as { id: string };

@@ -124,6 +124,19 @@ test('every field at fault has its documented code', async () => {
   assert.is((await api.send('POST', CREATE, fine)).status, 201, 'none of them left anything behind');
 });
 
+test('metadata may have 32 levels and no more, however deep it is', async () => {
+  const session = await paidSession(api);
+  const nested = (levels: number) => {
+    const text = `${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}`;
+    const body = refundBody(session, `r-deep-${levels}`, { amount: '0.01', metadata: { a: 'here' } });
+    return api.send('POST', CREATE, JSON.stringify(body).replace('"here"', text));
+  };
+  assert.is((await nested(32)).status, 201);
+  for (const levels of [33, 999, 1001, 2501, 4001, 100_000]) {
+    assert.equal(codeOf(await nested(levels)), [400, 'INVALID_JSON', 'metadata'], `${levels} levels`);
+  }
+});
+
 test('malformed JSON has the refund table’s own code', async () => {
   const answer = await api.client(api.testKey).send('POST', CREATE, '{"order_id":');
   assert.equal(codeOf(answer), [400, 'INVALID_JSON', undefined]);

@@ -296,11 +296,12 @@ export async function fails(work: Promise<unknown>, code: string): Promise<void>
   assert.is(error?.code, code, `fails with ${code}, not with ${String(error)}`);
 }
 
-/** The promise fails because an assumption of the program is broken. */
+/** Expects the promise to fail because an assumption of the program, or a constraint of the database, is broken. */
 export async function breaks(work: Promise<unknown>): Promise<void> {
   const error = await work.then(
     () => null,
     (reason: unknown) => reason as { name?: string },
   );
-  assert.is(error?.name, 'InvariantBroken', `breaks an invariant, not ${String(error)}`);
+  const isBroken = error?.name === 'InvariantBroken' || error?.name === 'ConstraintFailed';
+  assert.ok(isBroken, `breaks an invariant or a constraint, not ${String(error)}`);
 }

@@ -3,7 +3,7 @@
  * @module
  */
 import Database from 'better-sqlite3';
-import { invariant, permanent, transient } from '../../core/fault.ts';
+import { permanent, transient } from '../../core/fault.ts';
 
 /** Result codes (sqlite.org/rescode.html), extended ones cut to their family, that a later try may not meet again. */
 const passing: Readonly<Record<string, string>> = {
@@ -23,8 +23,9 @@ const lasting: Readonly<Record<string, string>> = {
 };
 
 /**
- * An error of SQLite, or of the files beside it, as a `Fault`: `storage_unavailable` (transient) or `storage_damaged` (permanent). Any other error is returned as it is.
- * @throws Error `InvariantBroken` for a broken constraint: what may be refused is asked for before it is written
+ * Translates an error of SQLite, or of the files beside it, into a `Fault`: `storage_unavailable` (transient) or
+ * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`: a mistake of this program, which
+ * checks input before it writes. Its transaction is rolled back, so nothing in memory is wrong. Returns any other error as it is.
  */
 function asStorageFault(error: unknown, file: string): unknown {
   if (isSystemError(error)) {
@@ -40,8 +41,10 @@ function asStorageFault(error: unknown, file: string): unknown {
   if (why) return transient('storage_unavailable', `The database ${file} cannot be used now: ${why}.`, error);
   const damage = lasting[family];
   if (damage) return permanent('storage_damaged', `The database ${file} cannot be used: ${damage}.`, error);
-  invariant(family !== 'CONSTRAINT', `the database refused what the program wrote: ${error.message}`);
-  return error;
+  if (family !== 'CONSTRAINT') return error;
+  const failed = new Error(`the database refused what the program wrote: ${error.message}`, { cause: error });
+  failed.name = 'ConstraintFailed';
+  return failed;
 }
 
 /** An error of the operating system, as `node:fs` throws it. */
@@ -51,7 +54,7 @@ const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error 
 export const isBusy = (error: unknown): boolean =>
   error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
 
-/** Runs `work`; errors of SQLite and of the file system come out as faults or broken invariants. */
+/** Runs `work`; errors of SQLite and of the file system come out as faults or failed constraints. */
 export function guarded<T>(file: string, work: () => T): T {
   try {
     return work();
