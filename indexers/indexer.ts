@@ -5,22 +5,22 @@
 import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
-import type { Clock } from '../src/clock.ts';
-import type { NetworkConfig } from '../src/config.ts';
+import type { Clock } from '../src/lib/clock.ts';
+import type { NetworkConfig } from '../src/config/config.ts';
 import { Fault } from '../src/core/fault.ts';
-import type { Log } from '../src/log.ts';
-import type { Signer } from '../src/signing.ts';
-import type { Store } from '../src/store/store.ts';
-import { createAddressTable } from './address-table.ts';
-import { createFollower, type FollowerEnd } from './follower.ts';
-import { answerLookUps } from './look-ups.ts';
-import { createMatcher, INLINE_BYTES_MAX } from './matcher.ts';
-import { createPayer } from './payer.ts';
-import { payoutNodeOptions } from './payout-node-options.ts';
-import { createReporter } from './reporter.ts';
-import { createSweepWatch } from './sweep-watch.ts';
-import { createSweeper } from './sweeper.ts';
-import { createWatch } from './watch.ts';
+import type { Log } from '../src/lib/log.ts';
+import type { Signer } from '../src/signer/signer.ts';
+import type { Store } from '../src/database/database.ts';
+import { createAddressTable } from './follower/address-table.ts';
+import { createFollower, type FollowerEnd } from './follower/follower.ts';
+import { answerLookUps } from './lookups.ts';
+import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
+import { createPayer } from './payouts/engine.ts';
+import { payoutNodeOptions } from './payouts/node-options.ts';
+import { createReporter } from './follower/reporter.ts';
+import { createSweepWatch } from './payouts/sweep-watch.ts';
+import { createSweeper } from './payouts/sweeper.ts';
+import { createWatch } from './follower/address-watch.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** A full Ethereum block's receipts take about 1 MB as JSON; the limit is there for nodes that answer without end. */

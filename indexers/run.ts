@@ -8,15 +8,15 @@
  */
 import type { Family } from '../src/chains/chain.ts';
 import { chains } from '../src/chains/index.ts';
-import { systemClock } from '../src/clock.ts';
-import { loadConfig, type NetworkConfig } from '../src/config.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { loadConfig, type NetworkConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
-import { openLog } from '../src/log.ts';
-import { openStore } from '../src/open-store.ts';
-import type { Signer } from '../src/signing.ts';
-import { openConfiguredSigner } from '../src/signing-client.ts';
-import type { Store } from '../src/store/store.ts';
-import { makeRoomForAnswers } from './heap.ts';
+import { openLog } from '../src/lib/log.ts';
+import { openStore } from '../src/app/open-database.ts';
+import type { Signer } from '../src/signer/signer.ts';
+import { openConfiguredSigner } from '../src/signer/client.ts';
+import type { Store } from '../src/database/database.ts';
+import { makeRoomForAnswers } from './v8-flags.ts';
 import { indexNetwork } from './indexer.ts';
 
 export const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;

@@ -6,11 +6,11 @@
  */
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../src/clock.ts';
-import { loadConfig } from '../src/config.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { loadConfig } from '../src/config/config.ts';
 import { Fault } from '../src/core/fault.ts';
-import { openStore, prepareStore } from '../src/open-store.ts';
-import { databaseFile } from '../src/secret-key.ts';
+import { openStore, prepareStore } from '../src/app/open-database.ts';
+import { databaseFile } from '../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './cli/address-pool.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './cli/command.ts';
 import { keyCreate, keyList, keyRevoke } from './cli/key.ts';

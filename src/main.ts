@@ -7,17 +7,17 @@
  * @module
  */
 import { z } from 'zod';
-import { systemClock } from './clock.ts';
-import { type Config, loadConfig, type SignerConfig } from './config.ts';
+import { systemClock } from './lib/clock.ts';
+import { type Config, loadConfig, type SignerConfig } from './config/config.ts';
 import { Fault, permanent } from './core/fault.ts';
-import { ensureCredentials } from './credentials.ts';
-import { introduceOperator, introduceSandbox } from './introduction.ts';
-import { openLog } from './log.ts';
-import { openStore, prepareStore } from './open-store.ts';
-import { ensureSandboxSigner, fundSandboxWallets } from './sandbox-signer.ts';
-import { secretKeyFile } from './secret-key.ts';
-import { takeInstanceLock } from './store/sqlite/instance-lock.ts';
-import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
+import { ensureCredentials } from './app/sandbox-credentials.ts';
+import { introduceOperator, introduceSandbox } from './app/startup-banner.ts';
+import { openLog } from './lib/log.ts';
+import { openStore, prepareStore } from './app/open-database.ts';
+import { ensureSandboxSigner, fundSandboxWallets } from './sandbox/operator/signer.ts';
+import { secretKeyFile } from './lib/secret-key.ts';
+import { takeInstanceLock } from './database/sqlite/instance-lock.ts';
+import { type ChildSpec, type Supervised, supervise } from './app/supervisor.ts';
 
 const EXIT_CANNOT_START = 2;
 

@@ -3,7 +3,7 @@
  * @module
  */
 import { randomBytes } from 'node:crypto';
-import { createAddressTable } from '../../indexers/address-table.ts';
+import { createAddressTable } from '../../indexers/follower/address-table.ts';
 import { progress, type Row, round, show } from './report.ts';
 
 const ADDRESSES = 1_000_000;

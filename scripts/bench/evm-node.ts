@@ -3,7 +3,7 @@
  * @module
  */
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
 import { startEvmServer } from '../../src/sandbox/evm-server.ts';

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 
 /** Set in the environment that a process is started with, so that its inspector takes any free port when it is asked for. */
 export const inspectable = { NODE_OPTIONS: '--inspect-port=0' } as const;

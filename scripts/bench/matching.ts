@@ -3,8 +3,8 @@
  * @module
  */
 import { availableParallelism } from 'node:os';
-import { createAddressTable } from '../../indexers/address-table.ts';
-import { createMatcher, INLINE_BYTES_MAX, type Matcher } from '../../indexers/matcher.ts';
+import { createAddressTable } from '../../indexers/follower/address-table.ts';
+import { createMatcher, INLINE_BYTES_MAX, type Matcher } from '../../indexers/follower/matcher.ts';
 import type { RawContent } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';

@@ -15,7 +15,7 @@ import {
   makeAddressList,
   offlineKeysOf,
   verifyAddressList,
-} from '../../src/address-list.ts';
+} from '../../src/addresses/address-list.ts';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';

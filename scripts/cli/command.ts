@@ -3,10 +3,10 @@
  * prints its answer; a command knows nothing of the terminal.
  * @module
  */
-import type { Clock } from '../../src/clock.ts';
-import type { Config } from '../../src/config.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { MerchantStore, Store } from '../../src/store/store.ts';
+import type { MerchantStore, Store } from '../../src/database/database.ts';
 
 /** What commands work on: one installation's configuration and database. */
 export type Installation = Readonly<{ config: Config; store: Store; clock: Clock }>;

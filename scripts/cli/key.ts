@@ -3,8 +3,8 @@
  * @module
  */
 import type { Mode } from '../../src/core/transfer.ts';
-import { issueKey, scopes } from '../../src/issue.ts';
-import type { ApiKey, Scope } from '../../src/store/store.ts';
+import { issueKey, scopes } from '../../src/app/new-credentials.ts';
+import type { ApiKey, Scope } from '../../src/database/database.ts';
 import {
   type Command,
   choiceOption,

@@ -2,7 +2,7 @@
  * The books, added up and compared with the facts.
  * @module
  */
-import type { LedgerReport } from '../../src/store/money-out.ts';
+import type { LedgerReport } from '../../src/database/money-out.ts';
 import { coinText } from './coins.ts';
 import { type Command, table } from './command.ts';
 

@@ -5,9 +5,9 @@
 
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
-import { optionAddress } from '../../src/option-address.ts';
-import { payInSandbox } from '../../src/sandbox-control.ts';
-import type { PaymentOption, Session } from '../../src/store/store.ts';
+import { optionAddress } from '../../src/payments/option.ts';
+import { payInSandbox } from '../../src/sandbox/operator/control.ts';
+import type { PaymentOption, Session } from '../../src/database/database.ts';
 import { type Command, type Input, notFound, textOption, usage } from './command.ts';
 import { findSession } from './session.ts';
 

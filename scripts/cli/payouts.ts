@@ -2,14 +2,14 @@
  * What leaves the wallets: how each payout stands, and the operator's word where one is needed.
  * @module
  */
-import { payoutNodeOptions } from '../../indexers/payout-node-options.ts';
-import { adoptPayouts } from '../../src/adopt-payouts.ts';
+import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
+import { adoptPayouts } from './adopt-payouts.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { Config, NetworkConfig } from '../../src/config.ts';
+import type { Config, NetworkConfig } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
 import type { Attempt, Payout, PayoutState } from '../../src/core/payout.ts';
-import { openConfiguredSigner } from '../../src/signing-client.ts';
+import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { coinText } from './coins.ts';
 import {
   type Answer,

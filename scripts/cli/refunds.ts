@@ -4,15 +4,15 @@
  */
 import { claimUrl } from '../../src/api/refund-view.ts';
 import { chains } from '../../src/chains/index.ts';
-import { toSeconds } from '../../src/clock.ts';
-import type { Config } from '../../src/config.ts';
+import { toSeconds } from '../../src/lib/clock.ts';
+import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../src/core/money.ts';
 import type { RefundPolicy, RefundStatus } from '../../src/core/refund.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
-import type { Refund } from '../../src/store/refunds.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Refund } from '../../src/database/refunds.ts';
+import type { Store } from '../../src/database/database.ts';
 import {
   type Command,
   type Input,

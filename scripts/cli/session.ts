@@ -4,9 +4,9 @@
  */
 import { paymentSession } from '../../src/api/session-view.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
-import { optionAddress } from '../../src/option-address.ts';
-import { parseSessionId } from '../../src/session-id.ts';
-import type { Session, Store } from '../../src/store/store.ts';
+import { optionAddress } from '../../src/payments/option.ts';
+import { parseSessionId } from '../../src/lib/session-id.ts';
+import type { Session, Store } from '../../src/database/database.ts';
 import { type Command, moment, notFound, table } from './command.ts';
 
 /** @throws Fault permanent `not_found` */

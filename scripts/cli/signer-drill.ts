@@ -5,13 +5,13 @@
  */
 import { existsSync } from 'node:fs';
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { xpubFingerprint } from '../../src/pool.ts';
-import { networkOfEachPool } from '../../src/pool-source.ts';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { networkOfEachPool } from '../../src/addresses/pool-level.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/database.ts';
 import { type Command, table } from './command.ts';
 import { askMnemonic, withTerminal } from './signer.ts';
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import defaults from '../../config/signer.json' with { type: 'json' };
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
-import { isTree, type Tree } from '../../src/config-layers.ts';
+import { isTree, type Tree } from '../../src/config/layers.ts';
 import { currencies } from '../../src/core/transfer.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';

@@ -9,7 +9,7 @@ import { generateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
-import { isTree, readLayers } from '../../src/config-layers.ts';
+import { isTree, readLayers } from '../../src/config/layers.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore, replaceKeystore, seedOf } from '../../src/signer/keystore.ts';

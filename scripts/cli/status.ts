@@ -2,12 +2,12 @@
  * How the installation is doing: networks, pools, rates, deliveries, alarms.
  * @module
  */
-import type { NetworkConfig } from '../../src/config.ts';
-import { WHILE_EMPTY } from '../../src/pool.ts';
-import { networkOfEachPool, type PoolReport, readPool } from '../../src/pool-source.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
+import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
-import { readRunning } from '../../src/running.ts';
-import type { Alarm, NetworkStatus } from '../../src/store/store.ts';
+import { readRunning } from '../../src/app/server-file.ts';
+import type { Alarm, NetworkStatus } from '../../src/database/database.ts';
 import { type Command, type Installation, moment, table } from './command.ts';
 import { payoutStatus } from './payout-status.ts';
 

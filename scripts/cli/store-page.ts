@@ -5,8 +5,8 @@
 import { readFileSync } from 'node:fs';
 import { readAccent } from '../../src/checkout/accent.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { LOGO_BYTES_MAX, readLogo } from '../../src/logo.ts';
-import type { PageSettings, PageSettingsChange } from '../../src/store/page-settings.ts';
+import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
+import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
 import { type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
 
 const NAME_CHARS_MAX = 80;

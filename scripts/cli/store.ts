@@ -3,8 +3,8 @@
  * @module
  */
 import { currencies } from '../../src/core/transfer.ts';
-import { defaultStoreSettings, issueStore } from '../../src/issue.ts';
-import type { MerchantStore, StoreSettings } from '../../src/store/store.ts';
+import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
+import type { MerchantStore, StoreSettings } from '../../src/database/database.ts';
 import { type Command, choiceOption, type Input, moment, table, wholeOption } from './command.ts';
 
 export const storeCreate: Command = {

@@ -2,9 +2,9 @@
  * Sweep plans as programs and people read them.
  * @module
  */
-import type { PricedSweep, SweepPlan } from '../../indexers/sweeper.ts';
+import type { PricedSweep, SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
 import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { coinText } from './coins.ts';

@@ -3,20 +3,20 @@
  * @module
  */
 import { SingleBar } from 'cli-progress';
-import { payoutNodeOptions } from '../../indexers/payout-node-options.ts';
-import { createSweeper, type Sweeper } from '../../indexers/sweeper.ts';
-import { levelsOf, readOwners } from '../../indexers/unswept.ts';
+import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
+import { createSweeper, type Sweeper } from '../../indexers/payouts/sweeper.ts';
+import { levelsOf, readOwners } from '../../indexers/payouts/unswept.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
-import type { Config, NetworkConfig } from '../../src/config.ts';
+import type { Config, NetworkConfig } from '../../src/config/config.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
 import type { Payout } from '../../src/core/payout.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import { openConfiguredSigner } from '../../src/signing-client.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openConfiguredSigner } from '../../src/signer/client.ts';
+import type { Store } from '../../src/database/database.ts';
 import { coinText } from './coins.ts';
 import {
   type Answer,

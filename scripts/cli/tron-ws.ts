@@ -5,12 +5,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { startBridge } from '../../src/chains/tron/bridge.ts';
-import { solidUrlOf } from '../../src/chains/tron/http.ts';
-import { systemClock } from '../../src/clock.ts';
+import { startBridge } from '../../src/chains/tron/node/bridge.ts';
+import { solidUrlOf } from '../../src/chains/tron/node/http.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
-import { openLog } from '../../src/log.ts';
-import { createSecretFile } from '../../src/secret-file.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { createSecretFile } from '../../src/lib/secret-file.ts';
 
 const TOKEN_CHARS_MIN = 16;
 const POLL_MS_MIN = 50;

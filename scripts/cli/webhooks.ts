@@ -3,8 +3,8 @@
  * @module
  */
 import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
-import { issueEndpoint } from '../../src/issue.ts';
-import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/store/store.ts';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/database/database.ts';
 import { createUrlGuard } from '../../src/webhooks/guard.ts';
 import {
   type Command,

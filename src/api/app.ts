@@ -3,7 +3,7 @@
  * @module
  */
 import express, { type Express, type Request, type Response } from 'express';
-import { createLimiter, type Limiter } from '../limiter.ts';
+import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
 import {
@@ -16,7 +16,7 @@ import {
   refuseMethod,
   refuseRoute,
   securityHeaders,
-} from './door.ts';
+} from './middleware.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
 import { Refusal } from './errors.ts';
 import { readiness } from './health.ts';

@@ -7,10 +7,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Clock, toSeconds } from '../clock.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
 import { sameHex, sign } from '../core/delivery.ts';
-import type { Limiter } from '../limiter.ts';
-import type { ApiKeyWithSecret, Scope, Store } from '../store/store.ts';
+import type { Limiter } from '../lib/rate-limit.ts';
+import type { ApiKeyWithSecret, Scope, Store } from '../database/database.ts';
 import type { Caller } from './endpoint.ts';
 import { refuse } from './errors.ts';
 

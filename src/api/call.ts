@@ -4,7 +4,7 @@
  */
 import type { Request, Response } from 'express';
 import { type AuthDeps, authenticate, authorize } from './auth.ts';
-import { note } from './door.ts';
+import { note } from './middleware.ts';
 import type { Call, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { readJsonObject } from './json.ts';

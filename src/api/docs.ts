@@ -3,7 +3,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
-import { type Html, html, prose } from '../html.ts';
+import { type Html, html, prose } from '../lib/html.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import { type Field, fieldsOf } from './schema-fields.ts';

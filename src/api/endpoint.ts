@@ -5,14 +5,14 @@
  */
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../lib/log.ts';
 import type { Rates } from '../rates/rates.ts';
-import type { Simulate } from '../simulation.ts';
-import type { DestinationCheck } from '../store/refunds.ts';
-import type { Scope, Store } from '../store/store.ts';
+import type { Simulate } from '../payments/simulation.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
+import type { Scope, Store } from '../database/database.ts';
 import type { ErrorCode } from './errors.ts';
 
 /** Everything the API needs from outside. */

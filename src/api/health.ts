@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { Fault } from '../core/fault.ts';
-import { isFollowed } from '../network-health.ts';
+import { isFollowed } from '../database/network-health.ts';
 import type { ApiDeps } from './endpoint.ts';
 
 export const healthSchema = z

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type RefundReason, refundReasons } from '../core/refund.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
-import { parseSessionId } from '../session-id.ts';
+import { parseSessionId } from '../lib/session-id.ts';
 import { type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
 import { isAtMost, textSchema } from './session-input.ts';

@@ -3,8 +3,8 @@
  * @module
  */
 
-import { toSeconds } from '../clock.ts';
-import type { Refund } from '../store/refunds.ts';
+import { toSeconds } from '../lib/clock.ts';
+import type { Refund } from '../database/refunds.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { type ErrorCode, refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';

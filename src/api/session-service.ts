@@ -2,15 +2,15 @@
  * What the API does with sessions, whatever shape a request came in: create (which ways to pay, at which rate), find, cancel.
  * @module
  */
-import type { NetworkConfig } from '../config.ts';
+import type { NetworkConfig } from '../config/config.ts';
 import { usualDepthFor } from '../core/confirmation.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import { newSessionId, parseSessionId } from '../session-id.ts';
-import type { Conversion, NewSession, PaymentOption, Replay, Session } from '../store/store.ts';
+import { newSessionId, parseSessionId } from '../lib/session-id.ts';
+import type { Conversion, NewSession, PaymentOption, Replay, Session } from '../database/database.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';

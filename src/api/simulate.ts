@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { Fault } from '../core/fault.ts';
 import { currencies } from '../core/transfer.ts';
-import { type Simulate, simulatedOption, simulations } from '../simulation.ts';
+import { type Simulate, simulatedOption, simulations } from '../payments/simulation.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';

@@ -4,14 +4,14 @@
  * @module
  */
 import { z } from 'zod';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, parseUnits } from '../core/money.ts';
 import type { SessionStatus } from '../core/session.ts';
 import { currencies, type Mode } from '../core/transfer.ts';
-import { optionAddress } from '../option-address.ts';
+import { optionAddress } from '../payments/option.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import type { Session } from '../store/store.ts';
+import type { Session } from '../database/database.ts';
 import type { ApiDeps, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { exampleQuickStartAnswer, exampleQuickStartBody } from './examples.ts';

@@ -10,7 +10,7 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
-import type { Sighting } from '../core/look-up.ts';
+import type { Sighting } from '../core/lookup.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
 import type { Wallets } from './wallet.ts';

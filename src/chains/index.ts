@@ -23,9 +23,9 @@ export const chains: Readonly<Record<Family, Chain>> = {
     wallets: evmWallets,
     spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 18 },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
-    node: () => import('./evm/node.ts'),
+    node: () => import('./evm/node/node.ts'),
     spending: async () => (await import('./evm/spend.ts')).evmSpending,
-    payouts: () => import('./evm/payout-node.ts'),
+    payouts: () => import('./evm/node/payout-node.ts'),
   },
   tron: {
     family: 'tron',
@@ -35,8 +35,8 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     spending: async () => (await import('./tron/spend.ts')).tronSpending,
-    payouts: () => import('./tron/payout-node.ts'),
-    node: () => import('./tron/node.ts'),
+    payouts: () => import('./tron/node/payout-node.ts'),
+    node: () => import('./tron/node/node.ts'),
   },
   solana: {
     family: 'solana',
@@ -47,8 +47,8 @@ export const chains: Readonly<Record<Family, Chain>> = {
     spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: 9 },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     spending: async () => (await import('./solana/spend.ts')).solanaSpending,
-    payouts: () => import('./solana/payout-node.ts'),
-    node: () => import('./solana/node.ts'),
+    payouts: () => import('./solana/node/payout-node.ts'),
+    node: () => import('./solana/node/node.ts'),
     offlineKeys: async () => (await import('./solana/offline-keys.ts')).solanaOfflineKeys,
   },
 };

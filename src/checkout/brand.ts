@@ -4,9 +4,9 @@
  * @module
  */
 import type { Router } from 'express';
-import { type Html, html } from '../html.ts';
-import type { PageSettingsStore } from '../store/page-settings.ts';
-import type { Store } from '../store/store.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { PageSettingsStore } from '../database/page-settings.ts';
+import type { Store } from '../database/database.ts';
 import { accentStyle, readAccent } from './accent.ts';
 import { keepForever } from './assets.ts';
 import type { PageModel } from './model.ts';

@@ -2,7 +2,7 @@
  * What every page for payers begins and ends with.
  * @module
  */
-import { type Html, html } from '../html.ts';
+import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';
 
 /** How often a page without scripts loads itself again while something may happen. */

@@ -2,7 +2,7 @@
  * The page's few icons, drawn here. They only repeat what the words beside them say.
  * @module
  */
-import { type Html, html } from '../html.ts';
+import { type Html, html } from '../lib/html.ts';
 
 const paths = {
   done: 'M5 12.5l4.5 4.5L19 7.5',

@@ -2,15 +2,15 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
-import type { NetworkConfig } from '../config.ts';
+import type { NetworkConfig } from '../config/config.ts';
 import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
-import { isFollowed } from '../network-health.ts';
-import { optionName } from '../option-address.ts';
-import type { LookUp } from '../store/look-ups.ts';
-import type { PageSettings } from '../store/page-settings.ts';
-import type { NetworkStatus, Payment, PaymentOption, Session } from '../store/store.ts';
+import { isFollowed } from '../database/network-health.ts';
+import { optionName } from '../payments/option.ts';
+import type { LookUp } from '../database/lookups.ts';
+import type { PageSettings } from '../database/page-settings.ts';
+import type { NetworkStatus, Payment, PaymentOption, Session } from '../database/database.ts';
 import known from './networks.json' with { type: 'json' };
 import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';

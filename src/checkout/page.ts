@@ -2,13 +2,13 @@
  * The page: one document for every state of a session, whole without scripts.
  * @module
  */
-import { toSeconds } from '../clock.ts';
-import { type Html, html } from '../html.ts';
-import { optionName } from '../option-address.ts';
+import { toSeconds } from '../lib/clock.ts';
+import { type Html, html } from '../lib/html.ts';
+import { optionName } from '../payments/option.ts';
 import { brandName, brandStyle } from './brand.ts';
 import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon } from './icon.ts';
-import { lookUpPanel } from './look-up.ts';
+import { lookUpPanel } from './lookup.ts';
 import { methodChoice } from './method.ts';
 import {
   amountDue,

@@ -3,7 +3,7 @@
  * @module
  */
 import { encode } from 'uqr';
-import { type Html, html } from '../html.ts';
+import { type Html, html } from '../lib/html.ts';
 
 /** Modules of white around the code that scanners ask for (ISO/IEC 18004). */
 const QUIET_ZONE = 4;

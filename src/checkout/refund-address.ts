@@ -5,12 +5,12 @@
  */
 import type { Router } from 'express';
 import { chains } from '../chains/index.ts';
-import type { Clock } from '../clock.ts';
-import type { Config } from '../config.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import { type Html, html } from '../html.ts';
-import type { DestinationCheck, DestinationFault, RefundStore } from '../store/refunds.ts';
-import type { Session, Store } from '../store/store.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { DestinationCheck, DestinationFault, RefundStore } from '../database/refunds.ts';
+import type { Session, Store } from '../database/database.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';

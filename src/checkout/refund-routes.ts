@@ -5,11 +5,11 @@
  */
 import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
-import { type Clock, toSeconds } from '../clock.ts';
-import type { Config } from '../config.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
-import type { DestinationCheck, Refund, RefundStore } from '../store/refunds.ts';
-import type { Store } from '../store/store.ts';
+import type { DestinationCheck, Refund, RefundStore } from '../database/refunds.ts';
+import type { Store } from '../database/database.ts';
 import { protect } from './policy.ts';
 import {
   ADDRESS_CHARACTERS_MAX,

@@ -3,11 +3,11 @@
  * @module
  */
 import express, { type Request, type RequestHandler, type Response } from 'express';
-import type { Clock } from '../clock.ts';
-import { createLimiter, subscriberOf } from '../limiter.ts';
-import { parseSessionId } from '../session-id.ts';
-import type { Session, Store } from '../store/store.ts';
-import { PASTED_CHARS_MAX } from './look-up.ts';
+import type { Clock } from '../lib/clock.ts';
+import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { parseSessionId } from '../lib/session-id.ts';
+import type { Session, Store } from '../database/database.ts';
+import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
 import { chooseWords, type Words } from './texts.ts';
 

@@ -4,21 +4,21 @@
  * @module
  */
 import express, { type ErrorRequestHandler, type Response, type Router } from 'express';
-import { type Clock, toSeconds } from '../clock.ts';
-import type { Config } from '../config.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
-import { subscriberOf } from '../limiter.ts';
-import type { Log } from '../log.ts';
-import { isFollowed } from '../network-health.ts';
-import { walletNodeOrigins } from '../option-address.ts';
-import { type Simulate, simulations } from '../simulation.ts';
-import type { DestinationCheck } from '../store/refunds.ts';
-import type { Session, Store } from '../store/store.ts';
+import { subscriberOf } from '../lib/rate-limit.ts';
+import type { Log } from '../lib/log.ts';
+import { isFollowed } from '../database/network-health.ts';
+import { walletNodeOrigins } from '../payments/option.ts';
+import { type Simulate, simulations } from '../payments/simulation.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
+import type { Session, Store } from '../database/database.ts';
 import { hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
 import { acceptParent, serveEmbed } from './embed.ts';
-import { isAwaited } from './look-up.ts';
-import { serveLookUps } from './look-up-route.ts';
+import { isAwaited } from './lookup.ts';
+import { serveLookUps } from './lookup-route.ts';
 import { type Choice, isSimulated, networkViews, type PageModel, selectedOption } from './model.ts';
 import { type Assets, messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';

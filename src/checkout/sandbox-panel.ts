@@ -3,8 +3,8 @@
  * @module
  */
 import { currencies } from '../core/transfer.ts';
-import { type Html, html } from '../html.ts';
-import { simulations } from '../simulation.ts';
+import { type Html, html } from '../lib/html.ts';
+import { simulations } from '../payments/simulation.ts';
 import { linkTo, networkTitle, type PageModel, selectedOption } from './model.ts';
 
 export function sandboxPanel(model: PageModel): Html | null {

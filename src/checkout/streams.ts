@@ -6,11 +6,11 @@
  * @module
  */
 import type { Response } from 'express';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { Fault } from '../core/fault.ts';
-import type { Log } from '../log.ts';
-import type { Store } from '../store/store.ts';
-import { isAwaited } from './look-up.ts';
+import type { Log } from '../lib/log.ts';
+import type { Store } from '../database/database.ts';
+import { isAwaited } from './lookup.ts';
 import { pageVersion } from './version.ts';
 
 const LOOK_MS = 1000;

@@ -3,11 +3,11 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { toSeconds } from '../clock.ts';
-import { isFollowed } from '../network-health.ts';
-import type { LookUp } from '../store/look-ups.ts';
-import type { NetworkStatus, Session } from '../store/store.ts';
-import { isAwaited, isUnanswered } from './look-up.ts';
+import { toSeconds } from '../lib/clock.ts';
+import { isFollowed } from '../database/network-health.ts';
+import type { LookUp } from '../database/lookups.ts';
+import type { NetworkStatus, Session } from '../database/database.ts';
+import { isAwaited, isUnanswered } from './lookup.ts';
 import { pageState } from './state.ts';
 
 /** Also the id of the page's events, so that a reconnecting browser says what it has seen. */

@@ -4,11 +4,11 @@
  * @module
  */
 import { createTask, validate } from 'node-cron';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import { compareRates, formatRate, medianRate, middleRates, type Rate } from '../core/rate.ts';
 import type { Currency } from '../core/transfer.ts';
-import type { Log } from '../log.ts';
+import type { Log } from '../lib/log.ts';
 import { type Pair, pairOf, type RateSource } from './source.ts';
 
 /**

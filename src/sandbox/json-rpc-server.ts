@@ -14,7 +14,7 @@ import {
   readBody,
   refuse,
   sendThrough,
-} from './http-door.ts';
+} from './http-listener.ts';
 import { answerMessage, RpcError, serverError } from './json-rpc.ts';
 
 /** The faults that this file acts out; the others are the service's business. */

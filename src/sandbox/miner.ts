@@ -2,7 +2,7 @@
  * Mines a block of a world every so often, until told otherwise.
  * @module
  */
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { World } from './world.ts';
 
 export interface Miner {

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { permanent } from '../core/fault.ts';
-import { writeSecretFile } from '../secret-file.ts';
+import { writeSecretFile } from '../lib/secret-file.ts';
 
 const schema = z.object({
   /** The receiving account's extended public key, per family; the private half follows from the sandbox's seed. */

@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
-import type { Clock } from '../clock.ts';
-import type { NetworkConfig } from '../config.ts';
-import { sandboxSeed } from '../sandbox-seed.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { NetworkConfig } from '../config/config.ts';
+import { sandboxSeed } from './operator/seed.ts';
 import { families, worldShape } from './families.ts';
 import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';

@@ -8,7 +8,7 @@ import { tronAddress } from '../chains/tron/address.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
 import type { FaultKind, InjectedFault } from './faults.ts';
-import { bearerOf, closeDoor, listenOnLoopback, readBody, refuse, sendThrough } from './http-door.ts';
+import { bearerOf, closeDoor, listenOnLoopback, readBody, refuse, sendThrough } from './http-listener.ts';
 import { answerMessage } from './json-rpc.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { TronError } from './tron-arguments.ts';

@@ -6,7 +6,7 @@
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { MacedRefund } from '../core/intent.ts';
-import type { Approval } from '../signing.ts';
+import type { Approval } from './signer.ts';
 
 /** An approval may be good for so long at most: whoever finds an old one in a database should find nothing of use. */
 export const APPROVAL_S_MAX = 7 * 24 * 3600;

@@ -10,9 +10,9 @@ import type { SignedSpend, Terms } from '../chains/spend.ts';
 import { invariant, permanent, transient } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import { createSecretFile } from '../secret-file.ts';
-import type { Approval, JournalEntry } from '../signing.ts';
-import { intentWire } from '../signing-wire.ts';
+import { createSecretFile } from '../lib/secret-file.ts';
+import type { Approval, JournalEntry } from './signer.ts';
+import { intentWire } from './protocol.ts';
 
 /** Marks the file as ours (`PRAGMA application_id`): "QSGN". */
 const APPLICATION_ID = 0x5153474e;

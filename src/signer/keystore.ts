@@ -7,7 +7,7 @@ import { HDKey } from '@scure/bip32';
 import { mnemonicToSeedSync, validateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import { invariant, permanent } from '../core/fault.ts';
-import { createSecretFile, writeSecretFile } from '../secret-file.ts';
+import { createSecretFile, writeSecretFile } from '../lib/secret-file.ts';
 import { readSealed, type SealedFile, seal } from './sealed-file.ts';
 
 const KIND = 'seed';

@@ -4,8 +4,8 @@
  */
 import { randomBytes } from 'node:crypto';
 import { permanent } from '../core/fault.ts';
-import { createSecretFile } from '../secret-file.ts';
-import type { Approval } from '../signing.ts';
+import { createSecretFile } from '../lib/secret-file.ts';
+import type { Approval } from './signer.ts';
 import { type ApprovedRefund, approverOf, signApproval } from './approval.ts';
 import { readSealed, seal } from './sealed-file.ts';
 

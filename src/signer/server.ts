@@ -8,9 +8,9 @@ import { createServer, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { Fault, permanent } from '../core/fault.ts';
-import type { Log } from '../log.ts';
-import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX, requestLine } from '../signing-wire.ts';
-import type { Desk } from './desk.ts';
+import type { Log } from '../lib/log.ts';
+import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX, requestLine } from './protocol.ts';
+import type { Desk } from './signing-service.ts';
 import { refused } from './rules.ts';
 
 export type ServerOptions = Readonly<{

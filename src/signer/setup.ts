@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { permanent } from '../core/fault.ts';
-import { createSecretFile } from '../secret-file.ts';
+import { createSecretFile } from '../lib/secret-file.ts';
 import { signerFiles } from './files.ts';
 import { createJournal } from './journal.ts';
 import { createKeystore, fingerprintOf } from './keystore.ts';

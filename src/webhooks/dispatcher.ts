@@ -7,12 +7,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
-import { type Clock, toSeconds } from '../clock.ts';
-import type { Config } from '../config.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
-import type { Log } from '../log.ts';
-import type { Attempt, ClaimedDelivery, DeliveryVerdict, Store } from '../store/store.ts';
+import type { Log } from '../lib/log.ts';
+import type { Attempt, ClaimedDelivery, DeliveryVerdict, Store } from '../database/database.ts';
 import { createUrlGuard, type UrlGuard } from './guard.ts';
 import { createSender } from './sender.ts';
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { Client, errors } from 'undici';
-import type { Clock } from '../clock.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';

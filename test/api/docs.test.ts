@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { errorTable } from '../../src/api/errors.ts';
-import { html, prose } from '../../src/html.ts';
+import { html, prose } from '../../src/lib/html.ts';
 import { startApi } from '../support/api-server.ts';
 import { exchange } from '../support/signed-client.ts';
 

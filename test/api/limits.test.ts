@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createLimiter } from '../../src/limiter.ts';
+import { createLimiter } from '../../src/lib/rate-limit.ts';
 import { withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { handClock } from '../support/hand-clock.ts';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCredentials } from '../../src/credentials.ts';
+import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { find, type Supervisor, sandboxInstallation } from '../support/quayside-process.ts';
 import { exchange, type HttpAnswer, type SignedClient, signedClient } from '../support/signed-client.ts';
 

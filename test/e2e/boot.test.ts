@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readCredentials } from '../../src/credentials.ts';
+import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import {
   endAll,
   find,

@@ -8,8 +8,8 @@ import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import { readCredentials } from '../../src/credentials.ts';
-import { readRunning } from '../../src/running.ts';
+import { readCredentials } from '../../src/app/sandbox-credentials.ts';
+import { readRunning } from '../../src/app/server-file.ts';
 import { endAll, find, type Supervisor, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 import { signedClient } from '../support/signed-client.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readRunning } from '../../src/running.ts';
+import { readRunning } from '../../src/app/server-file.ts';
 import { endAll, find, spawnSupervisor } from '../support/quayside-process.ts';
 import { makeSignerFolder } from '../support/temp-signer.ts';
 

@@ -1,10 +1,10 @@
 /** What an indexer does whose settings allow no payouts. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/clock.ts';
-import { openSigner } from '../../src/signing-client.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openSigner } from '../../src/signer/client.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
-import { openTempStore } from '../support/temp-store.ts';
+import { openTempStore } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
 

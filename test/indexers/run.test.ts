@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { loadConfig } from '../../src/config.ts';
-import { openLog } from '../../src/log.ts';
-import { openStore, prepareStore } from '../../src/open-store.ts';
-import type { NetworkStatus } from '../../src/store/store.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { openStore, prepareStore } from '../../src/app/open-database.ts';
+import type { NetworkStatus } from '../../src/database/database.ts';
 import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { binance } from '../../src/rates/binance.ts';
 import { coinbase } from '../../src/rates/coinbase.ts';

@@ -6,7 +6,7 @@ import { Wallet as EthersWallet, Transaction } from 'ethers';
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openPayoutNode } from '../../src/chains/evm/payout-node.ts';
+import { openPayoutNode } from '../../src/chains/evm/node/payout-node.ts';
 import type { Fate, PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
 import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';

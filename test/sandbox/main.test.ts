@@ -8,7 +8,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { chains } from '../../src/chains/index.ts';
-import { loadConfig } from '../../src/config.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';

@@ -1,10 +1,10 @@
 /** The real node clients against nodes that fail in every way that heals: whatever they accept is the truth. */
 import { test } from 'uvu';
-import { openNode } from '../../src/chains/evm/node.ts';
+import { openNode } from '../../src/chains/evm/node/node.ts';
 import { evmWire } from '../../src/chains/evm/wire.ts';
-import { openNode as openSolanaNode } from '../../src/chains/solana/node.ts';
+import { openNode as openSolanaNode } from '../../src/chains/solana/node/node.ts';
 import { solanaWire } from '../../src/chains/solana/wire.ts';
-import { openNode as openTronNode } from '../../src/chains/tron/node.ts';
+import { openNode as openTronNode } from '../../src/chains/tron/node/node.ts';
 import { tronWire } from '../../src/chains/tron/wire.ts';
 import { readThroughFaults } from '../support/careful-reader.ts';
 import { sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';

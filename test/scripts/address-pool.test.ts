@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { mnemonicToSeedSync } from '@scure/bip39';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type AddressList, makeAddressList } from '../../src/address-list.ts';
+import { type AddressList, makeAddressList } from '../../src/addresses/address-list.ts';
 import { type Ended, runProgram } from '../support/quayside-process.ts';
 import { until } from '../support/until.ts';
 

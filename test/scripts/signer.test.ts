@@ -7,17 +7,17 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { makeAddressList } from '../../src/address-list.ts';
+import { makeAddressList } from '../../src/addresses/address-list.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { xpubFingerprint } from '../../src/pool.ts';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
-import { migrate } from '../../src/store/sqlite/migrate.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
@@ -282,8 +282,8 @@ test('the drill tells the right words from the wrong ones, by the addresses that
 
 /** Fills the pool of an xpub as the server does, or with a stranger's address. */
 async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
-  const { openSqliteStore } = await import('../../src/store/sqlite/sqlite-store.ts');
-  const { readSecretKey } = await import('../../src/secret-key.ts');
+  const { openSqliteStore } = await import('../../src/database/sqlite/sqlite-database.ts');
+  const { readSecretKey } = await import('../../src/lib/secret-key.ts');
   const dataDir = join(dir, 'data');
   const file = join(dataDir, 'quayside.db');
   migrate({ file, backupDir: join(dataDir, 'backups') });

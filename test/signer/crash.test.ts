@@ -4,12 +4,12 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SignedSpend } from '../../src/chains/spend.ts';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
-import type { SignRequest } from '../../src/signing.ts';
-import { openSigner } from '../../src/signing-client.ts';
+import type { SignRequest } from '../../src/signer/signer.ts';
+import { openSigner } from '../../src/signer/client.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { endSigners, startSigner } from '../support/signer-process.ts';
 import { firstOf, makeSignerFolder, openDeskIn, refundOf, terms, usdt } from '../support/temp-signer.ts';

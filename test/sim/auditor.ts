@@ -5,10 +5,10 @@
  */
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { TrueTransfer, World } from '../../src/sandbox/world.ts';
-import type { ClaimedDelivery, Payment, Session, Store } from '../../src/store/store.ts';
+import type { ClaimedDelivery, Payment, Session, Store } from '../../src/database/database.ts';
 import type { Writing } from '../support/simulated-node.ts';
 import type { Witness } from './witness.ts';
 

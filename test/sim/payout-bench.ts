@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import { migrate } from '../../src/store/sqlite/migrate.ts';
-import type { Store } from '../../src/store/store.ts';
-import { connectTo } from '../support/temp-store.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import type { Store } from '../../src/database/database.ts';
+import { connectTo } from '../support/temp-database.ts';
 import { openSimSigner, type SimSigner } from './payout-signer.ts';
 
 /** A database, through the store and from the outside, with what reads, writes and removes a network's rows, table by table. */

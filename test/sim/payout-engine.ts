@@ -2,17 +2,17 @@
  * One run of the real payout engine, whose every call to the outside can be its last: before it does anything, or just after.
  * @module
  */
-import { createPayer, type Payer } from '../../indexers/payer.ts';
+import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { Log } from '../../src/log.ts';
+import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';
-import type { Desk } from '../../src/signer/desk.ts';
-import type { Signer } from '../../src/signing.ts';
-import type { NetworkStatus, Store } from '../../src/store/store.ts';
+import type { Desk } from '../../src/signer/signing-service.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import type { NetworkStatus, Store } from '../../src/database/database.ts';
 import type { Lane } from './payout-chain.ts';
 import { familyOf, tokens } from './payout-signer.ts';
 

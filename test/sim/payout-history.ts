@@ -5,14 +5,14 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import type { Payer } from '../../indexers/payer.ts';
-import { adoptPayouts } from '../../src/adopt-payouts.ts';
+import type { Payer } from '../../indexers/payouts/engine.ts';
+import { adoptPayouts } from '../../scripts/cli/adopt-payouts.ts';
 import { chains } from '../../src/chains/index.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { type Intent, intentMac } from '../../src/core/intent.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
-import type { Signer } from '../../src/signing.ts';
+import type { Signer } from '../../src/signer/signer.ts';
 import type { HandClock } from '../support/hand-clock.ts';
 import { auditChain, auditEnd, auditWire } from './payout-auditor.ts';
 import { type Base, type Bench, clear, copy } from './payout-bench.ts';

@@ -3,8 +3,8 @@
  * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../src/config.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import type { Store } from '../../src/database/database.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, type Writing, writtenBy } from '../support/simulated-node.ts';

@@ -10,13 +10,13 @@
 import * as assert from 'uvu/assert';
 import { minorToPar, toPar } from '../../src/core/money.ts';
 import { standing } from '../../src/core/session.ts';
-import { issueEndpoint } from '../../src/issue.ts';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
-import type { ClaimedDelivery, Store } from '../../src/store/store.ts';
+import type { ClaimedDelivery, Store } from '../../src/database/database.ts';
 import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts';
 import { merchantStore } from '../support/new-session.ts';
 import { statusOf } from '../support/running-indexer.ts';
-import { openTempStore } from '../support/temp-store.ts';
+import { openTempStore } from '../support/temp-database.ts';
 import { type Audited, auditEnd, auditNow } from './auditor.ts';
 import { addAddresses, happenings, pick, restart, type Stage, settleDue, startNodes, stir } from './happenings.ts';
 import { openSimNetwork, type SimNetwork, type SimNetworkOptions } from './sim-network.ts';

@@ -6,7 +6,7 @@
  * @module
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { openAddressTable } from '../../indexers/address-table.ts';
+import { openAddressTable } from '../../indexers/follower/address-table.ts';
 import { addressKeyOf } from './address-keys.ts';
 
 export type ReaderWork = Readonly<{

@@ -3,11 +3,11 @@
  * receiver's answer and the record of it.
  * @module
  */
-import { systemClock } from '../../src/clock.ts';
-import { openLog } from '../../src/log.ts';
-import type { Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import type { Store } from '../../src/database/database.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
-import { connectTo } from './temp-store.ts';
+import { connectTo } from './temp-database.ts';
 import { webhookConfig } from './webhook-shop.ts';
 
 const store: Store = {

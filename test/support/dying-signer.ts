@@ -4,7 +4,7 @@
  * @module
  */
 import pino from 'pino';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import type { Journal } from '../../src/signer/journal.ts';
 import { serveDesk } from '../../src/signer/server.ts';

@@ -2,7 +2,7 @@
  * A clock that a test moves by hand.
  * @module
  */
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 export type HandClock = Pick<Clock, 'nowMs'> & Readonly<{ nowS(): number; advance(ms: number): void }> & Clock;
 

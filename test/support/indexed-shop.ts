@@ -10,13 +10,13 @@
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { NetworkConfig } from '../../src/config.ts';
-import type { NetworkStatus, Session, Store } from '../../src/store/store.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkStatus, Session, Store } from '../../src/database/database.ts';
 import { addressKeyOf } from './address-keys.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from './running-indexer.ts';
-import { openTempStore, type TempStore } from './temp-store.ts';
+import { openTempStore, type TempStore } from './temp-database.ts';
 import { until } from './until.ts';
 
 const AMOUNT_MINOR = 1000;

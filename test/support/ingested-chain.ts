@@ -2,12 +2,12 @@
  * A chain as a follower writes it into the store, block by block, for tests of what others read there.
  * @module
  */
-import type { Clock } from '../../src/clock.ts';
-import type { NetworkConfig } from '../../src/config.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/database/database.ts';
 
 export type Coin = Readonly<{ to: string; currency: Currency; units: bigint }>;
 

@@ -3,7 +3,7 @@
  * sleep there, so that a simulation can wait until everybody has done what there was to do.
  * @module
  */
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 export type ClockView = Clock & Readonly<{ asleep(): number }>;
 

@@ -3,7 +3,7 @@
  * certificate authorities is settled when a process starts, hence a process of its own.
  * @module
  */
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { createUrlGuard } from '../../src/webhooks/guard.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 

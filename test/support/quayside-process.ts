@@ -5,8 +5,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { readCredentials } from '../../src/credentials.ts';
-import { readRunning } from '../../src/running.ts';
+import { readCredentials } from '../../src/app/sandbox-credentials.ts';
+import { readRunning } from '../../src/app/server-file.ts';
 import { signedClient } from './signed-client.ts';
 
 /** Generous: whole processes are started, perhaps on a busy machine. */

@@ -2,18 +2,18 @@
  * One network's indexer, running inside the test's process with all of its real parts.
  * @module
  */
-import type { FollowerEnd } from '../../indexers/follower.ts';
+import type { FollowerEnd } from '../../indexers/follower/follower.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
 import type { Chain, Family, Node, NodeOptions } from '../../src/chains/chain.ts';
-import { openNode as openEvmNode } from '../../src/chains/evm/node.ts';
+import { openNode as openEvmNode } from '../../src/chains/evm/node/node.ts';
 import { chains } from '../../src/chains/index.ts';
-import { openNode as openSolanaNode } from '../../src/chains/solana/node.ts';
-import { openNode as openTronNode } from '../../src/chains/tron/node.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import type { NetworkConfig } from '../../src/config.ts';
-import { openLog } from '../../src/log.ts';
-import type { Signer } from '../../src/signing.ts';
-import type { NetworkStatus, Store } from '../../src/store/store.ts';
+import { openNode as openSolanaNode } from '../../src/chains/solana/node/node.ts';
+import { openNode as openTronNode } from '../../src/chains/tron/node/node.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import { openLog } from '../../src/lib/log.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import type { NetworkStatus, Store } from '../../src/database/database.ts';
 
 /** In an indexer at rest, the follower, the reporter and who answers look-ups sleep on its clock. */
 export const SLEEPERS = 3;

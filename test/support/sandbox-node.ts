@@ -8,7 +8,7 @@
  *   await node.close();
  * @module
  */
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 

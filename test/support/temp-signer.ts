@@ -9,15 +9,15 @@ import pino from 'pino';
 import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
-import { type Desk, openDesk } from '../../src/signer/desk.ts';
+import { type Desk, openDesk } from '../../src/signer/signing-service.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
-import type { SignRequest } from '../../src/signing.ts';
+import type { SignRequest } from '../../src/signer/signer.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */
 export const mnemonic = `${'abandon '.repeat(23)}art`;

@@ -3,9 +3,9 @@
  * @module
  */
 import WebSocket from 'ws';
-import { type BridgeLimits, startBridge } from '../../src/chains/tron/bridge.ts';
-import { systemClock } from '../../src/clock.ts';
-import { openLog } from '../../src/log.ts';
+import { type BridgeLimits, startBridge } from '../../src/chains/tron/node/bridge.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 
 export const BRIDGE_TOKEN = 'a-token-of-more-than-16-characters';
 

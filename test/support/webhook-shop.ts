@@ -3,17 +3,17 @@
  * @module
  */
 import { randomBytes } from 'node:crypto';
-import type { Config } from '../../src/config.ts';
+import type { Config } from '../../src/config/config.ts';
 import type { ExtendedEventType } from '../../src/core/event.ts';
 import { invariant } from '../../src/core/fault.ts';
-import { sortableId } from '../../src/id.ts';
-import { openLog } from '../../src/log.ts';
-import type { Attempt, Delivery, Session, Store } from '../../src/store/store.ts';
+import { sortableId } from '../../src/lib/id.ts';
+import { openLog } from '../../src/lib/log.ts';
+import type { Attempt, Delivery, Session, Store } from '../../src/database/database.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type ShiftedClock, shiftedClock } from './shifted-clock.ts';
-import { openTempStore } from './temp-store.ts';
+import { openTempStore } from './temp-database.ts';
 import { testNetwork } from './test-network.ts';
 
 export const DELAYS_S = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].map((minutes) => minutes * 60);

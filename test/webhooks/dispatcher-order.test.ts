@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { inShop } from '../support/webhook-shop.ts';

@@ -1,4 +1,4 @@
-import { chainConformance } from '../conformance.ts';
+import { chainConformance } from '../../conformance/chain.ts';
 import { makeAnvilBench } from './anvil-bench.ts';
 
 chainConformance('EVM on anvil', makeAnvilBench);

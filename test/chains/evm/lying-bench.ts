@@ -2,7 +2,7 @@
  * An EVM node that lies as told: anvil behind a proxy that spoils its answers.
  * @module
  */
-import { openNode } from '../../../src/chains/evm/node.ts';
+import { openNode } from '../../../src/chains/evm/node/node.ts';
 import { evmWire } from '../../../src/chains/evm/wire.ts';
 import { type HonestNode, lyingSuiteOf } from '../lying-bench.ts';
 import { makeAnvilBench } from './anvil-bench.ts';

@@ -5,7 +5,7 @@
  */
 import { Wallet as EthersWallet } from 'ethers';
 import * as assert from 'uvu/assert';
-import { openPayoutNode } from '../../../src/chains/evm/payout-node.ts';
+import { openPayoutNode } from '../../../src/chains/evm/node/payout-node.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
 import type { Intent } from '../../../src/core/intent.ts';

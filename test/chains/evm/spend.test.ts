@@ -9,7 +9,7 @@ import { chains } from '../../../src/chains/index.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
-import { runSpendConformance } from '../spend-conformance.ts';
+import { runSpendConformance } from '../../conformance/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));

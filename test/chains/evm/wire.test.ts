@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { RawContent } from '../../../src/chains/chain.ts';
 import { bloomBits, bloomHas, createBloom } from '../../../src/chains/evm/bloom.ts';
 import { evmErrors } from '../../../src/chains/evm/rpc-errors.ts';
-import { isNotification } from '../../../src/chains/evm/rpc-socket.ts';
+import { isNotification } from '../../../src/chains/evm/node/rpc-socket.ts';
 import { evmWire, readHeader, TRANSFER_TOPIC } from '../../../src/chains/evm/wire.ts';
 import { peekId, readResult } from '../../../src/chains/json-rpc.ts';
 import { Fault } from '../../../src/core/fault.ts';

@@ -4,7 +4,7 @@
  */
 
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
-import { openNode } from '../../../src/chains/solana/node.ts';
+import { openNode } from '../../../src/chains/solana/node/node.ts';
 import { solanaWire } from '../../../src/chains/solana/wire.ts';
 import { tokenKey } from '../../../src/sandbox/node-server.ts';
 import { solanaAccountKey, solanaTokens, startSolanaNode } from '../../support/solana-node.ts';

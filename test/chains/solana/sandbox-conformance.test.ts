@@ -3,7 +3,7 @@ import { chains } from '../../../src/chains/index.ts';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { formatSignature } from '../../../src/sandbox/solana-render.ts';
 import { SOLANA_CHAIN_ID, solanaAccountKey, solanaTokens, startSolanaNode } from '../../support/solana-node.ts';
-import { chainConformance } from '../conformance.ts';
+import { chainConformance } from '../../conformance/chain.ts';
 
 chainConformance('Solana over the sandbox', async () => {
   const node = await startSolanaNode({ seed: 'conformance' });

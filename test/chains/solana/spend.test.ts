@@ -9,7 +9,7 @@ import { solanaOfflineKeys } from '../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { SpendNetwork, Terms } from '../../../src/chains/spend.ts';
 import type { Intent, SweepIntent } from '../../../src/core/intent.ts';
-import { runSpendConformance } from '../spend-conformance.ts';
+import { runSpendConformance } from '../../conformance/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));

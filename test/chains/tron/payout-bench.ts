@@ -5,7 +5,7 @@
  */
 import * as assert from 'uvu/assert';
 import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
-import { openPayoutNode } from '../../../src/chains/tron/payout-node.ts';
+import { openPayoutNode } from '../../../src/chains/tron/node/payout-node.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
 import { handClock } from '../../support/hand-clock.ts';

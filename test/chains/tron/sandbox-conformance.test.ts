@@ -4,7 +4,7 @@ import { accountKey } from '../../support/sandbox-node.ts';
 import { openConsumer, startTronBridge } from '../../support/tron-bridge.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
 import { until } from '../../support/until.ts';
-import { type ChainBench, chainConformance } from '../conformance.ts';
+import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
 
 async function makeBench(): Promise<ChainBench> {
   const node = await startTronNode({ seed: 'conformance' });

@@ -10,7 +10,7 @@ import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import { readTransaction } from '../../../src/chains/tron/transaction-bytes.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { Intent, RefundIntent, Wallet } from '../../../src/core/intent.ts';
-import { runSpendConformance } from '../spend-conformance.ts';
+import { runSpendConformance } from '../../conformance/spend.ts';
 
 const mnemonic = 'test test test test test test test test test test test junk';
 const seed = new Uint8Array(pbkdf2Sync(mnemonic, 'mnemonic', 2048, 64, 'sha512'));

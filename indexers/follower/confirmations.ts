@@ -1,0 +1,42 @@
+/**
+ * What the node says, at the moment of credit, about blocks that are due and about what is final.
+ * @module
+ */
+import type { Attestation, Node } from '../../src/chains/chain.ts';
+import type { BlockRef, Tail } from '../../src/core/block.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { Unconfirmed } from '../../src/database/database.ts';
+
+/**
+ * How the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail: nothing to compare), or
+ * `foreign`: at a height we hold, but another block. A foreign one means that we hold a fork; nothing may be made final by it.
+ */
+export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere' | 'foreign' {
+  const oldest = tail[0];
+  const tip = tail.at(-1);
+  if (!oldest || !tip || finalized.number > tip.number || finalized.number < oldest.number) return 'elsewhere';
+  return tail.some((block) => block.hash === finalized.hash) ? 'ours' : 'foreign';
+}
+
+/** `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and no answer about the others. */
+export type Attested = Readonly<{ stands: string[]; gone: Unconfirmed[]; fault: Fault | null }>;
+
+/** Asks the node about each due block. What it answered before and beside a failure counts. */
+export async function attestAll(node: Pick<Node, 'attest'>, due: readonly Unconfirmed[]): Promise<Attested> {
+  let fault: Fault | null = null;
+  const attest = async (block: Unconfirmed): Promise<Attestation> => {
+    try {
+      return await node.attest(block, block.txs);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      fault ??= error;
+      return 'unsure';
+    }
+  };
+  const answers = await Promise.all(due.map(attest));
+  return {
+    stands: due.filter((_, at) => answers[at] === 'stands').map((block) => block.hash),
+    gone: due.filter((_, at) => answers[at] === 'gone'),
+    fault,
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * A follower's place on its chain: a mirror, in memory, of what the store holds, and the only way in which it is moved.
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config/config.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { IngestOutcome, Store } from '../../src/database/database.ts';
+import { placeFinal } from './confirmations.ts';
+
+/** What the node showed in one look. `askedAtMs` is our clock just before. */
+export type Look = Readonly<{ head: BlockRef; finalized: BlockRef | null; askedAtMs: number; isStale: boolean }>;
+
+export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>;
+
+/** One change to save: blocks that leave, blocks that come, blocks whose transfers are confirmed. */
+export type Step = Readonly<{
+  drop: readonly BlockRef[];
+  connect: readonly MatchedBlock[];
+  confirm: readonly string[];
+}>;
+
+export interface Cursor {
+  /** Reads the store's last commit. Must be called once before anything else. */
+  load(): Promise<void>;
+  /** Canonical blocks we hold, oldest first; empty before the first step. */
+  blocks(): readonly BlockRef[];
+  tip(): BlockRef | undefined;
+  /** Blocks at or below are final for us. */
+  floor(): number;
+  /** Chain time (Unix s) up to which everything has been read, given that the node was just looked at. */
+  readThroughS(look: Look): number;
+  /** Saves a step that starts from the tip; nothing when the step changes nothing. Only `done` moves the cursor. */
+  save(step: Step, look: Look, watchedThroughId: number): Promise<IngestOutcome>;
+}
+
+export function createCursor(
+  store: Pick<Store, 'tail' | 'ingest' | 'listNetworks'>,
+  network: NetworkConfig,
+  nowMs: () => number,
+): Cursor {
+  /** The block at the floor and everything above it. */
+  const blocksMax = network.reorgDepthMax + 1;
+  const decimals = Object.fromEntries(network.tokens.map((token) => [token.symbol, token.decimals]));
+  let blocks: readonly BlockRef[] = [];
+  let floor = 0;
+  let readThroughS = 0;
+
+  /**
+   * Being level with the head proves that everything up to that moment was read, less what a block needs to be made and to arrive.
+   * A stale head proves nothing but its own time.
+   */
+  function readThrough(tip: BlockRef | undefined, { head, askedAtMs, isStale }: Look): number {
+    if (!tip) return readThroughS;
+    const levelS = Math.floor((askedAtMs - 2 * network.blockTimeMs) / 1000);
+    return Math.max(readThroughS, tip.timeS, tip.hash === head.hash && !isStale ? levelS : 0);
+  }
+
+  return {
+    async load() {
+      blocks = await store.tail(network.key, blocksMax);
+      const known = (await store.listNetworks()).find((status) => status.network === network.key);
+      floor = known?.floor ?? 0;
+      readThroughS = known?.readThroughS ?? 0;
+    },
+    blocks: () => blocks,
+    tip: () => blocks.at(-1),
+    floor: () => floor,
+    readThroughS: (look) => {
+      readThroughS = readThrough(blocks.at(-1), look);
+      return readThroughS;
+    },
+    async save({ drop, connect, confirm }, look, watchedThroughId) {
+      const kept = blocks.slice(0, blocks.length - drop.length);
+      const next = [...kept, ...connect.map(({ block }) => block)].slice(-blocksMax);
+      const tip = next.at(-1);
+      const final = look.finalized && placeFinal(next, look.finalized) === 'ours' ? look.finalized.number : 0;
+      const nextFloor = Math.max(floor, final, (tip?.number ?? 0) - network.reorgDepthMax);
+      if (drop.length + connect.length + confirm.length === 0 && nextFloor === floor) return 'done';
+      const nextReadThroughS = readThrough(tip, look);
+      const outcome = await store.ingest({
+        network: network.key,
+        family: network.family,
+        expectTip: blocks.at(-1)?.hash ?? null,
+        watchedThroughId,
+        decimals,
+        drop: drop.map((block) => block.hash),
+        connect,
+        confirm,
+        floor: nextFloor,
+        readThroughS: nextReadThroughS,
+        nowMs: nowMs(),
+      });
+      if (outcome === 'done') {
+        blocks = next;
+        floor = nextFloor;
+        readThroughS = nextReadThroughS;
+      }
+      return outcome;
+    },
+  };
+}

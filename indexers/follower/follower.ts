@@ -1,0 +1,302 @@
+/**
+ * Follows one network: reads the node's chain, finds the transfers to watched addresses, and saves blocks, transfers and cursor together.
+ * What a chain's answer means is decided in `src/core/follow.ts`; this is the shell that asks and acts, at its own pace.
+ *
+ * Each turn starts from the store's last commit and the node's head, so catching up after an outage, a reconnect or a crash is the same
+ * code as following. A bell from the node only shortens the wait between turns.
+ * @module
+ */
+import PQueue from 'p-queue';
+import type { Node } from '../../src/chains/chain.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { isDue, smallBlocks, smallParMax } from '../../src/core/confirmation.ts';
+import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { NetworkReport, Store, Unconfirmed } from '../../src/database/database.ts';
+import { createBell } from '../wakeup.ts';
+import { attestAll, placeFinal } from './confirmations.ts';
+import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
+import { createIdentityProof } from './identity.ts';
+import type { Matcher } from './matcher.ts';
+import type { Reporter } from './reporter.ts';
+import { createWalk, type WalkEnd } from './walk.ts';
+import type { Watch } from './address-watch.ts';
+
+const RETRY_MS_MIN = 250;
+const RETRY_MS_MAX = 10_000;
+/** Blocks whose content is asked for at once; bounds memory to as many answers. */
+const FETCHES_MAX = 8;
+/** Blocks with unconfirmed transfers that one turn looks at. */
+const UNCONFIRMED_MAX = 500;
+/** Transfers that are not final, of which sums are made; with more of them, everything waits until it is final. */
+const OPEN_MAX = 5000;
+/** A head that is older than this, and than so many block times, is no live chain: the node is syncing or cut off. */
+const STALE_MS_MIN = 60_000;
+const STALE_BLOCKS = 25;
+/** A gateway may put another network's node behind the same connection. Where its chain links to ours, nothing else would tell. */
+const PROOF_AGE_MS_MAX = 60_000;
+/** While the node's head is behind what we hold; asking at every look would double what a syncing node has to answer. */
+const PROOF_AGE_BEHIND_MS_MAX = 5_000;
+
+export type FollowerOptions = Readonly<{
+  network: NetworkConfig;
+  node: Node;
+  store: Pick<Store, 'tail' | 'unconfirmed' | 'transfersAbove' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
+  matcher: Matcher;
+  watch: Watch;
+  reporter: Pick<Reporter, 'tell'>;
+  clock: Clock;
+  blocksPerIngestMax: number;
+  /** A number from 0 to 1, for jitter. */
+  random: () => number;
+}>;
+
+/** How a follower ends: as it was told, or because another process moved the cursor (two followers must not run). */
+export type FollowerEnd = 'stopped' | 'moved';
+
+export interface Follower {
+  /**
+   * Follows until the signal aborts. A network that must not go on (a wrong node, a reorg of final blocks) is halted: nothing is
+   * asked any more until the signal aborts.
+   */
+  run(signal: AbortSignal): Promise<FollowerEnd>;
+}
+
+/** `again`: there is more to do at once. `rest`: wait for the bell. */
+type TurnEnd = 'again' | 'rest' | 'moved';
+
+export function createFollower(options: FollowerOptions): Follower {
+  const { network, node, store, matcher, watch, reporter, clock } = options;
+  const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * network.blockTimeMs);
+  const bell = createBell(clock);
+  const cursor = createCursor(store, network, () => clock.nowMs());
+  const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
+  const fetches = new PQueue({ concurrency: FETCHES_MAX });
+  const identity = createIdentityProof(network, node, clock);
+  let isLoaded = false;
+  /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
+  let blocksMax = options.blocksPerIngestMax;
+  let retryMs = RETRY_MS_MIN;
+
+  async function look(): Promise<Look> {
+    const askedAtMs = clock.nowMs();
+    const [final, head] = await Promise.all([node.finalized(), node.head()]);
+    // What is final above the head is of another chain (a gateway has several nodes), or a race that the next look settles.
+    const finalized = final && final.number <= head.number ? final : null;
+    return { head, finalized, askedAtMs, isStale: head.timeS * 1000 < askedAtMs - staleMs };
+  }
+
+  async function decide(head: BlockRef): Promise<WalkEnd> {
+    if (cursor.tip()) return walk.towards(head, cursor.blocks(), cursor.floor(), blocksMax);
+    // The first step ever starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
+    const from = Math.max(0, head.number - network.reorgDepthMax);
+    return { kind: 'move', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
+  }
+
+  async function matchBlock(block: BlockRef): Promise<ChainTransfer[]> {
+    const match = async (isThorough: boolean) => matcher.match(await node.content(block, isThorough));
+    try {
+      return await match(false);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
+      return match(true);
+    }
+  }
+
+  /** Reads blocks side by side. What stands before the first failure is kept, so that a node which often fails is still caught up with. */
+  async function readBlocks(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }> {
+    const results: (MatchedBlock | undefined)[] = blocks.map(() => undefined);
+    let fault: Fault | null = null;
+    const readOne = async (block: BlockRef, at: number): Promise<void> => {
+      if (fault) return;
+      try {
+        results[at] = { block, transfers: await matchBlock(block) };
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        fault ??= error;
+      }
+    };
+    await fetches.addAll(blocks.map((block, at) => () => readOne(block, at)));
+    const gap = results.indexOf(undefined);
+    return { read: results.slice(0, gap < 0 ? results.length : gap).filter((block) => block !== undefined), fault };
+  }
+
+  async function save(step: Step, seen: Look): Promise<TurnEnd | 'done'> {
+    const outcome = await cursor.save(step, seen, watch.throughId());
+    if (outcome === 'moved') return 'moved';
+    if (outcome === 'stale_watch') {
+      // Somebody may be paid at an address that the matcher did not know: look again, with less to do at a time.
+      await watch.load(true);
+      shorten();
+      return 'again';
+    }
+    reporter.tell({ headNumber: seen.head.number, readThroughS: cursor.readThroughS(seen) });
+    if (step.connect.length > 0) {
+      blocksMax = Math.min(blocksMax * 2, options.blocksPerIngestMax);
+      retryMs = RETRY_MS_MIN;
+    }
+    return 'done';
+  }
+
+  function shorten(): void {
+    blocksMax = Math.max(1, Math.floor(blocksMax / 2));
+  }
+
+  async function connectBlocks(
+    drop: readonly BlockRef[],
+    connect: readonly BlockRef[],
+    seen: Look,
+  ): Promise<TurnEnd | 'done'> {
+    const { read, fault } = await readBlocks(connect);
+    const top = read.at(-1)?.block.number ?? -1;
+    // A chain that is shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
+    const end = top >= (cursor.tip()?.number ?? 0) ? await save({ drop, connect: read, confirm: [] }, seen) : 'done';
+    if (fault) throw fault;
+    return end;
+  }
+
+  /** Blocks that need not be final, for they pay small amounts; none where the policy asks all to be. */
+  async function earlyBlocks(final: number | null): Promise<ReadonlySet<string>> {
+    const parMax = smallParMax(network.confirmations);
+    if (parMax === null || final === null) return new Set();
+    const open = await store.transfersAbove(network.key, final, OPEN_MAX + 1);
+    return open.length > OPEN_MAX ? new Set() : smallBlocks(open, parMax);
+  }
+
+  /** Blocks whose transfers count now, if the node stands by them. */
+  async function dueBlocks(final: number | null): Promise<Unconfirmed[]> {
+    const tip = cursor.tip()?.number ?? 0;
+    const waiting = await store.unconfirmed(network.key, UNCONFIRMED_MAX);
+    const early = await earlyBlocks(final);
+    return waiting.filter(({ hash, number }) => isDue(network.confirmations, number, tip, final) || early.has(hash));
+  }
+
+  async function confirmBlocks(seen: Look): Promise<TurnEnd | 'done'> {
+    const { finalized } = seen;
+    if (finalized && placeFinal(cursor.blocks(), finalized) === 'foreign') {
+      throw transient(
+        'node_inconsistent',
+        `the node calls block ${finalized.number} ${finalized.hash} final, which is not on its own chain`,
+      );
+    }
+    const due = await dueBlocks(finalized?.number ?? null);
+    const { stands, gone, fault } = await attestAll(node, due);
+    const end = await save({ drop: [], connect: [], confirm: stands }, seen);
+    if (end !== 'done') return end;
+    if (fault) throw fault;
+    const [lost] = gone;
+    if (lost) {
+      throw transient(
+        'confirmation_contradicted',
+        `the node no longer stands by block ${lost.number} ${lost.hash}, which holds payments that are due; they stay unconfirmed until its chain shows why`,
+      );
+    }
+    return 'done';
+  }
+
+  /** How old a proof of identity may be for such a step: what does not go on where our chain ends may be another network's. */
+  function proofAgeMsMax(next: WalkEnd): number {
+    switch (next.kind) {
+      case 'halt':
+        return 0;
+      case 'rest':
+        return next.why === 'behind' ? PROOF_AGE_BEHIND_MS_MAX : PROOF_AGE_MS_MAX;
+      case 'move':
+        return next.connect[0]?.parent === cursor.tip()?.hash ? PROOF_AGE_MS_MAX : 0;
+    }
+  }
+
+  /** One look at the node, and at most one step towards its head. */
+  async function turn(): Promise<TurnEnd> {
+    // Before anything else: a node of another network may not even answer what is asked of ours.
+    await identity.renew(PROOF_AGE_MS_MAX);
+    if (!isLoaded) await cursor.load();
+    isLoaded = true;
+    await watch.load(false);
+    const seen = await look();
+    const { head } = seen;
+    const next = await decide(head);
+    await identity.renew(proofAgeMsMax(next));
+    if (next.kind === 'halt') {
+      throw permanent('reorg_below_floor', `${network.key}: ${next.why}. Find out which chain is right, then restart`);
+    }
+    if (next.kind === 'rest' && next.why === 'behind') {
+      const message = `the node shows block ${head.number}; block ${cursor.tip()?.number} was read already`;
+      reporter.tell({ state: 'behind', reason: { code: 'node_behind', message }, headNumber: head.number });
+      return 'rest';
+    }
+    if (next.kind === 'move') {
+      const end = await connectBlocks(next.drop, next.connect, seen);
+      if (end !== 'done') return end;
+    }
+    const end = await confirmBlocks(seen);
+    if (end !== 'done') return end;
+    return tellProgress(seen);
+  }
+
+  function tellProgress(seen: Look): TurnEnd {
+    const { head } = seen;
+    const gap = head.number - (cursor.tip()?.number ?? 0);
+    const reason = whyBehind(seen, gap);
+    const readThroughS = cursor.readThroughS(seen);
+    reporter.tell({ state: reason ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
+    return gap > 0 ? 'again' : 'rest';
+  }
+
+  function whyBehind({ head, askedAtMs, isStale }: Look, gap: number): NetworkReport['reason'] {
+    if (gap > options.blocksPerIngestMax) {
+      return { code: 'catching_up', message: `${gap} blocks are still to be read` };
+    }
+    if (!isStale) return null;
+    const ageS = Math.round(askedAtMs / 1000) - head.timeS;
+    const message = `the node's newest block ${head.number} is ${ageS} s old: the node is syncing or cut off`;
+    return { code: 'node_stale', message };
+  }
+
+  /** Tells of a permanent fault, once, and waits for the end. */
+  async function halt({ code, message }: Fault, signal: AbortSignal): Promise<void> {
+    reporter.tell({ state: 'halted', reason: { code, message } });
+    const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
+    for (let isTold = false; !signal.aborted; ) {
+      try {
+        if (!isTold) await store.raiseAlarm(alarm);
+        isTold = true;
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+      }
+      await bell.wait(RETRY_MS_MAX);
+    }
+  }
+
+  return {
+    async run(signal) {
+      node.onBell(bell.ring);
+      signal.addEventListener('abort', bell.ring, { once: true });
+      while (!signal.aborted) {
+        try {
+          const end = await turn();
+          retryMs = RETRY_MS_MIN;
+          if (end === 'moved') return 'moved';
+          if (end === 'rest') await bell.wait(network.pollMs);
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          // Stopping closes the node, so what was under way fails.
+          if (signal.aborted) break;
+          if (error.kind === 'permanent') {
+            await halt(error, signal);
+            break;
+          }
+          reporter.tell({ state: 'fault', reason: { code: error.code, message: error.message } });
+          shorten();
+          // A bell may say that the node is back; it never makes the retries faster than the first.
+          await clock.sleep(RETRY_MS_MIN, signal);
+          await bell.wait((retryMs - RETRY_MS_MIN) * (0.5 + options.random() / 2));
+          retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+        }
+      }
+      return 'stopped';
+    },
+  };
+}

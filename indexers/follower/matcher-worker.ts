@@ -1,0 +1,20 @@
+/**
+ * One matcher thread: decodes a block's raw answer and keeps the transfers to watched addresses. Pure work, no IO.
+ * @module
+ */
+import type { Family, RawContent } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
+import { answer, type ThreadAnswer } from '../../src/lib/thread-pool.ts';
+import { openAddressTable } from './address-table.ts';
+
+export type MatchTask = Readonly<{
+  family: Family;
+  content: RawContent;
+  tokens: readonly Token[];
+  table: SharedArrayBuffer;
+}>;
+
+/** The task that the matcher's threads run, by name. */
+export const matchBlock = ({ family, content, tokens, table }: MatchTask): Promise<ThreadAnswer<ChainTransfer[]>> =>
+  answer(async () => (await chains[family].wire()).decode(content, tokens, openAddressTable(table).has));

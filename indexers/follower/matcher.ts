@@ -1,0 +1,65 @@
+/**
+ * Finds the transfers to watched addresses in a block's raw answer: in-line when the answer is small, in a worker thread when it is
+ * large enough to hold up the event loop.
+ * @module
+ */
+import type { Chain, RawContent } from '../../src/chains/chain.ts';
+import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
+import { openThreadPool } from '../../src/lib/thread-pool.ts';
+import type { AddressTable } from './address-table.ts';
+import type { MatchTask } from './matcher-worker.ts';
+
+/**
+ * Up to this size a block's answer is decoded where it arrives. Around it both roads took equally long in `npm run bench`: a smaller
+ * answer is decoded before a thread would have it, a larger one would hold up the event loop for milliseconds.
+ */
+export const INLINE_BYTES_MAX = 256 * 1024;
+
+/** Threads that have had no block for this long end; a quiet network keeps none. */
+const THREAD_IDLE_MS_MAX = 30_000;
+
+export type MatcherOptions = Readonly<{
+  chain: Chain;
+  tokens: readonly Token[];
+  table: AddressTable;
+  /** Answers up to this size are decoded in the calling thread. */
+  inlineBytesMax: number;
+  threadsMax: number;
+}>;
+
+export interface Matcher {
+  /**
+   * Transfers to addresses that were in the table when the call was made, in block order. The content's bytes are used up.
+   * @throws Fault as `Wire.decode` does
+   */
+  match(content: RawContent): Promise<ChainTransfer[]>;
+  close(): Promise<void>;
+}
+
+export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
+  const { chain, tokens, table } = options;
+  const wire = await chain.wire();
+  const threads = openThreadPool<MatchTask, ChainTransfer[]>({
+    module: new URL('./matcher-worker.ts', import.meta.url),
+    task: 'matchBlock',
+    threadsMax: options.threadsMax,
+    idleMsMax: THREAD_IDLE_MS_MAX,
+  });
+
+  return {
+    async match(content) {
+      if (content.bytes.byteLength <= options.inlineBytesMax) return wire.decode(content, tokens, table.has);
+      const bytes = ownBytes(content.bytes);
+      const task: MatchTask = { family: chain.family, content: { ...content, bytes }, tokens, table: table.buffer() };
+      return threads.run(task, [bytes.buffer]);
+    },
+    close: () => threads.close(),
+  };
+}
+
+/** The same bytes in a buffer of their own, which may be given away: a view may share its buffer with other messages. */
+function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer } = bytes;
+  const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;
+  return isWhole ? new Uint8Array(buffer) : new Uint8Array(bytes);
+}

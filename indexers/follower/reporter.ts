@@ -1,0 +1,91 @@
+/**
+ * What a follower tells about itself: to the store, where `status`, readiness and metrics read it, and to the log when its state
+ * changes. It speaks once a second as a sign of life, and at once when the state or its reason is another.
+ * @module
+ */
+import type { Node } from '../../src/chains/chain.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { NetworkReport, NetworkState, Store } from '../../src/database/database.ts';
+import { createBell } from '../wakeup.ts';
+
+const REPORT_MS = 1000;
+
+export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 'readThroughS'>;
+
+export type ReporterOptions = Readonly<{
+  network: NetworkKey;
+  store: Pick<Store, 'reportNetwork'>;
+  node: Pick<Node, 'health'>;
+  clock: Clock;
+  log: Log;
+  pid: number;
+  /** What was known before, so that a restart does not forget how far the chain has been read. */
+  before: Pick<Situation, 'headNumber' | 'readThroughS'> | null;
+}>;
+
+export interface Reporter {
+  tell(change: Partial<Situation>): void;
+  state(): NetworkState;
+  /** Reports until `stop`; the last situation is reported too. A store that is out of reach is tried again, every second. */
+  run(): Promise<void>;
+  stop(): void;
+}
+
+export function createReporter({ network, store, node, clock, log, pid, before }: ReporterOptions): Reporter {
+  const bell = createBell(clock);
+  let situation: Situation = {
+    state: 'starting',
+    reason: null,
+    headNumber: before?.headNumber ?? null,
+    readThroughS: before?.readThroughS ?? 0,
+  };
+  let isStopping = false;
+  let isStoreOut = false;
+
+  async function report(): Promise<void> {
+    const { connected, heardAtMs } = node.health();
+    try {
+      await store.reportNetwork({
+        network,
+        ...situation,
+        nodeConnected: connected,
+        nodeHeardAtMs: heardAtMs,
+        pid,
+        nowMs: clock.nowMs(),
+      });
+      isStoreOut = false;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+      if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'the store cannot take reports');
+      isStoreOut = true;
+    }
+  }
+
+  return {
+    tell(change) {
+      const last = situation;
+      situation = { ...last, ...change };
+      const { state, reason } = situation;
+      if (state === last.state && reason?.code === last.reason?.code) return;
+      const level = state === 'halted' ? 'error' : state === 'fault' ? 'warn' : 'info';
+      log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
+      bell.ring();
+    },
+    state: () => situation.state,
+    async run() {
+      for (;;) {
+        const isLast = isStopping;
+        await report();
+        if (isLast) return;
+        await bell.wait(REPORT_MS);
+      }
+    },
+    stop() {
+      isStopping = true;
+      bell.ring();
+    },
+  };
+}

@@ -1,0 +1,70 @@
+/**
+ * Walks a node's chain back until it meets ours.
+ * @module
+ */
+import type { Node } from '../../src/chains/chain.ts';
+import type { BlockRef, Tail } from '../../src/core/block.ts';
+import { transient } from '../../src/core/fault.ts';
+import { type Plan, plan } from '../../src/core/follow.ts';
+
+export type WalkEnd = Exclude<Plan, { kind: 'ask' }>;
+
+export interface Walk {
+  /**
+   * What to do about the node's `head`, of which at most `blocksMax` blocks above our tip are looked at in one go.
+   * @throws Fault transient when the node fails, or no longer knows a header on the way
+   */
+  towards(head: BlockRef, tail: Tail, floor: number, blocksMax: number): Promise<WalkEnd>;
+}
+
+/**
+ * @param headersMax how many walked headers are remembered. A walk that a fault interrupted goes on where it was, so that a long
+ * way back is closed even by a node that fails often.
+ */
+export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: number): Walk {
+  const walked = new Map<string, BlockRef>();
+
+  async function headerOf(child: BlockRef): Promise<BlockRef> {
+    const known = walked.get(child.parent);
+    if (known) return known;
+    const header = await node.header(child.parent);
+    if (!header) {
+      throw transient(
+        'node_header_unknown',
+        `the node does not know block ${child.parent}, parent of its own block ${child.number}`,
+      );
+    }
+    if (walked.size >= headersMax) walked.clear();
+    walked.set(header.hash, header);
+    return header;
+  }
+
+  return {
+    async towards(head, tail, floor, blocksMax) {
+      const tip = tail.at(-1);
+      // The next block, or one that is no higher than ours, says by itself where it belongs.
+      const isFar = tip && head.number > tip.number && head.parent !== tip.hash;
+      const branch = isFar
+        ? [...(await node.range(tip.number + 1, Math.min(head.number, tip.number + blocksMax)))]
+        : [head];
+      for (;;) {
+        const next = plan(tail, branch, floor);
+        if (next.kind === 'move') checkRises(tail[tail.length - next.drop.length - 1], next.connect[0]);
+        if (next.kind !== 'ask') return next;
+        const [bottom] = branch;
+        const below = bottom && (await headerOf(bottom));
+        checkRises(below, bottom);
+        if (below) branch.unshift(below);
+      }
+    },
+  };
+}
+
+/** A parent link can be claimed by any header; the number must agree with it. */
+function checkRises(below: BlockRef | undefined, above: BlockRef | undefined): void {
+  if (!below || !above || below.number < above.number) return;
+  throw transient(
+    'node_inconsistent',
+    `the node's block ${above.number} ${above.hash} claims block ${below.number} as its parent`,
+  );
+}

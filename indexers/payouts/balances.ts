@@ -1,0 +1,86 @@
+/**
+ * What the signer's own wallets hold: read every minute for `status` and metrics, with an alarm when one runs low.
+ * @module
+ */
+import type { PayoutNode, Quote, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Asset } from '../../src/core/ledger.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { SignerWallets } from '../../src/signer/signer.ts';
+import type { Store } from '../../src/database/database.ts';
+
+const READ_MS = 60_000;
+/** A wallet that cannot pay for so many more payouts is low. */
+const PAYOUTS_AHEAD = 10n;
+
+const roles = ['refund', 'gas'] as const;
+type Role = (typeof roles)[number];
+
+export interface HoldingsWatch {
+  /** What a quote tells of the wallets: what payouts cost now, and what is short. */
+  hear(draft: SpendDraft, quote: Quote): void;
+  /** Reads the balances when it is time. A fault of the node is the caller's. */
+  renew(wallets: SignerWallets): Promise<void>;
+}
+
+export function createHoldingsWatch(
+  parts: Readonly<{
+    network: NetworkKey;
+    node: Pick<PayoutNode, 'balance'>;
+    store: Pick<Store, 'recordHolding' | 'raiseAlarm'>;
+    clock: Clock;
+    roleOf: (draft: SpendDraft) => string;
+  }>,
+): HoldingsWatch {
+  const { network, node, store, clock, roleOf } = parts;
+  const feeUnitsMax = new Map<string, bigint>();
+  const short: Record<Role, Set<Asset>> = { refund: new Set(), gas: new Set() };
+  const alarmed = new Set<string>();
+  let readAtMs = Number.NEGATIVE_INFINITY;
+
+  function lowAssets(role: Role, { native }: WalletBalance): Asset[] {
+    const needed = (feeUnitsMax.get(role) ?? 0n) * PAYOUTS_AHEAD;
+    const low = new Set(short[role]);
+    if (native < needed) low.add('native');
+    return [...low].sort();
+  }
+
+  async function tellLow(role: Role, key: string, low: readonly Asset[]): Promise<void> {
+    const name = `${role} ${low.join()}`;
+    if (low.length === 0 || alarmed.has(name)) return;
+    alarmed.add(name);
+    const message = `The ${role} wallet ${key} on ${network} needs more ${low.join(' and ')}: payouts wait, or soon will. Send it some.`;
+    await store.raiseAlarm({ atMs: clock.nowMs(), code: 'wallet_low', message, network, sessionId: null });
+  }
+
+  return {
+    hear(draft, quote) {
+      const role = roleOf(draft);
+      if (quote.kind === 'quoted') feeUnitsMax.set(role, quote.feeUnitsMax);
+      else if (quote.code === 'native_short' && (role === 'refund' || role === 'gas')) short[role].add('native');
+      else if (quote.code === 'token_short' && draft.intent.kind === 'refund') short.refund.add(draft.intent.currency);
+    },
+    async renew(wallets) {
+      const nowMs = clock.nowMs();
+      if (nowMs < readAtMs + READ_MS) return;
+      readAtMs = nowMs;
+      for (const role of roles) {
+        const key = wallets[role];
+        const held = await node.balance(key);
+        const low = lowAssets(role, held);
+        await store.recordHolding({
+          network,
+          role,
+          key,
+          units: { native: held.native, ...held.tokens },
+          low,
+          readAtMs: nowMs,
+        });
+        await tellLow(role, key, low);
+        if (low.length === 0) for (const name of [...alarmed]) if (name.startsWith(role)) alarmed.delete(name);
+        // What is still short will be heard of again.
+        short[role].clear();
+      }
+    },
+  };
+}

@@ -1,0 +1,205 @@
+/**
+ * The payout engine of one network. It stands beside the follower, and only where a signer is configured: it takes what is planned, has it
+ * signed, sends it, and watches it until it is final. What happens next to a payout is decided in `src/core/payout.ts`.
+ *
+ * It works only while the network is followed: what a node that is behind calls missing may well be there.
+ * @module
+ */
+import PQueue from 'p-queue';
+import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import { Fault, transient } from '../../src/core/fault.ts';
+import type { PayoutRules } from '../../src/core/payout.ts';
+import type { Log } from '../../src/lib/log.ts';
+import { isFollowed } from '../../src/database/network-health.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import type { OpenPayout } from '../../src/database/money-out.ts';
+import type { Store } from '../../src/database/database.ts';
+import { createBell } from '../wakeup.ts';
+import { createHoldingsWatch } from './balances.ts';
+import { type CarryPayout, createCarrier, type Memory } from './step.ts';
+import { endsTurn, type PayoutTurn, takeTurn } from './lease.ts';
+import { createPayoutWallets } from './wallets.ts';
+
+/** Payouts that are looked at, and so on their way, at once. */
+const OPEN_MAX = 64;
+const CONCURRENCY = 8;
+/** Where nothing is counted, signatures need no order. */
+const ALLOTTING = { sequence: 1, expiry: CONCURRENCY } as const;
+const LOOK_MS = 1000;
+/** How soon it is seen that something else uses the same signer. */
+const FOLLOW_MS = 60_000;
+const RETRY_MS_MIN = 1000;
+const RETRY_MS_MAX = 30_000;
+/** Between two sends of the same bytes: nodes pass them on for a while, but drop what expires soon or does not fit. */
+const RESEND_MS = { sequence: { min: 1000, max: 15_000 }, expiry: { min: 3000, max: 3000 } } as const;
+const OUTBID_MS_MIN = 30_000;
+const OUTBID_BLOCKS = 10;
+
+export type PayerOptions = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'tokens' | 'blockTimeMs'>;
+  rules: SpendRules;
+  node: PayoutNode;
+  signer: Signer;
+  store: Store;
+  clock: Clock;
+  log: Log;
+}>;
+
+export interface Payer {
+  /** Pays until the signal aborts. @throws what is no operating fault; faults are reported and waited out */
+  run(signal: AbortSignal): Promise<void>;
+  /**
+   * One look at everything that is open and due.
+   * @returns what keeps single payouts from going on, if anything does
+   * @throws Fault when nothing can be paid now
+   */
+  look(): Promise<Fault | null>;
+}
+
+/** How often the same bytes go out again, and when a fee is compared with the price. */
+export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules => {
+  const { min, max } = RESEND_MS[lane];
+  const resendMs = Math.min(max, Math.max(min, 1.5 * blockTimeMs));
+  return { lane, resendMs, outbidMs: Math.max(OUTBID_MS_MIN, OUTBID_BLOCKS * blockTimeMs) };
+};
+
+export function createPayer(options: PayerOptions): Payer {
+  const { network, rules, node, signer, store, clock, log } = options;
+  const pace = paceOf(rules, network.blockTimeMs);
+  const bell = createBell(clock);
+  const queue = new PQueue({ concurrency: CONCURRENCY });
+  const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
+  const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
+  const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
+  const holdings = createHoldingsWatch({ network: network.key, node, store, clock, roleOf });
+  /** When each open payout is looked at next, what is remembered of it, and what went wrong with it last. */
+  const schedule = new Map<
+    string,
+    Readonly<{ nextAtMs: number; memory: Memory; retryMs: number; fault: Fault | null }>
+  >();
+  let turn: PayoutTurn | null = null;
+  let carry: CarryPayout | null = null;
+  let followedAtMs = 0;
+  let told: string | null | undefined;
+
+  async function begin(): Promise<CarryPayout> {
+    if (turn && carry) return carry;
+    turn = await takeTurn(network.key, signer, store, clock.nowMs());
+    carry = createCarrier({
+      node,
+      signer,
+      store,
+      wallets,
+      turn,
+      rules,
+      pace,
+      allotting,
+      clock,
+      onQuote: holdings.hear,
+    });
+    return carry;
+  }
+
+  /** @throws Fault transient `network_not_followed` */
+  async function refuseUnfollowed(): Promise<void> {
+    const status = (await store.listNetworks()).find((one) => one.network === network.key);
+    if (status && isFollowed(status, clock.nowMs())) return;
+    const state = status?.state ?? 'not started';
+    throw transient('network_not_followed', `${network.key} is ${state}; payouts wait until it is followed again`);
+  }
+
+  async function carryOne(carryPayout: CarryPayout, open: OpenPayout): Promise<void> {
+    const { id } = open.payout;
+    const { memory = { sentAtMs: null, outbidAtMs: null }, retryMs = 0 } = schedule.get(id) ?? {};
+    try {
+      const carried = await carryPayout(open, memory);
+      schedule.set(id, { ...carried, retryMs: 0, fault: null });
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      const waitMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, 2 * retryMs));
+      schedule.set(id, { nextAtMs: clock.nowMs() + waitMs, memory, retryMs: waitMs, fault: error });
+    }
+  }
+
+  async function look(): Promise<Fault | null> {
+    try {
+      return await lookOnce();
+    } catch (error) {
+      // The right to sign has gone to somebody else; it must be earned anew.
+      if (error instanceof Fault && endsTurn(error)) {
+        turn = null;
+        schedule.clear();
+      }
+      throw error;
+    }
+  }
+
+  async function lookOnce(): Promise<Fault | null> {
+    await refuseUnfollowed();
+    const carryPayout = await begin();
+    const nowMs = clock.nowMs();
+    const open = await store.openPayouts(network.key, nowMs, OPEN_MAX);
+    const ids = new Set(open.map(({ payout }) => payout.id));
+    for (const id of schedule.keys()) if (!ids.has(id)) schedule.delete(id);
+    const due = open.filter(({ payout }) => (schedule.get(payout.id)?.nextAtMs ?? 0) <= nowMs);
+    await queue.addAll(due.map((one) => () => carryOne(carryPayout, one)));
+    const faults = [...schedule.values()].flatMap(({ fault }) => fault ?? []);
+    const last = faults.find(endsTurn);
+    if (last) throw last;
+    if (nowMs >= followedAtMs + FOLLOW_MS) {
+      await turn?.follow();
+      followedAtMs = nowMs;
+    }
+    await holdings.renew(await wallets.own());
+    return faults[0] ?? null;
+  }
+
+  /** Keeps what is wrong, for `status`; an alarm when only a person can change it. */
+  async function tell(fault: Fault | null): Promise<void> {
+    if (told === (fault?.code ?? null)) return;
+    const nowMs = clock.nowMs();
+    const reason = fault && { code: fault.code, message: fault.message };
+    await store.reportEngine(network.key, reason, nowMs);
+    if (reason && fault.kind === 'permanent') {
+      await store.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
+    }
+    told = reason?.code ?? null;
+    // A network that is not followed (yet) is told of by its follower.
+    const level = reason?.code === 'network_not_followed' ? 'info' : 'warn';
+    if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts wait');
+    else log.info({ fence: turn?.fence }, 'payouts go on');
+  }
+
+  async function stopFor(fault: Fault): Promise<void> {
+    try {
+      await tell(fault);
+    } catch (error) {
+      // A store that is out of reach is told of when it is back.
+      if (!(error instanceof Fault)) throw error;
+    }
+  }
+
+  return {
+    look,
+    async run(signal) {
+      signal.addEventListener('abort', bell.ring, { once: true });
+      let retryMs = RETRY_MS_MIN;
+      while (!signal.aborted) {
+        try {
+          await tell(await look());
+          retryMs = RETRY_MS_MIN;
+          await bell.wait(LOOK_MS);
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          // Stopping closes the node, so what was under way fails.
+          if (signal.aborted) return;
+          await stopFor(error);
+          await bell.wait(retryMs);
+          retryMs = Math.min(2 * retryMs, RETRY_MS_MAX);
+        }
+      }
+    },
+  };
+}

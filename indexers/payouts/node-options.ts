@@ -1,0 +1,26 @@
+/**
+ * How the nodes of a network are reached for payouts.
+ * @module
+ */
+import type { PayoutNodeOptions } from '../../src/chains/spend.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+
+const REQUEST_TIMEOUT_MS = 15_000;
+/** Answers about single transactions and wallets are small. */
+const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
+
+/** A block that can no longer be replaced by the network's own settings is final where its node does not say what is. */
+export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
+  const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax } = network;
+  return {
+    url,
+    ...(finalityUrl !== undefined && { finalityUrl }),
+    ...(rpcUrl !== undefined && { rpcUrl }),
+    ...(witnessUrl !== undefined && { witnessUrl }),
+    chainId,
+    tokens,
+    finalDepth: reorgDepthMax,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    responseBytesMax: RESPONSE_BYTES_MAX,
+  };
+}

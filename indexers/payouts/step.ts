@@ -1,0 +1,237 @@
+/**
+ * Carries one payout as far as it goes now: asks `core/payout` for the next step, does it, and asks again.
+ * @module
+ */
+import type PQueue from 'p-queue';
+import type { PayoutNode, Quote, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { Fault, invariant, permanent } from '../../src/core/fault.ts';
+import {
+  type Attempt,
+  decide,
+  isOutbid,
+  isSigned,
+  judgeQuote,
+  judgeRefusal,
+  nextLookAtMs,
+  type Payout,
+  type PayoutRules,
+  type Recent,
+  type SignedAttempt,
+  type Step,
+} from '../../src/core/payout.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import type { OpenPayout } from '../../src/database/money-out.ts';
+import type { Store } from '../../src/database/database.ts';
+import { journalBehind, type PayoutTurn } from './lease.ts';
+import type { PayoutWallets } from './wallets.ts';
+
+/** More steps than any payout needs before it must wait for somebody. */
+const STEPS_MAX = 20;
+/** A wallet whose newest attempt is just being signed has its next number soon. */
+const LANE_WAIT_MS = 1000;
+
+export type CarrierParts = Readonly<{
+  node: PayoutNode;
+  signer: Signer;
+  store: Store;
+  wallets: PayoutWallets;
+  turn: PayoutTurn;
+  rules: SpendRules;
+  pace: PayoutRules;
+  /** Allots and signs. One at a time where numbers must not have gaps. */
+  allotting: PQueue;
+  clock: Clock;
+  /** Hears each quote of a first attempt: what a payout takes now, or why it cannot be made. */
+  onQuote(draft: SpendDraft, quote: Quote): void;
+}>;
+
+/** What one run of the engine keeps of a payout between its looks. */
+export type Memory = Recent;
+
+/** When to look at the payout again, and what to remember until then. */
+export type Carried = Readonly<{ nextAtMs: number; memory: Memory }>;
+
+export type CarryPayout = (open: OpenPayout, memory: Memory) => Promise<Carried>;
+
+export function createCarrier(parts: CarrierParts): CarryPayout {
+  const { node, signer, store, wallets, turn, rules, pace, allotting, clock, onQuote } = parts;
+
+  return async (open, before) => {
+    const { payout, approval } = open;
+    const { id, generation } = payout;
+    const name = { id, generation };
+    let attempts: readonly Attempt[] = open.attempts;
+    let memory = before;
+    let fate: Awaited<ReturnType<PayoutNode['fate']>> | null = null;
+    const draft = await wallets.draft(payout.intent);
+    const restUntil = (nextAtMs: number): Carried => ({ nextAtMs, memory });
+    const lookAgain = (): Carried => restUntil(clock.nowMs());
+    const later = (): number => nextLookAtMs(payout, clock.nowMs());
+
+    /** A first attempt: a number, what it takes now, and the signature, before another payout gets the wallet's next number. */
+    async function begin(): Promise<Carried | null> {
+      const nonce = await nextNonce(payout, draft.payer);
+      if (nonce === 'halted') return haltedWallet();
+      if (nonce === 'soon') return restUntil(clock.nowMs() + LANE_WAIT_MS);
+      const quote = await node.quote(draft, nonce, []);
+      onQuote(draft, quote);
+      const judged = judgeQuote(quote);
+      const nowMs = clock.nowMs();
+      if (judged.kind === 'wait') {
+        await store.recordWait({ ...name, wait: judged, nextLookAtMs: later(), nowMs });
+        return restUntil(later());
+      }
+      if (judged.kind === 'fail') {
+        await store.settlePayout({ ...name, outcome: { ...judged, kind: 'failed' }, nowMs });
+        return lookAgain();
+      }
+      return allot(0, nonce, judged.terms, judged.feeUnitsMax);
+    }
+
+    async function haltedWallet(): Promise<Carried> {
+      const message = `wallet ${draft.payer} is halted; \`quayside status\` says why`;
+      const wait = { code: 'wallet_halted', message };
+      await store.recordWait({ ...name, wait, nextLookAtMs: later(), nowMs: clock.nowMs() });
+      return restUntil(later());
+    }
+
+    /** The wallet's next number, null where there are none, or that it has none to give now. */
+    async function nextNonce({ network }: Payout, payer: string): Promise<number | null | 'soon' | 'halted'> {
+      if (rules.lane === 'expiry') return null;
+      const sequence = await node.sequence(payer);
+      invariant(sequence, `the node of ${network} counts transactions`);
+      const offer = await store.offerNonce(network, payer, sequence.final, clock.nowMs());
+      if (offer.kind === 'free') return offer.nonce;
+      return offer.kind === 'halted' ? 'halted' : 'soon';
+    }
+
+    async function allot(
+      attempt: number,
+      nonce: number | null,
+      terms: Attempt['terms'],
+      feeUnitsMax: bigint,
+    ): Promise<Carried | null> {
+      const payerRole = rules.payer(payout.intent).role;
+      const wish = { ...name, attempt, payer: draft.payer, payerRole, nonce, terms, feeUnitsMax, nowMs: clock.nowMs() };
+      const outcome = await store.allotAttempt(wish);
+      if (outcome.kind === 'moved') return lookAgain();
+      attempts = [...attempts, outcome.attempt];
+      return sign(outcome.attempt);
+    }
+
+    /** @returns null when the attempt is signed and recorded */
+    async function sign({ attempt, terms }: Attempt): Promise<Carried | null> {
+      const { intent, proof } = payout;
+      try {
+        const request = { fence: turn.fence, intent, generation, attempt, proof, terms, approval };
+        await signer.sign(request);
+      } catch (error) {
+        // Without an answer it may be signed all the same: the same is asked again.
+        if (!(error instanceof Fault) || error.kind === 'transient') throw error;
+        return refused(attempt, error);
+      }
+      await reload();
+      if (attempts.some((one) => one.attempt === attempt && isSigned(one))) return null;
+      throw journalBehind(`it has signed payout ${id} without an entry`);
+    }
+
+    async function reload(): Promise<void> {
+      await turn.follow();
+      const all = await store.listPayoutAttempts(id);
+      attempts = all.filter((one) => one.generation === generation);
+    }
+
+    async function refused(attempt: number, { code, message }: Fault): Promise<Carried | null> {
+      const judged = judgeRefusal(code);
+      if (judged === 'stop') throw permanent(code, message);
+      await reload();
+      // It was signed before, whatever was answered now.
+      if (attempts.some((one) => one.attempt === attempt && isSigned(one))) return null;
+      const wait = { code, message };
+      const nowMs = clock.nowMs();
+      await store.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(), nowMs });
+      if (judged === 'stick') await store.stickPayout({ ...name, why: wait, ended: null, haltsPayer: null, nowMs });
+      return restUntil(attempt === 0 ? later() : nowMs + pace.resendMs);
+    }
+
+    async function send(attempt: SignedAttempt): Promise<void> {
+      const { answer, refusal } = await broadcast(attempt);
+      const nowMs = clock.nowMs();
+      memory = { ...memory, sentAtMs: nowMs };
+      if (attempt.sentAtMs !== null && attempt.answer === answer) return;
+      await store.recordSent({ ...name, attempt: attempt.attempt, answer, refusal, nowMs });
+      const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, answer };
+      attempts = attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
+    }
+
+    /** Whatever comes back proves nothing: a node that fails may have passed it on. */
+    async function broadcast({ bytes }: SignedAttempt) {
+      try {
+        const answer = await node.broadcast(bytes);
+        if (answer.kind !== 'rejected') return { answer: answer.kind, refusal: null };
+        const { code, message } = answer;
+        const told = `a node refuses it (${code}: ${message}). It is sent again until it is on the chain or can never be.`;
+        return { answer: `rejected ${code}: ${message}`, refusal: { code: 'payout_rejected', message: told } };
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        return { answer: `no answer: ${error.code}`, refusal: null };
+      }
+    }
+
+    /** A replacement with the same number, if the price has risen above what was offered. */
+    async function outbid(newest: SignedAttempt): Promise<Carried | null> {
+      memory = { ...memory, outbidAtMs: clock.nowMs() };
+      if (!isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain();
+      const terms = attempts.map((attempt) => attempt.terms);
+      const quote = await node.quote(draft, newest.nonce, terms);
+      if (quote.kind === 'refused') return lookAgain();
+      return allot(newest.attempt + 1, newest.nonce, quote.terms, quote.feeUnitsMax);
+    }
+
+    /** @returns null to decide again at once */
+    async function act(step: Step): Promise<Carried | null> {
+      const nowMs = clock.nowMs();
+      switch (step.kind) {
+        case 'rest':
+          return restUntil(step.untilMs ?? Number.POSITIVE_INFINITY);
+        case 'quote':
+          return allotting.add(begin);
+        case 'sign':
+          return allotting.add(() => sign(step.attempt));
+        case 'send':
+          await send(step.attempt);
+          return null;
+        case 'ask':
+          fate = await node.fate(draft, attempts.filter(isSigned).map(toSent));
+          return null;
+        case 'outbid':
+          return allotting.add(() => outbid(step.newest));
+        case 'succeed':
+          await store.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
+          return lookAgain();
+        case 'renew':
+          // What was concluded from the attempts that are known here holds only if they are all there are.
+          await turn.follow();
+          await store.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
+          return lookAgain();
+        case 'stick': {
+          const { code, message, ended, haltsLane } = step;
+          await turn.follow();
+          const haltsPayer = haltsLane ? draft.payer : null;
+          await store.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
+          return lookAgain();
+        }
+      }
+    }
+
+    for (let steps = 0; steps < STEPS_MAX; steps++) {
+      const step: Step = decide(payout, attempts, fate, memory, clock.nowMs(), pace);
+      const end = await act(step);
+      if (end) return end;
+    }
+    return lookAgain();
+  };
+}
+
+const toSent = ({ tx, terms, payer }: SignedAttempt): SentAttempt => ({ tx, terms, payer });

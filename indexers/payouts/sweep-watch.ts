@@ -1,0 +1,106 @@
+/**
+ * Looks after a network's collection addresses beside the payout engine: tells what lies on them, gives waiting sweeps the native coin they
+ * lack, and sweeps by itself where the policy says so.
+ * @module
+ */
+import type { Clock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { Log } from '../../src/lib/log.ts';
+import { isFollowed } from '../../src/database/network-health.ts';
+import type { Store } from '../../src/database/database.ts';
+import type { Sweeper } from './sweeper.ts';
+import { levelsOf, readOwners } from './unswept.ts';
+
+/** How soon a waiting sweep gets what it lacks. */
+const TOP_UP_MS = 15_000;
+/** Between two walks over all addresses that ever received. */
+const LOOK_MS = 600_000;
+
+export type SweepWatchOptions = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
+  sweeper: Sweeper;
+  store: Pick<Store, 'listNetworks' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
+  clock: Clock;
+  log: Log;
+}>;
+
+export interface SweepWatch {
+  /** Works until the signal aborts. Faults are told and waited out. */
+  run(signal: AbortSignal): Promise<void>;
+  /** One walk over all addresses. @returns how many sweeps were planned */
+  look(signal?: AbortSignal): Promise<number>;
+}
+
+export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
+  const { network, sweeper, store, clock, log } = options;
+  const { key, sweep: policy } = network;
+  /** Codes that were told; once is enough while this process lives. */
+  const told = new Set<string>();
+
+  async function alarm(code: string, message: string): Promise<void> {
+    if (told.has(code)) return;
+    log.warn({ code }, message);
+    await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
+    told.add(code);
+  }
+
+  async function look(signal?: AbortSignal): Promise<number> {
+    const owners = await readOwners(network, store, clock, signal);
+    if (signal?.aborted) return 0;
+    await store.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
+    if (!policy.auto) return 0;
+    const plan = await sweeper.plan(owners, policy);
+    const foreign = plan.left.filter(({ why }) => why === 'not_ours');
+    const [first] = foreign;
+    if (first) {
+      const example = `number ${first.owner.index}, ${first.owner.key}: ${first.detail}`;
+      const message = `${foreign.length} payment address(es) on ${key} are not swept, for they are not of the signer's seed (${example}). \`quayside sweep plan\` shows them; find out who changed the addresses`;
+      await alarm('sweep_not_ours', message);
+    }
+    const planned = await sweeper.commit(plan);
+    if (planned.length > 0) log.info({ sweeps: planned.length, left: plan.left.length }, 'sweeps planned');
+    return planned.length;
+  }
+
+  /** A network that is not followed may show money that is gone. */
+  async function isReady(): Promise<boolean> {
+    const status = (await store.listNetworks()).find((one) => one.network === key);
+    return status !== undefined && isFollowed(status, clock.nowMs());
+  }
+
+  async function work(sinceLookMs: number, signal: AbortSignal): Promise<boolean> {
+    if (!(await isReady())) return false;
+    await sweeper.tend();
+    if (sinceLookMs < LOOK_MS) return false;
+    await look(signal);
+    return true;
+  }
+
+  /** What only a person can change is an alarm; anything else is tried again. */
+  async function tell({ kind, code, message }: Fault): Promise<void> {
+    if (kind === 'permanent') await alarm(code, message);
+    else log.debug({ code, reason: message }, 'sweeps wait');
+  }
+
+  return {
+    look,
+    async run(signal) {
+      let lookedAtMs = Number.NEGATIVE_INFINITY;
+      while (!signal.aborted) {
+        try {
+          if (await work(clock.nowMs() - lookedAtMs, signal)) lookedAtMs = clock.nowMs();
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          // Stopping closes node and signer, so what was under way fails.
+          if (signal.aborted) return;
+          // A store that is out of reach is told of when it is back.
+          await tell(error).catch((fault: unknown) => {
+            if (!(fault instanceof Fault)) throw fault;
+          });
+        }
+        await clock.sleep(TOP_UP_MS, signal);
+      }
+    },
+  };
+}

@@ -1,0 +1,270 @@
+/**
+ * Finds what lies on a network's collection addresses and brings it to the treasury: judges it by the policy, asks what it costs, and plans
+ * sweeps, with native coin for those that lack it. The payout engine makes them.
+ * @module
+ */
+import type { PayoutNode, Quote, SpendRules } from '../../src/chains/spend.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
+import { invariant, permanent } from '../../src/core/fault.ts';
+import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
+import { divideCeil, toPar } from '../../src/core/money.ts';
+import {
+  costSharePpm,
+  type DueOwner,
+  gasIdOf,
+  groupSweeps,
+  isTooDear,
+  judgeOwners,
+  type LeftOwner,
+  ownersOf,
+  type SweepGroup,
+  type SweepOwner,
+  type SweepPolicy,
+  sweepIntent,
+  unitsOfGroup,
+} from '../../src/core/sweep.ts';
+import type { Currency } from '../../src/core/transfer.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
+import type { Store } from '../../src/database/database.ts';
+import type { PlannedSweep, SweepPlace } from '../../src/database/sweeps.ts';
+import { createPayoutWallets } from './wallets.ts';
+
+/** Transactions of one round; each takes a few questions to the node. */
+const SWEEPS_MAX = 200;
+/** So many times a sweep is given native coin; what still lacks some then needs a person. */
+const TOP_UPS_MAX = 5;
+/** What a sweep that says so waits for may never come. */
+const hopeless: readonly string[] = ['token_short', 'would_fail'];
+/** Native coin is given with a tenth more than is missing now: the price moves until the sweep is signed. */
+const withMargin = (missing: bigint): bigint => divideCeil(missing * 11n, 10n);
+
+export type SweeperOptions = Readonly<{
+  network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens'>;
+  rules: SpendRules;
+  node: Pick<PayoutNode, 'quote'>;
+  signer: Signer;
+  store: Store;
+  clock: Clock;
+}>;
+
+/** What a sweep needs before it, one after the other, and after it. */
+export type SweepNeeds = Pick<PlannedSweep, 'before' | 'after'>;
+
+/** A sweep as it would be planned now. `costUnits` is its likely cost with that of its gas, in base units of the native coin. */
+export type PricedSweep = Readonly<{
+  group: SweepGroup;
+  sweep: SweepIntent;
+  needs: SweepNeeds;
+  costUnits: bigint;
+  /** Cost of value, in millionths; null: nobody told the coin's price. */
+  sharePpm: bigint | null;
+}>;
+
+/** What would be swept, and what would be left; nothing is planned yet. */
+export type SweepPlan = Readonly<{ treasury: string; sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
+
+export interface Sweeper {
+  /** @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted` */
+  plan(owners: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan>;
+  /** @returns the ids of the sweeps that were planned: those whose money nobody else has planned meanwhile */
+  commit(plan: SweepPlan): Promise<readonly string[]>;
+  /**
+   * Looks after sweeps that wait: those that lack native coin get more, and those that cannot be made as they are, for an address holds less
+   * or is frozen, are taken back, to be planned anew without it.
+   */
+  tend(): Promise<Readonly<{ toppedUp: number; takenBack: number }>>;
+}
+
+/** What a group takes, or why it cannot be made. */
+type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds }> | Refused;
+type Refused = Quote & Readonly<{ kind: 'refused' }>;
+
+/** What the address that is swept lacks to pay for it. */
+type Short = Readonly<{ index: number; missing: bigint; loan: NonNullable<Refused['loan']> | null }>;
+
+/** What one plan has given away already. */
+type Round = { lentUnits: bigint };
+
+const noNeeds: SweepNeeds = { before: [], after: null };
+
+export function createSweeper({ network, rules, node, signer, store, clock }: SweeperOptions): Sweeper {
+  const { key, family, mode, tokens } = network;
+  const place: SweepPlace = { network: key, pool: { family, mode } };
+  const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
+  const decimalsOf = (currency: Currency): number | undefined =>
+    tokens.find(({ symbol }) => symbol === currency)?.decimals;
+
+  /** Those whose key the signer has at their index; the others would be signed for with a stranger's key. */
+  async function ours(due: readonly DueOwner[]): Promise<Readonly<{ own: DueOwner[]; foreign: LeftOwner[] }>> {
+    const own: DueOwner[] = [];
+    const foreign: LeftOwner[] = [];
+    for (let at = 0; at < due.length; at += ADDRESSES_MAX) {
+      const some = due.slice(at, at + ADDRESSES_MAX);
+      const keys = await signer.addresses(
+        key,
+        some.map(({ owner }) => owner.index),
+      );
+      for (const [n, one] of some.entries()) {
+        if (keys[n] === one.owner.key) own.push(one);
+        else foreign.push({ owner: one.owner, why: 'not_ours', detail: `the signer has ${keys[n]} at this index` });
+      }
+    }
+    return { own, foreign };
+  }
+
+  const gasIntent = (
+    sweepId: string,
+    form: GasIntent['form'],
+    index: number,
+    turn: number,
+    units: bigint,
+  ): GasIntent => ({
+    kind: 'gas',
+    id: gasIdOf(sweepId, form, turn),
+    network: key,
+    form,
+    index,
+    units,
+  });
+
+  /** What the sweep's own address lacks; null when the quote says anything else. */
+  function shortOf(sweep: SweepIntent, quote: Quote): Short | null {
+    const payer = rules.payer(sweep);
+    if (quote.kind !== 'refused' || quote.code !== 'native_short' || payer.role !== 'collection') return null;
+    const { missingUnits: missing, loan = null } = quote;
+    return missing === undefined ? null : { index: payer.index, missing, loan };
+  }
+
+  async function price(sweep: SweepIntent, round: Round): Promise<Price> {
+    const quote = await node.quote(await wallets.draft(sweep), null, []);
+    if (quote.kind === 'quoted') return { kind: 'priced', costUnits: quote.feeUnits, needs: noNeeds };
+    const short = shortOf(sweep, quote);
+    if (!short) return quote;
+    return (await lend(sweep, short, round)) ?? give(sweep, short.index, short.missing);
+  }
+
+  /** Native coin for the whole fee. What is missing is what it costs at most: nobody else pays from a payment address. */
+  async function give({ id }: SweepIntent, index: number, missing: bigint): Promise<Price> {
+    const gas = gasIntent(id, 'transfer', index, 0, withMargin(missing));
+    const quote = await node.quote(await wallets.draft(gas), null, []);
+    if (quote.kind === 'refused') return quote;
+    return { kind: 'priced', costUnits: missing + quote.feeUnits, needs: { before: [gas], after: null } };
+  }
+
+  /**
+   * Resources of the gas wallet's stake, lent for the sweep and taken back after it, where enough of the stake is free; null otherwise. Lent
+   * resources cost only the transactions around them.
+   */
+  async function lend(sweep: SweepIntent, { index, loan }: Short, round: Round): Promise<Price | null> {
+    if (!loan) return null;
+    const units = withMargin(loan.units);
+    const delegate = gasIntent(sweep.id, 'delegate', index, 0, units);
+    // An address that never held coin cannot be lent anything before it is sent some; a wallet that is there can be asked about.
+    const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
+    const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
+    const quote = await node.quote(asked, null, []);
+    if (quote.kind === 'refused') return null;
+    const coin = loan.missingUnits > 0n ? await give(sweep, index, loan.missingUnits) : null;
+    if (coin?.kind === 'refused') return coin;
+    round.lentUnits += units;
+    const after = gasIntent(sweep.id, 'reclaim', index, 0, units);
+    const before = [...(coin?.needs.before ?? []), delegate];
+    return { kind: 'priced', costUnits: (coin?.costUnits ?? 0n) + 2n * quote.feeUnits, needs: { before, after } };
+  }
+
+  async function judgeGroup(
+    group: SweepGroup,
+    policy: SweepPolicy,
+    round: Round,
+  ): Promise<Omit<SweepPlan, 'treasury'>> {
+    const sweep = sweepIntent(key, group);
+    const priced = await price(sweep, round);
+    const leave = (why: LeftOwner['why'], detail: string) => ({
+      sweeps: [],
+      left: ownersOf(group).map((owner) => ({ owner, why, detail })),
+    });
+    if (priced.kind === 'refused') {
+      // One of them may be frozen, or hold less than it received: the others must not wait for it.
+      if (group.due.length > 1 && (priced.code === 'would_fail' || priced.code === 'token_short')) {
+        const singles = groupSweeps(group.due, 1);
+        const judged = [];
+        for (const single of singles) judged.push(await judgeGroup(single, policy, round));
+        return { sweeps: judged.flatMap((one) => one.sweeps), left: judged.flatMap((one) => one.left) };
+      }
+      return leave('refused', `${priced.code}: ${priced.message}`);
+    }
+    const { costUnits, needs } = priced;
+    const decimals = decimalsOf(group.currency);
+    invariant(decimals !== undefined, `${group.currency} is a token of ${key}`);
+    const sharePpm = costSharePpm(costUnits, rules.nativeDecimals, toPar(unitsOfGroup(group), decimals), policy);
+    if (isTooDear(sharePpm, policy)) return leave('too_dear', `it would cost ${percent(sharePpm ?? 0n)} of it`);
+    return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
+  }
+
+  /** @returns whether more is on its way now */
+  async function topUp(sweep: SweepIntent): Promise<boolean> {
+    const turn = await store.countTopUps(sweep.id);
+    const short = shortOf(sweep, await node.quote(await wallets.draft(sweep), null, []));
+    if (!short || turn >= TOP_UPS_MAX) return false;
+    const gas = gasIntent(sweep.id, 'transfer', short.index, turn, withMargin(short.missing));
+    return store.topUpSweep(sweep.id, gas, clock.nowMs());
+  }
+
+  /** What an older database calls unswept may be on its way already. @throws Fault permanent `payouts_not_adopted` */
+  async function refuseBehind(): Promise<void> {
+    const served = await signer.fence(key);
+    const engine = (await store.listEngines()).find((one) => one.network === key);
+    if (served <= (engine?.fence ?? 0)) return;
+    throw permanent(
+      'payouts_not_adopted',
+      `this database is older than what was signed on ${key}: nothing is swept before \`quayside payouts adopt ${key}\``,
+    );
+  }
+
+  return {
+    async plan(all, policy) {
+      await refuseBehind();
+      const { treasury } = await wallets.own();
+      await store.checkTreasury(place.pool, treasury);
+      const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
+      const { own, foreign } = await ours(due);
+      const groups = groupSweeps(own, rules.sweepOwnersMax);
+      const later = groups.slice(SWEEPS_MAX).flatMap(ownersOf);
+      const judged = [];
+      const round: Round = { lentUnits: 0n };
+      for (const group of groups.slice(0, SWEEPS_MAX)) judged.push(await judgeGroup(group, policy, round));
+      return {
+        treasury,
+        sweeps: judged.flatMap(({ sweeps }) => sweeps),
+        left: [
+          ...foreign,
+          ...judged.flatMap((one) => one.left),
+          ...left,
+          ...later.map((owner) => ({ owner, why: 'later' as const })),
+        ],
+      };
+    },
+    async commit({ treasury, sweeps }) {
+      const planned = sweeps.map(({ sweep, needs, group }) => ({
+        sweep,
+        ...needs,
+        keys: ownersOf(group).map((owner) => owner.key),
+      }));
+      return store.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
+    },
+    async tend() {
+      const waiting = await store.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
+      let [toppedUp, takenBack] = [0, 0];
+      for (const { id, intent, wait } of waiting) {
+        if (!wait || intent.kind !== 'sweep') continue;
+        if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
+        if (hopeless.includes(wait.code) && (await store.cancelPayout(id, clock.nowMs()))) takenBack++;
+      }
+      return { toppedUp, takenBack };
+    },
+  };
+}
+
+const percent = (ppm: bigint): string => `${Number(ppm) / 10_000} %`;

@@ -1,0 +1,70 @@
+/**
+ * Whose money a payout moves: the address keys behind an intent's wallets, asked of the signer once.
+ * @module
+ */
+import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
+import { permanent } from '../../src/core/fault.ts';
+import type { Intent, Wallet } from '../../src/core/intent.ts';
+import type { NetworkKey, Token } from '../../src/core/transfer.ts';
+import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
+
+/** Collection addresses that are remembered; each is needed for the few minutes of its sweep. */
+const REMEMBERED_MAX = 10_000;
+
+export interface PayoutWallets {
+  own(): Promise<SignerWallets>;
+  /** The intent with the address keys it concerns. */
+  draft(intent: Intent): Promise<SpendDraft>;
+}
+
+export function createPayoutWallets(
+  parts: Readonly<{ network: NetworkKey; tokens: readonly Token[]; rules: SpendRules; signer: Signer }>,
+): PayoutWallets {
+  const { network, tokens, rules, signer } = parts;
+  const collection = new Map<number, string>();
+  let wallets: SignerWallets | null = null;
+
+  async function own(): Promise<SignerWallets> {
+    wallets ??= await signer.wallets(network);
+    return wallets;
+  }
+
+  async function keyOf(wallet: Wallet): Promise<string> {
+    if (wallet.role !== 'collection') return (await own())[wallet.role];
+    const known = collection.get(wallet.index);
+    if (known !== undefined) return known;
+    const [key] = await signer.addresses(network, [wallet.index]);
+    if (key === undefined) throw permanent('signer_refused_address', `the signer has no address ${wallet.index}`);
+    if (collection.size >= REMEMBERED_MAX) collection.clear();
+    collection.set(wallet.index, key);
+    return key;
+  }
+
+  /** @throws Fault permanent `payout_token_unknown` */
+  function tokenOf(currency: Token['symbol']): Token {
+    const token = tokens.find(({ symbol }) => symbol === currency);
+    if (token) return token;
+    throw permanent('payout_token_unknown', `the configuration of ${network} has no ${currency}; put it back`);
+  }
+
+  return {
+    own,
+    async draft(intent) {
+      const payer = await keyOf(rules.payer(intent));
+      switch (intent.kind) {
+        case 'refund': {
+          const owners = [(await own()).refund];
+          return { intent, payer, owners, to: intent.to, token: tokenOf(intent.currency) };
+        }
+        case 'sweep': {
+          const owners = await Promise.all(intent.from.map(({ index }) => keyOf({ role: 'collection', index })));
+          return { intent, payer, owners, to: (await own()).treasury, token: tokenOf(intent.currency) };
+        }
+        case 'gas': {
+          const to = await keyOf({ role: 'collection', index: intent.index });
+          return { intent, payer, owners: [(await own()).gas], to, token: null };
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,69 @@
+/**
+ * Brings a database that was put back to an earlier state up to what the signer has signed since. An operator asks for it, having made sure that
+ * no other installation uses the signer.
+ * @module
+ */
+import type { SpendRules } from '../../src/chains/spend.ts';
+import { permanent } from '../../src/core/fault.ts';
+import type { Wallet } from '../../src/core/intent.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { JournalEntry, Signer } from '../../src/signer/signer.ts';
+import type { Adoption } from '../../src/database/money-out.ts';
+import type { Store } from '../../src/database/database.ts';
+
+const PAGE = 100;
+
+/** @returns how many signatures the signer has of the network, and how many attempts were added for them */
+export async function adoptPayouts(
+  parts: Readonly<{
+    network: NetworkKey;
+    rules: SpendRules;
+    signer: Signer;
+    store: Pick<Store, 'adopt'>;
+    nowMs: number;
+  }>,
+): Promise<Readonly<{ signatures: number; added: number }>> {
+  const { network, rules, signer, store, nowMs } = parts;
+  const servedFence = await signer.fence(network);
+  const entries = await wholeJournal(network, signer);
+  const keys = await walletKeys(
+    network,
+    signer,
+    entries.map(({ intent }) => rules.payer(intent)),
+  );
+  const signatures = entries.map((entry): Adoption => {
+    const payer = rules.payer(entry.intent);
+    return { ...entry, payer: keys(payer), payerRole: payer.role };
+  });
+  const added = await store.adopt(network, { signatures, servedFence, nowMs });
+  return { signatures: signatures.length, added };
+}
+
+async function wholeJournal(network: NetworkKey, signer: Signer): Promise<JournalEntry[]> {
+  const entries: JournalEntry[] = [];
+  for (;;) {
+    const page = await signer.journal(network, entries.at(-1)?.id ?? 0, PAGE);
+    if (page.length === 0) return entries;
+    entries.push(...page);
+  }
+}
+
+async function walletKeys(
+  network: NetworkKey,
+  signer: Signer,
+  wallets: readonly Wallet[],
+): Promise<(wallet: Wallet) => string> {
+  const own = await signer.wallets(network);
+  const indices = [...new Set(wallets.flatMap((wallet) => (wallet.role === 'collection' ? wallet.index : [])))];
+  const collection = new Map<number, string>();
+  for (let at = 0; at < indices.length; at += PAGE) {
+    const page = indices.slice(at, at + PAGE);
+    const found = await signer.addresses(network, page);
+    for (const [n, index] of page.entries()) collection.set(index, found[n] ?? '');
+  }
+  return (wallet) => {
+    const key = wallet.role === 'collection' ? collection.get(wallet.index) : own[wallet.role];
+    if (key) return key;
+    throw permanent('signer_refused_address', `the signer of ${network} did not name all of its wallets; ask it again`);
+  };
+}

@@ -1,0 +1,134 @@
+/**
+ * Numbers for Prometheus. What the store knows is read when it is asked for; only requests are counted as they pass.
+ * @module
+ */
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Clock } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
+import { createPayoutMetrics } from './payout-metrics.ts';
+import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
+import type { Rates } from '../rates/rates.ts';
+import type { NetworkState, Store } from '../database/database.ts';
+
+const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
+
+export type MetricsOptions = Readonly<{
+  store: Pick<
+    Store,
+    | 'listNetworks'
+    | 'census'
+    | 'poolLevel'
+    | 'poolSource'
+    | 'listAlarms'
+    | 'payoutCensus'
+    | 'listEngines'
+    | 'haltedLanes'
+    | 'listHoldings'
+    | 'listUnswept'
+  >;
+  config: Pick<Config, 'networks'>;
+  rates: Pick<Rates, 'status'>;
+  clock: Clock;
+}>;
+
+/** One request that was answered. `route` is the template, null for a path that does not exist. */
+export type Answered = Readonly<{ route: string | null; method: string; status: number; ms: number }>;
+
+export interface Metrics {
+  observe(answered: Answered): void;
+  /**
+   * Reads everything now.
+   * @returns the text in Prometheus' exposition format
+   * @throws Fault `storage_unavailable`
+   */
+  read(): Promise<Readonly<{ contentType: string; text: string }>>;
+}
+
+export function createMetrics({ store, config, rates, clock }: MetricsOptions): Metrics {
+  const registry = new Registry();
+  // Memory, garbage collection, open handles and the event loop's lag.
+  collectDefaultMetrics({ register: registry });
+  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
+    new Gauge({ name: `quayside_${name}`, help, labelNames, registers: [registry] });
+
+  const requests = new Histogram({
+    name: 'quayside_request_duration_seconds',
+    help: 'Requests to the API, by route, method and status.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers: [registry],
+  });
+  const network = {
+    state: gauge('network_state', '1 for the state that the network is in.', ['network', 'state']),
+    head: gauge('network_head', 'Height of the node’s best block.', ['network']),
+    cursor: gauge('network_cursor', 'Height of the newest block that was read and kept.', ['network']),
+    lag: gauge('network_lag_blocks', 'Blocks between head and cursor.', ['network']),
+    connected: gauge('network_node_connected', '1 while the push connection to the node is up.', ['network']),
+    heardAge: gauge('network_node_heard_age_seconds', 'Time since the node last said anything.', ['network']),
+    reportAge: gauge('network_report_age_seconds', 'Time since the indexer last reported.', ['network']),
+  };
+  const pool = {
+    free: gauge('pool_free_addresses', 'Addresses that new sessions can take.', ['family', 'mode']),
+    taken: gauge('pool_taken_addresses', 'Addresses that sessions have taken.', ['family', 'mode']),
+    low: gauge('pool_low', '1 while a person must import further addresses, or they will run out.', ['family', 'mode']),
+  };
+  const rate = {
+    age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
+    fresh: gauge('rate_fresh', '1 while a source’s rates are young enough to use.', ['source']),
+  };
+  const sessions = gauge('sessions', 'Sessions by status.', ['status']);
+  const waiting = gauge('deliveries_waiting', 'Webhook deliveries that have not arrived yet.');
+  const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
+  const payouts = createPayoutMetrics(gauge, config);
+  const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
+
+  async function readNetworks(nowMs: number): Promise<void> {
+    const reports = new Map((await store.listNetworks()).map((report) => [report.network, report]));
+    for (const part of Object.values(network)) part.reset();
+    for (const { key } of config.networks) {
+      const report = reports.get(key);
+      for (const state of states) network.state.set({ network: key, state }, report?.state === state ? 1 : 0);
+      if (!report) continue;
+      const { headNumber, cursor, nodeConnected, nodeHeardAtMs, updatedAtMs } = report;
+      const labels = { network: key };
+      network.connected.set(labels, nodeConnected ? 1 : 0);
+      network.reportAge.set(labels, (nowMs - updatedAtMs) / 1000);
+      if (nodeHeardAtMs > 0) network.heardAge.set(labels, (nowMs - nodeHeardAtMs) / 1000);
+      if (headNumber !== null) network.head.set(labels, headNumber);
+      if (cursor) network.cursor.set(labels, cursor.number);
+      if (headNumber !== null && cursor) network.lag.set(labels, Math.max(0, headNumber - cursor.number));
+    }
+  }
+
+  async function readPools(): Promise<void> {
+    for (const network of networkOfEachPool(config.networks)) {
+      const { family, mode, free, taken, isLow } = await readPool(store, network);
+      pool.free.set({ family, mode }, free);
+      pool.taken.set({ family, mode }, taken);
+      pool.low.set({ family, mode }, isLow ? 1 : 0);
+    }
+  }
+
+  async function readWork(nowMs: number): Promise<void> {
+    const census = await store.census(nowMs);
+    for (const [status, count] of Object.entries(census.sessions)) sessions.set({ status }, count);
+    waiting.set(census.deliveriesWaiting);
+    oldestWaiting.set(census.oldestWaitingMs / 1000);
+    const [alarm] = await store.listAlarms(1);
+    lastAlarm.set((alarm?.atMs ?? 0) / 1000);
+  }
+
+  return {
+    observe: ({ route, method, status, ms }) => requests.observe({ route: route ?? 'none', method, status }, ms / 1000),
+    async read() {
+      const nowMs = clock.nowMs();
+      sessions.reset();
+      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), payouts.read(store, nowMs)]);
+      for (const { source, ageS, fresh } of rates.status()) {
+        if (ageS !== null) rate.age.set({ source }, ageS);
+        rate.fresh.set({ source }, fresh ? 1 : 0);
+      }
+      return { contentType: registry.contentType, text: await registry.metrics() };
+    },
+  };
+}

@@ -1,0 +1,66 @@
+/**
+ * Tells of refunds that are due and that nobody pays: where there is no signer, where their network is gone from the configuration, and where
+ * an engine has been silent for an hour. What an engine itself finds, such as an empty wallet, it tells by itself.
+ * @module
+ */
+import type { Clock } from '../lib/clock.ts';
+import { Fault } from '../core/fault.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import type { Log } from '../lib/log.ts';
+import type { OverdueRefunds } from '../database/money-out.ts';
+import type { Store } from '../database/database.ts';
+
+const POLL_MS = 60_000;
+/** A payout takes minutes; the slowest of networks is final within half an hour. */
+const PATIENCE_MS = 3_600_000;
+
+export type OverdueRefundsOptions = Readonly<{
+  store: Pick<Store, 'overdueRefunds' | 'listEngines' | 'raiseAlarm'>;
+  config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>;
+  clock: Clock;
+  log: Log;
+}>;
+
+/** @returns one look: a line in the log and an alarm for each network whose refunds are overdue since the last look */
+export function createOverdueLook({ store, config, clock, log }: OverdueRefundsOptions): () => Promise<void> {
+  let told = new Set<string>();
+
+  /** Why nobody pays on a network; null while somebody may. */
+  async function reasonOf({ network, oldestDueMs }: OverdueRefunds): Promise<string | null> {
+    if (!config.signer) return 'the configuration has no `signer` (README.md, "Money out")';
+    if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}: put it back`;
+    if (clock.nowMs() < oldestDueMs + PATIENCE_MS) return null;
+    const engine = (await store.listEngines()).find((one) => one.network === network);
+    return engine?.reason?.message ?? 'its engine says nothing: see `quayside status` and the log of its indexer';
+  }
+
+  return async () => {
+    const overdue = new Set<string>();
+    for (const found of await store.overdueRefunds(clock.nowMs())) {
+      const reason = await reasonOf(found);
+      if (reason === null) continue;
+      const { network, count } = found;
+      overdue.add(network);
+      if (told.has(network)) continue;
+      const message = `Refunds on ${network} are due and are not paid (${count}): ${reason}. They wait, and nothing is lost.`;
+      log.warn({ code: 'refunds_overdue', network, refunds: count }, message);
+      await store.raiseAlarm({ atMs: clock.nowMs(), code: 'refunds_overdue', message, network, sessionId: null });
+      told.add(network);
+    }
+    told = overdue;
+  };
+}
+
+/** Looks until the signal aborts. */
+export async function watchOverdueRefunds(options: OverdueRefundsOptions, signal: AbortSignal): Promise<void> {
+  const look = createOverdueLook(options);
+  while (!signal.aborted) {
+    try {
+      await look();
+    } catch (error) {
+      // The store is out of reach: whoever writes to it says so, and refunds are looked at again.
+      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+    }
+    await options.clock.sleep(POLL_MS, signal);
+  }
+}

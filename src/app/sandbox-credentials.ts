@@ -1,0 +1,82 @@
+/**
+ * The sandbox's demo store and its credentials: made on the first start, kept in `sandbox-credentials.json` for the demo, for scripts and
+ * for the person who wants to try a call by hand.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { permanent } from '../core/fault.ts';
+import { defaultStoreSettings, issueKey, issueStore, scopes } from './new-credentials.ts';
+import { writeSecretFile } from '../lib/secret-file.ts';
+import type { Store } from '../database/database.ts';
+
+const SANDBOX_CANCEL_WINDOW_S = 5;
+
+const schema = z.object({
+  base_url: z.string(),
+  merchant_id: z.string(),
+  api_key: z.string(),
+  api_secret: z.string(),
+  webhook_secret: z.string(),
+});
+
+export type Credentials = z.infer<typeof schema>;
+
+export const credentialsFile = (dataDir: string): string => join(dataDir, 'sandbox-credentials.json');
+
+/**
+ * @returns the credentials that the sandbox last wrote; null before its first start
+ * @throws Fault permanent `credentials_invalid`
+ */
+export function readCredentials(dataDir: string): Credentials | null {
+  const file = credentialsFile(dataDir);
+  if (!existsSync(file)) return null;
+  try {
+    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (error) {
+    throw permanent(
+      'credentials_invalid',
+      `${file} cannot be read; delete it, and the next start makes new credentials`,
+      error,
+    );
+  }
+}
+
+/**
+ * The credentials for this start: those of the file while its key is in the database, otherwise a new store and key. The file then
+ * names this start's base URL.
+ */
+export async function ensureCredentials(
+  store: Pick<Store, 'findKey' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
+): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
+  const before = readCredentials(at.dataDir);
+  const known = before && (await store.findKey(createHash('sha256').update(before.api_key).digest('hex')));
+  const isNew = !before || !known || known.revokedAtMs !== null;
+  const credentials = isNew ? await issueCredentials(store, at) : { ...before, base_url: at.baseUrl };
+  if (isNew || before.base_url !== at.baseUrl) {
+    writeSecretFile(credentialsFile(at.dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
+  }
+  return { credentials, isNew };
+}
+
+async function issueCredentials(
+  store: Pick<Store, 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  { baseUrl, nowMs }: Readonly<{ baseUrl: string; nowMs: number }>,
+): Promise<Credentials> {
+  const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
+  const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
+  await store.createStore(demo);
+  // Who tries a refund does not want to wait a minute in case it is canceled.
+  await store.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
+  await store.createKey(row);
+  return {
+    base_url: baseUrl,
+    merchant_id: demo.id,
+    api_key: key,
+    api_secret: row.secret,
+    webhook_secret: demo.webhookSecret,
+  };
+}

@@ -1,0 +1,31 @@
+/**
+ * Where the running server of a data directory listens, so that tools find it also when the system chose its ports.
+ * @module
+ */
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { writeSecretFile } from '../lib/secret-file.ts';
+
+const schema = z.object({ pid: z.int(), base_url: z.string(), port: z.int(), metrics_url: z.string() });
+
+export type Running = z.infer<typeof schema>;
+
+const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
+
+export const writeRunning = (dataDir: string, running: Running): void =>
+  writeSecretFile(fileIn(dataDir), `${JSON.stringify(running, null, 2)}\n`);
+
+export const removeRunning = (dataDir: string): void => rmSync(fileIn(dataDir), { force: true });
+
+/** @returns what the server wrote, or null when none runs: the file outlives a server that was killed, its process does not */
+export function readRunning(dataDir: string): Running | null {
+  try {
+    const running = schema.parse(JSON.parse(readFileSync(fileIn(dataDir), 'utf8')));
+    process.kill(running.pid, 0);
+    return running;
+  } catch {
+    // No file, half a file from a crash, or no such process: all mean that nobody is there to ask.
+    return null;
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * What `npm start` tells a person, in plain lines.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import type { Config } from '../config/config.ts';
+import { type Credentials, credentialsFile } from './sandbox-credentials.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+/** The sandbox: on the first start with its credentials, which are shown this once. */
+export function introduceSandbox(
+  config: Pick<Config, 'dataDir' | 'networks'>,
+  { credentials, isNew }: Readonly<{ credentials: Credentials; isNew: boolean }>,
+): string[] {
+  const file = credentialsFile(config.dataDir);
+  const networks = config.networks.map(({ name }) => name).join(', ');
+  const secrets = [
+    ['merchant id', credentials.merchant_id],
+    ['API key', credentials.api_key],
+    ['secret', credentials.api_secret],
+    ['webhook secret', credentials.webhook_secret],
+  ];
+  return [
+    '',
+    `Quayside ${version} is running as a sandbox with simulated networks: ${networks}.`,
+    '',
+    ...[['base URL', credentials.base_url], ...(isNew ? secrets : [])].map(
+      ([name, value]) => `  ${name?.padEnd(15)} ${value}`,
+    ),
+    '',
+    isNew
+      ? `These credentials are shown this once and kept in ${shortest(file)}, which only you can read.`
+      : `The credentials are in ${shortest(file)}.`,
+    `The API's reference is at ${credentials.base_url}/docs, payment pages at ${credentials.base_url}/pay/<session id>.`,
+    '',
+    'Try next, in a second terminal:',
+    '',
+    `  ${sameInstallation()}npm run demo`,
+    '',
+  ];
+}
+
+/** An installation with networks of the operator's own. */
+export function introduceOperator(
+  config: Pick<Config, 'networks' | 'dataDir'>,
+  baseUrl: string,
+  stores: number,
+): string[] {
+  return [
+    '',
+    `Quayside ${version} is running at ${baseUrl}, with its data in ${shortest(config.dataDir)}.`,
+    '',
+    // A node's URL may carry a token in its path or query, so only its host is shown.
+    ...config.networks.map(({ key, chainId, url }) => `  ${key} (chain ${chainId}) from ${new URL(url).host}`),
+    '',
+    `Next: ${sameInstallation()}npx quayside ${stores === 0 ? 'store create <name>' : 'status'}`,
+    '',
+  ];
+}
+
+const shortest = (path: string): string => {
+  const fromHere = relative(process.cwd(), path);
+  return fromHere.startsWith('..') ? path : fromHere;
+};
+
+/** The variables that a command in another terminal needs to work on the same installation. */
+const sameInstallation = (): string =>
+  ['QUAYSIDE_CONFIG', 'QUAYSIDE_DATA_DIR']
+    .flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]} `] : []))
+    .join('');

@@ -1,0 +1,217 @@
+/**
+ * A connection to one EVM node: `ws://`, `wss://` with a bell, `http://`, `https://` by polling; the same calls over both.
+ * Blocks are asked for by hash wherever the answer carries money.
+ *
+ * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs,
+ * eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source: https://github.com/ethereum/execution-apis.
+ * @module
+ */
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { type BlockRef, isLinked } from '../../../core/block.ts';
+import { invariant, permanent, transient } from '../../../core/fault.ts';
+import type { Sighting } from '../../../core/lookup.ts';
+import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
+import { nonsense, type RpcAnswer } from '../../json-rpc.ts';
+import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
+import { readSighting } from '../transaction-report.ts';
+import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
+
+/** Headers whose bloom and transaction count are at hand when the block's content is asked for: some 700 bytes each. */
+const HEADERS_KEPT_MAX = 2_048;
+/** Selector of `decimals()`. */
+const DECIMALS_CALL = '0x313ce567';
+const DECIMALS_MAX = 77;
+/** A node whose head is older may not have reached the block in which a token's contract was made. */
+const SYNCING_S = 600;
+
+/**
+ * Starts connecting; the first call waits for the connection.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
+  const { rpc, transport, host } = openEvmRpc(options, clock);
+  const tokenAddresses = options.tokens.map((token) => token.address.toLowerCase());
+  const kept = new Map<string, Header>();
+
+  function keep(header: Header): Header {
+    const { hash } = header.ref;
+    if (!kept.has(hash) && kept.size >= HEADERS_KEPT_MAX) {
+      const oldest = kept.keys().next();
+      if (!oldest.done) kept.delete(oldest.value);
+    }
+    kept.set(hash, header);
+    return header;
+  }
+
+  /** A block's header out of an answer to `eth_getBlockByNumber`; null where the node has no such block. */
+  function headerAt(answer: RpcAnswer, number: number): Header | null {
+    const origin = { method: 'eth_getBlockByNumber', host };
+    if (!answer.ok) throw errorFault(answer.error, origin);
+    if (answer.result === null) return null;
+    const header = readHeader(answer.result, origin);
+    if (header.ref.number !== number)
+      throw nonsense(origin, `answered with block ${header.ref.number} instead of ${number}`);
+    return header;
+  }
+
+  const byNumber = (number: number) => ({ method: 'eth_getBlockByNumber', params: [quantity(number), false] });
+
+  async function headerByHash(hash: string): Promise<Header | null> {
+    const method = 'eth_getBlockByHash';
+    const result = await rpc.call(method, [hash, false]);
+    if (result === null) return null;
+    const header = readHeader(result, { method, host });
+    if (header.ref.hash !== hash)
+      throw nonsense({ method, host }, `answered with block ${header.ref.hash} instead of ${hash}`);
+    return keep(header);
+  }
+
+  /** The header of a block that we hold by reference: from memory where that is good enough, or asked for again. */
+  async function headerOf(block: BlockRef, mayRemember: boolean): Promise<Header> {
+    const known = mayRemember ? kept.get(block.hash) : undefined;
+    const header = known ?? (await headerByHash(block.hash));
+    if (!header) throw blockUnknown(block, { method: 'eth_getBlockByHash', host });
+    return header;
+  }
+
+  async function identity(): Promise<NodeIdentity> {
+    const chain = { method: 'eth_chainId', params: [] };
+    const syncing = { method: 'eth_syncing', params: [] };
+    const perToken = tokenAddresses.flatMap((address) => [
+      { method: 'eth_getCode', params: [address, 'latest'] },
+      { method: 'eth_call', params: [{ to: address, data: DECIMALS_CALL }, 'latest'] },
+    ]);
+    const calls = [chain, syncing, ...perToken];
+    const answers = await rpc.batch(calls);
+    const resultOf = (at: number): unknown => {
+      const answer = answers[at];
+      const method = calls[at]?.method ?? '';
+      invariant(answer, 'a batch has an answer for each call');
+      if (!answer.ok) throw errorFault(answer.error, { method, host });
+      return answer.result;
+    };
+    const chainId = readQuantity(resultOf(0));
+    if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered with no number');
+    const isSyncing = resultOf(1) !== false;
+    const decimals = new Map<string, number>();
+    for (const [at, token] of options.tokens.entries()) {
+      const code = resultOf(2 + at * 2);
+      if (code === '0x') throw await noContract(token.address, isSyncing);
+      const answer = answers[3 + at * 2];
+      // A contract that reverts or returns nothing has no such function.
+      const text = answer?.ok ? answer.result : null;
+      const value = typeof text === 'string' && /^0x[0-9a-f]{64}$/i.test(text) ? BigInt(text) : null;
+      if (value === null || value > DECIMALS_MAX) throw noDecimals(token.address, answer);
+      decimals.set(token.address, Number(value));
+    }
+    return { chainId: String(chainId), decimals };
+  }
+
+  async function noContract(address: string, isSyncing: boolean): Promise<Error> {
+    // A node that was just started says that it is not syncing, until it has found others.
+    if (isSyncing || (await head()).timeS * 1000 < clock.nowMs() - SYNCING_S * 1000)
+      return transient(
+        'node_syncing',
+        `${host} is still syncing and does not know the token ${address} yet: wait for it`,
+      );
+    return permanent(
+      'token_not_a_contract',
+      `there is no contract at the token address ${address} on the chain of ${host}: correct the network's token address, or point its url at the right chain`,
+    );
+  }
+
+  function noDecimals(address: string, answer: RpcAnswer | undefined): Error {
+    if (answer && !answer.ok && !/revert/i.test(answer.error.message))
+      return errorFault(answer.error, { method: 'eth_call', host });
+    return permanent(
+      'token_not_a_contract',
+      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is no ERC-20 token: correct the network's token address`,
+    );
+  }
+
+  async function head(): Promise<BlockRef> {
+    const method = 'eth_getBlockByNumber';
+    return keep(readHeader(await rpc.call(method, ['latest', false]), { method, host })).ref;
+  }
+
+  async function finalized(): Promise<BlockRef | null> {
+    const origin = { method: 'eth_getBlockByNumber', host };
+    const answer = await rpc.attempt(origin.method, ['finalized', false]);
+    return readFinalized(answer, origin)?.ref ?? null;
+  }
+
+  async function range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]> {
+    invariant(
+      fromNumber >= 0 && toNumber >= fromNumber,
+      `a range of blocks is not empty: ${fromNumber} to ${toNumber}`,
+    );
+    const numbers = Array.from({ length: toNumber - fromNumber + 1 }, (_, at) => fromNumber + at);
+    const answers = await rpc.batch(numbers.map(byNumber));
+    const headers = numbers.map((number, at) => {
+      const answer = answers[at];
+      invariant(answer, 'a batch has an answer for each call');
+      const header = headerAt(answer, number);
+      if (!header) throw rangeBroken(`has no block ${number}`);
+      return header;
+    });
+    const refs = headers.map((header) => keep(header).ref);
+    if (!isLinked(refs)) throw rangeBroken(`are not a chain: it was reorganised while it was read`);
+    return refs;
+  }
+
+  const rangeBroken = (what: string) =>
+    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
+
+  async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
+    // What raised the doubt may have been the header itself.
+    const { bloom, txCount } = await headerOf(block, !thorough);
+    if (thorough) {
+      const bytes = await rpc.raw('eth_getBlockReceipts', [block.hash]);
+      return { block, kind: 'receipts', bytes, context: { host, bloom, txCount } };
+    }
+    const filter = { blockHash: block.hash, address: tokenAddresses, topics: [TRANSFER_TOPIC] };
+    const bytes = await rpc.raw('eth_getLogs', [filter]);
+    return { block, kind: 'logs', bytes, context: { host, bloom } };
+  }
+
+  async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
+    const receipts = txs.map((tx) => ({ method: 'eth_getTransactionReceipt', params: [tx] }));
+    const [atHeight, ...answers] = await rpc.batch([byNumber(block.number), ...receipts]);
+    invariant(atHeight, 'a batch has an answer for each call');
+    const header = headerAt(atHeight, block.number);
+    if (!header) return 'unsure';
+    if (header.ref.hash !== block.hash) return 'gone';
+    const origin = { method: 'eth_getTransactionReceipt', host };
+    const stands = answers.every((answer) => {
+      if (!answer.ok) throw errorFault(answer.error, origin);
+      if (answer.result === null) return false;
+      const receipt = readReceipt(answer.result, origin);
+      return receipt.success && receipt.blockHash === block.hash;
+    });
+    return stands ? 'stands' : 'gone';
+  }
+
+  async function lookUp(tx: string): Promise<Sighting> {
+    const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
+    const answers = await rpc.batch(methods.map((method) => ({ method, params: [tx] })));
+    const [transaction, receipt] = answers.map((answer, at) => {
+      if (!answer.ok) throw errorFault(answer.error, { method: methods[at] ?? '', host });
+      return answer.result;
+    });
+    return readSighting(tx, transaction, receipt, options.tokens, { method: methods[1] ?? '', host });
+  }
+
+  return {
+    identity,
+    head,
+    finalized,
+    range,
+    header: async (hash) => (await headerByHash(hash))?.ref ?? null,
+    content,
+    attest,
+    lookUp,
+    onBell: transport.onBell,
+    health: transport.health,
+    close: transport.close,
+  };
+}

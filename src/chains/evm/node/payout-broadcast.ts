@@ -1,0 +1,41 @@
+/**
+ * What nodes answer to `eth_sendRawTransaction`. Pure.
+ *
+ * Sources: the texts of go-ethereum (`core/txpool/errors.go`, `core/error.go`) and its forks, Erigon, Nethermind, Besu, reth and anvil.
+ * @module
+ */
+import { nonsense, type Origin, type RpcAnswer } from '../../json-rpc.ts';
+import type { Broadcast } from '../../spend.ts';
+import { errorFault } from './rpc.ts';
+import { evmErrors } from '../rpc-errors.ts';
+import { hex, WORD } from '../wire.ts';
+
+/**
+ * The node has it, or its number is used up: by it, or by what `fate` finds out. A node that had it mined long ago says so too.
+ */
+const KNOWN =
+  /already ?known|known transaction|already (imported|exists|in (the )?pool)|nonce (is )?too low|old ?nonce/i;
+
+/** In this order: "replacement transaction underpriced" is not merely underpriced. */
+const rejections: readonly (readonly [code: string, text: RegExp])[] = [
+  ['replacement_underpriced', /replacement .*underpriced|replacement ?not ?allowed|could not replace|gas price bump/i],
+  ['fee_too_low', /underpriced|fee ?too ?low|(max fee|fee cap|gas price).*(less than|below|too low)/i],
+  ['native_short', /insufficient ?(funds|balance)|overshot|balance too low/i],
+  ['nonce_gap', /nonce (is )?too (high|far)|nonce ?gap/i],
+  ['gas_limit', /intrinsic gas|exceeds (the )?(block )?gas limit|gas ?limit|gas uint64/i],
+  ['pool_full', /pool is full|txpool (is )?full|pool limit|(too many|exceeds?) .*(pending|queued|slots)/i],
+];
+
+/** @throws Fault transient where the answer says nothing about the transaction */
+export function readBroadcast(answer: RpcAnswer, origin: Origin): Broadcast {
+  if (answer.ok) {
+    if (WORD.test(hex(answer.result))) return { kind: 'accepted' };
+    throw nonsense(origin, 'answered with no transaction hash');
+  }
+  const { error } = answer;
+  const { message } = error;
+  if (KNOWN.test(message)) return { kind: 'known' };
+  const [code] = rejections.find(([, text]) => text.test(message)) ?? [];
+  if (code === undefined && evmErrors.some(({ is }) => is(error))) throw errorFault(error, origin);
+  return { kind: 'rejected', code: code ?? 'node_refused', message: errorFault(error, origin).message };
+}

@@ -1,0 +1,87 @@
+/**
+ * The indexer's half of EVM payouts: asks what one takes, sends what was signed, and finds out what became of it. It has no keys.
+ *
+ * Methods used: eth_chainId, eth_getBalance, eth_getTransactionCount, eth_feeHistory, eth_maxPriorityFeePerGas, eth_gasPrice, eth_call,
+ * eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getBlockByNumber. Source: https://github.com/ethereum/execution-apis.
+ * @module
+ */
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { invariant } from '../../../core/fault.ts';
+import type { Currency } from '../../../core/transfer.ts';
+import { agreedFate } from '../../outcome-quorum.ts';
+import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import { evmAddress } from '../address.ts';
+import { readBroadcast } from './payout-broadcast.ts';
+import { askFate } from './payout-outcome.ts';
+import { askQuote, balanceCall } from './payout-quote.ts';
+import { expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
+
+/** Payouts ask little and seldom. */
+const CONCURRENCY_MAX = 4;
+const IDLE_MS_MAX = 60_000;
+
+/**
+ * Starts connecting; the first call waits for the connection.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = systemClock): PayoutNode {
+  const { chainId, tokens, finalDepth } = options;
+  const open = (url: string) =>
+    openEvmRpc({ ...options, url, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX }, clock);
+  const main = open(options.rpcUrl ?? options.url);
+  const nodes = options.witnessUrl === undefined ? [main] : [main, open(options.witnessUrl)];
+  const { rpc, host } = main;
+  const tokenKeys = tokens.map(({ address }) => {
+    const key = evmAddress.parse(address);
+    invariant(key, `the token address ${address} is a valid EVM address`);
+    return key;
+  });
+
+  async function balance(key: string) {
+    const calls = [
+      { method: 'eth_chainId', params: [] },
+      { method: 'eth_getBalance', params: [`0x${key}`, 'latest'] },
+      ...tokens.map((token) => balanceCall(token.address, key)),
+    ];
+    const [chain, ...answers] = await rpc.batch(calls);
+    invariant(chain, 'a batch has an answer for each call');
+    expectChain(chain, chainId, host);
+    const [native, ...held] = answers.map((answer, at) =>
+      readAmount(answer, { method: calls[at + 1]?.method ?? '', host }),
+    );
+    invariant(native !== undefined, 'a batch has an answer for each call');
+    const byCurrency: Partial<Record<Currency, bigint>> = {};
+    for (const [at, { symbol }] of tokens.entries()) byCurrency[symbol] = held[at] ?? 0n;
+    return { native, tokens: byCurrency };
+  }
+
+  async function sequence(key: string) {
+    const origin = { method: 'eth_getTransactionCount', host };
+    const final = await finalBlock(main, { chainId, finalDepth });
+    const answers = await rpc.batch(
+      [quantity(final), 'latest'].map((block) => ({ method: origin.method, params: [`0x${key}`, block] })),
+    );
+    const [atFinal, atHead] = answers.map((answer) => readCount(answer, origin));
+    invariant(atFinal !== undefined && atHead !== undefined, 'a batch has an answer for each call');
+    return { final: atFinal, head: atHead };
+  }
+
+  return {
+    balance,
+    sequence,
+    quote: (draft, nonce, outbid) => askQuote(main, { draft, nonce, outbid, chainId, tokenKeys }),
+    async broadcast(bytes) {
+      const method = 'eth_sendRawTransaction';
+      const answer = await rpc.attempt(method, [`0x${Buffer.from(bytes).toString('hex')}`]);
+      return readBroadcast(answer, { method, host });
+    },
+    async fate(draft, attempts) {
+      if (attempts.length === 0) return { kind: 'waiting', included: null };
+      const question = { draft, attempts, chainId, finalDepth };
+      return agreedFate(await Promise.all(nodes.map((node) => askFate(node, question))));
+    },
+    async close() {
+      await Promise.all(nodes.map(({ transport }) => transport.close()));
+    },
+  };
+}

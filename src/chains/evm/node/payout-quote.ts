@@ -1,0 +1,194 @@
+/**
+ * What a payout takes now: whether it would succeed, how much gas it needs, and what the gas costs.
+ * @module
+ */
+import { invariant } from '../../../core/fault.ts';
+import { unitsOf } from '../../../core/ledger.ts';
+import { divideCeil, formatUnits } from '../../../core/money.ts';
+import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
+import type { RpcCall } from '../../transport/rpc-client.ts';
+import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
+import { evmAddress } from '../address.ts';
+import { feesToOffer, type GasPrice, larger } from '../payout-fees.ts';
+import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
+import { hex, isFields, readUnits, transferCall, WORD, word } from '../wire.ts';
+
+const NATIVE_DECIMALS = 18;
+/** `balanceOf(address)`. */
+const BALANCE_SELECTOR = '70a08231';
+/** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
+const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
+const ZERO_KEY = '0'.repeat(40);
+
+export type QuoteQuestion = Readonly<{
+  draft: SpendDraft;
+  /** Null takes the wallet's next number at the head, which is good for planning only. */
+  nonce: number | null;
+  outbid: readonly Terms[];
+  chainId: string;
+  /** Address keys of the network's tokens. */
+  tokenKeys: readonly string[];
+}>;
+
+const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
+
+/** What it costs more to write where nothing stood than to change what stands there (EIP-2929, EIP-3529). */
+const FRESH_SLOT_GAS = 17_100n;
+
+/**
+ * What a transaction may use: more than now, because it meets another state in its block. A payee may have emptied their wallet by then, as
+ * exchanges do all day. Gas that is left is not charged. A replacement gets no less than what it replaces.
+ */
+function gasLimitOf(gas: bigint, { intent }: SpendDraft, outbid: readonly Terms[]): bigint {
+  const atWorst = intent.kind === 'refund' ? gas + FRESH_SLOT_GAS : gas;
+  return outbid.map((terms) => BigInt(terms.gas_limit ?? 0)).reduce(larger, divideCeil(atWorst * 5n, 4n));
+}
+
+/** A contract's function of one address, as the head answers it. */
+const viewCall = (contract: string, selector: string, account: string): RpcCall => ({
+  method: 'eth_call',
+  params: [{ to: contract, data: `0x${selector}${word(account)}` }, 'latest'],
+});
+
+export const balanceCall = (token: string, holder: string): RpcCall => viewCall(token, BALANCE_SELECTOR, holder);
+
+/** What a quote follows from, as the head has it. */
+type State = Readonly<{
+  /** What the payer holds of the native coin. */
+  native: bigint;
+  /** The payer's next number. */
+  next: number;
+  price: GasPrice;
+  /** What the owner holds of the draft's token, and whether the issuer has frozen the payee; absent for native coin. */
+  held?: bigint;
+  isFrozen?: boolean;
+}>;
+
+/** @throws Fault transient */
+async function askState({ rpc, host }: EvmRpc, { draft, chainId }: QuoteQuestion, owner: string): Promise<State> {
+  const { payer, to, token } = draft;
+  const calls: RpcCall[] = [
+    { method: 'eth_chainId', params: [] },
+    { method: 'eth_getBalance', params: [`0x${payer}`, 'latest'] },
+    { method: 'eth_getTransactionCount', params: [`0x${payer}`, 'latest'] },
+    { method: 'eth_feeHistory', params: ['0x1', 'latest', []] },
+    { method: 'eth_maxPriorityFeePerGas', params: [] },
+    { method: 'eth_gasPrice', params: [] },
+  ];
+  if (token)
+    calls.push(
+      balanceCall(token.address, owner),
+      ...FROZEN_SELECTORS.map((selector) => viewCall(token.address, selector, to)),
+    );
+  const answers = await rpc.batch(calls);
+  const [chain, balance, count, history, tip, gasPrice, held, ...lists] = answers;
+  invariant(chain && balance && count && history && tip && gasPrice, 'a batch has an answer for each call');
+  expectChain(chain, chainId, host);
+  return {
+    native: readAmount(balance, { method: 'eth_getBalance', host }),
+    next: readCount(count, { method: 'eth_getTransactionCount', host }),
+    price: readPrice({ history, tip, gasPrice }, host),
+    ...(held && {
+      held: readAmount(held, { method: 'eth_call', host }),
+      isFrozen: lists.some((answer) => isListed(answer, host)),
+    }),
+  };
+}
+
+/** @throws Fault transient */
+export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Quote> {
+  const { draft, nonce, outbid, tokenKeys } = question;
+  const { intent, payer, to, token } = draft;
+  const [owner] = draft.owners;
+  invariant(owner, 'money leaves somewhere');
+  if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
+    return refuse(
+      'destination_invalid',
+      `${evmAddress.format(to)} is nobody's wallet: the zero address, a token or the paying wallet`,
+    );
+  }
+  const units = unitsOf(intent);
+  const value = token ? 0n : units;
+  const { native, next, price, held = 0n, isFrozen } = await askState(node, question, owner);
+  if (token && isFrozen) {
+    return refuse(
+      'destination_frozen',
+      `the issuer of ${token.symbol} has frozen ${evmAddress.format(to)}: what it gets is lost`,
+    );
+  }
+  if (token && held < units) return short('token_short', owner, units - held, token.symbol, token.decimals);
+  if (native < value) return short('native_short', payer, value - native, 'native coin', NATIVE_DECIMALS);
+  const gas = await askGas(node, draft, owner, units);
+  if (typeof gas !== 'bigint') return refuse('would_fail', gas.why);
+
+  const fees = feesToOffer(price, outbid);
+  const gasLimit = gasLimitOf(gas, draft, outbid);
+  const feeUnitsMax = gasLimit * fees.maxFee;
+  const missing = value + feeUnitsMax - native;
+  if (missing > 0n) return short('native_short', payer, missing, 'native coin', NATIVE_DECIMALS);
+  const terms = {
+    nonce: String(nonce ?? next),
+    gas_limit: gasLimit.toString(),
+    max_fee_per_gas: fees.maxFee.toString(),
+    max_priority_fee_per_gas: fees.tip.toString(),
+  };
+  return { kind: 'quoted', terms, feeUnits: gas * (price.baseFee + fees.tip), feeUnitsMax };
+}
+
+/** What the transaction would use now, or why it would fail. @throws Fault transient */
+async function askGas(
+  { rpc, host }: EvmRpc,
+  { to, token }: SpendDraft,
+  owner: string,
+  units: bigint,
+): Promise<bigint | Readonly<{ why: string }>> {
+  const origin = { method: 'eth_estimateGas', host };
+  const call = token
+    ? { from: `0x${owner}`, to: token.address, data: transferCall(to, units) }
+    : { from: `0x${owner}`, to: `0x${to}`, value: quantity(units) };
+  const answer = await rpc.attempt(origin.method, [call, 'latest']);
+  if (answer.ok) return readAmount(answer, origin);
+  if (!isRefusal(answer.error)) throw errorFault(answer.error, origin);
+  return { why: `${host} says that it would fail now: ${answer.error.message}` };
+}
+
+function short(
+  code: 'token_short' | 'native_short',
+  wallet: string,
+  missing: bigint,
+  name: string,
+  decimals: number,
+): Quote {
+  const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send it there`;
+  return { kind: 'refused', code, message, missingUnits: missing };
+}
+
+/** How nodes say that a call would fail, apart from all that may be wrong with the node. */
+const isRefusal = ({ code, message }: RpcError): boolean =>
+  code === 3 ||
+  /revert|invalid opcode|out of gas|exceeds allowance|always failing|insufficient (funds|balance)/i.test(message);
+
+/** A list that the contract does not keep lists nobody. */
+function isListed(answer: RpcAnswer, host: string): boolean {
+  if (answer.ok) {
+    const text = hex(answer.result);
+    return WORD.test(text) && BigInt(text) !== 0n;
+  }
+  if (isRefusal(answer.error)) return false;
+  throw errorFault(answer.error, { method: 'eth_call', host });
+}
+
+type PriceAnswers = Readonly<Record<'history' | 'tip' | 'gasPrice', RpcAnswer>>;
+
+/** Of the next block. Where a node suggests no tip, what it calls the gas price holds one. */
+function readPrice({ history, tip, gasPrice }: PriceAnswers, host: string): GasPrice {
+  const answered = resultOf(history, { method: 'eth_feeHistory', host });
+  const baseFees = isFields(answered) && Array.isArray(answered.baseFeePerGas) ? answered.baseFeePerGas : [];
+  const baseFee = readUnits(baseFees.at(-1));
+  if (baseFee === null)
+    throw nonsense({ method: 'eth_feeHistory', host }, "answered without the next block's base fee");
+  const suggested = tip.ok ? readUnits(tip.result) : null;
+  if (suggested !== null) return { baseFee, tip: suggested };
+  const whole = readAmount(gasPrice, { method: 'eth_gasPrice', host });
+  return { baseFee, tip: whole > baseFee ? whole - baseFee : 0n };
+}

@@ -1,0 +1,110 @@
+/**
+ * Calls to one EVM node, over whichever road its URL names.
+ * @module
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import { type Fault, invariant, permanent, transient } from '../../../core/fault.ts';
+import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
+import { createRpcClient, type RpcClient } from '../../transport/rpc-client.ts';
+import { openRpcHttp } from '../../transport/rpc-http.ts';
+import type { RpcTransport, RpcTransportOptions } from '../../transport/rpc-transport.ts';
+import { evmErrors } from '../rpc-errors.ts';
+import { openRpcSocket } from './rpc-socket.ts';
+import { type Header, readHeader, readQuantity, readUnits } from '../wire.ts';
+
+/** `host` names the node in messages. */
+export type EvmRpc = Readonly<{ rpc: RpcClient; transport: RpcTransport; host: string }>;
+
+export type EvmRpcOptions = Omit<RpcTransportOptions, 'url' | 'host'> & Readonly<{ url: string }>;
+
+/**
+ * Starts connecting; the first call waits for the connection.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openEvmRpc(options: EvmRpcOptions, clock: Clock): EvmRpc {
+  const url = URL.canParse(options.url) ? new URL(options.url) : null;
+  const scheme = url?.protocol ?? '';
+  if (!url || !['ws:', 'wss:', 'http:', 'https:'].includes(scheme)) {
+    throw permanent('node_url_invalid', 'the node URL must start with ws://, wss://, http:// or https://');
+  }
+  // Path and user part often hold an access key; host and port are enough to find the node.
+  const { host } = url;
+  const transportOptions = { ...options, url, host };
+  const transport = scheme.startsWith('ws')
+    ? openRpcSocket(transportOptions, clock)
+    : openRpcHttp(transportOptions, clock);
+  return { rpc: createRpcClient(transport, { ...options, host, meanings: evmErrors }), transport, host };
+}
+
+export const errorFault = (error: RpcError, origin: Origin): Fault => faultOf(error, origin, evmErrors);
+
+/** A number as JSON-RPC arguments have it. */
+export const quantity = (number: number | bigint): string => `0x${number.toString(16)}`;
+
+/**
+ * The answer to `eth_getBlockByNumber` with the tag `finalized`; null where the node knows no such block (yet).
+ * @throws Fault transient
+ */
+export function readFinalized(answer: RpcAnswer, origin: Origin): Header | null {
+  if (answer.ok) return answer.result === null ? null : readHeader(answer.result, origin);
+  if (hasNoFinality(answer.error)) return null;
+  throw errorFault(answer.error, origin);
+}
+
+/** How nodes say that they know no `finalized` block: the tag is unknown to them, or nothing is final yet. */
+const hasNoFinality = ({ code, message }: RpcError): boolean =>
+  code === -32602 || code === -39001 || /finalized|not found|unknown block|invalid (argument|block)/i.test(message);
+
+/** @throws Fault transient */
+export function resultOf(answer: RpcAnswer, origin: Origin): unknown {
+  if (!answer.ok) throw errorFault(answer.error, origin);
+  return answer.result;
+}
+
+/** An answer that is a count. @throws Fault transient */
+export function readCount(answer: RpcAnswer, origin: Origin): number {
+  const count = readQuantity(resultOf(answer, origin));
+  if (count === null) throw nonsense(origin, 'answered with no number');
+  return count;
+}
+
+/** An answer that is a sum of money or gas. @throws Fault transient */
+export function readAmount(answer: RpcAnswer, origin: Origin): bigint {
+  const amount = readUnits(resultOf(answer, origin));
+  if (amount === null) throw nonsense(origin, 'answered with no number');
+  return amount;
+}
+
+/** The answer to `eth_chainId`. @throws Fault transient, also when the node is of another chain */
+export function expectChain(answer: RpcAnswer, chainId: string, host: string): void {
+  const origin = { method: 'eth_chainId', host };
+  const found = readUnits(resultOf(answer, origin));
+  if (found?.toString() === chainId) return;
+  throw transient(
+    'node_wrong_chain',
+    `${host} is a node of chain ${found}, not ${chainId}: nothing is paid through it. Correct the network's url, rpc_url or witness_url`,
+  );
+}
+
+/**
+ * The number of the newest block that is final, on a node of the right chain.
+ * @param finalDepth a block this deep is final where the node knows no finality
+ * @throws Fault transient
+ */
+export async function finalBlock(
+  { rpc, host }: EvmRpc,
+  { chainId, finalDepth }: Readonly<{ chainId: string; finalDepth: number }>,
+): Promise<number> {
+  const block = (tag: string) => ({ method: 'eth_getBlockByNumber', params: [tag, false] });
+  const [chain, final, head] = await rpc.batch([
+    { method: 'eth_chainId', params: [] },
+    block('finalized'),
+    block('latest'),
+  ]);
+  invariant(chain && final && head, 'a batch has an answer for each call');
+  expectChain(chain, chainId, host);
+  const origin = { method: 'eth_getBlockByNumber', host };
+  const header = readFinalized(final, origin);
+  if (header) return header.ref.number;
+  return Math.max(0, readHeader(resultOf(head, origin), origin).ref.number - finalDepth);
+}

@@ -1,0 +1,72 @@
+/**
+ * What a node knows of one transaction, out of `eth_getTransactionByHash` and `eth_getTransactionReceipt`. Pure.
+ *
+ * Any ERC-20 counts as something that moved, and so does the network's own coin: a payer who sent the wrong thing is to hear so. Coins that a
+ * contract sends on are in no receipt and stay unseen.
+ * @module
+ */
+import type { Move, Sighting } from '../../core/lookup.ts';
+import type { Currency, Token } from '../../core/transfer.ts';
+import { nonsense, type Origin } from '../json-rpc.ts';
+import {
+  ADDRESS,
+  ADDRESS_TOPIC,
+  type Fields,
+  hex,
+  isFields,
+  isSuccess,
+  readQuantity,
+  TRANSFER_TOPIC,
+  WORD,
+} from './wire.ts';
+
+const VALUE = /^0x[0-9a-f]{1,64}$/;
+
+/**
+ * @param transaction the result of the first call, @param receipt of the second; null where the node has none
+ * @throws Fault transient `node_nonsense`
+ */
+export function readSighting(
+  tx: string,
+  transaction: unknown,
+  receipt: unknown,
+  tokens: readonly Token[],
+  origin: Origin,
+): Sighting {
+  if (transaction === null && receipt === null) return { kind: 'unknown' };
+  const coin = transaction === null ? [] : readCoin(tx, transaction, origin);
+  if (receipt === null) return { kind: 'waiting' };
+  if (!isFields(receipt) || hex(receipt.transactionHash) !== tx) {
+    throw nonsense(origin, `answered with a receipt of something else than ${tx}`);
+  }
+  const number = readQuantity(receipt.blockNumber);
+  if (number === null || !Array.isArray(receipt.logs)) {
+    throw nonsense(origin, 'answered with a receipt without its block or its logs');
+  }
+  const symbols = new Map(tokens.map(({ address, symbol }) => [address.toLowerCase(), symbol]));
+  const moved = receipt.logs.flatMap((log: unknown) => readLog(log, symbols));
+  return { kind: 'mined', number, succeeded: isSuccess(receipt, origin), moves: [...coin, ...moved] };
+}
+
+/** What the transaction itself carries of the network's coin. */
+function readCoin(tx: string, transaction: unknown, origin: Origin): Move[] {
+  if (!isFields(transaction) || hex(transaction.hash) !== tx) {
+    throw nonsense(origin, `answered with another transaction than ${tx}`);
+  }
+  const value = hex(transaction.value);
+  // A transaction without a recipient makes a contract.
+  const to = transaction.to === null ? null : hex(transaction.to);
+  if (!VALUE.test(value) || (to !== null && !ADDRESS.test(to))) {
+    throw nonsense(origin, 'answered with a transaction without its recipient or its value');
+  }
+  return to === null || BigInt(value) === 0n ? [] : [{ to: to.slice(2), currency: null }];
+}
+
+function readLog(log: unknown, symbols: ReadonlyMap<string, Currency>): Move[] {
+  const { address, topics, data } = isFields(log) ? log : ({} as Fields);
+  if (!Array.isArray(topics) || topics.length !== 3 || hex(topics[0]) !== TRANSFER_TOPIC) return [];
+  const to = hex(topics[2]);
+  const units = hex(data);
+  if (!ADDRESS_TOPIC.test(to) || !WORD.test(units) || BigInt(units) === 0n) return [];
+  return [{ to: to.slice(26), currency: symbols.get(hex(address)) ?? null }];
+}

@@ -1,0 +1,256 @@
+/**
+ * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and the PubSub WebSocket as a bell. `ws://` is the address of
+ * the WebSocket, and the RPC's is next to it (8900 and 8899) unless it is given; `http://` is the RPC's, and there is no bell.
+ *
+ * A block's number is its slot, and slots may have no block. Blocks are asked for by slot, for the node has no other way, and each
+ * answer is held against the hash that was expected. The chain is what the cluster calls `confirmed` (two thirds of the stake have voted
+ * for it), from the head to the last check before a credit: a block that one node alone has seen is never shown.
+ *
+ * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock, getSignatureStatuses,
+ * getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
+ * @module
+ */
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { type BlockRef, isLinked } from '../../../core/block.ts';
+import { invariant, transient } from '../../../core/fault.ts';
+import type { Sighting } from '../../../core/lookup.ts';
+import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
+import { errorFault, nonsense, type RpcAnswer } from '../../json-rpc.ts';
+import { createRpcClient, type RpcCall } from '../../transport/rpc-client.ts';
+import { openRpcHttp } from '../../transport/rpc-http.ts';
+import { readMint } from '../mint.ts';
+import { isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
+import { readSighting } from '../transaction-report.ts';
+import { openSlotBell } from './slot-subscription.ts';
+import { readUrls } from './urls.ts';
+import { type Header, otherBlock, readHeader } from '../wire.ts';
+
+type Commitment = 'confirmed' | 'finalized';
+
+/** Hashes whose slot is known, so that a block can be asked for by its hash: some 100 bytes each. */
+const SLOTS_KNOWN_MAX = 8_192;
+/** How far below the newest slot a readable block is looked for. */
+const HEAD_SLOTS = 16;
+/** What `getSignatureStatuses` takes at once. */
+const SIGNATURES_MAX = 256;
+
+/**
+ * Starts connecting; the first call waits for the connection.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
+  const { rpcUrl, pushUrl } = readUrls(options);
+  // Path and user part often hold an access key; host and port are enough to find the node.
+  const { host } = rpcUrl;
+  const http = openRpcHttp({ ...options, url: rpcUrl, host }, clock);
+  const bell = pushUrl && openSlotBell({ ...options, url: pushUrl, host: pushUrl.host }, clock);
+  const rpc = createRpcClient(http, { ...options, host, meanings: solanaErrors });
+  const slots = new Map<string, number>();
+
+  function remember(hash: string, slot: number): void {
+    if (!slots.has(hash) && slots.size >= SLOTS_KNOWN_MAX) {
+      const oldest = slots.keys().next();
+      if (!oldest.done) slots.delete(oldest.value);
+    }
+    slots.set(hash, slot);
+  }
+
+  function keep(header: Header): Header {
+    remember(header.ref.hash, header.ref.number);
+    remember(header.ref.parent, header.parentSlot);
+    return header;
+  }
+
+  const blockCall = (slot: number, transactionDetails: 'none' | 'accounts', commitment: Commitment): RpcCall => ({
+    method: 'getBlock',
+    params: [
+      slot,
+      { encoding: 'json', transactionDetails, rewards: false, maxSupportedTransactionVersion: 1, commitment },
+    ],
+  });
+
+  function readBlock(answer: RpcAnswer, slot: number): Header {
+    const origin = { method: 'getBlock', host };
+    if (!answer.ok) throw errorFault(answer.error, origin, solanaErrors);
+    return keep(readHeader(answer.result, slot, origin));
+  }
+
+  async function attemptBlock(slot: number, commitment: Commitment): Promise<RpcAnswer> {
+    const { method, params } = blockCall(slot, 'none', commitment);
+    return rpc.attempt(method, params);
+  }
+
+  async function newestSlot(commitment: Commitment): Promise<number> {
+    const slot = await rpc.call('getSlot', [{ commitment }]);
+    if (Number.isSafeInteger(slot) && Number(slot) >= 0) return Number(slot);
+    throw nonsense({ method: 'getSlot', host }, 'answered with no slot');
+  }
+
+  /** Slots with blocks, in order, from a method that lists them. */
+  async function listSlots(method: string, params: readonly unknown[], from: number): Promise<number[]> {
+    const listed = await rpc.call(method, params);
+    const rises = (slot: unknown, at: number, all: unknown[]) =>
+      Number.isSafeInteger(slot) && Number(slot) >= from && (at === 0 || Number(slot) > Number(all[at - 1]));
+    if (Array.isArray(listed) && listed.every(rises)) return listed;
+    throw nonsense({ method, host }, 'answered with something that is not a rising list of slots');
+  }
+
+  const blocksBetween = (from: number, to: number) =>
+    listSlots('getBlocks', [from, to, { commitment: 'confirmed' }], from);
+
+  async function identity(): Promise<NodeIdentity> {
+    const mints = options.tokens.map((token) => token.address);
+    const accounts = 'getMultipleAccounts';
+    const [chainId, answer] = await Promise.all([
+      rpc.call('getGenesisHash', []),
+      rpc.call(accounts, [mints, { encoding: 'base64', commitment: 'confirmed' }]),
+    ]);
+    if (typeof chainId !== 'string') throw nonsense({ method: 'getGenesisHash', host }, 'answered with no hash');
+    const { value } = (answer ?? {}) as { value?: unknown };
+    if (!Array.isArray(value) || value.length !== mints.length) {
+      throw nonsense({ method: accounts, host }, `answered with something that is not ${mints.length} accounts`);
+    }
+    return { chainId, decimals: new Map(mints.map((mint, at) => [mint, readMint(value[at], mint, host)])) };
+  }
+
+  async function head(): Promise<BlockRef> {
+    const slot = await newestSlot('confirmed');
+    const answer = await attemptBlock(slot, 'confirmed');
+    if (answer.ok || !isNotYet(answer.error)) return readBlock(answer, slot).ref;
+    // The newest slot's block is still being written; the one before it is not.
+    const below = await blocksBetween(Math.max(0, slot - HEAD_SLOTS), slot - 1);
+    const known = below.at(-1);
+    if (known === undefined) throw errorFault(answer.error, { method: 'getBlock', host }, solanaErrors);
+    return readBlock(await attemptBlock(known, 'confirmed'), known).ref;
+  }
+
+  async function finalized(): Promise<BlockRef | null> {
+    const slot = await newestSlot('finalized');
+    const answer = await attemptBlock(slot, 'finalized');
+    if (!answer.ok && isNotYet(answer.error)) return null;
+    return readBlock(answer, slot).ref;
+  }
+
+  /** The slots from `from` to `to` that have blocks; if none has, the next one above that does. */
+  async function slotsOf(from: number, to: number): Promise<number[]> {
+    const listed = await blocksBetween(from, to);
+    if (listed.at(-1) === to) return listed;
+    // What is missing at the end was skipped, if the node has come so far.
+    if ((await newestSlot('confirmed')) < to) throw rangeBroken(`end before slot ${to}`);
+    if (listed.length > 0) return listed;
+    const next = await listSlots('getBlocksWithLimit', [from, 1, { commitment: 'confirmed' }], from);
+    if (next.length === 1) return next;
+    throw rangeBroken(`have none from slot ${from} on`);
+  }
+
+  async function range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]> {
+    invariant(
+      fromNumber >= 0 && toNumber >= fromNumber,
+      `a range of blocks is not empty: ${fromNumber} to ${toNumber}`,
+    );
+    const listed = await slotsOf(fromNumber, toNumber);
+    const answers = await rpc.batch(listed.map((slot) => blockCall(slot, 'none', 'confirmed')));
+    const headers = listed.map((slot, at) => {
+      const answer = answers[at];
+      invariant(answer, 'a batch has an answer for each call');
+      return readBlock(answer, slot);
+    });
+    headers.slice(1).forEach(({ parentSlot }, at) => {
+      const slot = listed[at] ?? 0;
+      if (parentSlot > slot) throw historyMissing(slot, parentSlot);
+    });
+    const refs = headers.map(({ ref }) => ref);
+    if (!isLinked(refs)) throw rangeBroken('are not a chain: it was reorganised while it was read');
+    return refs;
+  }
+
+  const rangeBroken = (what: string) =>
+    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
+
+  /** Nothing is read past a hole: what was paid in it would be lost. */
+  const historyMissing = (below: number, missing: number) =>
+    transient(
+      'node_block_missing',
+      `${host} lost blocks between slots ${below} and ${missing} (a restart from a snapshot leaves such a hole): they must come from a node that has them`,
+    );
+
+  async function header(hash: string): Promise<BlockRef | null> {
+    const slot = slots.get(hash);
+    if (slot === undefined) return null;
+    const { ref } = readBlock(await attemptBlock(slot, 'confirmed'), slot);
+    return ref.hash === hash ? ref : null;
+  }
+
+  async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
+    const { method, params } = blockCall(block.number, 'accounts', 'confirmed');
+    const bytes = await rpc.raw(method, params);
+    // The decoder checks the block again, and strictly.
+    const isThere = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(`"${block.hash}"`);
+    if (!isThere) throw otherBlock(block, { method, host });
+    return { block, kind: thorough ? 'whole' : 'slices', bytes, context: { host } };
+  }
+
+  async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
+    const parts: string[][] = [];
+    for (let at = 0; at < txs.length; at += SIGNATURES_MAX) parts.push(txs.slice(at, at + SIGNATURES_MAX));
+    const [answer, ...statuses] = await Promise.all([
+      attemptBlock(block.number, 'confirmed'),
+      ...parts.map(readStatuses),
+    ]);
+    if (!answer.ok && (isNotYet(answer.error) || isSkippedOrMissing(answer.error))) return 'unsure';
+    if (readBlock(answer, block.number).ref.hash !== block.hash) return 'gone';
+    const found = statuses.flat();
+    if (!found.every((status) => status?.slot === block.number && status.err === null)) return 'gone';
+    return found.every((status) => isConfirmed(status?.confirmationStatus)) ? 'stands' : 'unsure';
+  }
+
+  async function readStatuses(signatures: readonly string[]) {
+    const method = 'getSignatureStatuses';
+    const answer = await rpc.call(method, [signatures, { searchTransactionHistory: true }]);
+    const { value } = (answer ?? {}) as { value?: unknown };
+    if (!Array.isArray(value) || value.length !== signatures.length) {
+      throw nonsense({ method, host }, `answered with something that is not ${signatures.length} statuses`);
+    }
+    return value as (Readonly<{ slot?: unknown; err?: unknown; confirmationStatus?: unknown }> | null)[];
+  }
+
+  async function lookUp(tx: string): Promise<Sighting> {
+    const [status] = await readStatuses([tx]);
+    if (!status) return { kind: 'unknown' };
+    const method = 'getTransaction';
+    const settings = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
+    const value = await rpc.call(method, [tx, settings]);
+    // What the cluster has not confirmed yet is not shown.
+    return value === null ? { kind: 'waiting' } : readSighting(tx, value, options.tokens, { method, host });
+  }
+
+  function health(): ReturnType<Node['health']> {
+    const asked = http.health();
+    if (!bell) return asked;
+    const pushed = bell.health();
+    return {
+      connected: asked.connected && pushed.connected,
+      heardAtMs: Math.max(asked.heardAtMs, pushed.heardAtMs),
+      connections: asked.connections + pushed.connections,
+    };
+  }
+
+  return {
+    identity,
+    head,
+    finalized,
+    range,
+    header,
+    content,
+    attest,
+    lookUp,
+    onBell: (ring) => bell?.onBell(ring),
+    health,
+    async close() {
+      await Promise.all([http.close(), bell?.close()]);
+    },
+  };
+}
+
+/** Whether enough of the cluster has voted; one node's own word (`processed`, or none) is too little to credit on. */
+const isConfirmed = (status: unknown): boolean => status === 'confirmed' || status === 'finalized';

@@ -1,0 +1,76 @@
+/**
+ * The indexer's half of Solana payouts: asks what one takes, sends what was signed, and finds out what became of it. It has no keys.
+ *
+ * Methods used: getGenesisHash, getMultipleAccounts, getLatestBlockhash, getMinimumBalanceForRentExemption, getRecentPrioritizationFees,
+ * sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and
+ * --enable-rpc-transaction-history.
+ * @module
+ */
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { invariant } from '../../../core/fault.ts';
+import type { Currency } from '../../../core/transfer.ts';
+import { agreedFate } from '../../outcome-quorum.ts';
+import type { RpcError } from '../../json-rpc.ts';
+import type { Broadcast, PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import { readTokenAccount } from '../account.ts';
+import { solanaAddress } from '../address.ts';
+import { askFate } from './payout-outcome.ts';
+import { askQuote } from './payout-quote.ts';
+import { openSolanaRpc } from './payout-rpc.ts';
+import { tokenAddress } from '../token-account.ts';
+
+/** What Agave's preflight says, and what it means. Source: `solana_sdk::transaction::TransactionError`. */
+const refusals: readonly Readonly<{ is: RegExp; code: string }>[] = [
+  { is: /blockhash not found/i, code: 'blockhash_not_found' },
+  { is: /insufficient funds|insufficient lamports|0x1\b/i, code: 'insufficient_funds' },
+  { is: /already in use|0x0\b/i, code: 'account_in_use' },
+  { is: /signature verification/i, code: 'signature_wrong' },
+];
+
+/**
+ * Starts connecting; the first call waits for the connection.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = systemClock): PayoutNode {
+  const { tokens, witnessUrl } = options;
+  const main = openSolanaRpc(options, options, clock);
+  const nodes = witnessUrl === undefined ? [main] : [main, openSolanaRpc(options, { url: witnessUrl }, clock)];
+
+  return {
+    async balance(key) {
+      await main.expectChain();
+      const named = tokens.map(({ address }) => tokenAddress(key, address));
+      const [wallet, ...held] = await main.accounts([solanaAddress.format(key), ...named], 'confirmed');
+      const byCurrency: Partial<Record<Currency, bigint>> = {};
+      for (const [at, { symbol }] of tokens.entries())
+        byCurrency[symbol] = readTokenAccount(held[at] ?? null)?.units ?? 0n;
+      return { native: wallet?.lamports ?? 0n, tokens: byCurrency };
+    },
+    sequence: async () => null,
+    quote: (draft) => askQuote(main, draft),
+    async broadcast(bytes) {
+      // The engine sends again by itself; a node that did so too would only hide what became of it.
+      const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };
+      const answer = await main.rpc.attempt('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]);
+      return answer.ok ? { kind: 'accepted' } : readRefusal(answer.error);
+    },
+    async fate(draft, attempts) {
+      if (attempts.length === 0) return { kind: 'waiting', included: null };
+      invariant(
+        attempts.every(({ terms }) => terms.last_valid_block_height !== undefined),
+        'every attempt says how long it is good',
+      );
+      return agreedFate(await Promise.all(nodes.map((node) => askFate(node, draft, attempts))));
+    },
+    async close() {
+      await Promise.all(nodes.map(({ transport }) => transport.close()));
+    },
+  };
+}
+
+/** "Already processed" is as good as accepted; nothing else proves anything. */
+function readRefusal({ code, message }: RpcError): Broadcast {
+  if (/already (been )?processed/i.test(message)) return { kind: 'known' };
+  const known = refusals.find(({ is }) => is.test(message));
+  return { kind: 'rejected', code: known?.code ?? `error_${code}`, message };
+}

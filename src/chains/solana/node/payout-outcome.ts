@@ -1,0 +1,131 @@
+/**
+ * What became of a payout's attempts on Solana, from what one node calls final.
+ *
+ * An attempt can stand on the chain until the block height that it was signed for has passed. It is dead once that height is final and no
+ * final block holds it; and a refund's lock must not be there either, for whoever made it was paid.
+ * @module
+ */
+import { invariant, transient } from '../../../core/fault.ts';
+import { unitsOf } from '../../../core/ledger.ts';
+import { nonsense, type Origin } from '../../json-rpc.ts';
+import type { Fate, SentAttempt, SpendDraft } from '../../spend.ts';
+import { solanaAddress } from '../address.ts';
+import { lockAddress, lockSeed } from '../lock.ts';
+import type { SolanaRpc } from './payout-rpc.ts';
+import { isFields } from '../wire.ts';
+
+type Status = Readonly<{ slot: number; isFinal: boolean; failed: boolean }>;
+
+/** @throws Fault transient */
+export async function askFate(node: SolanaRpc, draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Fate> {
+  await node.expectChain();
+  // The height is asked first: an attempt that is not there afterwards was in no block up to it.
+  const finalHeight = await node.whole('getBlockHeight', [{ commitment: 'finalized' }]);
+  const statuses = await askStatuses(node, attempts);
+  const final = attempts.flatMap(({ tx }, at) => (statuses[at]?.isFinal ? [{ tx, status: statuses[at] }] : []));
+  // A refund's attempts exclude each other by its lock: one that failed says nothing while another is paid.
+  const paid = final.find(({ status }) => !status?.failed) ?? final[0];
+  if (paid?.status && (!paid.status.failed || isOver(attempts, finalHeight))) {
+    return readOutcome(node, draft, paid.tx, paid.status);
+  }
+  const seen = attempts.findIndex((_, at) => statuses[at] !== null);
+  const included = statuses[seen];
+  const tx = attempts[seen]?.tx;
+  if (included && tx !== undefined) return { kind: 'waiting', included: { tx, number: included.slot } };
+  if (!isOver(attempts, finalHeight)) return { kind: 'waiting', included: null };
+  await refuseLocked(node, draft);
+  return { kind: 'dead' };
+}
+
+const isOver = (attempts: readonly SentAttempt[], finalHeight: number): boolean =>
+  attempts.every(({ terms }) => finalHeight > Number(terms.last_valid_block_height));
+
+async function askStatuses({ rpc, host }: SolanaRpc, attempts: readonly SentAttempt[]): Promise<(Status | null)[]> {
+  const origin = { method: 'getSignatureStatuses', host };
+  const answer = await rpc.call(origin.method, [attempts.map(({ tx }) => tx), { searchTransactionHistory: true }]);
+  const { value } = isFields(answer) ? answer : {};
+  if (!Array.isArray(value) || value.length !== attempts.length) {
+    throw nonsense(origin, `answered with something that is not ${attempts.length} statuses`);
+  }
+  return value.map((status) => readStatus(status, origin));
+}
+
+function readStatus(value: unknown, origin: Origin): Status | null {
+  if (value === null) return null;
+  const { slot, confirmationStatus, err } = isFields(value) ? value : {};
+  if (!Number.isSafeInteger(slot) || typeof confirmationStatus !== 'string' || err === undefined) {
+    throw nonsense(origin, 'answered with a status without its slot, its certainty or its error');
+  }
+  return { slot: Number(slot), isFinal: confirmationStatus === 'finalized', failed: err !== null };
+}
+
+/** What a final transaction moved and cost: its own record must bear out its status. */
+async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: string, status: Status): Promise<Fate> {
+  const origin = { method: 'getTransaction', host };
+  const settings = { encoding: 'json', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
+  const value = await rpc.call(origin.method, [tx, settings]);
+  const { slot, meta, transaction } = isFields(value) ? value : {};
+  const { signatures } = isFields(transaction) ? transaction : {};
+  if (!isFields(meta) || !Array.isArray(signatures) || signatures[0] !== tx || slot !== status.slot) {
+    throw transient(
+      'node_inconsistent',
+      `${host} calls ${tx} final in slot ${status.slot}, and does not show it there: it is asked again`,
+    );
+  }
+  if ((meta.err !== null) !== status.failed)
+    throw nonsense(origin, `tells of ${tx} once that it failed and once that it did not`);
+  const spent = (list: unknown): bigint => {
+    const lamports: unknown = Array.isArray(list) ? list[0] : null;
+    if (!Number.isSafeInteger(lamports)) throw nonsense(origin, 'answered with a transaction without its balances');
+    return BigInt(Number(lamports));
+  };
+  // What the payer lost is the fee and every deposit that it made.
+  const feeUnits = spent(meta.preBalances) - spent(meta.postBalances);
+  if (status.failed) return { kind: 'failed', tx, number: status.slot, feeUnits };
+  if (hasPaid(meta, draft, origin)) return { kind: 'succeeded', tx, number: status.slot, feeUnits };
+  throw transient(
+    'payout_outcome_unclear',
+    `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: nothing more is paid until a person has looked at it`,
+  );
+}
+
+/** Whether exactly the draft's units left each owner's accounts of the token, and the payee's hold all of them more. */
+function hasPaid(meta: Readonly<Record<string, unknown>>, draft: SpendDraft, origin: Origin): boolean {
+  const { token, owners, to, intent } = draft;
+  invariant(token && intent.kind !== 'gas', 'every payout here moves a token');
+  const before = unitsByOwner(meta.preTokenBalances, token.address, origin);
+  const after = unitsByOwner(meta.postTokenBalances, token.address, origin);
+  const gained = (key: string): bigint => {
+    const owner = solanaAddress.format(key);
+    return (after.get(owner) ?? 0n) - (before.get(owner) ?? 0n);
+  };
+  const wanted = intent.kind === 'refund' ? [intent.units] : intent.from.map(({ units }) => units);
+  return owners.every((owner, at) => gained(owner) === -(wanted[at] ?? 0n)) && gained(to) === unitsOf(intent);
+}
+
+function unitsByOwner(rows: unknown, mint: string, origin: Origin): Map<string, bigint> {
+  const sums = new Map<string, bigint>();
+  if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a transaction without its token balances');
+  for (const row of rows) {
+    const { mint: of, owner, uiTokenAmount } = isFields(row) ? row : {};
+    if (of !== mint) continue;
+    const { amount } = isFields(uiTokenAmount) ? uiTokenAmount : {};
+    if (typeof owner !== 'string' || typeof amount !== 'string' || !/^\d{1,20}$/.test(amount)) {
+      throw nonsense(origin, 'answered with a token balance without its owner or amount');
+    }
+    sums.set(owner, (sums.get(owner) ?? 0n) + BigInt(amount));
+  }
+  return sums;
+}
+
+/** @throws Fault transient when the lock of a refund stands although none of its attempts is known */
+async function refuseLocked(node: SolanaRpc, { intent, payer }: SpendDraft): Promise<void> {
+  if (intent.kind !== 'refund') return;
+  const lock = solanaAddress.format(lockAddress(payer, lockSeed(intent.id)));
+  const [account] = await node.accounts([lock], 'finalized');
+  if (!account) return;
+  throw transient(
+    'payout_outcome_unclear',
+    `${node.host} knows no transaction of refund ${intent.id}, but its lock ${lock} stands on the chain: it was paid. Look at the lock's history in an explorer, or ask a node that keeps it`,
+  );
+}

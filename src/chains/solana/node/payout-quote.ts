@@ -1,0 +1,174 @@
+/**
+ * What a Solana payout takes now: whether it would succeed, the block it is signed on, and what it costs.
+ *
+ * Deposits of accounts are asked for each time: the price of a byte is being lowered in steps (SIMD-0437).
+ * @module
+ */
+import { invariant } from '../../../core/fault.ts';
+import { formatUnits } from '../../../core/money.ts';
+import { nonsense } from '../../json-rpc.ts';
+import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
+import { type ChainAccount, readTokenAccount } from '../account.ts';
+import { solanaAddress } from '../address.ts';
+import { lockAddress, lockSeed } from '../lock.ts';
+import { isSpendable } from '../offline-keys.ts';
+import type { SolanaRpc } from './payout-rpc.ts';
+import { tokenAddress } from '../token-account.ts';
+import { isFields } from '../wire.ts';
+
+const NATIVE_DECIMALS = 9;
+const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+const TOKEN_ACCOUNT_BYTES = 165;
+const LAMPORTS_PER_SIGNATURE = 5_000n;
+const MICRO = 1_000_000n;
+/**
+ * Compute units: twice what the programs took on Solana's own machine (`test/chains/solana/spend-svm.test.ts`), because a token account's address
+ * costs more or fewer steps to find. Unused units cost nothing but their share of the priority fee.
+ */
+const REFUND_UNITS = 90_000n;
+const SWEEP_UNITS_PER_OWNER = 15_000n;
+/** The most that is offered for a unit, in micro-lamports: a payout is never that urgent. */
+const UNIT_PRICE_MAX = 200_000n;
+
+const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quote => ({
+  kind: 'refused',
+  code,
+  message,
+  ...(missingUnits !== undefined && { missingUnits }),
+});
+const sol = (lamports: bigint): string => `${formatUnits(lamports, NATIVE_DECIMALS)} SOL`;
+
+/** @throws Fault transient */
+export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {
+  const { intent, payer, owners, to, token } = draft;
+  if (intent.kind === 'gas' || !token)
+    return refuse('would_fail', 'nobody needs gas on this network: the gas wallet pays for sweeps');
+  const isRefund = intent.kind === 'refund';
+  if (!isSpendable(to))
+    return refuse('destination_invalid', `${solanaAddress.format(to)} is no address that a wallet can have`);
+  await node.expectChain();
+  const sources = owners.map((owner) => tokenAddress(owner, token.address));
+  const lock = isRefund ? [solanaAddress.format(lockAddress(payer, lockSeed(intent.id)))] : [];
+  const named = [
+    solanaAddress.format(payer),
+    solanaAddress.format(to),
+    tokenAddress(to, token.address),
+    ...sources,
+    ...lock,
+  ];
+  const [accounts, block, accountDeposit, lockDeposit, unitPrice] = await Promise.all([
+    node.accounts(named, 'confirmed'),
+    latestBlock(node),
+    node.whole('getMinimumBalanceForRentExemption', [TOKEN_ACCOUNT_BYTES]),
+    node.whole('getMinimumBalanceForRentExemption', [0]),
+    askUnitPrice(node, [tokenAddress(to, token.address), ...sources]),
+  ]);
+  const [wallet = null, payee = null, target = null, ...rest] = accounts;
+  const held = rest.slice(0, sources.length);
+
+  if (isRefund && rest.at(-1)) {
+    return refuse(
+      'would_fail',
+      `the lock of refund ${intent.id} stands on the chain already: it was paid before. Look for its transaction at ${lock[0]}`,
+    );
+  }
+  const bad = refuseDestination(draft, payee, target);
+  if (bad) return bad;
+  const wanted = isRefund ? [intent.units] : intent.from.map(({ units }) => units);
+  const missing = held.findIndex((account, at) => (readTokenAccount(account)?.units ?? 0n) < (wanted[at] ?? 0n));
+  if (missing >= 0) {
+    const units = readTokenAccount(held[missing] ?? null)?.units ?? 0n;
+    const text = (amount: bigint) => formatUnits(amount, token.decimals, 2);
+    const missingUnits = (wanted[missing] ?? 0n) - units;
+    return refuse(
+      'token_short',
+      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol}, and ${text(wanted[missing] ?? 0n)} are to be paid: send it ${text(missingUnits)} ${token.symbol}`,
+      missingUnits,
+    );
+  }
+  const frozen = held.findIndex((account) => readTokenAccount(account)?.isFrozen === true);
+  if (frozen >= 0) return refuse('would_fail', `the issuer has frozen ${solanaAddress.format(owners[frozen] ?? '')}`);
+
+  const unitLimit = isRefund ? REFUND_UNITS : SWEEP_UNITS_PER_OWNER * BigInt(owners.length);
+  const signatures = BigInt(isRefund ? 1 : owners.length + 1);
+  const feeUnitsMax =
+    signatures * LAMPORTS_PER_SIGNATURE +
+    (unitLimit * unitPrice + MICRO - 1n) / MICRO +
+    (isRefund ? BigInt(lockDeposit) + (target ? 0n : BigInt(accountDeposit)) : 0n);
+  // A wallet below the deposit of its own account would vanish.
+  const needed = feeUnitsMax + BigInt(lockDeposit);
+  const coins = wallet?.lamports ?? 0n;
+  if (coins < needed) {
+    return refuse(
+      'native_short',
+      `${solanaAddress.format(payer)} holds ${sol(coins)}, and ${sol(needed)} are needed for fee and deposits: send it ${sol(needed - coins)}`,
+      needed - coins,
+    );
+  }
+  return {
+    kind: 'quoted',
+    terms: {
+      blockhash: block.hash,
+      last_valid_block_height: String(block.lastValidHeight),
+      compute_unit_limit: unitLimit.toString(),
+      compute_unit_price: unitPrice.toString(),
+      ...(isRefund && { lock_lamports: String(lockDeposit) }),
+    },
+    feeUnits: feeUnitsMax,
+    feeUnitsMax,
+  };
+}
+
+function refuseDestination(
+  { intent, to, token }: SpendDraft,
+  payee: ChainAccount | null,
+  target: ChainAccount | null,
+): Quote | null {
+  invariant(token, 'a token moves');
+  const address = solanaAddress.format(to);
+  if (payee && payee.owner !== SYSTEM_PROGRAM) {
+    return refuse(
+      'destination_invalid',
+      `${address} belongs to the program ${payee.owner}: it is no wallet, and money sent to it may be lost`,
+    );
+  }
+  const account = readTokenAccount(target);
+  if (account?.isFrozen)
+    return refuse('destination_frozen', `the issuer has frozen the ${token.symbol} account of ${address}`);
+  if (target && (account?.mint !== token.address || account.owner !== address)) {
+    return refuse('destination_invalid', `the ${token.symbol} account of ${address} belongs to somebody else now`);
+  }
+  if (intent.kind === 'sweep' && !target) {
+    return refuse(
+      'destination_invalid',
+      `the treasury ${address} has no ${token.symbol} account yet: send it a first ${token.symbol} from any wallet, which makes one`,
+    );
+  }
+  return null;
+}
+
+async function latestBlock({ rpc, host }: SolanaRpc): Promise<Readonly<{ hash: string; lastValidHeight: number }>> {
+  const origin = { method: 'getLatestBlockhash', host };
+  const answer = await rpc.call(origin.method, [{ commitment: 'confirmed' }]);
+  const { blockhash, lastValidBlockHeight } = isFields(answer) && isFields(answer.value) ? answer.value : {};
+  if (
+    typeof blockhash !== 'string' ||
+    solanaAddress.parse(blockhash) === null ||
+    !Number.isSafeInteger(lastValidBlockHeight)
+  ) {
+    throw nonsense(origin, 'answered with no block hash');
+  }
+  return { hash: blockhash, lastValidHeight: Number(lastValidBlockHeight) };
+}
+
+/** What three of four of the newest blocks would have been content with, for these accounts. */
+async function askUnitPrice({ rpc, host }: SolanaRpc, writable: readonly string[]): Promise<bigint> {
+  const origin = { method: 'getRecentPrioritizationFees', host };
+  const answer = await rpc.call(origin.method, [writable]);
+  if (!Array.isArray(answer)) throw nonsense(origin, 'answered with no list of fees');
+  const fees = answer.map((row) => (isFields(row) ? Number(row.prioritizationFee) : Number.NaN));
+  if (!fees.every((fee) => Number.isSafeInteger(fee) && fee >= 0))
+    throw nonsense(origin, 'answered with a fee that is none');
+  const price = BigInt(fees.sort((a, b) => a - b)[Math.floor((fees.length * 3) / 4)] ?? 0);
+  return price > UNIT_PRICE_MAX ? UNIT_PRICE_MAX : price;
+}

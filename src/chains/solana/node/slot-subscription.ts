@@ -1,0 +1,36 @@
+/**
+ * Solana's PubSub WebSocket as a doorbell: `slotSubscribe` tells of each slot that the node has seen, which is a little earlier than its
+ * block can be read. Nothing else is asked on this connection; blocks come by HTTP.
+ * @module
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import { transient } from '../../../core/fault.ts';
+import { excerpt } from '../../excerpt.ts';
+import { parseJson, readAnswer } from '../../json-rpc.ts';
+import { openSocketRoad, type SocketRoad, type SocketRoadOptions } from '../../transport/websocket.ts';
+
+const SUBSCRIBE_ID = 0;
+
+/** Opens the connection in the background and keeps it up until `close`. */
+export function openSlotBell(options: SocketRoadOptions, clock: Clock): Omit<SocketRoad, 'exchange'> {
+  const { host } = options;
+  const origin = { method: 'slotSubscribe', host };
+  return openSocketRoad(
+    options,
+    {
+      read(bytes) {
+        const value = parseJson(bytes, origin) as { method?: unknown };
+        if (value?.method === 'slotNotification') return null;
+        const { id } = readAnswer(value, origin);
+        if (Number.isInteger(id)) return id;
+        throw transient('node_nonsense', `${host} sent a message that nobody asked for: ${excerpt(bytes.toString())}`);
+      },
+      subscribe: {
+        id: SUBSCRIBE_ID,
+        text: `{"jsonrpc":"2.0","id":${SUBSCRIBE_ID},"method":"slotSubscribe"}`,
+        isGranted: (bytes) => readAnswer(parseJson(bytes, origin), origin).ok,
+      },
+    },
+    clock,
+  );
+}

@@ -1,0 +1,128 @@
+/**
+ * Calls and batches over a transport: ids, a bound on what is under way, time limits, and errors turned into faults that name
+ * the method. Nothing is retried here.
+ * @module
+ */
+import { Fault, transient } from '../../core/fault.ts';
+import { openGate } from './gate.ts';
+import {
+  type ErrorMeaning,
+  errorFault,
+  nonsense,
+  type Origin,
+  parseJson,
+  peekId,
+  type RpcAnswer,
+  readAnswer,
+} from '../json-rpc.ts';
+import type { RpcTransport } from './rpc-transport.ts';
+
+/** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
+const BATCH_CALLS_MAX = 32;
+/** Errors are short; a longer answer is content, and parsed by whoever wants it. */
+const ERROR_BYTES_MAX = 2_048;
+
+export type RpcCall = Readonly<{ method: string; params: readonly unknown[] }>;
+
+export type RpcClient = Readonly<{
+  /** One call's result. @throws Fault transient, also for an error in the answer */
+  call(method: string, params: readonly unknown[]): Promise<unknown>;
+  /** One call's answer, errors included. @throws Fault transient */
+  attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
+  /**
+   * The answers to many calls, in the order of the calls, sent as batches of bounded size side by side.
+   * @throws Fault transient; an error in one answer is returned, not thrown
+   */
+  batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
+  /** One call's whole answer as bytes that own their buffer, unparsed. @throws Fault transient, also for a short error answer */
+  raw(method: string, params: readonly unknown[]): Promise<Uint8Array>;
+}>;
+
+export function createRpcClient(
+  transport: RpcTransport,
+  options: Readonly<{
+    host: string;
+    concurrencyMax: number;
+    requestTimeoutMs: number;
+    /** What errors mean in the family. */
+    meanings: readonly ErrorMeaning[];
+  }>,
+): RpcClient {
+  const { host, requestTimeoutMs, meanings } = options;
+  const gate = openGate(options);
+  let lastId = 0;
+
+  async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
+    const signal = AbortSignal.timeout(requestTimeoutMs);
+    try {
+      return await gate.pass(signal, () => transport.exchange({ text, ids }, signal));
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      throw transient(error.code, `${origin.method} at ${error.message}`, error);
+    }
+  }
+
+  async function ask(method: string, params: readonly unknown[]): Promise<{ bytes: Uint8Array; id: number }> {
+    lastId += 1;
+    const id = lastId;
+    const bytes = await exchange(JSON.stringify({ jsonrpc: '2.0', id, method, params }), [id], { method, host });
+    return { bytes, id };
+  }
+
+  async function attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer> {
+    const origin = { method, host };
+    const { bytes, id } = await ask(method, params);
+    const answer = readAnswer(parseJson(bytes, origin), origin);
+    // An error may lack the id when the node could not read the request.
+    if (answer.id !== id && answer.ok) throw nonsense(origin, 'answered another request');
+    return answer;
+  }
+
+  async function batchOnce(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+    const ids = calls.map((_, at) => lastId + 1 + at);
+    lastId += calls.length;
+    const origin = { method: calls[0]?.method ?? 'batch', host };
+    const text = JSON.stringify(calls.map((call, at) => ({ jsonrpc: '2.0', id: ids[at], ...call })));
+    const value = parseJson(await exchange(text, ids, origin), origin);
+    if (!Array.isArray(value)) {
+      const answer = readAnswer(value, origin);
+      throw answer.ok
+        ? nonsense(origin, 'answered a batch with a single result')
+        : errorFault(answer.error, origin, meanings);
+    }
+    const byId = new Map(value.map((item) => readAnswer(item, origin)).map((answer) => [answer.id, answer]));
+    return ids.map((id) => {
+      const answer = byId.get(id);
+      if (!answer) throw nonsense(origin, `answered ${value.length} of ${calls.length} calls of a batch`);
+      return answer;
+    });
+  }
+
+  return {
+    attempt,
+    async call(method, params) {
+      const answer = await attempt(method, params);
+      if (!answer.ok) throw errorFault(answer.error, { method, host }, meanings);
+      return answer.result;
+    },
+    async batch(calls) {
+      const parts: Promise<readonly RpcAnswer[]>[] = [];
+      for (let at = 0; at < calls.length; at += BATCH_CALLS_MAX)
+        parts.push(batchOnce(calls.slice(at, at + BATCH_CALLS_MAX)));
+      return (await Promise.all(parts)).flat();
+    },
+    async raw(method, params) {
+      const origin = { method, host };
+      const { bytes, id } = await ask(method, params);
+      const seen = peekId(bytes);
+      if (bytes.byteLength <= ERROR_BYTES_MAX) {
+        const answer = readAnswer(parseJson(bytes, origin), origin);
+        if (!answer.ok) throw errorFault(answer.error, origin, meanings);
+      }
+      if (seen !== null && seen !== id) throw nonsense(origin, 'answered another request');
+      // A small message may be a view into a larger buffer, which a worker must neither copy nor take away.
+      const isWhole = bytes.byteLength === bytes.buffer.byteLength;
+      return isWhole ? bytes : new Uint8Array(bytes);
+    },
+  };
+}

@@ -1,0 +1,20 @@
+/**
+ * JSON-RPC by HTTP POST, for nodes without a WebSocket.
+ * @module
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { openHttpRoad } from './http.ts';
+import type { RpcTransport, RpcTransportOptions } from './rpc-transport.ts';
+
+/** Connects when first asked. */
+export function openRpcHttp(options: RpcTransportOptions, clock: Clock): RpcTransport {
+  const { url } = options;
+  const road = openHttpRoad(options, clock);
+  const path = `${url.pathname}${url.search}`;
+  return {
+    exchange: (message, signal) => road.post(path, message.text, signal),
+    onBell: () => {},
+    health: road.health,
+    close: road.close,
+  };
+}

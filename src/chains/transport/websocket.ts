@@ -1,0 +1,275 @@
+/**
+ * One WebSocket that is kept up for good: it reconnects with back-off, asks for announcements again after each connect, and is dropped
+ * when the other side gives no sign of life. An announcement is a doorbell; its content is not read.
+ *
+ * What the messages look like is the dialect's business.
+ * @module
+ */
+import type { Socket } from 'node:net';
+import WebSocket from 'ws';
+import type { Clock } from '../../lib/clock.ts';
+import { Fault, transient } from '../../core/fault.ts';
+import type { Node } from '../chain.ts';
+import { excerpt } from '../excerpt.ts';
+
+const RETRY_DELAY_MS_MIN = 250;
+const RETRY_DELAY_MS_MAX = 10_000;
+/** Signs of life are looked for so often within the longest silence allowed. */
+const LOOKS_PER_IDLE_MAX = 3;
+
+/** A request and the ids that its answer may be known by: one for a call, several for a batch. */
+export type SocketRequest = Readonly<{ text: string; ids: readonly number[] }>;
+
+export type SocketDialect = Readonly<{
+  /**
+   * The id of the request that a message answers, or null for an announcement.
+   * @throws Fault transient when it is neither: the connection is then dropped
+   */
+  read(bytes: Buffer): number | null;
+  /** Asks for announcements; null where they come unasked, the first one right after the connection was made. */
+  subscribe: Readonly<{
+    id: number;
+    text: string;
+    /** Whether the answer grants it. @throws Fault transient */
+    isGranted(answer: Uint8Array): boolean;
+  }> | null;
+}>;
+
+/** `host` names the node in messages; `url` may hold credentials and must not appear in any. */
+export type SocketRoadOptions = Readonly<{
+  url: URL;
+  host: string;
+  requestTimeoutMs: number;
+  responseBytesMax: number;
+  /** With no sign of life for this long, the connection is dropped and made again. */
+  idleMsMax: number;
+}>;
+
+export type SocketRoad = Readonly<{
+  /**
+   * Sends the request and resolves with the bytes of the whole message that answers it.
+   * @throws Fault transient: `node_unreachable`, `node_refused`, `node_timeout` (the signal aborted), `node_response_too_large`, or what
+   * the dialect threw
+   */
+  exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array>;
+  /** Calls `ring` at each announcement and each connection made again. */
+  onBell(ring: () => void): void;
+  health: Node['health'];
+  close(): Promise<void>;
+}>;
+
+type Pending = Readonly<{ resolve(bytes: Uint8Array): void; reject(fault: Fault): void }>;
+
+/** One connection, from its first packet to its end. `fault` is what those who wait are told when it ends. */
+type Link = {
+  readonly socket: WebSocket;
+  tcp: Socket | null;
+  isOpen: boolean;
+  /** Announcements come. */
+  isSubscribed: boolean;
+  fault: Fault | null;
+};
+
+/** Opens the connection in the background and keeps it up until `close`. */
+export function openSocketRoad(options: SocketRoadOptions, dialect: SocketDialect, clock: Clock): SocketRoad {
+  const { host } = options;
+  const closing = new AbortController();
+  const pending = new Map<number, Pending>();
+  const bells: (() => void)[] = [];
+  let link: Link | null = connect();
+  let lastFault = unreachable('not connected yet');
+  let heardAtMs = 0;
+  let connections = 0;
+  let failures = 0;
+
+  function unreachable(why: string, cause?: unknown): Fault {
+    return transient(
+      'node_unreachable',
+      `${host}: ${why}. Is the node up, and its WebSocket open to this machine?`,
+      cause,
+    );
+  }
+  function ring(): void {
+    for (const bell of bells) bell();
+  }
+  function heard(): void {
+    heardAtMs = clock.nowMs();
+  }
+
+  function connect(): Link {
+    const socket = new WebSocket(options.url, {
+      maxPayload: options.responseBytesMax,
+      handshakeTimeout: options.requestTimeoutMs,
+      // Answers are hex: compressing them costs more than it saves, and inflating is a way to be flooded.
+      perMessageDeflate: false,
+      skipUTF8Validation: true,
+    });
+    const made: Link = { socket, tcp: null, isOpen: false, isSubscribed: false, fault: null };
+    socket.on('upgrade', (response) => {
+      made.tcp = response.socket;
+    });
+    socket.on('open', () => {
+      made.isOpen = true;
+      connections += 1;
+      heard();
+      subscribe(made);
+    });
+    socket.on('message', (data: Buffer) => {
+      heard();
+      failures = 0;
+      receive(made, data);
+    });
+    socket.on('ping', heard);
+    socket.on('pong', heard);
+    socket.on('error', (error) => {
+      made.fault ??= connectionFault(error);
+    });
+    socket.on('close', (code, reason) => {
+      ended(made.fault ?? unreachable(`the connection was closed (${code} ${excerpt(reason.toString())})`));
+    });
+    void watch(made);
+    return made;
+  }
+
+  function connectionFault(error: Error & { code?: string }): Fault {
+    if (error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH')
+      return transient(
+        'node_response_too_large',
+        `${host} sent a message of more than ${options.responseBytesMax} bytes: raise the limit, or find out what the node sends`,
+        error,
+      );
+    const why = excerpt(error.message || String(error.code));
+    // The library's words for a handshake that was answered with another status.
+    if (/^Unexpected server response: 40[13]$/.test(error.message))
+      return transient('node_refused', `${host}: ${why}. Check the credentials in the node's URL`, error);
+    return unreachable(why, error);
+  }
+
+  /** Fails everything under way and plans the next connection. */
+  function ended(fault: Fault): void {
+    link = null;
+    lastFault = fault;
+    for (const waiting of [...pending.values()]) waiting.reject(fault);
+    pending.clear();
+    void reconnect();
+  }
+
+  async function reconnect(): Promise<void> {
+    const delayMs = Math.min(RETRY_DELAY_MS_MIN * 2 ** failures, RETRY_DELAY_MS_MAX);
+    failures += 1;
+    await clock.sleep(delayMs, closing.signal);
+    if (!closing.signal.aborted) link = connect();
+  }
+
+  /** Ends a connection at once; its `close` event does the rest. */
+  function drop(made: Link, fault: Fault): void {
+    made.fault ??= fault;
+    made.socket.terminate();
+  }
+
+  /** Pings, and drops a connection that is silent for too long: a half-open TCP connection reports no error by itself. */
+  async function watch(made: Link): Promise<void> {
+    let bytesSeen = 0;
+    for (;;) {
+      await clock.sleep(options.idleMsMax / LOOKS_PER_IDLE_MAX, closing.signal);
+      if (closing.signal.aborted || link !== made) return;
+      if (!made.isOpen) continue;
+      // A long answer that is still on its way is a sign of life before it is a message.
+      const bytes = made.tcp?.bytesRead ?? 0;
+      if (bytes !== bytesSeen) heard();
+      bytesSeen = bytes;
+      if (clock.nowMs() - heardAtMs > options.idleMsMax) {
+        drop(made, unreachable(`no sign of life for ${options.idleMsMax} ms`));
+        return;
+      }
+      made.socket.ping();
+      if (!made.isSubscribed) subscribe(made);
+    }
+  }
+
+  /** Asks for announcements. A node that refuses is asked again by `watch`: it may have been starting. */
+  function subscribe(made: Link): void {
+    const { subscribe: request } = dialect;
+    if (!request || pending.has(request.id)) return;
+    pending.set(request.id, {
+      resolve: (answer) => {
+        made.isSubscribed = request.isGranted(answer);
+        // New heads from here on are announced; whatever came before must be looked for.
+        ring();
+      },
+      reject: () => {},
+    });
+    made.socket.send(request.text);
+  }
+
+  function receive(made: Link, bytes: Buffer): void {
+    try {
+      const id = dialect.read(bytes);
+      if (id === null) {
+        made.isSubscribed = true;
+        ring();
+        return;
+      }
+      const waiting = pending.get(id);
+      pending.delete(id);
+      // Nobody waits any more for an answer that came after its timeout.
+      waiting?.resolve(bytes);
+    } catch (fault) {
+      if (!(fault instanceof Fault)) throw fault;
+      drop(made, fault);
+    }
+  }
+
+  function exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const through = link;
+      if (!through) {
+        reject(lastFault);
+        return;
+      }
+      const settle = () => {
+        signal.removeEventListener('abort', onAbort);
+        for (const id of request.ids) pending.delete(id);
+      };
+      const waiting: Pending = {
+        resolve: (bytes) => {
+          settle();
+          resolve(bytes);
+        },
+        reject: (fault) => {
+          settle();
+          reject(fault);
+        },
+      };
+      const onAbort = () => {
+        waiting.reject(
+          transient('node_timeout', `${host} gave no answer within ${options.requestTimeoutMs} ms: is it overloaded?`),
+        );
+      };
+      const send = () => {
+        if (!signal.aborted) through.socket.send(request.text);
+      };
+      for (const id of request.ids) pending.set(id, waiting);
+      signal.addEventListener('abort', onAbort);
+      if (signal.aborted) onAbort();
+      else if (through.isOpen) send();
+      else through.socket.once('open', send);
+    });
+  }
+
+  return {
+    exchange,
+    onBell: (bell) => {
+      bells.push(bell);
+    },
+    health: () => ({ connected: link?.isSubscribed ?? false, heardAtMs, connections }),
+    async close() {
+      closing.abort();
+      const last = link;
+      if (!last) return;
+      const ending = new Promise((resolve) => last.socket.once('close', resolve));
+      drop(last, transient('node_unreachable', `${host}: this connection was closed from here`));
+      await ending;
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/**
+ * The client of the bridge beside java-tron (`scripts/tron-ws.ts`): the node's calls and the announcement of new heads over one WebSocket.
+ * The token stands in the URL: `ws://node:8190/?token=…`.
+ * @module
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import { transient } from '../../../core/fault.ts';
+import { excerpt } from '../../excerpt.ts';
+import { openSocketRoad, type SocketRoadOptions } from '../../transport/websocket.ts';
+import { peekId, readAnswers, readFault, writeRequest } from '../bridge-message.ts';
+import { type Answers, about, type Call, type Road } from '../calls.ts';
+
+/** Opens the connection in the background and keeps it up until `close`. */
+export function openBridgeRoad(options: SocketRoadOptions, clock: Clock): Road {
+  const { host } = options;
+  let lastId = 0;
+
+  function nonsense(bytes: Uint8Array): Error {
+    const text = excerpt(Buffer.from(bytes.subarray(0, 1_024)).toString());
+    return transient('node_nonsense', `${host} sent a message that is not the bridge's: ${text}`);
+  }
+
+  const road = openSocketRoad(
+    options,
+    {
+      read(bytes) {
+        const id = peekId(bytes);
+        if (id === undefined) throw nonsense(bytes);
+        return id;
+      },
+      subscribe: null,
+    },
+    clock,
+  );
+
+  async function ask(calls: readonly Call[], signal: AbortSignal): Promise<Answers> {
+    lastId += 1;
+    const id = lastId;
+    const path = calls[0]?.path ?? '';
+    const message = await about(path, road.exchange({ text: writeRequest({ id, calls }), ids: [id] }, signal));
+    const fault = readFault(message);
+    // The bridge names path and node itself.
+    if (fault) throw transient(fault.code, `${fault.message} (told by the bridge at ${host})`);
+    const parts = readAnswers(message);
+    if (!parts || parts.length !== calls.length) throw nonsense(message);
+    // A small message may be a view into a larger buffer, which a worker must neither copy nor take away.
+    const isWhole = message.byteLength === message.buffer.byteLength;
+    return { bytes: isWhole ? message : new Uint8Array(message), parts };
+  }
+
+  return { ask, onBell: road.onBell, health: road.health, close: road.close };
+}

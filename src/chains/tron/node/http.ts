@@ -1,0 +1,77 @@
+/**
+ * java-tron's own HTTP interface: port 8090 for the full node and port 8091 for what is solidified, or a gateway that has both.
+ * @module
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import { transient } from '../../../core/fault.ts';
+import { type HttpRoad, openHttpRoad } from '../../transport/http.ts';
+import { type Answers, about, type Call, type Part, type Road } from '../calls.ts';
+
+/** java-tron accepts 50 connections unless told otherwise (`node.maxHttpConnectNumber`), for everybody together. */
+const SOCKETS_MAX = 16;
+/** What is solidified is asked for once in a while, one question at a time. */
+const SOLID_SOCKETS_MAX = 2;
+const SOLID_PREFIX = '/walletsolidity/';
+const FULL_PORT = '8090';
+const SOLID_PORT = '8091';
+
+export type HttpOptions = Readonly<{
+  url: URL;
+  /** Where `/walletsolidity/` is; null for nowhere. */
+  solidUrl: URL | null;
+  requestTimeoutMs: number;
+  responseBytesMax: number;
+  concurrencyMax: number;
+}>;
+
+/** Where a node that listens at `url` shows what is solidified: one port higher, or at the same address when that is not java-tron's own port. */
+export function solidUrlOf(url: URL): URL {
+  const solid = new URL(url);
+  if (url.port === FULL_PORT) solid.port = SOLID_PORT;
+  return solid;
+}
+
+/** Connects when first asked. */
+export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock): Road {
+  const concurrencyMax = Math.min(limits.concurrencyMax, SOCKETS_MAX);
+  const full = openHttpRoad({ ...limits, url, host: url.host, concurrencyMax }, clock);
+  const solid =
+    solidUrl &&
+    openHttpRoad({ ...limits, url: solidUrl, host: solidUrl.host, concurrencyMax: SOLID_SOCKETS_MAX }, clock);
+
+  async function post({ path, body }: Call, signal: AbortSignal): Promise<Uint8Array> {
+    const [road, base]: [HttpRoad | null, URL | null] = path.startsWith(SOLID_PREFIX) ? [solid, solidUrl] : [full, url];
+    if (!road || !base) {
+      throw transient('node_method_missing', `${url.host}: no address of the solidified chain is configured`);
+    }
+    return road.post(`${base.pathname.replace(/\/$/, '')}${path}${base.search}`, JSON.stringify(body), signal);
+  }
+
+  async function ask(calls: readonly Call[], signal: AbortSignal): Promise<Answers> {
+    const answers: Uint8Array[] = [];
+    const parts: Part[] = [];
+    let length = 0;
+    for (const call of calls) {
+      const answer = await about(call.path, post(call, signal));
+      answers.push(answer);
+      parts.push({ from: length, to: length + answer.byteLength });
+      length += answer.byteLength;
+    }
+    const [only] = answers;
+    if (only && answers.length === 1) return { bytes: only, parts };
+    const bytes = Buffer.allocUnsafeSlow(length);
+    answers.forEach((answer, at) => {
+      bytes.set(answer, parts[at]?.from);
+    });
+    return { bytes, parts };
+  }
+
+  return {
+    ask,
+    onBell: () => {},
+    health: full.health,
+    async close() {
+      await Promise.all([full.close(), solid?.close()]);
+    },
+  };
+}

@@ -1,0 +1,206 @@
+/**
+ * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge beside it
+ * (`scripts/tron-ws.ts`) with a bell; the same calls over both.
+ *
+ * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid, triggerconstantcontract, and getblock of
+ * the solidified chain. Source: https://tronprotocol.github.io/documentation-en/api/http/.
+ * @module
+ */
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { type BlockRef, isLinked } from '../../../core/block.ts';
+import { invariant, permanent, transient } from '../../../core/fault.ts';
+import type { Sighting } from '../../../core/lookup.ts';
+import type { Token } from '../../../core/transfer.ts';
+import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
+import { tronAddress, wireAddress } from '../address.ts';
+import { errorFault, isFields, isUnknown, messageText, nonsense, readAnswer } from '../answer.ts';
+import type { Answers, Call, Part } from '../calls.ts';
+import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts';
+import { readSighting } from '../transaction-report.ts';
+import { BLOCK_PATH, blockUnknown, INFOS_PATH, readHeader, readInfo } from '../wire.ts';
+
+const INFO_PATH = '/wallet/gettransactioninfobyid';
+const TRANSACTION_PATH = '/wallet/gettransactionbyid';
+const CONSTANT_PATH = '/wallet/triggerconstantcontract';
+const DECIMALS_MAX = 77;
+/** Who asks for decimals: nobody in particular. */
+const NOBODY = wireAddress('0'.repeat(40));
+/** A node whose head is older may not have reached the block in which a token's contract was made. */
+const SYNCING_S = 600;
+
+const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
+  path: BLOCK_PATH,
+  body: { id_or_num: String(idOrNumber), detail },
+});
+
+/**
+ * Starts connecting to a bridge; connects to a node when first asked.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
+  const { finalityUrl } = options;
+  const node = openTronRpc(options, clock);
+  const { host, road, ask, askAll } = node;
+
+  const readPart = (answers: Answers, part: Part, path: string): unknown =>
+    readAnswer(answers.bytes.subarray(part.from, part.to), { path, host });
+
+  async function header(hash: string): Promise<BlockRef | null> {
+    const value = await ask(blockCall(hash, false));
+    if (isUnknown(value)) return null;
+    const origin = { path: BLOCK_PATH, host };
+    const { ref } = readHeader(value, origin);
+    if (ref.hash !== hash) throw nonsense(origin, `answered with block ${ref.hash} instead of ${hash}`);
+    return ref;
+  }
+
+  async function head(): Promise<BlockRef> {
+    const found = await readHeaderAt(node, BLOCK_PATH, null);
+    if (!found) throw nonsense({ path: BLOCK_PATH, host }, 'knows no newest block');
+    return found.ref;
+  }
+
+  async function finalized(): Promise<BlockRef | null> {
+    if (finalityUrl === null) return null;
+    return (await readHeaderAt(node, SOLID_BLOCK_PATH, null))?.ref ?? null;
+  }
+
+  async function identity(): Promise<NodeIdentity> {
+    const [first, ...decimals] = await Promise.all([
+      readHeaderAt(node, BLOCK_PATH, 0),
+      ...options.tokens.map(decimalsOf),
+    ]);
+    if (!first) throw nonsense({ path: BLOCK_PATH, host }, 'knows no first block');
+    return {
+      chainId: chainIdOf(first),
+      decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])),
+    };
+  }
+
+  async function decimalsOf({ address }: Token): Promise<number> {
+    const key = tronAddress.parse(address);
+    invariant(key !== null, `the token address ${address} is a valid TRON address`);
+    const value = await ask({
+      path: CONSTANT_PATH,
+      body: { owner_address: NOBODY, contract_address: wireAddress(key), function_selector: 'decimals()' },
+    });
+    const origin = { path: CONSTANT_PATH, host };
+    if (!isFields(value) || !isFields(value.result)) throw nonsense(origin, 'answered with no result');
+    const { result, message } = value.result;
+    if (result !== true) {
+      const text = messageText(message);
+      if (/not a valid smart contract|contract is not exist/i.test(text)) throw await noContract(address);
+      throw errorFault(text, origin);
+    }
+    const [word] = Array.isArray(value.constant_result) ? value.constant_result : [];
+    // A contract that reverts or returns nothing has no such function.
+    const decimals = typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word) ? BigInt(`0x${word}`) : null;
+    if (decimals !== null && decimals <= DECIMALS_MAX) return Number(decimals);
+    throw permanent(
+      'token_not_a_contract',
+      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is no TRC-20 token: correct the network's token address`,
+    );
+  }
+
+  async function noContract(address: string): Promise<Error> {
+    const { timeS } = await head();
+    if (timeS * 1000 < clock.nowMs() - SYNCING_S * 1000)
+      return transient(
+        'node_syncing',
+        `${host} is still syncing and does not know the token ${address} yet: wait for it`,
+      );
+    return permanent(
+      'token_not_a_contract',
+      `there is no contract at the token address ${address} on the chain of ${host}: correct the network's token address, or point its url at the right chain`,
+    );
+  }
+
+  async function range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]> {
+    invariant(
+      fromNumber >= 0 && toNumber >= fromNumber,
+      `a range of blocks is not empty: ${fromNumber} to ${toNumber}`,
+    );
+    const numbers = Array.from({ length: toNumber - fromNumber + 1 }, (_, at) => fromNumber + at);
+    const refs = await Promise.all(
+      numbers.map(async (number) => {
+        const found = await readHeaderAt(node, BLOCK_PATH, number);
+        if (!found) throw rangeBroken(`has no block ${number}`);
+        return found.ref;
+      }),
+    );
+    if (!isLinked(refs)) throw rangeBroken(`are not a chain: it was reorganised while it was read`);
+    return refs;
+  }
+
+  const rangeBroken = (what: string) =>
+    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
+
+  /**
+   * The block, then the infos of its transactions, then the header again, each by height. The infos are those of whatever block stands at
+   * that height when they are asked for: they belong to ours if it stood there before and after.
+   */
+  async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
+    const { number } = block;
+    const calls = [blockCall(number, true), { path: INFOS_PATH, body: { num: number } }, blockCall(number, false)];
+    const answers = await askAll(calls);
+    const [atBlock, atInfos, atHeader] = answers.parts;
+    invariant(atBlock && atInfos && atHeader, 'each call has an answer');
+    const origin = { path: BLOCK_PATH, host };
+    const again = readPart(answers, atHeader, BLOCK_PATH);
+    if (isUnknown(again) || readHeader(again, origin).ref.hash !== block.hash) throw blockUnknown(block, origin);
+    return {
+      block,
+      kind: thorough ? 'thorough' : 'light',
+      bytes: answers.bytes,
+      context: {
+        host,
+        blockFrom: atBlock.from,
+        blockTo: atBlock.to,
+        infosFrom: atInfos.from,
+        infosTo: atInfos.to,
+      },
+    };
+  }
+
+  /** The header is asked for last: the infos then belong to that block. */
+  async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
+    const stand = await Promise.all(txs.map((tx) => standsIn(block.number, tx)));
+    const found = await readHeaderAt(node, BLOCK_PATH, block.number);
+    if (!found) return 'unsure';
+    return found.ref.hash === block.hash && stand.every((stands) => stands) ? 'stands' : 'gone';
+  }
+
+  async function standsIn(number: number, tx: string): Promise<boolean> {
+    const value = await ask({ path: INFO_PATH, body: { value: tx } });
+    if (isUnknown(value)) return false;
+    const origin = { path: INFO_PATH, host };
+    const { id, blockNumber, succeeded } = readInfo(value, origin);
+    if (id !== tx) throw nonsense(origin, `answered with transaction ${id} instead of ${tx}`);
+    return blockNumber === number && succeeded;
+  }
+
+  async function lookUp(tx: string): Promise<Sighting> {
+    const paths = [TRANSACTION_PATH, INFO_PATH];
+    const answers = await askAll(paths.map((path) => ({ path, body: { value: tx } })));
+    const [transaction, info] = paths.map((path, at) => {
+      const part = answers.parts[at];
+      invariant(part, 'each call has an answer');
+      return readPart(answers, part, path);
+    });
+    return readSighting(tx, transaction, info, options.tokens, { path: TRANSACTION_PATH, host });
+  }
+
+  return {
+    identity,
+    head,
+    finalized,
+    range,
+    header,
+    content,
+    attest,
+    lookUp,
+    onBell: road.onBell,
+    health: road.health,
+    close: road.close,
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * The proof that a transaction can never stand on the chain: java-tron takes one only into a block above the one it refers to, and only while
+ * the block in front is older than its expiration. So the blocks from the reference on, each the child of the one before, until the first
+ * that is as young as the expiration, are all that could hold it.
+ *
+ * Source: java-tron `Manager.validateTapos`, `Manager.validateCommon`.
+ * @module
+ */
+import type { BlockRef } from '../../../core/block.ts';
+import { invariant, transient } from '../../../core/fault.ts';
+import type { SentAttempt } from '../../spend.ts';
+import { type Fields, isFields, isUnknown, nonsense, type Origin } from '../answer.ts';
+import { SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
+import { blockUnknown, readHeader } from '../wire.ts';
+
+/** Bytes 8 to 15 of a block's id, as a transaction refers to it; hex. */
+export const referenceOf = ({ hash }: Pick<BlockRef, 'hash'>): string => hash.slice(16, 32);
+
+/**
+ * Reads the solidified blocks that could hold the attempt.
+ * @param solid the newest of them
+ * @returns false while a block that is still to come could hold it
+ * @throws Fault transient when one holds it, or when they are no chain
+ */
+export async function canNeverStand(node: TronRpc, { tx, terms }: SentAttempt, solid: BlockRef): Promise<boolean> {
+  const [reference, expirationMs] = [Number(terms.ref_block_number), Number(terms.expiration_ms)];
+  invariant(Number.isSafeInteger(reference) && Number.isSafeInteger(expirationMs), 'a TRON attempt has its terms');
+  if (solid.timeS * 1000 < expirationMs) return false;
+  let before = (await readBlock(node, reference, false)).ref;
+  if (referenceOf(before) !== terms.ref_block_hash) {
+    throw contradiction(
+      node,
+      `has another block ${reference} than the one that ${tx} refers to: is it on another fork?`,
+    );
+  }
+  while (before.timeS * 1000 < expirationMs) {
+    if (before.number >= solid.number) {
+      throw contradiction(node, `has a solidified block ${solid.number} that is younger than its own chain has it`);
+    }
+    const { ref, ids } = await readBlock(node, before.number + 1, true);
+    if (ref.parent !== before.hash) {
+      throw contradiction(node, `has a block ${ref.number} that is no child of its block ${before.number}`);
+    }
+    if (ids.includes(tx)) {
+      throw contradiction(node, `says that it does not know ${tx}, which stands in its own block ${ref.number}`);
+    }
+    before = ref;
+  }
+  return true;
+}
+
+const contradiction = ({ host }: TronRpc, what: string): Error =>
+  transient(
+    'payout_node_contradicts',
+    `${host} ${what}. Nothing is signed anew until its answers agree: look into the node, or use another`,
+  );
+
+type Block = Readonly<{ ref: BlockRef; ids: readonly string[] }>;
+
+async function readBlock({ ask, host }: TronRpc, number: number, detail: boolean): Promise<Block> {
+  const origin = { path: SOLID_BLOCK_PATH, host };
+  const value = await ask({ path: SOLID_BLOCK_PATH, body: { id_or_num: String(number), detail } });
+  if (isUnknown(value)) throw blockUnknown({ number, hash: '' }, origin);
+  const { ref, isEmpty } = readHeader(value, origin);
+  if (ref.number !== number) throw nonsense(origin, `answered with block ${ref.number} instead of ${number}`);
+  const ids = detail ? readIds(value as Fields, origin) : [];
+  if (detail && isEmpty !== (ids.length === 0)) {
+    throw nonsense(
+      origin,
+      `answered for block ${number} with ${ids.length} transactions, which its header contradicts`,
+    );
+  }
+  return { ref, ids };
+}
+
+function readIds({ transactions = [] }: Fields, origin: Origin): string[] {
+  if (!Array.isArray(transactions)) throw nonsense(origin, 'answered with transactions that are not a list');
+  return transactions.map((one: unknown) => {
+    if (isFields(one) && typeof one.txID === 'string') return one.txID;
+    throw nonsense(origin, 'answered with a transaction without an id');
+  });
+}

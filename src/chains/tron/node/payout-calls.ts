@@ -1,0 +1,73 @@
+/**
+ * Questions about accounts and contracts, as the node's head answers them.
+ * @module
+ */
+import { wireAddress } from '../address.ts';
+import { errorFault, isFields, isUnknown, messageText, nonsense, readWhole } from '../answer.ts';
+import type { TronRpc } from './rpc.ts';
+import { WORD } from '../wire.ts';
+
+const ACCOUNT_PATH = '/wallet/getaccount';
+export const CONSTANT_PATH = '/wallet/triggerconstantcontract';
+
+/** `null`: nothing was ever sent there but tokens. */
+export type Account = Readonly<{ native: bigint; isContract: boolean }> | null;
+
+/** @throws Fault transient */
+export async function readAccount({ ask, host }: TronRpc, key: string): Promise<Account> {
+  const origin = { path: ACCOUNT_PATH, host };
+  const value = await ask({ path: ACCOUNT_PATH, body: { address: wireAddress(key) } });
+  if (isUnknown(value)) return null;
+  if (!isFields(value) || value.address !== wireAddress(key)) {
+    throw nonsense(origin, 'answered with something else than the account that was asked for');
+  }
+  return { native: readWhole(value, 'balance', origin), isContract: value.type === 'Contract' };
+}
+
+/** What a call that changes nothing returned. `value` is null where the contract reverted; `why` says so in words. */
+export type Tried = Readonly<{ value: string | null; energy: bigint; why: string }>;
+
+/**
+ * Runs a contract's function without a transaction.
+ * @param owner address key of the caller @param contract its key @param data selector and arguments, hex
+ * @throws Fault transient
+ */
+async function tryCall({ ask, host }: TronRpc, owner: string, contract: string, data: string): Promise<Tried> {
+  const origin = { path: CONSTANT_PATH, host };
+  const body = { owner_address: wireAddress(owner), contract_address: wireAddress(contract), data };
+  const answer = await ask({ path: CONSTANT_PATH, body });
+  if (!isFields(answer) || !isFields(answer.result)) throw nonsense(origin, 'answered with no result');
+  const { result, message } = answer.result;
+  if (result !== true) throw errorFault(messageText(message), origin);
+  const { constant_result: returned, transaction } = answer;
+  const [ret] = isFields(transaction) && Array.isArray(transaction.ret) ? transaction.ret : [];
+  const hasFailed = (message !== undefined && message !== '') || (isFields(ret) && ret.ret === 'FAILED');
+  const [word] = Array.isArray(returned) ? returned : [];
+  const value = hasFailed ? null : String(word ?? '');
+  return { value, energy: readWhole(answer, 'energy_used', origin), why: hasFailed ? messageText(message) : '' };
+}
+
+const argument = (key: string): string => key.padStart(64, '0');
+/** `balanceOf(address)`. */
+const BALANCE_SELECTOR = '70a08231';
+/** `transfer(address,uint256)`. */
+const TRANSFER_SELECTOR = 'a9059cbb';
+/** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
+const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
+
+/** Base units of a token that an account holds. @throws Fault transient */
+export async function readHeld(node: TronRpc, token: string, key: string): Promise<bigint> {
+  const { value } = await tryCall(node, key, token, BALANCE_SELECTOR + argument(key));
+  if (value !== null && WORD.test(value)) return BigInt(`0x${value}`);
+  throw nonsense({ path: CONSTANT_PATH, host: node.host }, 'answered with no balance of a token');
+}
+
+/** Whether the issuer has frozen an account. @throws Fault transient */
+export async function isFrozen(node: TronRpc, token: string, key: string): Promise<boolean> {
+  const lists = await Promise.all(FROZEN_SELECTORS.map((it) => tryCall(node, key, token, it + argument(key))));
+  return lists.some(({ value }) => value !== null && WORD.test(value) && BigInt(`0x${value}`) !== 0n);
+}
+
+/** What a transfer would take now. @throws Fault transient */
+export const tryTransfer = (node: TronRpc, token: string, owner: string, to: string, units: bigint): Promise<Tried> =>
+  tryCall(node, owner, token, TRANSFER_SELECTOR + argument(to) + units.toString(16).padStart(64, '0'));

@@ -1,0 +1,84 @@
+/**
+ * The indexer's half of TRON's payouts: asks what one takes, sends what was signed, and finds out what became of it. It has no keys.
+ *
+ * Methods used: getblock, getaccount, getaccountresource, getchainparameters, triggerconstantcontract, getcandelegatedmaxsize,
+ * getdelegatedresourcev2, broadcasthex, gettransactioninfobyid; of the solidified chain getblock, gettransactionbyid, gettransactioninfobyid.
+ * Source: https://tronprotocol.github.io/documentation-en/api/http/.
+ * @module
+ */
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { invariant, permanent } from '../../../core/fault.ts';
+import type { Currency } from '../../../core/transfer.ts';
+import { agreedFate } from '../../outcome-quorum.ts';
+import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
+import { tronAddress } from '../address.ts';
+import { readBroadcast } from './payout-broadcast.ts';
+import { readAccount, readHeld } from './payout-calls.ts';
+import { askFate } from './payout-outcome.ts';
+import { askQuote } from './payout-quote.ts';
+import { expectChain, openTronRpc } from './rpc.ts';
+
+const BROADCAST_PATH = '/wallet/broadcasthex';
+/** Payouts ask little and seldom. */
+const CONCURRENCY_MAX = 4;
+const IDLE_MS_MAX = 60_000;
+
+/**
+ * Starts connecting to a bridge; connects to a node when first asked.
+ * @throws Fault permanent `node_url_invalid`, or `payouts_need_finality` where no address of the solidified chain is configured
+ */
+export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = systemClock): PayoutNode {
+  const { chainId, tokens, witnessUrl, finalityUrl } = options;
+  if (finalityUrl === null) {
+    throw permanent(
+      'payouts_need_finality',
+      'payouts follow the solidified chain: give the network the address of /walletsolidity/ as finality_url, or leave finality_url out',
+    );
+  }
+  const limits = { ...options, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX };
+  const main = openTronRpc(limits, clock);
+  const { finalityUrl: _mains, ...ofWitness } = limits;
+  const nodes = witnessUrl === undefined ? [main] : [main, openTronRpc({ ...ofWitness, url: witnessUrl }, clock)];
+  const keyed = tokens.map(({ symbol, address }) => {
+    const key = tronAddress.parse(address);
+    invariant(key, `the token address ${address} is a valid TRON address`);
+    return { symbol, key };
+  });
+  const tokenKeys = keyed.map(({ key }) => key);
+  let stampedMs = 0;
+
+  function stamp(headMs: number): number {
+    stampedMs = Math.max(headMs, stampedMs + 1);
+    return stampedMs;
+  }
+
+  async function balance(key: string): Promise<WalletBalance> {
+    await expectChain(main, chainId);
+    const [account, ...held] = await Promise.all([
+      readAccount(main, key),
+      ...keyed.map((token) => readHeld(main, token.key, key)),
+    ]);
+    const byCurrency: Partial<Record<Currency, bigint>> = {};
+    for (const [at, { symbol }] of keyed.entries()) byCurrency[symbol] = held[at] ?? 0n;
+    return { native: account?.native ?? 0n, tokens: byCurrency };
+  }
+
+  return {
+    balance,
+    sequence: async () => null,
+    quote: (draft) => askQuote(main, { draft, chainId, tokenKeys, stamp }),
+    async broadcast(bytes) {
+      const transaction = Buffer.from(bytes).toString('hex');
+      const answer = await main.ask({ path: BROADCAST_PATH, body: { transaction } });
+      return readBroadcast(answer, { path: BROADCAST_PATH, host: main.host });
+    },
+    async fate(draft, attempts) {
+      if (attempts.length === 0) return { kind: 'waiting', included: null };
+      const question = { draft, attempts, chainId };
+      return agreedFate(await Promise.all(nodes.map((node) => askFate(node, question))));
+    },
+    async close() {
+      await Promise.all(nodes.map(({ road }) => road.close()));
+    },
+  };
+}

@@ -1,0 +1,149 @@
+/**
+ * What became of a payout's attempts, from one node's solidified chain, which nothing replaces.
+ *
+ * An attempt that is in no block by its expiration can never be in one: then it is `dead`. That no index knows it is not believed alone;
+ * the blocks themselves are read, from the one it refers to until the first after its expiration (`payout-absence.ts`).
+ * @module
+ */
+import { invariant, transient } from '../../../core/fault.ts';
+import { unitsOf } from '../../../core/ledger.ts';
+import type { Fate, SentAttempt, SpendDraft } from '../../spend.ts';
+import { tronAddress } from '../address.ts';
+import { type Fields, isFields, isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
+import { canNeverStand } from './payout-absence.ts';
+import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
+import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from '../wire.ts';
+
+const SOLID_INFO_PATH = '/walletsolidity/gettransactioninfobyid';
+const SOLID_TRANSACTION_PATH = '/walletsolidity/gettransactionbyid';
+const INFO_PATH = '/wallet/gettransactioninfobyid';
+
+export type FateQuestion = Readonly<{
+  draft: SpendDraft;
+  /** At least one. */
+  attempts: readonly SentAttempt[];
+  chainId: string;
+}>;
+
+/** An attempt in a solidified block. */
+type Standing = Readonly<{
+  tx: string;
+  number: number;
+  feeUnits: bigint;
+  outcome: 'success' | 'failure' | 'unclear';
+  logs: readonly unknown[];
+}>;
+
+/** What one node says. @throws Fault transient */
+export async function askFate(node: TronRpc, { draft, attempts, chainId }: FateQuestion): Promise<Fate> {
+  await expectChain(node, chainId);
+  // The height comes first: what is asked for afterwards was not in it if it is not found.
+  const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
+  if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
+  const found = await Promise.all(attempts.map(({ tx }) => standingOf(node, tx)));
+  const [standing, another] = found.filter((one) => one !== null);
+  if (standing && another) throw unclear(`${standing.tx} and ${another.tx} both stand on ${node.host}`);
+  if (standing) return settle(standing, draft, node.host, solid.ref.number);
+
+  const included = await findIncluded(node, attempts);
+  if (included) return { kind: 'waiting', included };
+  for (const attempt of attempts) {
+    if (!(await canNeverStand(node, attempt, solid.ref))) return { kind: 'waiting', included: null };
+  }
+  return { kind: 'dead' };
+}
+
+const unclear = (what: string): Error =>
+  transient('payout_outcome_unclear', `${what}: nothing more is paid until a person has looked at it`);
+
+function settle(standing: Standing, draft: SpendDraft, host: string, solidNumber: number): Fate {
+  const { tx, number, feeUnits, outcome } = standing;
+  if (number > solidNumber) return { kind: 'waiting', included: { tx, number } };
+  if (outcome === 'failure') return { kind: 'failed', tx, number, feeUnits };
+  if (outcome === 'success' && hasPaid(standing, draft)) return { kind: 'succeeded', tx, number, feeUnits };
+  const why =
+    outcome === 'unclear'
+      ? 'its own answers contradict each other on whether it succeeded'
+      : `it does not show that ${unitsOf(draft.intent)} units left for ${tronAddress.format(draft.to)}`;
+  throw unclear(`${tx} is final on ${host}, and ${why}`);
+}
+
+/** Where an attempt stands in what is solidified, and how it ended; null where the node does not know it. */
+async function standingOf(node: TronRpc, tx: string): Promise<Standing | null> {
+  const { ask, host } = node;
+  const [transaction, info] = await Promise.all(
+    [SOLID_TRANSACTION_PATH, SOLID_INFO_PATH].map((path) => ask({ path, body: { value: tx } })),
+  );
+  if (isUnknown(transaction) && isUnknown(info)) return null;
+  if (isUnknown(transaction) || isUnknown(info)) {
+    const [known, missing] = isUnknown(info) ? ['transaction', 'info'] : ['info', 'transaction'];
+    throw transient(
+      'node_infos_missing',
+      `${host} knows the ${known} ${tx} and not its ${missing}: if this lasts, set storage.transHistory.switch = on in its configuration`,
+    );
+  }
+  return readStanding(tx, transaction, info, host);
+}
+
+/**
+ * Success is what all three places call so: the block's own result, the info's and the receipt's. What calls no contract has nothing in
+ * its receipt.
+ */
+function readStanding(tx: string, transaction: unknown, info: unknown, host: string): Standing {
+  const origin: Origin = { path: SOLID_INFO_PATH, host };
+  const { id, blockNumber: number, logs } = readInfo(info, origin);
+  invariant(isFields(info), 'an info is an object');
+  if (!isFields(transaction) || transaction.txID !== tx) {
+    throw nonsense({ path: SOLID_TRANSACTION_PATH, host }, `answered with another transaction than ${tx}`);
+  }
+  if (id !== tx) throw nonsense(origin, `answered with the info of ${id} instead of ${tx}`);
+  const [ret] = Array.isArray(transaction.ret) ? transaction.ret : [];
+  const receipt = isFields(info.receipt) ? info.receipt.result : undefined;
+  const inBlock = isFields(ret) ? ret.contractRet : undefined;
+  const saysSuccess = [inBlock === 'SUCCESS', info.result !== 'FAILED', receipt === 'SUCCESS' || !isCall(transaction)];
+  const saysFailure = [
+    typeof inBlock === 'string' && inBlock !== 'SUCCESS' && inBlock !== 'DEFAULT',
+    info.result === 'FAILED',
+    typeof receipt === 'string' && receipt !== 'SUCCESS' && receipt !== 'DEFAULT',
+  ];
+  const outcome = saysSuccess.every(Boolean) ? 'success' : saysFailure.every(Boolean) ? 'failure' : 'unclear';
+  return { tx, number, feeUnits: readWhole(info, 'fee', origin), outcome, logs };
+}
+
+function isCall({ raw_data: raw }: Fields): boolean {
+  const [contract] = isFields(raw) && Array.isArray(raw.contract) ? raw.contract : [];
+  return isFields(contract) && contract.type === 'TriggerSmartContract';
+}
+
+/** The attempt that stands in a block that may still be replaced. */
+async function findIncluded(node: TronRpc, attempts: readonly SentAttempt[]) {
+  const origin = { path: INFO_PATH, host: node.host };
+  for (const { tx } of attempts) {
+    const info = await node.ask({ path: INFO_PATH, body: { value: tx } });
+    if (isUnknown(info)) continue;
+    const { id, blockNumber } = readInfo(info, origin);
+    if (id !== tx) throw nonsense(origin, `answered with the info of ${id} instead of ${tx}`);
+    return { tx, number: blockNumber };
+  }
+  return null;
+}
+
+/**
+ * Whether the logs show that exactly the draft's units left its owner and the payee got them. A token may keep a fee, as USDT can: then a
+ * part of them went to somebody else, and no other payout may be made for it.
+ */
+function hasPaid({ logs }: Standing, { token, owners, to, intent }: SpendDraft): boolean {
+  if (token === null) return true;
+  const key = tronAddress.parse(token.address);
+  const outgoing = logs.flatMap((log) => readTransfer(log, key, owners[0] ?? ''));
+  const sum = outgoing.reduce((total, { units }) => total + units, 0n);
+  return sum === unitsOf(intent) && outgoing.some((transfer) => transfer.to === to && transfer.units > 0n);
+}
+
+function readTransfer(log: unknown, token: string | null, owner: string): Readonly<{ to: string; units: bigint }>[] {
+  if (!isFields(log) || log.address !== token || !Array.isArray(log.topics) || log.topics.length !== 3) return [];
+  const [topic, from, to] = log.topics.map(String);
+  if (topic !== TRANSFER_TOPIC || from?.slice(24) !== owner || !to || !ADDRESS_TOPIC.test(to)) return [];
+  const { data } = log;
+  return typeof data === 'string' && WORD.test(data) ? [{ to: to.slice(24), units: BigInt(`0x${data}`) }] : [];
+}

@@ -1,0 +1,217 @@
+/**
+ * What a payout takes now: whether it would succeed, and what energy and bytes cost the wallet that signs it.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import type { BlockRef } from '../../../core/block.ts';
+import { invariant } from '../../../core/fault.ts';
+import type { GasIntent } from '../../../core/intent.ts';
+import { unitsOf } from '../../../core/ledger.ts';
+import { formatUnits } from '../../../core/money.ts';
+import type { Token } from '../../../core/transfer.ts';
+import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
+import { tronAddress, wireAddress } from '../address.ts';
+import { isFields, isUnknown, nonsense, readWhole } from '../answer.ts';
+import { referenceOf } from './payout-absence.ts';
+import { type Account, isFrozen, readAccount, readHeld, tryTransfer } from './payout-calls.ts';
+import {
+  type Allowances,
+  bytesCost,
+  energyCost,
+  type Prices,
+  paidBytes,
+  readAllowances,
+  readEnergyShare,
+  readPrices,
+  stakeFor,
+} from '../payout-costs.ts';
+import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
+import { BLOCK_PATH } from '../wire.ts';
+
+const RESOURCE_PATH = '/wallet/getaccountresource';
+const PARAMETERS_PATH = '/wallet/getchainparameters';
+const LENDABLE_PATH = '/wallet/getcandelegatedmaxsize';
+const LOANS_PATH = '/wallet/getdelegatedresourcev2';
+/** `ResourceCode` of energy. */
+const ENERGY = 1;
+const NATIVE_DECIMALS = 6;
+const ZERO_KEY = '0'.repeat(40);
+/** Long enough to be sent again through an outage, short enough for its blocks to be read again when it came to nothing. */
+const VALID_MS = 30 * 60_000;
+/** Expirations differ by up to so much. */
+const SPREAD_MS = 60_000;
+
+export type QuoteQuestion = Readonly<{
+  draft: SpendDraft;
+  chainId: string;
+  /** Address keys of the network's tokens. */
+  tokenKeys: readonly string[];
+  /** Gives a moment at or after another that no earlier quote was given. */
+  stamp: (headMs: number) => number;
+}>;
+
+/** What a quote follows from, as the head has it. */
+type State = Readonly<{
+  head: BlockRef;
+  solid: BlockRef;
+  prices: Prices;
+  payer: Account;
+  allowances: Allowances;
+}>;
+
+const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
+
+function short(
+  wallet: string,
+  code: 'token_short' | 'native_short',
+  missing: bigint,
+  coin: Pick<Token, 'decimals'> & { symbol: string },
+): Quote {
+  const amount = `${formatUnits(missing, coin.decimals)} ${coin.symbol}`;
+  const message = `wallet ${tronAddress.format(wallet)} needs ${amount} more: send it there`;
+  return { kind: 'refused', code, message, missingUnits: missing };
+}
+
+const nativeShort = (wallet: string, missing: bigint): Quote =>
+  short(wallet, 'native_short', missing, { symbol: 'TRX', decimals: NATIVE_DECIMALS });
+
+/** @throws Fault transient */
+export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<Quote> {
+  const { draft, tokenKeys } = question;
+  const { to, token, intent } = draft;
+  const [owner] = draft.owners;
+  invariant(owner, 'money leaves somewhere');
+  const shown = tronAddress.format(to);
+  if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
+    return refuse('destination_invalid', `${shown} is nobody's wallet: the zero address, a token or the paying wallet`);
+  }
+  await expectChain(node, question.chainId);
+  if (intent.kind === 'gas') return quoteGas(node, question, intent);
+  invariant(token, 'refunds and sweeps move a token');
+  const contract = tronAddress.parse(token.address);
+  invariant(contract, `the token address ${token.address} is a valid TRON address`);
+  const units = unitsOf(intent);
+  const [frozen, destination, held] = await Promise.all([
+    isFrozen(node, contract, to),
+    readAccount(node, to),
+    readHeld(node, contract, owner),
+  ]);
+  if (frozen)
+    return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen ${shown}: what it gets is lost`);
+  if (intent.kind === 'refund' && destination?.isContract) {
+    return refuse('destination_invalid', `${shown} is a contract: what it gets may be lost`);
+  }
+  if (held < units) return short(owner, 'token_short', units - held, token);
+  const [state, tried] = await Promise.all([
+    askState(node, draft.payer),
+    tryTransfer(node, contract, owner, to, units),
+  ]);
+  if (tried.value === null) return refuse('would_fail', `${node.host} says that it would fail now: ${tried.why}`);
+
+  const { prices, allowances } = state;
+  const { feeLimit, burned, neededBalance } = energyCost(tried.energy, allowances.energy, prices);
+  const bytes = paidBytes('trigger', feeLimit);
+  const bytesSun = bytesCost(bytes, allowances, prices);
+  const missing = missingNative(state, neededBalance + bytesSun);
+  if (missing > 0n) {
+    const shortEnergy = tried.energy - allowances.energy;
+    const stake = shortEnergy > 0n ? await askStake(node, contract, shortEnergy) : null;
+    const loan = stake !== null && { units: stake, missingUnits: missingNative(state, bytesSun) };
+    return { ...nativeShort(draft.payer, missing), ...(loan && { loan }) };
+  }
+  const feeUnitsMax = feeLimit + bytes * prices.perByte;
+  return { kind: 'quoted', terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
+}
+
+/** The stake that would give so much energy; null where nobody has staked. The contract's account is there, whoever else's is not. */
+async function askStake({ ask, host }: TronRpc, contract: string, energy: bigint): Promise<bigint | null> {
+  const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
+  const share = readEnergyShare(value, { path: RESOURCE_PATH, host });
+  return share && stakeFor(energy, share);
+}
+
+/** An account that is not there yet signs nothing, even where it would cost nothing: it needs a sun at least. */
+function missingNative({ payer }: State, needed: bigint): bigint {
+  if (payer === null) return needed > 0n ? needed : 1n;
+  return needed > payer.native ? needed - payer.native : 0n;
+}
+
+async function quoteGas(node: TronRpc, question: QuoteQuestion, { form, units }: GasIntent): Promise<Quote> {
+  const { payer, to } = question.draft;
+  const [state, receiver] = await Promise.all([askState(node, payer), readAccount(node, to)]);
+  const { prices, allowances } = state;
+  if (form !== 'transfer') {
+    const why = await whyNoLoan(node, payer, to, form, units, receiver);
+    if (why !== null) return refuse('would_fail', why);
+  }
+  const bytes = paidBytes(form === 'reclaim' ? 'undelegate' : form, units);
+  const makesAccount = form === 'transfer' && receiver === null;
+  const feeUnits = makesAccount ? prices.newAccount : bytesCost(bytes, allowances, prices);
+  const missing = missingNative(state, feeUnits + (form === 'transfer' ? units : 0n));
+  if (missing > 0n) return nativeShort(payer, missing);
+  const dearest = bytes * prices.perByte;
+  const feeUnitsMax = form === 'transfer' ? dearest + prices.newAccount : dearest;
+  return { kind: 'quoted', terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
+}
+
+/** Why a loan of energy cannot be made or taken back now; null when it can. */
+async function whyNoLoan(
+  { ask, host }: TronRpc,
+  payer: string,
+  to: string,
+  form: 'delegate' | 'reclaim',
+  units: bigint,
+  receiver: Account,
+): Promise<string | null> {
+  const [from, shown] = [tronAddress.format(payer), tronAddress.format(to)];
+  if (form === 'delegate') {
+    if (receiver === null) return `${shown} must be sent some TRX before it can be lent energy`;
+    const value = await ask({ path: LENDABLE_PATH, body: { owner_address: wireAddress(payer), type: ENERGY } });
+    const lendable = readWhole(value, 'max_size', { path: LENDABLE_PATH, host });
+    if (lendable >= units) return null;
+    const more = formatUnits(units - lendable, NATIVE_DECIMALS);
+    return `wallet ${from} has too little staked for energy that it has not lent: stake ${more} TRX more`;
+  }
+  const body = { fromAddress: wireAddress(payer), toAddress: wireAddress(to) };
+  const value = await ask({ path: LOANS_PATH, body });
+  const loans = isFields(value) && Array.isArray(value.delegatedResource) ? value.delegatedResource : [];
+  const lent = loans.reduce((sum: bigint, loan: unknown) => {
+    return sum + readWhole(loan, 'frozen_balance_for_energy', { path: LOANS_PATH, host });
+  }, 0n);
+  return lent >= units
+    ? null
+    : `wallet ${from} has not lent ${shown} so much energy: it may have been taken back already`;
+}
+
+/** @throws Fault transient */
+async function askState(node: TronRpc, payerKey: string): Promise<State> {
+  const { ask, host } = node;
+  const [head, solid, parameters, payer, resources] = await Promise.all([
+    readHeaderAt(node, BLOCK_PATH, null),
+    readHeaderAt(node, SOLID_BLOCK_PATH, null),
+    ask({ path: PARAMETERS_PATH, body: {} }),
+    readAccount(node, payerKey),
+    ask({ path: RESOURCE_PATH, body: { address: wireAddress(payerKey) } }),
+  ]);
+  if (!head || !solid) throw nonsense({ path: SOLID_BLOCK_PATH, host }, 'knows no newest block');
+  const prices = readPrices(parameters, { path: PARAMETERS_PATH, host });
+  const isThere = payer !== null && !isUnknown(resources);
+  const allowances = readAllowances(resources, isThere, prices, { path: RESOURCE_PATH, host });
+  return { head: head.ref, solid: solid.ref, prices, payer, allowances };
+}
+
+/**
+ * Refers to a block that nothing replaces. Two payments of one amount to one payee must not be the same transaction, or the second would be
+ * taken for the first: the time of each is its own within this process, and after a restart the expiration tells intents apart.
+ */
+function termsOf({ draft, stamp }: QuoteQuestion, { head, solid }: State, feeLimit: bigint): Terms {
+  const headMs = head.timeS * 1000;
+  const spread = createHash('sha256').update(draft.intent.id).digest().readUInt32BE() % SPREAD_MS;
+  return {
+    ref_block_number: String(solid.number),
+    ref_block_hash: referenceOf(solid),
+    timestamp_ms: String(stamp(headMs)),
+    expiration_ms: String(headMs + VALID_MS + spread),
+    fee_limit: feeLimit.toString(),
+  };
+}

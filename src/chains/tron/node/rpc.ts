@@ -1,0 +1,105 @@
+/**
+ * Calls to one java-tron node, over whichever road its URL names: `http://`, `https://` its own interface, `ws://`, `wss://` the bridge beside it.
+ * @module
+ */
+import type { Clock } from '../../../lib/clock.ts';
+import { invariant, permanent, transient } from '../../../core/fault.ts';
+import { openGate } from '../../transport/gate.ts';
+import { isUnknown, nonsense, readAnswer } from '../answer.ts';
+import { openBridgeRoad } from './bridge-transport.ts';
+import type { Answers, Call, Road } from '../calls.ts';
+import { openHttp, solidUrlOf } from './http.ts';
+import { BLOCK_PATH, type Header, readHeader } from '../wire.ts';
+
+/** Of the solidified chain, which no fork replaces. */
+export const SOLID_BLOCK_PATH = '/walletsolidity/getblock';
+/** The chain id is the last 4 bytes of the first block's id, as java-tron's own `eth_chainId` has it. */
+const CHAIN_ID_CHARS = 8;
+
+/** `host` names the node in messages. */
+export type TronRpc = Readonly<{
+  host: string;
+  road: Road;
+  /** Makes the calls one after the other. @throws Fault transient */
+  askAll(calls: readonly Call[]): Promise<Answers>;
+  /** One call's answer, as JSON. @throws Fault transient */
+  ask(call: Call): Promise<unknown>;
+}>;
+
+export type TronRpcOptions = Readonly<{
+  url: string;
+  /** Where `/walletsolidity/` is: found out when absent, null for nowhere. A bridge has both. */
+  finalityUrl?: string | null;
+  requestTimeoutMs: number;
+  responseBytesMax: number;
+  concurrencyMax: number;
+  idleMsMax: number;
+}>;
+
+/**
+ * Starts connecting to a bridge; connects to a node when first asked.
+ * @throws Fault permanent `node_url_invalid`
+ */
+export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
+  const url = URL.canParse(options.url) ? new URL(options.url) : null;
+  const scheme = url?.protocol ?? '';
+  if (!url || !['ws:', 'wss:', 'http:', 'https:'].includes(scheme)) {
+    throw permanent('node_url_invalid', 'the node URL must start with ws://, wss://, http:// or https://');
+  }
+  // Query and user part often hold an access key; host and port are enough to find the node.
+  const { host } = url;
+  const { finalityUrl } = options;
+  const solidUrl = finalityUrl === null ? null : finalityUrl === undefined ? solidUrlOf(url) : new URL(finalityUrl);
+  const road = scheme.startsWith('ws')
+    ? openBridgeRoad({ ...options, url, host }, clock)
+    : openHttp({ ...options, url, solidUrl }, clock);
+  const gate = openGate({ ...options, host });
+
+  function askAll(calls: readonly Call[]): Promise<Answers> {
+    const signal = AbortSignal.timeout(options.requestTimeoutMs);
+    return gate.pass(signal, () => road.ask(calls, signal));
+  }
+
+  async function ask(call: Call): Promise<unknown> {
+    const { bytes, parts } = await askAll([call]);
+    const [part] = parts;
+    invariant(part, 'each call has an answer');
+    return readAnswer(bytes.subarray(part.from, part.to), { path: call.path, host });
+  }
+
+  return { host, road, askAll, ask };
+}
+
+/** The chain id that a first block tells, as decimal text. */
+export const chainIdOf = (first: Header): string => String(Number.parseInt(first.ref.hash.slice(-CHAIN_ID_CHARS), 16));
+
+/** The header that the node shows at a height or, for null, at its head; null where it has none. @throws Fault transient */
+export async function readHeaderAt(
+  { ask, host }: TronRpc,
+  path: typeof BLOCK_PATH | typeof SOLID_BLOCK_PATH,
+  number: number | null,
+): Promise<Header | null> {
+  const origin = { path, host };
+  const value = await ask({ path, body: { ...(number !== null && { id_or_num: String(number) }), detail: false } });
+  if (isUnknown(value)) return null;
+  const header = readHeader(value, origin);
+  if (number === null || header.ref.number === number) return header;
+  throw nonsense(origin, `answered with block ${header.ref.number} instead of ${number}`);
+}
+
+/** @throws Fault transient, also when the node is of another chain */
+export async function expectChain(node: TronRpc, chainId: string): Promise<void> {
+  const first = await readHeaderAt(node, BLOCK_PATH, 0);
+  if (!first) {
+    throw transient(
+      'node_history_pruned',
+      `${node.host} does not show its first block, which tells which chain it is of`,
+    );
+  }
+  const found = chainIdOf(first);
+  if (found === chainId) return;
+  throw transient(
+    'node_wrong_chain',
+    `${node.host} is a node of chain ${found}, not ${chainId}: nothing is paid through it. Correct the network's url or witness_url`,
+  );
+}

@@ -1,0 +1,56 @@
+/**
+ * What a node knows of one transaction, out of `gettransactionbyid` and `gettransactioninfobyid`. Pure.
+ *
+ * Any TRC-20 counts as something that moved, and so do TRX and TRC-10 tokens sent by themselves: a payer who sent the wrong thing is to hear so.
+ * @module
+ */
+import type { Move, Sighting } from '../../core/lookup.ts';
+import type { Currency, Token } from '../../core/transfer.ts';
+import { isFields, isUnknown, nonsense, type Origin } from './answer.ts';
+import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
+
+const ADDRESS = /^41([0-9a-f]{40})$/;
+/** Contracts that move something without a log. */
+const plainTransfers: readonly unknown[] = ['TransferContract', 'TransferAssetContract'];
+
+/**
+ * @param transaction the answer to the first call, @param info to the second; `{}` where the node has none
+ * @throws Fault transient `node_nonsense`
+ */
+export function readSighting(
+  tx: string,
+  transaction: unknown,
+  info: unknown,
+  tokens: readonly Token[],
+  origin: Origin,
+): Sighting {
+  if (isUnknown(transaction) && isUnknown(info)) return { kind: 'unknown' };
+  // The info follows a moment after the block.
+  if (isUnknown(transaction) || isUnknown(info)) return { kind: 'waiting' };
+  if (!isFields(transaction) || transaction.txID !== tx) {
+    throw nonsense(origin, `answered with another transaction than ${tx}`);
+  }
+  const { id, blockNumber: number, logs } = readInfo(info, origin);
+  if (id !== tx) throw nonsense(origin, `answered with the info of ${id} instead of ${tx}`);
+  const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
+  const succeeded = isFields(result) && result.contractRet === 'SUCCESS' && isFields(info) && info.result !== 'FAILED';
+  const keys = tokenKeys(tokens);
+  const moved = logs.flatMap((log) => readLog(log, keys));
+  return { kind: 'mined', number, succeeded, moves: [...readPlain(transaction.raw_data), ...moved] };
+}
+
+function readPlain(rawData: unknown): Move[] {
+  const [contract] = isFields(rawData) && Array.isArray(rawData.contract) ? rawData.contract : [];
+  if (!isFields(contract) || !plainTransfers.includes(contract.type) || !isFields(contract.parameter)) return [];
+  const { value } = contract.parameter;
+  const [, to] = ADDRESS.exec(isFields(value) ? String(value.to_address) : '') ?? [];
+  return to ? [{ to, currency: null }] : [];
+}
+
+function readLog(log: unknown, keys: ReadonlyMap<string, Currency>): Move[] {
+  if (!isFields(log) || !Array.isArray(log.topics) || log.topics.length !== 3) return [];
+  const [topic, , to] = log.topics;
+  if (topic !== TRANSFER_TOPIC || typeof to !== 'string' || !ADDRESS_TOPIC.test(to)) return [];
+  if (typeof log.data !== 'string' || !WORD.test(log.data) || BigInt(`0x${log.data}`) === 0n) return [];
+  return [{ to: to.slice(24), currency: keys.get(String(log.address)) ?? null }];
+}

@@ -1,0 +1,55 @@
+/**
+ * Asking after a transaction: the form writes a question for the indexers and goes back to the page, which shows the answers. Each question
+ * costs the nodes something, so there are limits for each session and each address.
+ * @module
+ */
+import type { Router } from 'express';
+import type { Clock } from '../lib/clock.ts';
+import type { Config } from '../config/config.ts';
+import { createLimiter } from '../lib/rate-limit.ts';
+import type { Session, Store } from '../database/database.ts';
+import { PASTED_CHARS_MAX, readTransaction } from './lookup.ts';
+import { findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
+
+const SESSIONS_MAX = 10_000;
+const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
+const ofCaller = { perSecond: 1 / 3, burst: 30 };
+const FORM_BYTES_MAX = 4096;
+
+export type LookUpDeps = Readonly<{
+  store: Pick<Store, 'findSession' | 'requestLookUps'>;
+  config: Pick<Config, 'networks'>;
+  clock: Clock;
+}>;
+
+export function serveLookUps(router: Router, { store, config, clock }: LookUpDeps, refuse: Refuse): void {
+  const perSession = createLimiter({ ...ofSession, clock });
+  const countCaller = limitCallers(ofCaller, clock);
+
+  /** Also on networks that the session does not offer: money may have gone astray there. */
+  async function ask(session: Session, pasted: string): Promise<void> {
+    const ids = readTransaction(pasted);
+    const asks = config.networks.flatMap(({ key, family }) => {
+      const tx = ids.get(family);
+      return tx === undefined ? [] : [{ network: key, family, tx }];
+    });
+    await store.requestLookUps({ sessionId: session.id, asks, nowMs: clock.nowMs() });
+  }
+
+  router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {
+    const session = await findSession(store, request);
+    if (!session) return refuse(request, response, null);
+    const pasted = String(Object(request.body).transaction ?? '')
+      .trim()
+      .slice(0, PASTED_CHARS_MAX);
+    const query = queryOf(request);
+    query.set('tx', pasted);
+    if (readTransaction(pasted).size > 0) {
+      const waitS = Math.max(perSession.take(session.id), countCaller(request));
+      if (waitS === 0) await ask(session, pasted);
+      else query.set('wait', String(waitS));
+    }
+    // Back to the page, one folder up, as it was; also in a frame, where a page of another kind would not be shown.
+    response.redirect(303, `../${session.id}?${query}#look-up`);
+  });
+}

@@ -1,0 +1,149 @@
+/**
+ * The configuration before it is checked: data files, presets, the operator's file and environment variables, laid over each other.
+ * @module
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { permanent } from '../core/fault.ts';
+
+/** A plain JSON object whose shape is not known yet. */
+export type Tree = { [key: string]: unknown };
+
+export type Layers = Readonly<{
+  tree: Tree;
+  /** Which environment variable set the value at a path (written as `networks.bsc.url`), for error messages. */
+  origins: ReadonlyMap<string, string>;
+  presets: readonly string[];
+  problems: readonly string[];
+}>;
+
+const shipped = fileURLToPath(new URL('../../config/', import.meta.url));
+
+/** Variables that are not settings: where the operator's file and the secret key's file are. */
+const otherVariables = new Set(['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE']);
+
+/**
+ * Stacks the layers, lowest first: `config/default.json`, the presets that are named, the operator's file (`QUAYSIDE_CONFIG`; without it
+ * `config/sandbox.json`), `QUAYSIDE_*` variables. Nothing is checked but that files can be read.
+ * Relative paths count from the file that holds them, or from `cwd` in a variable.
+ */
+export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
+  const problems: string[] = [];
+  const read = (file: string): Tree => {
+    try {
+      const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+      if (!isTree(value)) throw new Error('it does not hold a JSON object');
+      return typeof value.data_dir === 'string'
+        ? { ...value, data_dir: resolve(dirname(file), value.data_dir) }
+        : value;
+    } catch (error) {
+      problems.push(`${file}: cannot be read as configuration: ${error instanceof Error ? error.message : error}`);
+      return {};
+    }
+  };
+
+  const presets = readdirSync(join(shipped, 'networks')).map((file) => basename(file, '.json'));
+  const preset = (name: string): Tree =>
+    presets.includes(name) ? read(join(shipped, 'networks', `${name}.json`)) : {};
+  const operatorFile = env.QUAYSIDE_CONFIG ? resolve(cwd, env.QUAYSIDE_CONFIG) : join(shipped, 'sandbox.json');
+  const tree = merge(read(join(shipped, 'default.json')), read(operatorFile));
+  if (isTree(tree.networks)) {
+    for (const [name, own] of Object.entries(tree.networks)) tree.networks[name] = merge(preset(name), own);
+  }
+
+  const origins = new Map<string, string>();
+  for (const [name, text] of Object.entries(env)) {
+    if (!name.startsWith('QUAYSIDE_') || otherVariables.has(name) || text === undefined) continue;
+    const path = setFromVariable(tree, name.slice('QUAYSIDE_'.length).split('__'), text, presets, preset);
+    origins.set(path, name);
+    if (path === 'data_dir') tree.data_dir = resolve(cwd, text);
+  }
+  return { tree, origins, presets, problems };
+}
+
+/**
+ * Sets the value that a variable's segments lead to, making what is missing on the way.
+ * @returns the path that was set
+ */
+function setFromVariable(
+  tree: Tree,
+  segments: readonly string[],
+  text: string,
+  presets: readonly string[],
+  preset: (name: string) => Tree,
+): string {
+  const path: string[] = [];
+  let at: Tree | unknown[] = tree;
+  for (const [depth, segment] of segments.entries()) {
+    const inNetworks = path.length === 1 && path[0] === 'networks';
+    const known = inNetworks ? [...Object.keys(at), ...presets] : Object.keys(at);
+    const key = matchingKey(segment, known, pathText(path) === 'rates.static');
+    path.push(key);
+    const holder = at as Tree;
+    if (depth === segments.length - 1) {
+      holder[key] = fromText(text);
+      break;
+    }
+    if (!isTree(holder[key]) && !Array.isArray(holder[key])) holder[key] = inNetworks ? preset(key) : {};
+    at = holder[key] as Tree;
+  }
+  return pathText(path);
+}
+
+/** The key that a variable's segment means: case does not matter, and an underscore stands for a dash. Currency codes are capitals. */
+function matchingKey(segment: string, keys: readonly string[], holdsCodes: boolean): string {
+  const plain = (key: string) => key.toLowerCase().replaceAll('-', '_');
+  return (
+    keys.find((key) => plain(key) === plain(segment)) ?? (holdsCodes ? segment.toUpperCase() : segment.toLowerCase())
+  );
+}
+
+/** Lists and objects are written as JSON; a plain text may also be a list with commas, which the list settings read. */
+function fromText(text: string): unknown {
+  if (text === 'null') return null;
+  if (!/^[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the setting's own check says what is wrong with the text.
+    return text;
+  }
+}
+
+/** Writes a path as a person would: `networks.ethereum.tokens[0].decimals`. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((key, at) => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `${at ? '.' : ''}${String(key)}`))
+    .join('');
+}
+
+/** Lays `above` over `below`. Objects are merged, except those that name their `kind`: they are one value. Lists replace lists. */
+function merge(below: Tree, above: unknown): Tree {
+  if (!isTree(above)) return above as Tree;
+  const merged: Tree = { ...below };
+  for (const [key, value] of Object.entries(above)) {
+    const base = below[key];
+    merged[key] = isTree(value) && isTree(base) && !('kind' in value) ? merge(base, value) : value;
+  }
+  return merged;
+}
+
+export const isTree = (value: unknown): value is Tree =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * What the sandbox program wrote about itself when it last started: its account key and where its nodes listen. Null before its first start.
+ * @throws Fault permanent `config_invalid`
+ */
+export function readSandbox(dataDir: string): Tree | null {
+  const file = join(dataDir, 'sandbox.json');
+  if (!existsSync(file)) return null;
+  try {
+    const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
+    if (isTree(value)) return value;
+  } catch (error) {
+    throw permanent('config_invalid', `${file} cannot be read; stop Quayside, delete it and start again`, error);
+  }
+  throw permanent('config_invalid', `${file} does not hold an object; stop Quayside, delete it and start again`);
+}

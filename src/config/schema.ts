@@ -1,0 +1,264 @@
+/**
+ * What each setting may be, and the sentence that tells an operator so. Keys are those of the JSON files (snake_case);
+ * `config/README.md` says what each one means.
+ * @module
+ */
+import ipaddr from 'ipaddr.js';
+import { validate as isCron } from 'node-cron';
+import { z } from 'zod';
+import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from '../core/money.ts';
+import { type Currency, currencies, type Mode } from '../core/transfer.ts';
+
+/** The value, or undefined when it will not do. */
+type Reader<T> = (value: unknown) => T | undefined;
+
+const rateSources = ['kraken', 'binance', 'coinbase', 'ecb', 'static'] as const;
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+/**
+ * One setting.
+ * @param expected completes "expected …"
+ * @param shown false where the value may hold a secret and must not be repeated in a message
+ */
+function setting<T>(expected: string, read: Reader<T>, shown = true) {
+  return z.any().transform((value: unknown, context): T => {
+    const result = read(value);
+    if (result !== undefined) return result;
+    const found = value === undefined ? 'missing' : shown ? JSON.stringify(value) : 'not usable';
+    context.issues.push({ code: 'custom', input: value, message: `${found}, expected ${expected}` });
+    return z.NEVER;
+  });
+}
+
+const orNull =
+  <T>(read: Reader<T>): Reader<T | null> =>
+  (value) =>
+    value === null ? null : read(value);
+
+/** A whole number; digits in a text will do, for environment variables are text. */
+const wholeBetween =
+  (min: number, max: number): Reader<number> =>
+  (value) => {
+    const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? BigInt(value) : value;
+    const whole = typeof number === 'bigint' || Number.isSafeInteger(number) ? Number(number) : undefined;
+    return whole !== undefined && whole >= min && whole <= max ? whole : undefined;
+  };
+
+const matching =
+  (pattern: RegExp): Reader<string> =>
+  (value) =>
+    typeof value === 'string' && pattern.test(value) ? value : undefined;
+
+const whole = (min: number, max: number) => setting(`a whole number from ${min} to ${max}`, wholeBetween(min, max));
+
+const wholeOrNull = (min: number, max: number) =>
+  setting(`a whole number from ${min} to ${max}, or null`, orNull(wholeBetween(min, max)));
+
+const oneOf = <T extends string>(values: readonly T[]) =>
+  setting<T>(`one of ${values.join(', ')}`, (value) => values.find((one) => one === value));
+
+/** A list, as JSON or as a text with commas. */
+const listOf = <T extends z.ZodType>(item: T) =>
+  z.preprocess(
+    (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
+    z.array(item, { error: 'expected a list' }),
+  );
+
+const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: groupError });
+
+/** zod's own two complaints about an object, in the words of this program; one about a key inside is left as it is. */
+const groupError = (issue: { code?: string }) =>
+  issue.code === 'invalid_type' ? 'expected an object with settings' : undefined;
+
+const readPublicUrl: Reader<string> = (value) => {
+  if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
+  const { protocol, search, hash } = new URL(value);
+  return /^https?:$/.test(protocol) && !search && !hash ? value.replace(/\/+$/, '') : undefined;
+};
+const publicUrl = setting('an http:// or https:// URL without query, or null', orNull(readPublicUrl));
+
+const urlOf =
+  (schemes: RegExp): Reader<string> =>
+  (value) =>
+    typeof value === 'string' && URL.canParse(value) && schemes.test(new URL(value).protocol) ? value : undefined;
+
+const nodeUrl = setting('a ws://, wss://, http:// or https:// URL of your node', urlOf(/^(ws|http)s?:$/), false);
+const rpcUrl = setting('an http:// or https:// URL of your node', urlOf(/^https?:$/), false);
+const witnessUrl = setting('a ws://, wss://, http:// or https:// URL of a second node', urlOf(/^(ws|http)s?:$/), false);
+const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
+
+const signer = z.union(
+  [
+    z.null(),
+    group({
+      dir: setting('a folder', matching(/./)),
+      unlock: z.union([
+        oneOf(['prompt', 'credential', 'external'] as const),
+        group({ file: setting('a file that holds the passphrase', matching(/./)) }),
+      ]),
+    }),
+  ],
+  { error: 'expected null or {"dir": …, "unlock": "prompt", "credential", "external" or {"file": …}}' },
+);
+
+export const generalSettings = group({
+  host: setting('a host name or IP address to listen on', matching(/^[\w.:-]+$/)),
+  port: whole(0, 65535),
+  metrics_port: wholeOrNull(0, 65535),
+  data_dir: setting('a folder', matching(/./)),
+  base_url: publicUrl,
+  checkout_url: publicUrl,
+  log_level: oneOf(logLevels),
+  signer,
+  rates: group({
+    sources: listOf(oneOf(rateSources)),
+    static: z.record(
+      z.string().regex(/^[A-Z]{3}$/),
+      setting('a positive decimal number as text, such as "1.08"', (value) =>
+        matching(/^\d{1,12}(\.\d{1,18})?$/)(value) && /[1-9]/.test(String(value)) ? String(value) : undefined,
+      ),
+      { error: 'expected currency codes of three capitals' },
+    ),
+    refresh: setting<string>('a cron expression such as "*/1 * * * *"', (value) =>
+      typeof value === 'string' && isCron(value) ? value : undefined,
+    ),
+    age_s_max: z.partialRecord(z.enum(rateSources, { error: 'no such rate source' }), whole(1, 315_360_000)),
+  }),
+  webhooks: group({
+    allow_cidrs: listOf(
+      setting<string>('a CIDR range such as 10.0.0.0/8', (value) =>
+        typeof value === 'string' && ipaddr.isValidCIDR(value) ? value : undefined,
+      ),
+    ),
+    timeout_ms: whole(100, 120_000),
+    response_bytes_max: whole(0, 16_777_216),
+    per_endpoint_max: whole(1, 64),
+    retry_delays_s: listOf(whole(1, 604_800)),
+  }),
+  limits: group({
+    body_bytes_max: whole(1024, 16_777_216),
+    requests_per_second_per_key: whole(1, 100_000),
+    requests_per_second_per_address: whole(1, 1_000_000),
+    pool_target: whole(1, 100_000),
+    outage_wait_s: whole(0, 604_800),
+    blocks_per_ingest_max: whole(1, 1024),
+    storage_bytes_max: wholeOrNull(1_048_576, 2 ** 50),
+  }),
+});
+
+const modes: readonly Mode[] = ['live', 'test'];
+
+const xpub = setting('an extended public key of the account that receives', matching(/^\S+$/), false);
+/** A setting that a network of this family must not have. */
+const absent = (why: string) => z.undefined({ error: `there is no such setting for this family: ${why}` }).optional();
+const addressSigner = setting('the signer that `quayside address-pool derive` shows', matching(/^[0-9A-Za-z]{32,64}$/));
+const chainId = setting<string>('the chain id as a whole number, or a genesis hash', (value) =>
+  /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
+);
+
+/** Read as its value at par, so that it compares with tokens of any decimals. */
+const stablecoinAmount = setting<bigint>('an amount of stablecoins as text, such as "50.00"', (value) => {
+  const minor = matching(/^\d{1,12}(\.\d{1,2})?$/)(value) && parseUnits(String(value), MINOR_DECIMALS);
+  return minor ? minorToPar(minor) : undefined;
+});
+
+const depthMax = 100_000;
+const confirmations = z.discriminatedUnion(
+  'kind',
+  [
+    group({
+      kind: z.literal('depth'),
+      blocks: whole(1, depthMax),
+      confirmed_amount_max: z
+        .undefined({ error: 'blocks are counted here, whatever the amount: leave it out' })
+        .optional(),
+    }),
+    group({
+      kind: z.literal('finalized'),
+      usual: whole(1, depthMax),
+      confirmed_amount_max: stablecoinAmount.optional(),
+    }),
+  ],
+  { error: 'expected {"kind": "depth", "blocks": …} or {"kind": "finalized", "usual": …}' },
+);
+
+const truth = setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined));
+
+/** A decimal text above zero and at most `max`, as whole units of its last decimal. */
+const decimalUpTo =
+  (decimals: number, max: bigint): Reader<bigint> =>
+  (value) => {
+    const units = typeof value === 'string' ? parseUnits(value, decimals) : null;
+    return units !== null && units > 0n && units <= max ? units : undefined;
+  };
+
+const MILLION_DECIMALS = 6;
+
+/** What is not said of sweeping stands here; null says nothing. */
+const sweepDefaults = {
+  auto: false,
+  min: '20.00',
+  age_days_max: 30,
+  cost_share_max: '0.02',
+  native_price: null,
+};
+const sweep = z.preprocess(
+  (value) =>
+    value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value))
+      ? { ...sweepDefaults, ...value }
+      : value,
+  group({
+    auto: truth,
+    min: stablecoinAmount,
+    age_days_max: whole(1, 3650),
+    /** In millionths. */
+    cost_share_max: setting('a part of one as text, such as "0.02"', decimalUpTo(MILLION_DECIMALS, 1_000_000n)),
+    /** At par. */
+    native_price: setting(
+      'stablecoins per coin as text, such as "3000.00", or null',
+      orNull(decimalUpTo(PAR_DECIMALS, 10n ** 30n)),
+    ),
+  }),
+);
+
+/**
+ * One network's settings.
+ * @param families the chain families there are
+ * @param derives whether this network's family derives addresses from an xpub; the others import them
+ */
+export const networkSettings = <F extends string>(families: readonly F[], derives: boolean) =>
+  group({
+    name: setting('a short lower-case name such as "mychain"', matching(/^[a-z0-9][a-z0-9-]{0,31}$/)),
+    family: oneOf(families),
+    mode: oneOf(modes),
+    sandbox: truth,
+    url: nodeUrl,
+    solid_url: solidUrl.optional(),
+    rpc_url: rpcUrl.optional(),
+    witness_url: witnessUrl.optional(),
+    native_symbol: setting(
+      'the short name of the coin that fees are paid in',
+      matching(/^[A-Za-z0-9]{1,10}$/),
+    ).optional(),
+    sweep,
+    xpub: derives ? xpub : absent('its addresses are imported'),
+    address_signer: derives ? absent('its addresses are derived from the xpub') : addressSigner.optional(),
+    chain_id: chainId,
+    confirmations,
+    reorg_depth_max: whole(1, depthMax),
+    block_time_ms: whole(1, 3_600_000),
+    poll_ms: whole(50, 600_000),
+    tokens: z
+      .array(
+        group({
+          symbol: oneOf<Currency>(currencies),
+          address: setting('a token contract address', matching(/^\S+$/)),
+          decimals: whole(0, 18),
+        }),
+        { error: 'expected a list of tokens' },
+      )
+      .min(1, 'empty, expected at least one token'),
+  });
+
+export type GeneralSettings = z.infer<typeof generalSettings>;
+export type NetworkSettings<F extends string> = z.infer<ReturnType<typeof networkSettings<F>>>;

@@ -1,0 +1,395 @@
+/**
+ * The port to everything that is kept. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
+ * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`: a command either happened or did not.
+ *
+ * The door is asynchronous so that another engine can stand behind it. Every call may fail with a `Fault` of code
+ * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed.
+ * `test/conformance/database.ts` is the contract in executable form.
+ * @module
+ */
+import type { BlockRef, Tail } from '../core/block.ts';
+import type { OpenTransfer } from '../core/confirmation.ts';
+import type { Verdict } from '../core/delivery.ts';
+import type { EventType, ExtendedEventType } from '../core/event.ts';
+import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
+import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { LookUpStore } from './lookups.ts';
+import type { MoneyOutStore } from './money-out.ts';
+import type { PageSettingsStore } from './page-settings.ts';
+import type { RefundStore } from './refunds.ts';
+import type { SweepStore } from './sweeps.ts';
+
+// ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Per-store policy; copied into each session when it is created, so that a change never moves an open session. */
+export type StoreSettings = Readonly<{
+  settlementCurrency: Currency;
+  /** How far below the due amount a payment may stay and still be full, in stablecoin minor units (0.01). */
+  toleranceMinor: number;
+  topUpGraceS: number;
+  monitoringS: number;
+  latePolicy: 'accept' | 'hold';
+}>;
+
+/** A merchant's store; its id is the merchant id of the API. */
+export type MerchantStore = Readonly<{
+  id: string;
+  name: string;
+  status: 'pending' | 'approved';
+  settings: StoreSettings;
+  webhookSecret: string;
+  createdAtMs: number;
+}>;
+
+export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
+
+/** An API key as the operator lists it; the key itself is not kept, only its SHA-256. */
+export type ApiKey = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  /** Prefix and last four characters, for people to tell keys apart. */
+  hint: string;
+  scopes: readonly Scope[];
+  createdAtMs: number;
+  revokedAtMs: number | null;
+}>;
+
+/** A key with what authentication needs. `secret` signs requests; it is kept encrypted. */
+export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
+
+// ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One way to pay, fixed when the session is created. `units` are base units of the token on that network. */
+export type PaymentOption = Readonly<{
+  /** The configured name, as the API shows it. */
+  network: string;
+  networkKey: NetworkKey;
+  family: string;
+  chainId: string;
+  currency: Currency;
+  token: string;
+  decimals: number;
+  units: bigint;
+  confirmationsRequired: number;
+}>;
+
+export type LineItem = Readonly<{
+  price_data: Readonly<{
+    currency: string;
+    unit_amount: number;
+    product_data: Readonly<{ name: string; description?: string }>;
+  }>;
+  quantity: number;
+}>;
+
+/** The locked conversion of a session that is not at par. */
+export type Conversion = Readonly<{ rate: string; currency: Currency; amountMinor: bigint }>;
+
+/** What a merchant asked for; never changes. Amounts are in the session currency's minor units. */
+export type SessionRequest = Readonly<{
+  orderId: string;
+  amountMinor: bigint;
+  currency: string;
+  description: string | null;
+  lineItems: readonly LineItem[] | null;
+  taxMinor: bigint | null;
+  shippingMinor: bigint | null;
+  successUrl: string | null;
+  cancelUrl: string | null;
+  metadata: Readonly<Record<string, string>> | null;
+  /** An endpoint of this session's own (quick-start variant), beside those of the store. */
+  webhookUrl: string | null;
+}>;
+
+/** How a POST is recognised when it is sent again. `bodyHash` covers the parsed body with defaults applied. */
+export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
+
+export type NewSession = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  request: SessionRequest;
+  conversion: Conversion | null;
+  /** Due value at par; with the store's settings it becomes the session's `Terms`. */
+  duePar: bigint;
+  accepts: readonly Currency[];
+  expiresInS: number;
+  /** The ways to pay that may be offered. Networks that are not ready, and families without a free address, are left out. */
+  options: readonly PaymentOption[];
+  replay: Replay;
+  nowMs: number;
+}>;
+
+/** A transfer to the session's address, as it stands now. */
+export type Payment = Readonly<{
+  networkKey: NetworkKey;
+  network: string;
+  currency: Currency;
+  units: bigint;
+  decimals: number;
+  tx: string;
+  index: number;
+  block: string;
+  from: string;
+  confirmations: number;
+  state: ReceiptState;
+  blockTimeS: number;
+}>;
+
+/** A session with everything that an answer shows. `addresses` maps family to address key. */
+export type Session = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  request: SessionRequest;
+  conversion: Conversion | null;
+  terms: Terms;
+  life: Life;
+  standing: Standing;
+  options: readonly PaymentOption[];
+  addresses: Readonly<Record<string, string>>;
+  payments: readonly Payment[];
+  createdAtS: number;
+}>;
+
+export type CreateSessionOutcome =
+  | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
+  | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' }>
+  /** Nothing is left to offer: no network is ready to see a payment (`family` null), or none that is has a free address. */
+  | Readonly<{ kind: 'address_pool_empty'; family: string | null }>;
+
+export type CancelSessionOutcome =
+  | Readonly<{ kind: 'done' | 'replayed'; session: Session }>
+  | Readonly<{ kind: 'refused'; why: CancelRefusal; session: Session }>
+  | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
+
+// ── Chain facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** One step of a follower, saved whole or not at all. */
+export type Ingest = Readonly<{
+  network: NetworkKey;
+  /** The network's chain family: with the network's mode it names the pool whose addresses the matcher watched. */
+  family: string;
+  /** Hash of the tip that the step starts from; null only for a network's first step. Guards against a second writer. */
+  expectTip: string | null;
+  /** The highest address id that the matcher held when it read the blocks to connect. */
+  watchedThroughId: number;
+  /** Tokens by symbol with their decimals on this network. */
+  decimals: Readonly<Partial<Record<Currency, number>>>;
+  drop: readonly string[];
+  /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
+  connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
+  /** Blocks whose transfers are deep enough and were re-checked against the node just now. */
+  confirm: readonly string[];
+  /** Height that is final from now on; never moves down. */
+  floor: number | null;
+  readThroughS: number;
+  nowMs: number;
+}>;
+
+/**
+ * - `stale_watch`: an address was added after the matcher looked; load it, match the blocks again.
+ * - `moved`: another writer moved the cursor; this process is not the only follower of the network.
+ */
+export type IngestOutcome = 'done' | 'stale_watch' | 'moved';
+
+/** A block that holds transfers which are not confirmed yet. */
+export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
+
+export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halted';
+
+/** A network as its follower last reported it. Numbers are heights; null before the first contact. */
+export type NetworkStatus = Readonly<{
+  network: NetworkKey;
+  state: NetworkState;
+  /** Named reason and a sentence, when `state` is `behind`, `fault` or `halted`. */
+  reason: Readonly<{ code: string; message: string }> | null;
+  cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
+  headNumber: number | null;
+  nodeConnected: boolean;
+  nodeHeardAtMs: number;
+  floor: number;
+  readThroughS: number;
+  updatedAtMs: number;
+  pid: number;
+}>;
+
+/** What a follower reports between commits; the cursor is not part of it. */
+export type NetworkReport = Pick<
+  NetworkStatus,
+  'network' | 'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
+> & { readonly nowMs: number };
+
+// ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A pool of collection addresses: one per family and mode, all from one source (an xpub's fingerprint, or the signer of imported lists). */
+export type PoolKey = Readonly<{ family: string; mode: Mode }>;
+export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
+
+// ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export type Endpoint = Readonly<{
+  id: string;
+  storeId: string;
+  mode: Mode;
+  url: string;
+  /** Events beyond the documented ones that it asked for. */
+  extendedEvents: readonly ExtendedEventType[];
+  /** Set when it serves single sessions that named it, not the whole store. */
+  perSession: boolean;
+  disabledAtMs: number | null;
+  disabledReason: string | null;
+  createdAtMs: number;
+}>;
+
+export type DeliveryState = 'waiting' | 'delivered' | 'failed';
+
+/** One event on its way to one endpoint. `attempts` counts automatic tries only. */
+export type Delivery = Readonly<{
+  id: string;
+  endpointId: string;
+  eventId: string;
+  eventType: EventType;
+  sessionId: string;
+  state: DeliveryState;
+  attempts: number;
+  nextAttemptAtMs: number | null;
+  createdAtMs: number;
+  lastStatus: number | null;
+  lastError: string | null;
+}>;
+
+/** A delivery that this dispatcher holds until `leaseUntilMs`, with all that is needed to send it. */
+export type ClaimedDelivery = Readonly<{
+  id: string;
+  endpointId: string;
+  url: string;
+  mode: Mode;
+  secret: string;
+  eventId: string;
+  eventType: EventType;
+  sessionId: string;
+  body: string;
+  attempt: number;
+  trigger: 'auto' | 'manual';
+  leaseUntilMs: number;
+}>;
+
+/** One try, as it went. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
+export type Attempt = Readonly<{
+  deliveryId: string;
+  attempt: number;
+  trigger: 'auto' | 'manual';
+  startedAtMs: number;
+  durationMs: number;
+  status: number | null;
+  error: string | null;
+  /** The first part of the answer, for the operator. */
+  responseExcerpt: string | null;
+}>;
+
+/** What follows from an attempt. */
+export type DeliveryVerdict = Verdict;
+
+/** Something that an operator must look at. */
+export type Alarm = Readonly<{
+  id: number;
+  atMs: number;
+  code: string;
+  message: string;
+  network: NetworkKey | null;
+  sessionId: string | null;
+}>;
+
+// ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export interface Store extends LookUpStore, PageSettingsStore, RefundStore, MoneyOutStore, SweepStore {
+  createStore(input: MerchantStore): Promise<void>;
+  approveStore(id: string): Promise<boolean>;
+  findStore(id: string): Promise<MerchantStore | null>;
+  listStores(): Promise<readonly MerchantStore[]>;
+
+  createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
+  listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
+  /** @returns false when there is no such key. Revoking twice keeps the first time. */
+  revokeKey(id: string, nowMs: number): Promise<boolean>;
+  /** The key with this SHA-256 (hex), revoked or not; null when unknown. */
+  findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
+  /** Uses up a nonce; false when it was used before. Kept until `keepUntilMs`; a bounded number of outlived ones is removed. */
+  useNonce(input: Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number }>): Promise<boolean>;
+
+  /** Adds addresses `firstIndex…` of a source; ones that exist are left alone. A pool never changes its source while it has free addresses of another: those are retired. */
+  addAddresses(
+    input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
+  ): Promise<void>;
+  /** What new sessions can take from a source: nothing of one that is retired, until addresses are added to it again. */
+  poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
+  /** The source that the pool gives out from; null before the first. */
+  poolSource(pool: PoolKey): Promise<string | null>;
+  /** The address key that a source's address number `index` has here; null where it has none. */
+  poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
+  /** Addresses with ids above `afterId`, by id: taken, free and retired alike, for all of them are watched. */
+  watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
+
+  /** Takes addresses, writes the session and remembers the replay, in one transaction. */
+  createSession(input: NewSession): Promise<CreateSessionOutcome>;
+  /** @param id with or without its `cs_` prefix */
+  findSession(id: string): Promise<Session | null>;
+  cancelSession(
+    input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
+  ): Promise<CancelSessionOutcome>;
+  /**
+   * For the sandbox: the time of a pending session in test mode is up as of now, top-up grace and all. What came before stays in time;
+   * the session ends with the next `settleDue`.
+   * @returns false when there is no such session
+   */
+  cutShort(id: string, nowMs: number): Promise<boolean>;
+  /** Moves up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
+  settleDue(nowMs: number, limit: number): Promise<number>;
+
+  /** The newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
+  tail(network: NetworkKey, limit: number): Promise<Tail>;
+  /** Canonical blocks with unconfirmed transfers, oldest first. */
+  unconfirmed(network: NetworkKey, limit: number): Promise<readonly Unconfirmed[]>;
+  /** Transfers to our addresses in canonical blocks above `number`, confirmed or not, lowest block first. */
+  transfersAbove(network: NetworkKey, number: number, limit: number): Promise<readonly OpenTransfer[]>;
+  ingest(step: Ingest): Promise<IngestOutcome>;
+  reportNetwork(report: NetworkReport): Promise<void>;
+  listNetworks(): Promise<readonly NetworkStatus[]>;
+
+  addEndpoint(input: Endpoint): Promise<void>;
+  listEndpoints(storeId: string | null): Promise<readonly Endpoint[]>;
+  enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
+  removeEndpoint(id: string): Promise<boolean>;
+  /**
+   * Leases up to `limit` due deliveries, oldest event first. Within one endpoint and session, a delivery waits until earlier
+   * ones have had their first attempt and none is leased. Leases that ran out are due again.
+   */
+  claimDeliveries(
+    input: Readonly<{ nowMs: number; leaseMs: number; limit: number; perEndpointMax: number }>,
+  ): Promise<readonly ClaimedDelivery[]>;
+  /** Writes an attempt and its verdict; a manual attempt that failed leaves the automatic schedule as it was. */
+  recordAttempt(attempt: Attempt, verdict: DeliveryVerdict): Promise<void>;
+  listDeliveries(
+    filter: Readonly<{ storeId?: string; sessionId?: string; state?: DeliveryState; limit: number }>,
+  ): Promise<readonly Delivery[]>;
+  listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
+  /** Makes a delivery due at once, whatever its state. @returns false when there is none with this id */
+  resendDelivery(id: string, nowMs: number): Promise<boolean>;
+
+  raiseAlarm(alarm: Omit<Alarm, 'id'>): Promise<void>;
+  listAlarms(limit: number): Promise<readonly Alarm[]>;
+
+  /** Sessions by status, waiting deliveries and the age of the oldest: for metrics. */
+  census(
+    nowMs: number,
+  ): Promise<
+    Readonly<{ sessions: Readonly<Record<string, number>>; deliveriesWaiting: number; oldestWaitingMs: number }>
+  >;
+  /** A number that changes with every commit of a change, by whatever connection; cheap enough to poll ten times a second. */
+  changeCount(): number;
+  /** Takes and releases the write lock: proves that the store can be written now. */
+  probe(): Promise<void>;
+  close(): void;
+}

@@ -1,0 +1,129 @@
+/**
+ * Blocks: facts by hash, of which one chain is canonical.
+ * @module
+ */
+import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
+import { toPar } from '../../core/money.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Store } from '../database.ts';
+import type { Db } from './open.ts';
+import { laterValues, preparedInsert } from './prepared.ts';
+import { blocks, transfers } from './schema.ts';
+
+type BlockCommands = Pick<Store, 'tail' | 'unconfirmed' | 'transfersAbove'>;
+export type BlockRow = typeof blocks.$inferSelect;
+
+/** Blocks that one step may prune. */
+const PRUNED_MAX = 200;
+
+/** Steps of a larger transaction. */
+export type Blocks = Readonly<{
+  find(network: NetworkKey, hash: string): BlockRow | undefined;
+  /** The newest canonical block. */
+  tip(network: NetworkKey): BlockRow | undefined;
+  /** @returns the new block's id */
+  insert(block: Omit<BlockRow, 'id'>): number;
+  mark(id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId'>): void;
+  /**
+   * Forgets blocks without transfers, `above` < number ≤ `through`: a bounded number of them, lowest first.
+   * @returns the number through which it has come
+   */
+  prune(network: NetworkKey, above: number, through: number): number;
+}>;
+
+const isOfNetwork = eq(blocks.network, sql.placeholder('network'));
+const isCanonical = eq(blocks.canonical, sql`1`);
+
+export function createBlocks(db: Db): Blocks {
+  const find = db.orm
+    .select()
+    .from(blocks)
+    .where(and(isOfNetwork, eq(blocks.hash, sql.placeholder('hash'))))
+    .prepare();
+  const tip = db.orm
+    .select()
+    .from(blocks)
+    .where(and(isOfNetwork, isCanonical))
+    .orderBy(desc(blocks.number))
+    .limit(1)
+    .prepare();
+  const insert = preparedInsert(db, blocks, ['id']);
+  const mark = db.orm
+    .update(blocks)
+    .set(laterValues(blocks, ['canonical', 'watchedThroughId']))
+    .where(eq(blocks.id, sql.placeholder('id')))
+    .prepare();
+  const range = 'network = :network AND number > :above AND number <= :through';
+  const lastOfSlice = db.client
+    .prepare(`SELECT max(number) FROM (SELECT number FROM blocks WHERE ${range} ORDER BY number LIMIT ${PRUNED_MAX})`)
+    .pluck();
+  const remove = db.client.prepare(
+    `DELETE FROM blocks WHERE ${range} AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)`,
+  );
+  return {
+    find: (network, hash) => find.get({ network, hash }),
+    tip: (network) => tip.get({ network }),
+    insert: (block) => Number(insert(block).lastInsertRowid),
+    mark: (id, state) => void mark.run({ id, ...state }),
+    prune(network, above, through) {
+      if (through <= above) return above;
+      const last = lastOfSlice.get({ network, above, through }) as number | null;
+      if (last === null) return through;
+      remove.run({ network, above, through: last });
+      return last;
+    },
+  };
+}
+
+export function blockCommands(db: Db): BlockCommands {
+  const tail = db.orm
+    .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
+    .from(blocks)
+    .where(and(isOfNetwork, isCanonical))
+    .orderBy(desc(blocks.number))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  const unconfirmed = db.orm
+    .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
+    .from(transfers)
+    .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), isCanonical))
+    .where(and(eq(transfers.network, sql.placeholder('network')), eq(transfers.confirmed, sql`0`)))
+    .orderBy(asc(blocks.number))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  const txs = db.orm
+    .selectDistinct({ tx: transfers.tx })
+    .from(transfers)
+    .where(eq(transfers.blockId, sql.placeholder('id')))
+    .prepare();
+  const above = db.orm
+    .select({
+      block: blocks.hash,
+      address: transfers.addressId,
+      units: transfers.units,
+      decimals: transfers.decimals,
+    })
+    .from(blocks)
+    .innerJoin(transfers, eq(transfers.blockId, blocks.id))
+    .where(and(isOfNetwork, isCanonical, gt(blocks.number, sql.placeholder('number'))))
+    .orderBy(asc(blocks.number))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  return {
+    async tail(network, limit) {
+      return db.read(() => tail.all({ network, limit })).reverse();
+    },
+    async unconfirmed(network, limit) {
+      return db.read(() =>
+        unconfirmed
+          .all({ network, limit })
+          .map(({ id, hash, number }) => ({ hash, number, txs: txs.all({ id }).map(({ tx }) => tx) })),
+      );
+    },
+    async transfersAbove(network, number, limit) {
+      return db
+        .read(() => above.all({ network, number, limit }))
+        .map(({ block, address, units, decimals }) => ({ block, address, par: toPar(units, decimals) }));
+    },
+  };
+}

@@ -1,0 +1,100 @@
+/**
+ * Where a store's events go.
+ * @module
+ */
+import { and, eq, sql } from 'drizzle-orm';
+import { sortableId } from '../../lib/id.ts';
+import type { Endpoint, NewSession, Store } from '../database.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { deliveries, endpoints } from './schema.ts';
+
+type EndpointCommands = Pick<Store, 'addEndpoint' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'>;
+
+const isPresent = eq(endpoints.removed, sql`0`);
+
+/** Steps of a larger transaction. */
+export type SessionEndpoints = Readonly<{
+  /** The endpoint for the URL that a session names, made when the store has none; null when it names none. */
+  forSession(session: Pick<NewSession, 'storeId' | 'mode' | 'request' | 'nowMs'>): string | null;
+}>;
+
+export function createSessionEndpoints(db: Db): SessionEndpoints {
+  const insert = preparedInsert(db, endpoints);
+  const find = db.orm
+    .select({ id: endpoints.id })
+    .from(endpoints)
+    .where(
+      and(
+        eq(endpoints.storeId, sql.placeholder('storeId')),
+        eq(endpoints.mode, sql.placeholder('mode')),
+        eq(endpoints.url, sql.placeholder('url')),
+        eq(endpoints.perSession, sql`1`),
+        isPresent,
+      ),
+    )
+    .prepare();
+  return {
+    forSession({ storeId, mode, request: { webhookUrl: url }, nowMs }) {
+      if (url === null) return null;
+      const known = find.get({ storeId, mode, url });
+      if (known) return known.id;
+      const id = `we_${sortableId(nowMs)}`;
+      insert({
+        id,
+        storeId,
+        mode,
+        url,
+        extendedEvents: [],
+        perSession: true,
+        disabledAtMs: null,
+        disabledReason: null,
+        createdAtMs: nowMs,
+        removed: false,
+      });
+      return id;
+    },
+  };
+}
+
+export function endpointCommands(db: Db): EndpointCommands {
+  const insert = preparedInsert(db, endpoints);
+  const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
+  return {
+    async addEndpoint(endpoint) {
+      db.write(() => insert({ ...endpoint, removed: false }));
+    },
+    async listEndpoints(storeId) {
+      const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
+      return db
+        .read(() =>
+          db.orm
+            .select()
+            .from(endpoints)
+            .where(and(ofStore, isPresent))
+            .orderBy(endpoints.createdAtMs, endpoints.id)
+            .all(),
+        )
+        .map(({ removed: _, ...endpoint }): Endpoint => endpoint);
+    },
+    async enableEndpoint(id, enabled, reason, nowMs) {
+      const state = enabled
+        ? { disabledAtMs: null, disabledReason: null }
+        : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
+      return db.write(() => db.orm.update(endpoints).set(state).where(isThere(id)).run()).changes === 1;
+    },
+    async removeEndpoint(id) {
+      return db.write(() => {
+        // The row stays: past deliveries refer to it.
+        const removed = db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
+        if (removed.changes === 0) return false;
+        db.orm
+          .update(deliveries)
+          .set({ state: 'failed', nextAttemptAtMs: null, manualAtMs: null, lastError: 'endpoint_removed' })
+          .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, 'waiting')))
+          .run();
+        return true;
+      });
+    },
+  };
+}

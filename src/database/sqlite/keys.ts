@@ -1,0 +1,65 @@
+/**
+ * API keys, and the nonces that they have used up.
+ * @module
+ */
+import { eq, sql } from 'drizzle-orm';
+import type { ApiKey, Store } from '../database.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { keys, stores } from './schema.ts';
+import type { Vault } from './vault.ts';
+
+type KeyCommands = Pick<Store, 'createKey' | 'listKeys' | 'revokeKey' | 'findKey' | 'useNonce'>;
+
+/** Outlived nonces that one new nonce clears away: more than one, so that their number falls. */
+const NONCES_CLEARED_MAX = 8;
+
+const secretName = (keyId: string): string => `key ${keyId}`;
+
+const { id, storeId, mode, hint, scopes, createdAtMs, revokedAtMs } = keys;
+const keyColumns = { id, storeId, mode, hint, scopes, createdAtMs, revokedAtMs };
+
+export function keyCommands(db: Db, vault: Vault): KeyCommands {
+  const insert = preparedInsert(db, keys);
+  const findByHash = db.orm
+    .select({ ...keyColumns, secret: keys.secret, storeStatus: stores.status })
+    .from(keys)
+    .innerJoin(stores, eq(stores.id, keys.storeId))
+    .where(eq(keys.keyHash, sql.placeholder('keyHash')))
+    .prepare();
+  // An outlived row of the same nonce counts as gone, whether it has been cleared away or not.
+  const insertNonce = db.client.prepare(
+    `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
+     ON CONFLICT DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
+  );
+  const clearNonces = db.client.prepare(
+    `DELETE FROM nonces WHERE (key_id, nonce) IN
+     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT ${NONCES_CLEARED_MAX})`,
+  );
+  return {
+    async createKey({ secret, ...key }) {
+      const sealed = vault.seal(secret, secretName(key.id));
+      db.write(() => insert({ ...key, secret: sealed }));
+    },
+    async listKeys(ofStore) {
+      const select = db.orm.select(keyColumns).from(keys);
+      const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
+      return db.read((): ApiKey[] => all.orderBy(keys.createdAtMs, keys.id).all());
+    },
+    async revokeKey(keyId, nowMs) {
+      const firstTime = sql`coalesce(${keys.revokedAtMs}, ${nowMs})`;
+      const revoke = () => db.orm.update(keys).set({ revokedAtMs: firstTime }).where(eq(keys.id, keyId)).run();
+      return db.write(revoke).changes === 1;
+    },
+    async findKey(keyHash) {
+      const row = db.read(() => findByHash.get({ keyHash }));
+      return row ? { ...row, secret: vault.open(row.secret, secretName(row.id)) } : null;
+    },
+    async useNonce({ keyId, nonce, nowMs, keepUntilMs }) {
+      return db.write(() => {
+        clearNonces.run({ nowMs });
+        return insertNonce.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+      });
+    },
+  };
+}

@@ -1,0 +1,96 @@
+/**
+ * The books, written in the transactions of what they tell.
+ * @module
+ */
+import { and, eq, max, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { Intent } from '../../core/intent.ts';
+import {
+  type BookedPayment,
+  type Entry,
+  type EntryKind,
+  imbalances,
+  paymentEntry,
+  payoutEntry,
+} from '../../core/ledger.ts';
+import { isOlder } from '../../core/session.ts';
+import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { addresses, blocks, transfers } from './schema.ts';
+import { termsOf } from './session-row.ts';
+import type { FindSessionRow } from './sessions.ts';
+
+/** Steps of a larger transaction. */
+export type Ledger = Readonly<{
+  /** Null is nothing to write. The same entry twice breaks a constraint, and with it the transaction. */
+  post(entry: Entry | null, atMs: number): void;
+  /** Books what a sweep has in transit as it is now: something or nothing. */
+  transit(intent: Intent, isUnderway: boolean, atMs: number): void;
+  /** Books what the confirmation of a block brings, or takes back what it brought: exactly the transfers whose confirmation changes. */
+  confirmed(blockId: number, isTaken: boolean, atMs: number): void;
+}>;
+
+export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
+  const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
+  const insertPosting = preparedInsert(db, ledgerPostings);
+  const lastTurn = db.orm
+    .select({ turn: max(ledgerEntries.turn) })
+    .from(ledgerEntries)
+    .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind'))))
+    .prepare();
+  const ofBlock = db.orm
+    .select({
+      transferId: transfers.id,
+      network: transfers.network,
+      currency: transfers.currency,
+      units: transfers.units,
+      sessionId: addresses.sessionId,
+      timeS: blocks.timeS,
+    })
+    .from(transfers)
+    .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+    .innerJoin(addresses, eq(addresses.id, transfers.addressId))
+    .where(
+      and(
+        eq(transfers.blockId, sql.placeholder('blockId')),
+        eq(transfers.confirmed, sql`${sql.param(sql.placeholder('confirmed'), transfers.confirmed)}`),
+      ),
+    )
+    .prepare();
+
+  /** How often an entry of this kind was written for a cause. */
+  const turnOf = (cause: string, kind: EntryKind): number => (lastTurn.get({ cause, kind })?.turn ?? -1) + 1;
+
+  function post(entry: Entry | null, atMs: number): void {
+    if (!entry) return;
+    const { kind, cause, turn: at, postings } = entry;
+    invariant(imbalances(postings).length === 0, `entry ${kind} of ${cause} adds up to zero`);
+    const entryId = Number(insertEntry({ kind, cause, turn: at, atMs }).lastInsertRowid);
+    for (const posting of postings) insertPosting({ entryId, ...posting });
+  }
+
+  /** The session that a transfer's money belongs to. What came well before its session is nobody's. */
+  function ownerOf(sessionId: string | null, blockTimeS: number): string | null {
+    const session = sessionId === null ? undefined : findSession(sessionId);
+    return session && !isOlder(termsOf(session), blockTimeS) ? session.id : null;
+  }
+
+  return {
+    post,
+    transit(intent, isUnderway, atMs) {
+      const sent = turnOf(intent.id, 'sweep_sent');
+      const returned = turnOf(intent.id, 'sweep_returned');
+      if (intent.kind !== 'sweep' || isUnderway === sent > returned) return;
+      const milestone = isUnderway ? 'sent' : 'returned';
+      post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
+    },
+    confirmed(blockId, isTaken, atMs) {
+      for (const { sessionId, timeS, ...transfer } of ofBlock.all({ blockId, confirmed: !isTaken })) {
+        const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, timeS) };
+        const kind = isTaken ? 'payment' : 'payment_reversed';
+        post(paymentEntry(payment, isTaken, turnOf(String(transfer.transferId), kind)), atMs);
+      }
+    },
+  };
+}

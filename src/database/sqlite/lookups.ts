@@ -1,0 +1,154 @@
+/**
+ * Transactions that payers ask after: the page asks, a network's indexer answers.
+ * @module
+ */
+import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from 'drizzle-orm';
+import { type Finding, judge, LOOK_UP_AGE_MS_MAX, nextLookAtMs, type Sighting } from '../../core/lookup.ts';
+import type { Mode, NetworkKey } from '../../core/transfer.ts';
+import type { LookUp, LookUpStore } from '../lookups.ts';
+import type { Ring } from './alarms.ts';
+import type { Networks } from './networks.ts';
+import type { Db } from './open.ts';
+import type { Addresses } from './pool.ts';
+import { lookUps } from './schema.ts';
+import type { FindSessionRow } from './sessions.ts';
+import type { Transfers } from './transfers.ts';
+
+type LookUpRow = typeof lookUps.$inferSelect;
+
+/** What one session's payers may have asked after; the oldest make room. */
+const OF_SESSION_MAX = 60;
+const KEPT_MS = 24 * 3600_000;
+/** Outlived rows that one request removes: more than it adds. */
+const FORGOTTEN_AT_ONCE = 20;
+const modes: readonly Mode[] = ['live', 'test'];
+
+export function lookUpCommands(
+  db: Db,
+  parts: Readonly<{
+    addresses: Addresses;
+    networks: Networks;
+    transfers: Transfers;
+    findSession: FindSessionRow;
+    ring: Ring;
+  }>,
+): LookUpStore {
+  const { addresses, networks, transfers, findSession, ring } = parts;
+  const { orm } = db;
+  const ofSession = orm
+    .select()
+    .from(lookUps)
+    .where(eq(lookUps.sessionId, sql.placeholder('sessionId')))
+    .orderBy(asc(lookUps.id))
+    .prepare();
+  const due = orm
+    .select({ id: lookUps.id, tx: lookUps.tx })
+    .from(lookUps)
+    .where(
+      and(
+        eq(lookUps.network, sql.placeholder('network')),
+        lte(lookUps.nextLookAtMs, sql.placeholder('nowMs')),
+        gt(lookUps.askedAtMs, sql.placeholder('askedAfterMs')),
+      ),
+    )
+    .orderBy(asc(lookUps.nextLookAtMs))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  const find = orm
+    .select()
+    .from(lookUps)
+    .where(eq(lookUps.id, sql.placeholder('id')))
+    .prepare();
+
+  const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id);
+
+  function forget(sessionId: string, nowMs: number): void {
+    const beyond = orm
+      .select({ id: lookUps.id })
+      .from(lookUps)
+      .where(eq(lookUps.sessionId, sessionId))
+      .orderBy(desc(lookUps.askedAtMs), desc(lookUps.id))
+      .limit(FORGOTTEN_AT_ONCE)
+      .offset(OF_SESSION_MAX)
+      .all();
+    const old = orm
+      .select({ id: lookUps.id })
+      .from(lookUps)
+      .where(lt(lookUps.askedAtMs, nowMs - KEPT_MS))
+      .orderBy(asc(lookUps.askedAtMs))
+      .limit(FORGOTTEN_AT_ONCE)
+      .all();
+    orm
+      .delete(lookUps)
+      .where(inArray(lookUps.id, [...idsOf(beyond), ...idsOf(old)]))
+      .run();
+  }
+
+  /** What the sighting means for the session that asked, by what is held here now. */
+  function findingOf({ sessionId, network, family, tx }: LookUpRow, sighting: Sighting): Finding {
+    const session = findSession(sessionId);
+    return judge(sighting, {
+      ownKey: addresses.ofSession(sessionId)[family] ?? null,
+      isOthers: (key) => modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken'),
+      accepts: session?.accepts ?? [],
+      isOwnNetwork: network.startsWith(`${session?.mode}:`),
+      isKept: transfers.ofSession(sessionId).some((one) => one.network === network && one.tx === tx && one.canonical),
+      floor: networks.find(network)?.floor ?? 0,
+    });
+  }
+
+  function alarmMissed({ sessionId, network, tx }: LookUpRow, number: number, atMs: number): void {
+    ring({
+      atMs,
+      code: 'transfer_missed',
+      message: `a payer names transaction ${tx} in block ${number}, which the node shows as paid to this session's address and which was not found when the chain was read. It is not credited: only reading its block does that. Look at it in an explorer; if it is real, settle the order by hand and report this`,
+      network,
+      sessionId,
+    });
+  }
+
+  return {
+    async requestLookUps({ sessionId, asks, nowMs }) {
+      db.write(() => {
+        for (const ask of asks) {
+          orm
+            .insert(lookUps)
+            .values({ ...ask, sessionId, askedAtMs: nowMs, nextLookAtMs: nowMs, finding: null })
+            .onConflictDoUpdate({
+              target: [lookUps.sessionId, lookUps.tx, lookUps.network],
+              set: { askedAtMs: nowMs, nextLookAtMs: nowMs },
+            })
+            .run();
+        }
+        forget(sessionId, nowMs);
+      });
+    },
+    async listLookUps(sessionId) {
+      return db.read(() => ofSession.all({ sessionId })).map(toLookUp);
+    },
+    async dueLookUps(network: NetworkKey, nowMs, limit) {
+      return db.read(() => due.all({ network, nowMs, askedAfterMs: nowMs - LOOK_UP_AGE_MS_MAX, limit }));
+    },
+    async answerLookUp({ id, sighting, nowMs }) {
+      db.write(() => {
+        const row = find.get({ id });
+        if (!row) return;
+        const finding = sighting ? findingOf(row, sighting) : row.finding;
+        // What was never told stays a question, until it is too old to be asked.
+        const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
+        orm.update(lookUps).set({ finding, nextLookAtMs: next }).where(eq(lookUps.id, id)).run();
+        if (finding === 'missed' && row.finding !== 'missed' && sighting?.kind === 'mined') {
+          alarmMissed(row, sighting.number, nowMs);
+        }
+      });
+    },
+  };
+}
+
+const toLookUp = ({ network, tx, askedAtMs, finding, nextLookAtMs: next }: LookUpRow): LookUp => ({
+  network,
+  tx,
+  askedAtMs,
+  finding,
+  isOpen: next !== null,
+});

@@ -1,0 +1,186 @@
+/**
+ * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a backup.
+ * `PRAGMA user_version` holds the number of the last one; the table `migrations` says what was applied.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type Database from 'better-sqlite3';
+import { systemClock } from '../../lib/clock.ts';
+import { Fault, permanent } from '../../core/fault.ts';
+import type { Log } from '../../lib/log.ts';
+import { connect } from './open.ts';
+import { guarded } from './storage-fault.ts';
+
+type Migration = Readonly<{ version: number; name: string; text: string; checksum: string }>;
+
+/** Marks the file as ours (`PRAGMA application_id`): "QUAY". */
+const APPLICATION_ID = 0x51554159;
+const BUSY_TIMEOUT_MS = 30_000;
+const ownDirectory = fileURLToPath(new URL('./migrations/', import.meta.url));
+
+export type MigrateOptions = Readonly<{
+  file: string;
+  /** Where the copy goes that is made before each migration of a file that holds data. */
+  backupDir: string;
+  log?: Log;
+  /** Where the numbered SQL files lie; the program's own unless a test says otherwise. */
+  directory?: string;
+}>;
+
+/**
+ * Makes the file if there is none, and applies what is missing. Several processes may call this at once.
+ * @returns the names of the migrations that were applied now
+ * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`; `storage_unavailable`
+ */
+export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
+  const migrations = readMigrations(directory);
+  return guarded(file, () => {
+    // Made by us, so that its mode is ours: SQLite gives its side files the mode of the main file.
+    if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
+    const client = connect(file, BUSY_TIMEOUT_MS, true);
+    try {
+      client.pragma('foreign_keys = OFF');
+      const applied: string[] = [];
+      const holdsData = checkApplied(client, file, migrations) > 0;
+      for (;;) {
+        const version = checkApplied(client, file, migrations);
+        const next = migrations[version];
+        if (!next) return applied;
+        if (holdsData) {
+          const backup = backUp(client, file, backupDir, next);
+          log?.info({ backup, migration: next.name }, 'database backed up before a migration');
+        }
+        if (!apply(client, file, version, next)) continue;
+        log?.info({ migration: next.name }, 'database migrated');
+        applied.push(next.name);
+      }
+    } finally {
+      client.close();
+    }
+  });
+}
+
+/** The version that this program's migrations lead to. */
+export const currentVersion = (): number => readMigrations(ownDirectory).length;
+
+/** The version of an open file. */
+export const versionOf = (client: Database.Database): number => Number(client.pragma('user_version', { simple: true }));
+
+/** `0001_name.sql`, `0002_name.sql`, … without gaps. */
+function readMigrations(directory: string): Migration[] {
+  const names = readdirSync(directory)
+    .filter((name) => /^\d{4}_.*\.sql$/.test(name))
+    .sort();
+  return names.map((name, at) => {
+    const version = Number(name.slice(0, 4));
+    if (version !== at + 1) {
+      throw permanent('migration_missing', `Migration ${at + 1} is missing in ${directory}: ${name} follows a gap.`);
+    }
+    const text = readFileSync(join(directory, name), 'utf8');
+    return { version, name, text, checksum: createHash('sha256').update(text).digest('hex') };
+  });
+}
+
+/** @returns the version of the file, once its history agrees with `migrations` */
+function checkApplied(client: Database.Database, file: string, migrations: readonly Migration[]): number {
+  const version = versionOf(client);
+  if (version === 0) {
+    const tables = client.prepare("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").pluck().get();
+    if (tables === 0) return 0;
+  }
+  if (client.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
+    throw permanent('database_foreign', `${file} is a database of another program. Choose another data directory.`);
+  }
+  if (version > migrations.length) {
+    throw permanent(
+      'database_newer',
+      `${file} has schema ${version}, this program knows ${migrations.length}. Start the newer program, or restore the backup that was made before the upgrade.`,
+    );
+  }
+  const rows = client.prepare('SELECT version, checksum FROM migrations ORDER BY version').all() as {
+    version: number;
+    checksum: string;
+  }[];
+  for (const { version: number, checksum } of rows) {
+    const migration = migrations[number - 1];
+    if (migration?.checksum === checksum) continue;
+    throw permanent(
+      'migration_altered',
+      `${migration?.name ?? `Migration ${number}`} is not the text that was applied to ${file}. Bring back the released file; a change to the schema is a new migration.`,
+    );
+  }
+  return version;
+}
+
+/** Copies the file as it stands into `backupDir`, never over an older copy, and on the disk before its name is. @returns the copy's path */
+function backUp(client: Database.Database, file: string, backupDir: string, next: Migration): string {
+  mkdirSync(backupDir, { recursive: true, mode: 0o700 });
+  const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
+  const partial = `${stem}.${process.pid}.partial`;
+  rmSync(partial, { force: true });
+  // SQLite writes a copy into an empty file: made by us, only its owner may read it.
+  const descriptor = openSync(partial, 'wx', 0o600);
+  try {
+    client.prepare('VACUUM INTO ?').run(partial);
+    fsyncSync(descriptor);
+    return nameCopy(partial, stem);
+  } finally {
+    closeSync(descriptor);
+    rmSync(partial, { force: true });
+  }
+}
+
+/** Gives a whole copy the first name that is free. A link, unlike a rename, replaces nothing. */
+function nameCopy(partial: string, stem: string): string {
+  for (let copy = 1; ; copy++) {
+    const path = copy === 1 ? `${stem}.db` : `${stem}-${copy}.db`;
+    if (existsSync(path)) continue;
+    linkSync(partial, path);
+    return path;
+  }
+}
+
+/** Applies one migration whole. @returns false when another process was faster */
+function apply(client: Database.Database, file: string, version: number, next: Migration): boolean {
+  const work = client.transaction((): boolean => {
+    if (versionOf(client) !== version) return false;
+    if (version === 0) {
+      client.pragma(`application_id = ${APPLICATION_ID}`);
+      client.exec(
+        'CREATE TABLE migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at_ms INTEGER NOT NULL) STRICT',
+      );
+    }
+    client.exec(next.text);
+    const orphans = client.pragma('foreign_key_check') as unknown[];
+    if (orphans.length > 0) throw new Error(`it leaves ${orphans.length} rows that refer to nothing`);
+    client
+      .prepare('INSERT INTO migrations (version, name, checksum, applied_at_ms) VALUES (?, ?, ?, ?)')
+      .run(next.version, next.name, next.checksum, systemClock.nowMs());
+    client.pragma(`user_version = ${next.version}`);
+    return true;
+  });
+  try {
+    return guarded(file, () => work.immediate());
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw permanent(
+      'migration_failed',
+      `Migration ${next.name} failed on ${file}, which is unchanged: ${why}. Start the earlier program again and report this.`,
+      error,
+    );
+  }
+}

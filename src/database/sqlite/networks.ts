@@ -1,0 +1,133 @@
+/**
+ * Networks as their followers report them, and where each stands.
+ * @module
+ */
+import { eq, sql } from 'drizzle-orm';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { NetworkStatus, Store } from '../database.ts';
+import type { Db } from './open.ts';
+import { laterValues, preparedInsert } from './prepared.ts';
+import { networks } from './schema.ts';
+
+type NetworkCommands = Pick<Store, 'reportNetwork' | 'listNetworks'>;
+type NetworkRow = typeof networks.$inferSelect;
+type Progress = Pick<
+  NetworkRow,
+  'tipHash' | 'tipNumber' | 'tipTimeS' | 'floor' | 'readThroughS' | 'prunedThrough' | 'updatedAtMs'
+>;
+
+/** Steps of a larger transaction. */
+export type Networks = Readonly<{
+  find(key: NetworkKey): NetworkRow | undefined;
+  /** A row for a network of which nothing was heard before. */
+  begin(key: NetworkKey, nowMs: number): NetworkRow;
+  all(): NetworkRow[];
+  progress(key: NetworkKey, progress: Progress): void;
+  /** The chain time up to which every one of these networks has been read; 0 when one of them never started. */
+  readThroughS(keys: readonly NetworkKey[]): number;
+}>;
+
+export function createNetworks(db: Db): Networks {
+  const insert = preparedInsert(db, networks);
+  const find = db.orm
+    .select()
+    .from(networks)
+    .where(eq(networks.key, sql.placeholder('key')))
+    .prepare();
+  const all = db.orm.select().from(networks).orderBy(networks.key).prepare();
+  const progress = db.orm
+    .update(networks)
+    .set(
+      laterValues(networks, [
+        'tipHash',
+        'tipNumber',
+        'tipTimeS',
+        'floor',
+        'readThroughS',
+        'prunedThrough',
+        'updatedAtMs',
+      ]),
+    )
+    .where(eq(networks.key, sql.placeholder('key')))
+    .prepare();
+  return {
+    find: (key) => find.get({ key }),
+    begin(key, nowMs) {
+      const row: NetworkRow = {
+        key,
+        state: 'starting',
+        reasonCode: null,
+        reasonMessage: null,
+        tipHash: null,
+        tipNumber: null,
+        tipTimeS: null,
+        headNumber: null,
+        nodeConnected: false,
+        nodeHeardAtMs: 0,
+        floor: 0,
+        readThroughS: 0,
+        prunedThrough: -1,
+        updatedAtMs: nowMs,
+        pid: 0,
+      };
+      insert(row);
+      return row;
+    },
+    all: () => all.all(),
+    progress(key, values) {
+      progress.run({ key, ...values });
+    },
+    readThroughS: (keys) => Math.min(...keys.map((key) => find.get({ key })?.readThroughS ?? 0)),
+  };
+}
+
+export function networkCommands(db: Db, steps: Networks): NetworkCommands {
+  return {
+    async reportNetwork({
+      network,
+      state,
+      reason,
+      headNumber,
+      nodeConnected,
+      nodeHeardAtMs,
+      readThroughS,
+      pid,
+      nowMs,
+    }) {
+      db.write(() => {
+        if (!steps.find(network)) steps.begin(network, nowMs);
+        db.orm
+          .update(networks)
+          .set({
+            state,
+            reasonCode: reason?.code ?? null,
+            reasonMessage: reason?.message ?? null,
+            headNumber,
+            nodeConnected,
+            nodeHeardAtMs,
+            readThroughS,
+            pid,
+            updatedAtMs: nowMs,
+          })
+          .where(eq(networks.key, network))
+          .run();
+      });
+    },
+    async listNetworks() {
+      return db.read(() => steps.all()).map(toStatus);
+    },
+  };
+}
+
+function toStatus(row: NetworkRow): NetworkStatus {
+  const { key, reasonCode, reasonMessage, tipHash, tipNumber, tipTimeS, prunedThrough: _, ...status } = row;
+  return {
+    ...status,
+    network: key,
+    reason: reasonCode === null || reasonMessage === null ? null : { code: reasonCode, message: reasonMessage },
+    cursor:
+      tipHash === null || tipNumber === null || tipTimeS === null
+        ? null
+        : { hash: tipHash, number: tipNumber, timeS: tipTimeS },
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * Events and their deliveries, written in the transaction of the change that they tell of.
+ * @module
+ */
+import { and, eq, isNull, max, sql } from 'drizzle-orm';
+import { type EventType, isExtended } from '../../core/event.ts';
+import { sortableId } from '../../lib/id.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { deliveries, endpoints, events } from './schema.ts';
+import type { SessionRow } from './session-row.ts';
+
+type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'extendedEvents'>;
+
+export type Outbox = Readonly<{
+  /**
+   * Writes an event and one delivery, due at once, for each endpoint that wants it.
+   * @param body makes the exact text to send from the event's id
+   */
+  post(
+    session: Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId'>,
+    type: EventType,
+    nowMs: number,
+    body: (eventId: string) => string,
+  ): void;
+}>;
+
+export function createOutbox(db: Db): Outbox {
+  const insertEvent = preparedInsert(db, events);
+  const insertDelivery = preparedInsert(db, deliveries, ['dueAtMs']);
+  const lastId = db.orm
+    .select({ id: max(events.id) })
+    .from(events)
+    .prepare();
+  const isEnabled = and(isNull(endpoints.disabledAtMs), eq(endpoints.removed, sql`0`));
+  const columns = { id: endpoints.id, url: endpoints.url, extendedEvents: endpoints.extendedEvents };
+  const ofStore = db.orm
+    .select(columns)
+    .from(endpoints)
+    .where(
+      and(
+        eq(endpoints.storeId, sql.placeholder('storeId')),
+        eq(endpoints.mode, sql.placeholder('mode')),
+        eq(endpoints.perSession, sql`0`),
+        isEnabled,
+      ),
+    )
+    .prepare();
+  const ofSession = db.orm
+    .select(columns)
+    .from(endpoints)
+    .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isEnabled))
+    .prepare();
+
+  /** `evt_` and nanoseconds, above every id there is: rising ids are the order of events. 19 digits until the year 2286. */
+  function nextId(nowMs: number): string {
+    const last = BigInt(lastId.get()?.id?.slice('evt_'.length) ?? 0);
+    const now = BigInt(nowMs) * 1_000_000n;
+    return `evt_${now > last ? now : last + 1n}`;
+  }
+
+  /** The store's endpoints, and the one that the session named unless it is the same address again. */
+  function endpointsOf({ storeId, mode, endpointId }: Pick<SessionRow, 'storeId' | 'mode' | 'endpointId'>) {
+    const found: EndpointRow[] = ofStore.all({ storeId, mode });
+    const own = endpointId === null ? undefined : ofSession.get({ endpointId });
+    return own && !found.some(({ url }) => url === own.url) ? [...found, own] : found;
+  }
+
+  return {
+    post(session, type, nowMs, body) {
+      const eventId = nextId(nowMs);
+      const { id: sessionId, storeId } = session;
+      insertEvent({ id: eventId, storeId, sessionId, type, body: body(eventId), createdAtMs: nowMs });
+      for (const { id: endpointId, extendedEvents } of endpointsOf(session)) {
+        if (isExtended(type) && !extendedEvents.includes(type)) continue;
+        insertDelivery({
+          id: `dlv_${sortableId(nowMs)}`,
+          eventId,
+          endpointId,
+          state: 'waiting',
+          attempts: 0,
+          nextAttemptAtMs: nowMs,
+          manualAtMs: null,
+          leaseUntilMs: null,
+          lastStatus: null,
+          lastError: null,
+          createdAtMs: nowMs,
+        });
+      }
+    },
+  };
+}

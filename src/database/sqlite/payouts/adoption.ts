@@ -1,0 +1,176 @@
+/**
+ * What an operator's word does to payouts: stuck ones go on, halted wallets go on, and a database that was put back to an earlier state learns
+ * from the signer's journal what has been signed since.
+ * @module
+ */
+import { and, eq, isNull } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import type { Adoption, MoneyOutStore } from '../../money-out.ts';
+import type { Ring } from '../alarms.ts';
+import type { Ledger } from '../ledger.ts';
+import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
+import type { Db } from '../open.ts';
+import type { PayoutRow } from './row.ts';
+import { noWait, type Payouts } from './payouts.ts';
+
+type AdoptionCommands = Pick<MoneyOutStore, 'resumePayout' | 'resumeLane' | 'adopt'>;
+
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring }>;
+
+export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): AdoptionCommands {
+  const { orm } = db;
+
+  /** Attempts that nobody has signed, and that nobody can sign once the fence is lifted: they never were. */
+  function forgetUnsigned(network: NetworkKey): void {
+    const rows = orm
+      .delete(payoutAttempts)
+      .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
+      .returning()
+      .all();
+    for (const { payoutId, attempt, payer, nonce } of rows) {
+      const payout = steps.find(payoutId);
+      invariant(payout, `payout ${payoutId} of an attempt is there`);
+      if (attempt > 0) continue;
+      if (payout.state === 'sent') steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
+      if (nonce === null) continue;
+      orm
+        .update(lanes)
+        .set({ nextNonce: nonce })
+        .where(and(eq(lanes.network, network), eq(lanes.payer, payer)))
+        .run();
+    }
+  }
+
+  /** The payout of a signature: as it is here, opened again if it has ended, or made from what was signed. */
+  function payoutOf({ intent, signedAtMs }: Adoption, nowMs: number): PayoutRow {
+    if (!steps.find(intent.id)) {
+      steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: signedAtMs, nowMs });
+    }
+    const row = steps.find(intent.id);
+    invariant(row, `payout ${intent.id} was planned`);
+    return row;
+  }
+
+  /** @returns whether it was not known here */
+  function adoptOne(signature: Adoption, nowMs: number): boolean {
+    const { generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
+    const payout = payoutOf(signature, nowMs);
+    const known = steps.attempts({ id: payout.id, generation }).find((one) => one.attempt === attempt);
+    invariant(!known || known.tx === tx, `attempt ${attempt} of payout ${payout.id} was signed once`);
+    if (known) return false;
+    const nonce = terms.nonce === undefined ? null : Number(terms.nonce);
+    orm
+      .insert(payoutAttempts)
+      .values({
+        payoutId: payout.id,
+        generation,
+        attempt,
+        network: payout.network,
+        payer,
+        payerRole,
+        nonce,
+        terms,
+        // What it may cost stands in its terms in the family's own words; a replacement is only compared with zero then.
+        feeUnitsMax: 0n,
+        tx,
+        bytes: Buffer.from(bytes),
+        allottedAtMs: signedAtMs,
+        signedAtMs,
+        sentAtMs: null,
+        answer: null,
+        feeUnits: null,
+      })
+      .run();
+    if (nonce !== null) raiseLane(payout.network, payer, nonce + 1);
+    return true;
+  }
+
+  /**
+   * Puts a payout of which more was signed than was known here where its newest signature is. Whatever was concluded without that is asked
+   * again: a later generation that was begun here, and not signed, must wait until all attempts of this one are seen to have ended.
+   */
+  function follow({ intent: { id }, generation, terms }: Adoption, nowMs: number): void {
+    const payout = steps.find(id);
+    invariant(payout, `payout ${id} of a signature is there`);
+    if (payout.state === 'succeeded') return;
+    // A refund that has ended here stays ended; what was signed for it all the same is paid out of what came for nobody.
+    const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
+    const { network, sessionId } = payout;
+    if (hasEnded) {
+      const message = `Payout ${id} is ${payout.state} here, and the signer has signed it. It is carried out; look at its refund and tell the merchant.`;
+      ring({ atMs: nowMs, code: 'payout_signed_after_end', message, network, sessionId });
+    }
+    // A number that was used by a reverted transaction, or bytes that expired.
+    const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
+    const moved = {
+      sessionId: hasEnded ? null : sessionId,
+      state: 'sent',
+      generation,
+      proof,
+      settledAtMs: null,
+    } as const;
+    const row = steps.change(payout, { ...moved, ...noWait }, nowMs);
+    ledger.transit(
+      row.intent,
+      steps.attempts(row).some(({ sentAtMs }) => sentAtMs !== null),
+      nowMs,
+    );
+  }
+
+  function raiseLane(network: NetworkKey, payer: string, nextNonce: number): void {
+    const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
+    const row = orm.select().from(lanes).where(isLane).get();
+    if (!row) orm.insert(lanes).values({ network, payer, nextNonce }).run();
+    else if (row.nextNonce < nextNonce) orm.update(lanes).set({ nextNonce }).where(isLane).run();
+  }
+
+  return {
+    async resumePayout(id, anew, nowMs) {
+      return db.write(() => {
+        const row = steps.find(id);
+        if (row?.state !== 'stuck') return false;
+        const attempts = steps.attempts(row);
+        if (!anew || attempts.length === 0) {
+          const state = attempts.length === 0 ? 'waiting' : 'sent';
+          steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
+          return true;
+        }
+        ledger.transit(row.intent, false, nowMs);
+        const renewed = {
+          state: 'waiting',
+          generation: row.generation + 1,
+          proof: 'dead',
+          notBeforeMs: nowMs,
+        } as const;
+        steps.change(row, { ...renewed, ...noWait }, nowMs);
+        return true;
+      });
+    },
+    async resumeLane(network, payer, finalNonce) {
+      return db.write(() => {
+        const isLane = and(eq(lanes.network, network), eq(lanes.payer, payer));
+        const row = orm.select().from(lanes).where(isLane).get();
+        if (!row || row.haltedCode === null) return false;
+        const nextNonce = Math.max(row.nextNonce, finalNonce);
+        orm.update(lanes).set({ nextNonce, haltedCode: null, haltedMessage: null }).where(isLane).run();
+        return true;
+      });
+    },
+    async adopt(network, { signatures, servedFence, nowMs }) {
+      return db.write(() => {
+        forgetUnsigned(network);
+        const added = signatures.filter((signature) => adoptOne(signature, nowMs));
+        const touched = new Set(added.map(({ intent }) => intent.id));
+        const newest = new Map(signatures.map((signature) => [signature.intent.id, signature]));
+        for (const [id, signature] of newest) if (touched.has(id)) follow(signature, nowMs);
+        const journalId = signatures.at(-1)?.id ?? 0;
+        const engine = orm.select().from(payoutEngines).where(eq(payoutEngines.network, network)).get();
+        const fence = Math.max(engine?.fence ?? 0, servedFence);
+        const row = { network, fence, journalId, reasonCode: null, reasonMessage: null, updatedAtMs: nowMs };
+        orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+        return added.length;
+      });
+    },
+  };
+}

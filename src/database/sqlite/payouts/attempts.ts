@@ -1,0 +1,272 @@
+/**
+ * Attempts of payouts, and the sequence numbers that they use up.
+ * @module
+ */
+import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../../core/payout.ts';
+import type { NetworkKey } from '../../../core/transfer.ts';
+import type { AttemptName, JournaledSignature, MoneyOutStore } from '../../money-out.ts';
+import type { Ring } from '../alarms.ts';
+import { writeIntent } from './intent-text.ts';
+import type { Ledger } from '../ledger.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts } from './schema.ts';
+import type { Db } from '../open.ts';
+import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './row.ts';
+import { noWait, type Payouts } from './payouts.ts';
+import { laterValues, preparedInsert } from '../prepared.ts';
+import { refunds } from '../refunds/schema.ts';
+import type { Refunds } from '../refunds/refunds.ts';
+
+type AttemptCommands = Pick<
+  MoneyOutStore,
+  'openPayouts' | 'offerNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
+>;
+type LaneRow = typeof lanes.$inferSelect;
+
+/** How much of what is on its way at once may be something else than refunds. */
+const OTHERS_SHARE_MAX = 0.75;
+
+type Parts = Readonly<{
+  steps: Payouts;
+  ledger: Ledger;
+  ring: Ring;
+  /** Whether the payment that a refund gives back is still there. */
+  isCovered: Refunds['isCovered'];
+}>;
+
+/** Why a refund is not signed: it would give back what the chain has taken away again. */
+const uncovered = {
+  code: 'refund_uncovered',
+  message:
+    'a reorganisation has taken back the payment that it refunds, in whole or in part. It goes on when the payment is confirmed again; otherwise `quayside refunds reject` it.',
+} as const;
+
+export function payoutAttemptCommands(db: Db, { steps, ledger, ring, isCovered }: Parts): AttemptCommands {
+  const insert = preparedInsert(db, payoutAttempts);
+  const isNamed = and(
+    eq(payoutAttempts.payoutId, sql.placeholder('id')),
+    eq(payoutAttempts.generation, sql.placeholder('generation')),
+    eq(payoutAttempts.attempt, sql.placeholder('attempt')),
+  );
+  const find = db.orm.select().from(payoutAttempts).where(isNamed).prepare();
+  const remove = db.orm.delete(payoutAttempts).where(isNamed).prepare();
+  const setSigned = db.orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['tx', 'bytes', 'signedAtMs']))
+    .where(isNamed)
+    .prepare();
+  const setSent = db.orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['sentAtMs', 'answer']))
+    .where(isNamed)
+    .prepare();
+  const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
+  const findLane = db.orm.select().from(lanes).where(isLane).prepare();
+  const insertLane = preparedInsert(db, lanes);
+  const moveLane = db.orm
+    .update(lanes)
+    .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage']))
+    .where(isLane)
+    .prepare();
+  const unsigned = db.orm
+    .select({ id: payoutAttempts.payoutId })
+    .from(payoutAttempts)
+    .where(
+      and(
+        eq(payoutAttempts.network, sql.placeholder('network')),
+        eq(payoutAttempts.payer, sql.placeholder('payer')),
+        isNotNull(payoutAttempts.nonce),
+        isNull(payoutAttempts.tx),
+      ),
+    )
+    .prepare();
+  const moveJournal = db.orm
+    .update(payoutEngines)
+    .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
+    .where(eq(payoutEngines.network, sql.placeholder('network')))
+    .prepare();
+  const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
+  const sent = db.orm
+    .select()
+    .from(payouts)
+    .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
+    .orderBy(asc(payouts.notBeforeMs))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  const dueOf = (isWanted: SQL) =>
+    db.orm
+      .select()
+      .from(payouts)
+      .where(
+        and(
+          isOfNetwork,
+          isWanted,
+          eq(payouts.state, sql`'waiting'`),
+          sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
+          sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
+        ),
+      )
+      .orderBy(asc(payouts.notBeforeMs))
+      .limit(sql.placeholder('limit'))
+      .prepare();
+  const dueRefunds = dueOf(sql`${payouts.kind} = 'refund'`);
+  const dueOthers = dueOf(sql`${payouts.kind} <> 'refund'`);
+  const approvalOf = db.orm
+    .select({ approval: refunds.approval })
+    .from(refunds)
+    .where(eq(refunds.id, sql.placeholder('id')))
+    .prepare();
+
+  const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
+    find.get({ id, generation, attempt });
+
+  /** Whether the journal's entry is what was allotted here. */
+  const isOurs = (row: AttemptRow | undefined, signature: JournaledSignature): boolean => {
+    const payout = steps.find(signature.intent.id);
+    return (
+      row !== undefined &&
+      payout !== undefined &&
+      writeIntent(payout.intent) === writeIntent(signature.intent) &&
+      isSameTerms(row.terms, signature.terms) &&
+      (row.tx === null || row.tx === signature.tx)
+    );
+  };
+
+  function lane(network: NetworkKey, payer: string, finalNonce: number): LaneRow {
+    const known = findLane.get({ network, payer });
+    if (known) return known;
+    const row: LaneRow = { network, payer, nextNonce: finalNonce, haltedCode: null, haltedMessage: null };
+    insertLane(row);
+    return row;
+  }
+
+  const withAttempts = (row: PayoutRow) => ({
+    payout: toPayout(row),
+    attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
+    approval: row.kind === 'refund' ? (approvalOf.get({ id: row.id })?.approval ?? null) : null,
+  });
+
+  return {
+    async openPayouts(network, nowMs, limit) {
+      return db.read(() => {
+        const open = sent.all({ network, limit });
+        const free = limit - open.length;
+        // Refunds have a part of the places for themselves: sweeps that wait for their finality are in no hurry.
+        const others = open.filter(({ kind }) => kind !== 'refund').length;
+        const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
+        const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
+        const first = dueRefunds.all({ network, nowMs, limit: Math.max(0, free - soon.length) });
+        return [...open, ...first, ...soon].map(withAttempts);
+      });
+    },
+    async offerNonce(network, payer, finalNonce, nowMs) {
+      return db.write(() => {
+        const row = lane(network, payer, finalNonce);
+        if (row.haltedCode !== null) return { kind: 'halted' };
+        if (finalNonce > row.nextNonce) {
+          const haltedCode = 'payout_nonce_foreign';
+          const haltedMessage = `The node has counted ${finalNonce} final transactions of wallet ${payer} on ${network}, and only ${row.nextNonce} were made here: somebody else spends from it, or this database is older than what was signed. No more payouts leave it. Find out, then \`quayside payouts resume ${network}\`.`;
+          moveLane.run({ ...row, haltedCode, haltedMessage });
+          ring({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
+          return { kind: 'halted' };
+        }
+        if (row.nextNonce - finalNonce >= IN_FLIGHT_MAX) return { kind: 'full' };
+        if (unsigned.get({ network, payer })) return { kind: 'unsigned' };
+        return { kind: 'free', nonce: row.nextNonce };
+      });
+    },
+    async allotAttempt({ id, generation, attempt, payer, payerRole, nonce, terms, feeUnitsMax, nowMs }) {
+      return db.write(() => {
+        const payout = steps.find(id);
+        const isOpen = payout?.state === 'waiting' || payout?.state === 'sent';
+        if (!isOpen || payout.generation !== generation || payout.notBeforeMs > nowMs) return { kind: 'moved' };
+        const before = steps.attempts(payout);
+        if (before.length !== attempt || attempt >= ATTEMPTS_MAX) return { kind: 'moved' };
+        const { network } = payout;
+        if (attempt === 0 && payout.kind === 'refund' && !isCovered(id)) {
+          steps.waitFor(payout, uncovered, { notBeforeMs: Math.round(nextLookAtMs(payout, nowMs)) }, nowMs);
+          return { kind: 'moved' };
+        }
+        if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };
+        if (attempt > 0) {
+          // Two attempts that do not share a number could both stand on the chain.
+          invariant(nonce !== null && before[0]?.nonce === nonce, `a replacement of payout ${id} uses its number`);
+        } else if (nonce !== null) {
+          const row = findLane.get({ network, payer });
+          if (row?.nextNonce !== nonce || row.haltedCode !== null) return { kind: 'moved' };
+          moveLane.run({ ...row, nextNonce: nonce + 1 });
+        }
+        const row: AttemptRow = {
+          payoutId: id,
+          generation,
+          attempt,
+          network,
+          payer,
+          payerRole,
+          nonce,
+          terms,
+          feeUnitsMax,
+          tx: null,
+          bytes: null,
+          allottedAtMs: nowMs,
+          signedAtMs: null,
+          sentAtMs: null,
+          answer: null,
+          feeUnits: null,
+        };
+        insert(row);
+        steps.change(payout, { state: 'sent', ...noWait }, nowMs);
+        return { kind: 'allotted', attempt: toAttempt(row) };
+      });
+    },
+    async withdrawAttempt({ wait, nextLookAtMs, nowMs, ...name }) {
+      return db.write(() => {
+        const payout = steps.find(name.id);
+        const row = findAttempt(name);
+        if (!payout || !row) return false;
+        invariant(row.tx === null, `attempt ${name.attempt} of payout ${name.id} was never signed`);
+        remove.run(name);
+        if (row.attempt === 0 && row.nonce !== null) {
+          const { network, payer, nonce } = row;
+          const wallet = findLane.get({ network, payer });
+          invariant(wallet?.nextNonce === nonce + 1, `number ${nonce} of ${payer} on ${network} was given out last`);
+          moveLane.run({ ...wallet, nextNonce: nonce });
+        }
+        // An earlier attempt goes on as it was; only the replacement was refused.
+        const state = row.attempt === 0 ? 'waiting' : payout.state;
+        steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
+        return true;
+      });
+    },
+    async recordSigned(network, signatures) {
+      return db.write(() => {
+        for (const signature of signatures) {
+          const { id: journalId, generation, attempt, tx, bytes, signedAtMs } = signature;
+          const name = { id: signature.intent.id, generation, attempt };
+          const row = findAttempt(name);
+          if (!isOurs(row, signature)) return { kind: 'stray', signature };
+          if (row?.tx === null) setSigned.run({ ...name, tx, bytes: Buffer.from(bytes), signedAtMs });
+          moveJournal.run({ network, journalId });
+        }
+        return { kind: 'recorded' };
+      });
+    },
+    async recordSent({ answer, refusal, nowMs, ...name }) {
+      db.write(() => {
+        const payout = steps.find(name.id);
+        const row = findAttempt(name);
+        invariant(payout && row && row.tx !== null, `what is sent of payout ${name.id} was recorded before`);
+        setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answer });
+        ledger.transit(payout.intent, true, nowMs);
+        steps.waitFor(payout, refusal, {}, nowMs);
+      });
+    },
+  };
+}
+
+/** Terms are flat, and the order of their names says nothing. */
+function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
+}

@@ -1,0 +1,284 @@
+/**
+ * Payouts: planned, waiting, ended. The books move with them, and so does the refund that one pays.
+ * @module
+ */
+import { and, eq, sql } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
+import type { Ended } from '../../../core/payout.ts';
+import type { EngineReason, MoneyOutStore, NewPayout, PayoutName } from '../../money-out.ts';
+import type { Ring } from '../alarms.ts';
+import { writeIntent } from './intent-text.ts';
+import type { Ledger } from '../ledger.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
+import type { Db } from '../open.ts';
+import type { AttemptRow, PayoutRow } from './row.ts';
+import { laterValues, preparedInsert } from '../prepared.ts';
+import type { Refunds } from '../refunds/refunds.ts';
+
+type PayoutCommands = Pick<
+  MoneyOutStore,
+  'planPayouts' | 'cancelPayout' | 'recordWait' | 'settlePayout' | 'newGeneration' | 'stickPayout'
+>;
+
+/**
+ * How a payout that was planned stands. `known`: the signer's journal knew it before, and it may have ended since. `other`: another intent of
+ * this id was signed.
+ */
+export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
+
+/** Steps of a larger transaction. */
+export type Payouts = Readonly<{
+  find(id: string): PayoutRow | undefined;
+  /**
+   * Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none.
+   * @param poolId of a sweep: whose indices it names; left out where only the signer's journal tells of it
+   */
+  plan(input: NewPayout, poolId?: number): Planned;
+  /** Takes a payout back, also one that is stuck without an attempt; false once an attempt of it is allotted, or it has ended. */
+  cancel(id: string, nowMs: number): boolean;
+  /** Has a payout that waits for the signer's consent looked at now. */
+  hasten(id: string, nowMs: number): void;
+  /** Changes columns that move in a payout's life. */
+  change(row: PayoutRow, changes: Partial<Moving>, nowMs: number): PayoutRow;
+  /** Keeps what a payout waits for, null for nothing; a reason for which no other payout of the network waits is an alarm. */
+  waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Moving>, nowMs: number): void;
+  attempts(name: PayoutName): AttemptRow[];
+}>;
+
+const movingNames = [
+  'sessionId',
+  'state',
+  'generation',
+  'proof',
+  'waitCode',
+  'waitMessage',
+  'notBeforeMs',
+  'tx',
+  'feeUnits',
+  'updatedAtMs',
+  'settledAtMs',
+] as const satisfies readonly (keyof PayoutRow)[];
+type Moving = Pick<PayoutRow, (typeof movingNames)[number]>;
+
+/** Why an engine does nothing after an earlier state of the database was put back. */
+const NOT_ADOPTED = 'payouts_not_adopted';
+
+/** Nothing keeps it from moving. */
+export const noWait = { waitCode: null, waitMessage: null } as const;
+
+export function createPayouts(db: Db, ring: Ring): Payouts {
+  const find = db.orm
+    .select()
+    .from(payouts)
+    .where(eq(payouts.id, sql.placeholder('id')))
+    .prepare();
+  const insert = preparedInsert(db, payouts);
+  const insertPart = preparedInsert(db, sweepParts);
+  const update = db.orm
+    .update(payouts)
+    .set(laterValues(payouts, movingNames))
+    .where(eq(payouts.id, sql.placeholder('id')))
+    .prepare();
+  const attempts = db.orm
+    .select()
+    .from(payoutAttempts)
+    .where(
+      and(
+        eq(payoutAttempts.payoutId, sql.placeholder('id')),
+        eq(payoutAttempts.generation, sql.placeholder('generation')),
+      ),
+    )
+    .orderBy(payoutAttempts.attempt)
+    .prepare();
+
+  const engine = db.orm
+    .select({ reasonCode: payoutEngines.reasonCode })
+    .from(payoutEngines)
+    .where(eq(payoutEngines.network, sql.placeholder('network')))
+    .prepare();
+  const othersWait = db.orm
+    .select({ id: payouts.id })
+    .from(payouts)
+    .where(
+      and(
+        eq(payouts.network, sql.placeholder('network')),
+        sql`${payouts.state} IN ('waiting', 'sent')`,
+        eq(payouts.waitCode, sql.placeholder('waitCode')),
+        sql`${payouts.id} <> ${sql.placeholder('id')}`,
+      ),
+    )
+    .limit(1)
+    .prepare();
+
+  const change: Payouts['change'] = (row, changes, nowMs) => {
+    const after = { ...row, ...changes, updatedAtMs: nowMs };
+    update.run(after);
+    return after;
+  };
+
+  return {
+    find: (id) => find.get({ id }),
+    plan({ intent, sessionId, servesId, notBeforeMs, nowMs }, poolId) {
+      const known = find.get({ id: intent.id });
+      if (known) {
+        if (writeIntent(known.intent) !== writeIntent(intent)) return { kind: 'other', payout: known };
+        const isTied = sessionId === null || known.sessionId !== null;
+        return { kind: 'known', payout: isTied ? known : change(known, { sessionId }, nowMs) };
+      }
+      const row: PayoutRow = {
+        id: intent.id,
+        kind: intent.kind,
+        network: intent.network,
+        intent,
+        sessionId,
+        servesId,
+        state: 'waiting',
+        generation: 0,
+        proof: null,
+        ...noWait,
+        notBeforeMs,
+        tx: null,
+        feeUnits: null,
+        createdAtMs: nowMs,
+        updatedAtMs: nowMs,
+        settledAtMs: null,
+      };
+      insert(row);
+      if (intent.kind === 'sweep') {
+        const { id: payoutId, network, currency } = intent;
+        for (const { index, units } of intent.from) {
+          insertPart({ payoutId, network, derivationIndex: index, currency, poolId: poolId ?? null, units });
+        }
+      }
+      return { kind: 'planned', payout: row };
+    },
+    cancel(id, nowMs) {
+      const row = find.get({ id });
+      if (!row || row.generation > 0) return false;
+      // What the signer refused for good, before it signed anything, is nobody's but the merchant's and the operator's.
+      const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
+      if (row.state !== 'waiting' && !isUnsigned) return false;
+      // Then this database does not know whether it was signed.
+      if (engine.get({ network: row.network })?.reasonCode === NOT_ADOPTED) return false;
+      change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
+      return true;
+    },
+    hasten(id, nowMs) {
+      const row = find.get({ id });
+      const isRefused = row?.waitCode === 'signer_refused_approval' || row?.waitCode === 'signer_refused_cap';
+      if (row?.state === 'waiting' && isRefused) change(row, { notBeforeMs: nowMs }, nowMs);
+    },
+    change,
+    waitFor(row, wait, changes, nowMs) {
+      const waitCode = wait?.code ?? null;
+      const waitMessage = wait?.message ?? null;
+      const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
+      if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
+      const isNews = wait !== null && row.waitCode !== waitCode && !othersWait.get({ ...row, waitCode });
+      if (isNews) ring(alarmOf(row, wait, nowMs));
+    },
+    attempts: ({ id, generation }) => attempts.all({ id, generation }),
+  };
+}
+
+const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: EngineReason, atMs: number) => ({
+  atMs,
+  code,
+  message: `Payout ${id}: ${message}`,
+  network,
+  sessionId,
+});
+
+/** Ends the refund that a payout pays, in the same transaction. */
+export type FollowRefund = Refunds['settle'];
+
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring; followRefund: FollowRefund }>;
+
+export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Parts): PayoutCommands {
+  const setFee = db.orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['feeUnits']))
+    .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
+    .prepare();
+
+  /** Does something to a payout that is open and in this generation; false when a merchant or an operator was faster. */
+  function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): boolean {
+    return db.write(() => {
+      const row = steps.find(id);
+      const isOpen = row?.state === 'waiting' || row?.state === 'sent';
+      if (!row || !isOpen || row.generation !== generation) return false;
+      work(row);
+      return true;
+    });
+  }
+
+  /** Keeps what a final attempt did cost, at the attempt and in the books: once, also when it is looked at again. */
+  function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
+    const attempt = steps.attempts(row).find((one) => one.tx === tx);
+    invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);
+    if (attempt.feeUnits !== null) return;
+    setFee.run({ tx, feeUnits });
+    ledger.post(feeEntry(row.id, row.network, attempt.payerRole, feeUnits, row.generation), nowMs);
+  }
+
+  function succeed(row: PayoutRow, ended: Ended, nowMs: number): void {
+    const { tx, feeUnits } = ended;
+    charge(row, ended, nowMs);
+    ledger.post(payoutEntry(row.intent, row.sessionId, 'succeeded', 0), nowMs);
+    steps.change(row, { state: 'succeeded', ...noWait, tx, feeUnits, settledAtMs: nowMs }, nowMs);
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'completed', tx }, nowMs);
+  }
+
+  function fail(row: PayoutRow, why: EngineReason, nowMs: number): void {
+    invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
+    const { code: waitCode, message: waitMessage } = why;
+    steps.change(row, { state: 'failed', waitCode, waitMessage, settledAtMs: nowMs }, nowMs);
+    ring(alarmOf(row, why, nowMs));
+    if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
+  }
+
+  return {
+    async planPayouts(inputs) {
+      db.write(() => {
+        for (const input of inputs) {
+          invariant(steps.plan(input).kind !== 'other', `payout ${input.intent.id} keeps its intent`);
+        }
+      });
+    },
+    async cancelPayout(id, nowMs) {
+      return db.write(() => steps.cancel(id, nowMs));
+    },
+    async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
+      return withOpen(name, (row) => steps.waitFor(row, wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs));
+    },
+    async settlePayout({ outcome, nowMs, ...name }) {
+      return withOpen(name, (row) => {
+        if (outcome.kind === 'succeeded') succeed(row, outcome.ended, nowMs);
+        else fail(row, outcome, nowMs);
+      });
+    },
+    async newGeneration({ proof, ended, nowMs, ...name }) {
+      return withOpen(name, (row) => {
+        if (ended) charge(row, ended, nowMs);
+        ledger.transit(row.intent, false, nowMs);
+        const generation = row.generation + 1;
+        steps.change(row, { state: 'waiting', generation, proof, ...noWait, notBeforeMs: nowMs }, nowMs);
+      });
+    },
+    async stickPayout({ why, ended, haltsPayer, nowMs, ...name }) {
+      return withOpen(name, (row) => {
+        if (ended) charge(row, ended, nowMs);
+        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message }, nowMs);
+        if (haltsPayer !== null) {
+          db.orm
+            .update(lanes)
+            .set({ haltedCode: why.code, haltedMessage: why.message })
+            .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
+            .run();
+        }
+        ring(alarmOf(row, why, nowMs));
+      });
+    },
+  };
+}

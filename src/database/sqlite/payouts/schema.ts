@@ -1,0 +1,119 @@
+/**
+ * The tables of payouts and of the books as the query builder sees them; beside `schema.ts`, and under the same rules.
+ * @module
+ */
+import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { Intent, Wallet } from '../../../core/intent.ts';
+import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
+import type { Attempt, PayoutState, Proof } from '../../../core/payout.ts';
+import type { Currency, NetworkKey } from '../../../core/transfer.ts';
+import { readIntent, writeIntent } from './intent-text.ts';
+import { json, units } from '../column-types.ts';
+
+const network = () => text().$type<NetworkKey>().notNull();
+
+const intent = customType<{ data: Intent; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: writeIntent,
+  fromDriver: readIntent,
+});
+
+export const payouts = sqliteTable('payouts', {
+  id: text().primaryKey(),
+  kind: text().$type<Intent['kind']>().notNull(),
+  network: network(),
+  intent: intent().notNull(),
+  sessionId: text(),
+  servesId: text(),
+  state: text().$type<PayoutState>().notNull(),
+  generation: integer().notNull(),
+  proof: text().$type<Proof>(),
+  waitCode: text(),
+  waitMessage: text(),
+  notBeforeMs: integer().notNull(),
+  tx: text(),
+  feeUnits: units(),
+  createdAtMs: integer().notNull(),
+  updatedAtMs: integer().notNull(),
+  settledAtMs: integer(),
+});
+
+export const payoutAttempts = sqliteTable('payout_attempts', {
+  payoutId: text().notNull(),
+  generation: integer().notNull(),
+  attempt: integer().notNull(),
+  network: network(),
+  payer: text().notNull(),
+  payerRole: text().$type<Wallet['role']>().notNull(),
+  nonce: integer(),
+  terms: json<Attempt['terms']>().notNull(),
+  feeUnitsMax: units().notNull(),
+  tx: text(),
+  bytes: blob({ mode: 'buffer' }),
+  allottedAtMs: integer().notNull(),
+  signedAtMs: integer(),
+  sentAtMs: integer(),
+  answer: text(),
+  feeUnits: units(),
+});
+
+export const lanes = sqliteTable('lanes', {
+  network: network(),
+  payer: text().notNull(),
+  nextNonce: integer().notNull(),
+  haltedCode: text(),
+  haltedMessage: text(),
+});
+
+export const payoutEngines = sqliteTable('payout_engines', {
+  network: text().$type<NetworkKey>().primaryKey(),
+  fence: integer().notNull(),
+  journalId: integer().notNull(),
+  reasonCode: text(),
+  reasonMessage: text(),
+  updatedAtMs: integer().notNull(),
+});
+
+export const walletBalances = sqliteTable('wallet_balances', {
+  network: network(),
+  role: text().$type<'refund' | 'gas'>().notNull(),
+  key: text().notNull(),
+  units: json<Readonly<Partial<Record<Asset, string>>>>().notNull(),
+  low: json<readonly Asset[]>().notNull(),
+  readAtMs: integer().notNull(),
+});
+
+export const ledgerEntries = sqliteTable('ledger_entries', {
+  id: integer().primaryKey(),
+  kind: text().$type<EntryKind>().notNull(),
+  cause: text().notNull(),
+  turn: integer().notNull(),
+  atMs: integer().notNull(),
+});
+
+export const ledgerPostings = sqliteTable('ledger_postings', {
+  entryId: integer().notNull(),
+  account: text().$type<Account>().notNull(),
+  subject: text().notNull(),
+  network: network(),
+  asset: text().$type<Asset>().notNull(),
+  units: units().notNull(),
+});
+
+export const sweepParts = sqliteTable('sweep_parts', {
+  payoutId: text().notNull(),
+  network: network(),
+  derivationIndex: integer().notNull(),
+  currency: text().$type<Currency>().notNull(),
+  poolId: integer(),
+  units: units().notNull(),
+});
+
+export const unsweptLevels = sqliteTable('unswept_levels', {
+  network: network(),
+  currency: text().$type<Currency>().notNull(),
+  owners: integer().notNull(),
+  units: units().notNull(),
+  openUnits: units().notNull(),
+  readAtMs: integer().notNull(),
+});

@@ -1,0 +1,186 @@
+/**
+ * What lies on collection addresses, by facts, and the sweeps that take it.
+ * @module
+ */
+import { permanent } from '../../../core/fault.ts';
+import type { GasIntent, SweepIntent } from '../../../core/intent.ts';
+import type { SweepOwner } from '../../../core/sweep.ts';
+import type { Currency, NetworkKey } from '../../../core/transfer.ts';
+import type { PoolKey } from '../../database.ts';
+import type { PlannedSweep, SweepPlace, SweepStore } from '../../sweeps.ts';
+import { unsweptLevels } from './schema.ts';
+import type { Db } from '../open.ts';
+import type { Payouts } from './payouts.ts';
+
+type Given = Readonly<{ id: number; index: number; key: string }>;
+type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
+type Part = Readonly<{ currency: Currency; units: string; state: string }>;
+
+/** What sweeps took from one address of one currency, by how they stand. */
+type Taken = Readonly<{ units: bigint; openUnits: bigint; turn: number }>;
+const nothingTaken: Taken = { units: 0n, openUnits: 0n, turn: 0 };
+/** What lies there; `gone` is what sweeps take of the transfers that come next. */
+type Holding = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
+
+/** A sweep that ended so moved nothing. */
+const without = ['failed', 'canceled'];
+
+export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
+  const { client } = db;
+  const findPool = client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck();
+  const given = client.prepare(
+    `SELECT id, derivation_index AS "index", key FROM addresses INDEXED BY addresses_given
+     WHERE pool_id = ? AND state <> 'free' AND id > ? ORDER BY id LIMIT ?`,
+  );
+  const givenAt = client.prepare(
+    `SELECT id, derivation_index AS "index", key FROM addresses WHERE family = ? AND mode = ? AND key = ? AND pool_id = ?`,
+  );
+  const received = client.prepare(
+    `SELECT t.currency, t.units, b.time_s AS timeS
+     FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
+     WHERE t.address_id = ? AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
+     ORDER BY b.number, t.id`,
+  );
+  const parts = client.prepare(
+    `SELECT p.currency, p.units, y.state
+     FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
+     WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
+  );
+  const isCollecting = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
+  const givers = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
+
+  /** What one address holds, by currency. */
+  function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): SweepOwner[] {
+    const taken = takenFrom(parts.all(network, index, poolId) as Part[]);
+    const holdings = new Map<Currency, Holding>();
+    for (const transfer of received.iterate(id, network) as IterableIterator<Received>) {
+      const { currency } = transfer;
+      const { units, openUnits } = taken.get(currency) ?? nothingTaken;
+      const holding = holdings.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
+      holdings.set(currency, receive(holding, transfer));
+    }
+    return [...holdings].map(([currency, { units, oldestAtMs }]) => {
+      const { openUnits, turn } = taken.get(currency) ?? nothingTaken;
+      return { index, key, currency, units, openUnits, oldestAtMs, turn };
+    });
+  }
+
+  function refuseTreasury({ family, mode }: PoolKey, treasury: string): void {
+    if (isCollecting.get(family, mode, treasury) === undefined) return;
+    throw permanent(
+      'treasury_collects',
+      `the treasury ${treasury} in the signer's policy is a payment address of ours: a sweep would look like a payment. Name another treasury there`,
+    );
+  }
+
+  /** Whether every address still holds what the sweep takes from it, and nothing else is to take from it. */
+  function isStillThere(
+    poolId: number,
+    { pool: { family, mode } }: SweepPlace,
+    { sweep, keys }: PlannedSweep,
+  ): boolean {
+    return sweep.from.every(({ index, units }, at) => {
+      const address = givenAt.get(family, mode, keys[at] ?? '', poolId) as Given | undefined;
+      if (address?.index !== index) return false;
+      const owner = ownersAt(poolId, sweep.network, address).find(({ currency }) => currency === sweep.currency);
+      return owner !== undefined && owner.openUnits === 0n && owner.units >= units;
+    });
+  }
+
+  /** @returns false when it was there before */
+  function plan(intent: GasIntent | SweepIntent, servesId: string | null, nowMs: number, poolId?: number): boolean {
+    const input = { intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs };
+    return payouts.plan(input, poolId).kind === 'planned';
+  }
+
+  /** Each payout serves the next, and so waits for nobody but the one before it. */
+  function planChain({ sweep, before, after }: PlannedSweep, nowMs: number, poolId: number): void {
+    if (after) plan(after, null, nowMs);
+    plan(sweep, after?.id ?? null, nowMs, poolId);
+    before.reduceRight((servedId, gas) => {
+      plan(gas, servedId, nowMs);
+      return gas.id;
+    }, sweep.id);
+  }
+
+  return {
+    async unswept({ network, pool: { family, mode } }, afterId, limit) {
+      return db.read(() => {
+        const poolId = findPool.get(family, mode) as number | undefined;
+        if (poolId === undefined) return { owners: [], next: null };
+        const page = given.all(poolId, afterId, limit) as Given[];
+        const owners = page.flatMap((address) => ownersAt(poolId, network, address));
+        return {
+          owners: owners.filter(({ units, openUnits }) => units > 0n || openUnits > 0n),
+          next: page.length < limit ? null : (page.at(-1)?.id ?? null),
+        };
+      });
+    },
+    async checkTreasury(pool, treasury) {
+      db.read(() => refuseTreasury(pool, treasury));
+    },
+    async planSweeps({ treasury, sweeps, nowMs, ...place }) {
+      return db.write(() => {
+        refuseTreasury(place.pool, treasury);
+        const poolId = findPool.get(place.pool.family, place.pool.mode) as number | undefined;
+        if (poolId === undefined) return [];
+        const planned = sweeps.filter((one) => {
+          if (payouts.find(one.sweep.id) !== undefined || !isStillThere(poolId, place, one)) return false;
+          planChain(one, nowMs, poolId);
+          return true;
+        });
+        return planned.map(({ sweep }) => sweep.id);
+      });
+    },
+    async topUpSweep(sweepId, gas, nowMs) {
+      return db.write(() => {
+        if (payouts.find(sweepId)?.state !== 'waiting') return false;
+        const states = givers.all(sweepId) as string[];
+        if (states.some((state) => ['waiting', 'sent', 'stuck'].includes(state))) return false;
+        return payouts.find(gas.id) === undefined && plan(gas, sweepId, nowMs);
+      });
+    },
+    async countTopUps(sweepId) {
+      return db.read(() => givers.all(sweepId).length);
+    },
+    async recordUnswept(network, levels) {
+      db.write(() => {
+        client.prepare('DELETE FROM unswept_levels WHERE network = ?').run(network);
+        if (levels.length > 0)
+          db.orm
+            .insert(unsweptLevels)
+            .values([...levels])
+            .run();
+      });
+    },
+    async listUnswept() {
+      return db.read(() => db.orm.select().from(unsweptLevels).all());
+    },
+  };
+}
+
+function takenFrom(parts: readonly Part[]): Map<Currency, Taken> {
+  const taken = new Map<Currency, Taken>();
+  for (const { currency, units: text, state } of parts) {
+    const { units, openUnits, turn } = taken.get(currency) ?? nothingTaken;
+    const more = BigInt(text);
+    const isOpen = state !== 'succeeded' && !without.includes(state);
+    taken.set(currency, {
+      units: state === 'succeeded' ? units + more : units,
+      openUnits: isOpen ? openUnits + more : openUnits,
+      turn: turn + 1,
+    });
+  }
+  return taken;
+}
+
+/** The oldest units are the first that were taken. */
+function receive({ gone, units, oldestAtMs }: Holding, { units: text, timeS }: Received): Holding {
+  const came = BigInt(text);
+  const rest = came > gone ? came - gone : 0n;
+  return {
+    gone: gone - (came - rest),
+    units: units + rest,
+    oldestAtMs: rest > 0n && units === 0n ? timeS * 1000 : oldestAtMs,
+  };
+}

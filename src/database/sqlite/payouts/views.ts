@@ -1,0 +1,167 @@
+/**
+ * Payouts, engines and wallets as they are looked at, and the engine's turn.
+ * @module
+ */
+import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
+import type { Asset } from '../../../core/ledger.ts';
+import type { MoneyOutStore } from '../../money-out.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './schema.ts';
+import type { Db } from '../open.ts';
+import { toAttempt, toPayout } from './row.ts';
+
+type PayoutViews = Pick<
+  MoneyOutStore,
+  | 'nextFence'
+  | 'reportEngine'
+  | 'listEngines'
+  | 'findPayout'
+  | 'listPayouts'
+  | 'listPayoutAttempts'
+  | 'haltedLanes'
+  | 'recordHolding'
+  | 'listHoldings'
+  | 'payoutCensus'
+  | 'overdueRefunds'
+>;
+
+export function payoutViews({ orm, read, write }: Db): PayoutViews {
+  // What the engine asks again and again.
+  const findEngine = orm
+    .select()
+    .from(payoutEngines)
+    .where(eq(payoutEngines.network, sql.placeholder('network')))
+    .prepare();
+  const allEngines = orm.select().from(payoutEngines).orderBy(asc(payoutEngines.network)).prepare();
+  const attemptsOf = orm
+    .select()
+    .from(payoutAttempts)
+    .where(eq(payoutAttempts.payoutId, sql.placeholder('id')))
+    .orderBy(asc(payoutAttempts.generation), asc(payoutAttempts.attempt))
+    .prepare();
+
+  const overdue = orm
+    .select({
+      network: payouts.network,
+      count: count(),
+      oldestDueMs: sql<number>`${min(payouts.notBeforeMs)}`,
+    })
+    .from(payouts)
+    .where(
+      and(
+        sql`${payouts.state} IN ('waiting', 'sent')`,
+        sql`${payouts.notBeforeMs} < ${sql.placeholder('dueBeforeMs')}`,
+        eq(payouts.kind, sql`'refund'`),
+        isNull(payouts.waitCode),
+      ),
+    )
+    .groupBy(payouts.network)
+    .prepare();
+
+  return {
+    async nextFence(network, servedFence, nowMs) {
+      return write(() => {
+        const engine = findEngine.get({ network });
+        if (servedFence > (engine?.fence ?? 0)) return null;
+        const row = {
+          network,
+          fence: (engine?.fence ?? 0) + 1,
+          journalId: engine?.journalId ?? 0,
+          reasonCode: null,
+          reasonMessage: null,
+          updatedAtMs: nowMs,
+        };
+        orm.insert(payoutEngines).values(row).onConflictDoUpdate({ target: payoutEngines.network, set: row }).run();
+        return row.fence;
+      });
+    },
+    async reportEngine(network, reason, nowMs) {
+      const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
+      write(() =>
+        orm
+          .insert(payoutEngines)
+          .values({ network, fence: 0, journalId: 0, ...set })
+          .onConflictDoUpdate({ target: payoutEngines.network, set })
+          .run(),
+      );
+    },
+    async listEngines() {
+      return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({
+        ...engine,
+        reason: reasonOf(reasonCode, reasonMessage),
+      }));
+    },
+    async findPayout(id) {
+      const row = read(() => orm.select().from(payouts).where(eq(payouts.id, id)).get());
+      return row ? toPayout(row) : null;
+    },
+    async listPayouts({ network, state, kind, limit }) {
+      const wanted = and(
+        network === undefined ? undefined : eq(payouts.network, network),
+        state === undefined ? undefined : eq(payouts.state, state),
+        kind === undefined ? undefined : eq(payouts.kind, kind),
+      );
+      const newest = orm.select().from(payouts).where(wanted).orderBy(desc(payouts.createdAtMs)).limit(limit);
+      return read(() => newest.all()).map(toPayout);
+    },
+    async listPayoutAttempts(payoutId) {
+      return read(() => attemptsOf.all({ id: payoutId })).map(toAttempt);
+    },
+    async haltedLanes() {
+      const halted = orm
+        .select({ network: lanes.network, payer: lanes.payer, code: lanes.haltedCode, message: lanes.haltedMessage })
+        .from(lanes)
+        .where(isNotNull(lanes.haltedCode))
+        .orderBy(asc(lanes.network), asc(lanes.payer));
+      return read(() => halted.all()).map(({ code, message, ...lane }) => ({
+        ...lane,
+        code: code ?? '',
+        message: message ?? '',
+      }));
+    },
+    async recordHolding({ units, ...holding }) {
+      const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
+      const row = { ...holding, units: texts };
+      write(() =>
+        orm
+          .insert(walletBalances)
+          .values(row)
+          .onConflictDoUpdate({ target: [walletBalances.network, walletBalances.role], set: row })
+          .run(),
+      );
+    },
+    async listHoldings() {
+      return read(() => orm.select().from(walletBalances).all()).map(({ units, ...holding }) => ({
+        ...holding,
+        units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
+          Record<Asset, bigint>
+        >,
+      }));
+    },
+    async overdueRefunds(dueBeforeMs) {
+      return read(() => overdue.all({ dueBeforeMs }));
+    },
+    async payoutCensus() {
+      return read(() => ({
+        counts: orm
+          .select({ kind: payouts.kind, state: payouts.state, count: count() })
+          .from(payouts)
+          .groupBy(payouts.state, payouts.kind)
+          .all(),
+        waiting: orm
+          .select({
+            network: payouts.network,
+            code: payouts.waitCode,
+            count: count(),
+            oldestAtMs: sql<number>`${min(payouts.createdAtMs)}`,
+          })
+          .from(payouts)
+          .where(inArray(payouts.state, ['waiting', 'sent', 'stuck']))
+          .groupBy(payouts.network, payouts.waitCode)
+          .all(),
+      }));
+    },
+  };
+}
+
+const reasonOf = (code: string | null, message: string | null) =>
+  code === null || message === null ? null : { code, message };

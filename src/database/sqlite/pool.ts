@@ -1,0 +1,173 @@
+/**
+ * Collection addresses: pools per family and mode, each filled from one source at a time.
+ *
+ * An address is `free` until a session takes it, once and for ever. One that received money before any session took it is
+ * `spoiled`: it stays watched and is never given out, or its next session would begin with somebody else's payment.
+ * Free addresses of a source that is not the pool's current one are retired; they are free again when the source returns.
+ * @module
+ */
+import { and, asc, count, eq, gt, max, ne, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { PoolKey, Store } from '../database.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { addresses, pools } from './schema.ts';
+
+type PoolCommands = Pick<Store, 'addAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'>;
+
+export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
+
+/** Steps of a larger transaction. */
+export type Addresses = Readonly<{
+  /** The free address of the pool's current source with the lowest id, or null. */
+  nextFree(pool: PoolKey): Readonly<{ id: number; key: string; poolId: number }> | null;
+  take(address: Readonly<{ id: number; poolId: number }>, sessionId: string): void;
+  find(pool: PoolKey, key: string): Address | null;
+  spoil(id: number): void;
+  /** The highest id in the pool; 0 when it is empty. */
+  highestId(pool: PoolKey): number;
+  /** The keys that a session took, by family. */
+  ofSession(sessionId: string): Record<string, string>;
+}>;
+
+const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses.mode, sql.placeholder('mode')));
+
+export function createAddresses(db: Db): Addresses {
+  const nextFree = db.orm
+    .select({ id: addresses.id, key: addresses.key, poolId: addresses.poolId })
+    .from(pools)
+    .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
+    .where(
+      and(
+        eq(pools.family, sql.placeholder('family')),
+        eq(pools.mode, sql.placeholder('mode')),
+        eq(pools.current, sql`1`),
+      ),
+    )
+    .orderBy(asc(addresses.id))
+    .limit(1)
+    .prepare();
+  const take = db.orm
+    .update(addresses)
+    .set({ state: 'taken', sessionId: sql`${sql.placeholder('sessionId')}` })
+    .where(and(eq(addresses.id, sql.placeholder('id')), eq(addresses.state, 'free')))
+    .prepare();
+  const countTaken = db.orm
+    .update(pools)
+    .set({ taken: sql`${pools.taken} + 1` })
+    .where(eq(pools.id, sql.placeholder('poolId')))
+    .prepare();
+  const find = db.orm
+    .select({ id: addresses.id, sessionId: addresses.sessionId, state: addresses.state })
+    .from(addresses)
+    .where(and(inPool, eq(addresses.key, sql.placeholder('key'))))
+    .prepare();
+  const highestId = db.orm
+    .select({ id: max(addresses.id) })
+    .from(addresses)
+    .where(inPool)
+    .prepare();
+  const ofSession = db.orm
+    .select({ family: addresses.family, key: addresses.key })
+    .from(addresses)
+    .where(eq(addresses.sessionId, sql.placeholder('sessionId')))
+    .prepare();
+  return {
+    nextFree: ({ family, mode }) => nextFree.get({ family, mode }) ?? null,
+    take({ id, poolId }, sessionId) {
+      invariant(take.run({ id, sessionId }).changes === 1, `address ${id} is free when it is taken`);
+      countTaken.run({ poolId });
+    },
+    find: ({ family, mode }, key) => find.get({ family, mode, key }) ?? null,
+    spoil(id) {
+      db.orm.update(addresses).set({ state: 'spoiled' }).where(eq(addresses.id, id)).run();
+    },
+    highestId: ({ family, mode }) => highestId.get({ family, mode })?.id ?? 0,
+    ofSession: (sessionId) => Object.fromEntries(ofSession.all({ sessionId }).map(({ family, key }) => [family, key])),
+  };
+}
+
+export function poolCommands(db: Db): PoolCommands {
+  const insertPool = preparedInsert(db, pools, ['id']);
+  const insertAddress = db.client.prepare(
+    `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id)
+     VALUES (?, ?, ?, ?, ?, 'free', NULL) ON CONFLICT (family, mode, key) DO NOTHING`,
+  );
+  const findPool = ({ family, mode }: PoolKey, source: string) =>
+    db.orm
+      .select()
+      .from(pools)
+      .where(and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.source, source)))
+      .get();
+  const countFree = (poolId: number): number =>
+    db.orm
+      .select({ free: count() })
+      .from(addresses)
+      .where(and(eq(addresses.poolId, poolId), eq(addresses.state, sql`'free'`)))
+      .get()?.free ?? 0;
+  /** Makes `source` the one that the pool gives out from. */
+  function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
+    const known = findPool({ family, mode }, source);
+    if (known?.current) return known;
+    db.orm
+      .update(pools)
+      .set({ current: false })
+      .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
+      .run();
+    if (known) db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
+    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0 });
+    const pool = findPool({ family, mode }, source);
+    invariant(pool, `the pool of ${source} exists`);
+    return pool;
+  }
+  return {
+    async addAddresses({ family, mode, source, firstIndex, keys }) {
+      db.write(() => {
+        const pool = usePool({ family, mode }, source);
+        keys.forEach((key, at) => {
+          insertAddress.run(pool.id, family, mode, key, firstIndex + at);
+        });
+        const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
+        db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
+      });
+    },
+    async poolLevel({ family, mode }, source) {
+      return db.read(() => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) return { family, mode, free: 0, taken: 0, nextIndex: 0 };
+        return {
+          family,
+          mode,
+          free: pool.current ? countFree(pool.id) : 0,
+          taken: pool.taken,
+          nextIndex: pool.nextIndex,
+        };
+      });
+    },
+    async poolSource({ family, mode }) {
+      return db.read(() => {
+        const isCurrent = and(eq(pools.family, family), eq(pools.mode, mode), eq(pools.current, sql`1`));
+        return db.orm.select({ source: pools.source }).from(pools).where(isCurrent).get()?.source ?? null;
+      });
+    },
+    async poolAddress({ family, mode }, source, index) {
+      return db.read(() => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) return null;
+        const isIt = and(eq(addresses.poolId, pool.id), eq(addresses.derivationIndex, index));
+        return db.orm.select({ key: addresses.key }).from(addresses).where(isIt).get()?.key ?? null;
+      });
+    },
+    async watchList({ family, mode }, afterId, limit) {
+      return db.read(() =>
+        db.orm
+          .select({ id: addresses.id, key: addresses.key })
+          .from(addresses)
+          .where(and(eq(addresses.family, family), eq(addresses.mode, mode), gt(addresses.id, afterId)))
+          .orderBy(asc(addresses.id))
+          .limit(limit)
+          .all(),
+      );
+    },
+  };
+}

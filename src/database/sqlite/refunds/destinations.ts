@@ -1,0 +1,103 @@
+/**
+ * Where refunds go: addresses that payers and merchants name, checked, and sealed with a MAC that the signer verifies.
+ * @module
+ */
+import { and, eq } from 'drizzle-orm';
+import { toSeconds } from '../../../lib/clock.ts';
+import { intentMac, intentMacKey } from '../../../core/intent.ts';
+import type { Mode, NetworkKey } from '../../../core/transfer.ts';
+import type { DestinationCheck, DestinationFault, DestinationFrom, RefundStore } from '../../refunds.ts';
+import type { Db } from '../open.ts';
+import type { Addresses } from '../pool.ts';
+import type { RefundRow, RefundRows } from './row.ts';
+import { refundAddresses } from './schema.ts';
+import type { FindSessionRow } from '../sessions.ts';
+
+type Destination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
+
+/** Steps of a larger transaction. */
+export type RefundDestinations = Readonly<{
+  /** The key of an address that somebody typed, or what is wrong with it. */
+  read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
+  /** The key that the payer left at checkout for this network. */
+  left(sessionId: string, network: NetworkKey): string | null;
+  /** The columns of a destination, its MAC among them. */
+  columns(
+    refund: Pick<RefundRow, 'id' | 'network' | 'currency' | 'units'>,
+    key: string,
+    from: DestinationFrom,
+  ): Destination;
+}>;
+
+/** @param secretKey that of the installation, which the signer has too */
+export function createRefundDestinations(db: Db, addresses: Addresses, secretKey: Uint8Array): RefundDestinations {
+  const macKey = intentMacKey(secretKey);
+  return {
+    read(network, mode, text, check) {
+      const verdict = check(network, text);
+      if (verdict.kind === 'bad') return { why: verdict.why };
+      const isOurs = addresses.find({ family: verdict.family, mode }, verdict.key) !== null;
+      return isOurs ? { why: 'own_address' } : verdict.key;
+    },
+    left: (sessionId, network) =>
+      db.orm
+        .select()
+        .from(refundAddresses)
+        .where(and(eq(refundAddresses.sessionId, sessionId), eq(refundAddresses.network, network)))
+        .get()?.key ?? null,
+    columns: (refund, key, from) => ({
+      destination: key,
+      destinationFrom: from,
+      mac: intentMac(macKey, { ...refund, to: key }),
+    }),
+  };
+}
+
+/** Refunds of one session that are looked at when its payer leaves an address; nobody asks for so many at once. */
+const ASKED_MAX = 1000;
+
+/** Whether the payer's answer is still awaited. */
+const isAsked = ({ status, destination, claimUntilS }: RefundRow, nowMs: number): boolean =>
+  status === 'pending' && destination === null && (claimUntilS === null || toSeconds(nowMs) <= claimUntilS);
+
+type Parts = Readonly<{ rows: RefundRows; destinations: RefundDestinations; findSession: FindSessionRow }>;
+
+export function refundAddressCommands(
+  db: Db,
+  { rows, destinations, findSession }: Parts,
+): Pick<RefundStore, 'claimRefund' | 'leaveRefundAddress' | 'refundAddresses'> {
+  return {
+    async claimRefund({ claimToken: token, address, nowMs }, check) {
+      return db.write(() => {
+        const row = rows.claimed(token);
+        if (!row) return 'not_found';
+        if (!isAsked(row, nowMs)) return 'fixed';
+        const key = destinations.read(row.network, row.mode, address, check);
+        if (typeof key === 'object') return { kind: 'bad', why: key.why };
+        rows.change(row, destinations.columns(row, key, 'payer'));
+        return 'done';
+      });
+    },
+    async leaveRefundAddress({ sessionId, network, address, nowMs }, check) {
+      return db.write(() => {
+        const session = findSession(sessionId);
+        if (!session?.networks.includes(network)) return 'not_found';
+        if (destinations.left(sessionId, network) !== null) return 'fixed';
+        const key = destinations.read(network, session.mode, address, check);
+        if (typeof key === 'object') return { kind: 'bad', why: key.why };
+        db.orm.insert(refundAddresses).values({ sessionId, network, key, setAtMs: nowMs }).run();
+        // Refunds whose payer is being asked by link were meant as well: they would run out unanswered.
+        for (const row of rows.list({ sessionId, limit: ASKED_MAX })) {
+          if (row.network === network && isAsked(row, nowMs)) rows.change(row, destinations.columns(row, key, 'payer'));
+        }
+        return 'done';
+      });
+    },
+    async refundAddresses(sessionId) {
+      const rows = db.read(() =>
+        db.orm.select().from(refundAddresses).where(eq(refundAddresses.sessionId, sessionId)).all(),
+      );
+      return Object.fromEntries(rows.map(({ network, key }) => [network, key]));
+    },
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * What may be refunded: what a session received, the store's policy, and how much of a day's limit is used.
+ * @module
+ */
+import { and, eq } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
+import { isOlder } from '../../../core/session.ts';
+import type { Mode } from '../../../core/transfer.ts';
+import type { RefundStore } from '../../refunds.ts';
+import type { Db } from '../open.ts';
+import type { RefundRow } from './row.ts';
+import { refundDays, refundPolicies } from './schema.ts';
+import { type SessionRow, termsOf } from '../session-row.ts';
+import type { Transfers } from '../transfers.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Steps of a larger transaction. */
+export type RefundLimits = Readonly<{
+  received(session: SessionRow): ReceivedPart[];
+  policyOf(storeId: string): RefundPolicy;
+  setPolicy(storeId: string, changes: Partial<RefundPolicy>): RefundPolicy;
+  /** What the store has refunded on the UTC day of this moment, in minor units. */
+  todayMinor(storeId: string, mode: Mode, nowMs: number): bigint;
+  /** Counts a refund towards the day it was made on, or takes it out again. */
+  countDay(refund: RefundRow, sign: 1n | -1n): void;
+}>;
+
+export type RefundPolicyCommands = Pick<RefundStore, 'setRefundPolicy' | 'refundPolicy'>;
+
+export function createRefundLimits(db: Db, transfers: Transfers): RefundLimits {
+  /** Confirmed money of a session, by network and token. What came before the session is somebody else's. */
+  function received(session: SessionRow): ReceivedPart[] {
+    const found = new Map<string, ReceivedPart & { largest: bigint }>();
+    for (const transfer of transfers.ofSession(session.id)) {
+      if (!transfer.canonical || !transfer.confirmed || isOlder(termsOf(session), transfer.timeS)) continue;
+      const { network, currency, decimals, units, from } = transfer;
+      const place = `${network} ${currency} ${decimals}`;
+      const part = found.get(place) ?? { network, currency, decimals, units: 0n, sender: from, largest: 0n };
+      const isLargest = units > part.largest;
+      found.set(place, {
+        ...part,
+        units: part.units + units,
+        sender: isLargest ? from : part.sender,
+        largest: isLargest ? units : part.largest,
+      });
+    }
+    return [...found.values()];
+  }
+
+  function policyOf(storeId: string): RefundPolicy {
+    const row = db.orm.select().from(refundPolicies).where(eq(refundPolicies.storeId, storeId)).get();
+    if (!row) return defaultRefundPolicy;
+    const { storeId: _of, ...policy } = row;
+    return policy;
+  }
+
+  const dayOf = (ms: number): number => Math.floor(ms / DAY_MS);
+
+  function dayMinor(storeId: string, mode: Mode, day: number): bigint {
+    const where = and(eq(refundDays.storeId, storeId), eq(refundDays.mode, mode), eq(refundDays.day, day));
+    return db.orm.select().from(refundDays).where(where).get()?.amountMinor ?? 0n;
+  }
+
+  function countDay({ storeId, mode, createdAtMs, amountMinor }: RefundRow, sign: 1n | -1n): void {
+    const day = dayOf(createdAtMs);
+    const sum = dayMinor(storeId, mode, day) + sign * amountMinor;
+    invariant(sum >= 0n, `the refunds of store ${storeId} on day ${day} add up`);
+    const row = { storeId, mode, day, amountMinor: sum };
+    db.orm
+      .insert(refundDays)
+      .values(row)
+      .onConflictDoUpdate({
+        target: [refundDays.storeId, refundDays.mode, refundDays.day],
+        set: { amountMinor: sum },
+      })
+      .run();
+  }
+
+  return {
+    received,
+    policyOf,
+    setPolicy(storeId, changes) {
+      const policy = { ...policyOf(storeId), ...changes };
+      db.orm
+        .insert(refundPolicies)
+        .values({ storeId, ...policy })
+        .onConflictDoUpdate({ target: refundPolicies.storeId, set: policy })
+        .run();
+      return policy;
+    },
+    todayMinor: (storeId, mode, nowMs) => dayMinor(storeId, mode, dayOf(nowMs)),
+    countDay,
+  };
+}
+
+export const refundPolicyCommands = (db: Db, limits: RefundLimits): RefundPolicyCommands => ({
+  async setRefundPolicy(storeId, changes) {
+    return db.write(() => limits.setPolicy(storeId, changes));
+  },
+  async refundPolicy(storeId) {
+    return db.read(() => limits.policyOf(storeId));
+  },
+});

@@ -1,0 +1,150 @@
+/**
+ * Rows of refunds: how they are found, and as the port shows them.
+ * @module
+ */
+import { createHash, createHmac } from 'node:crypto';
+import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
+import { invariant } from '../../../core/fault.ts';
+import type { EarlierRefund } from '../../../core/refund.ts';
+import type { NewRefund, Refund, RefundStore } from '../../refunds.ts';
+import type { Db } from '../open.ts';
+import { preparedInsert } from '../prepared.ts';
+import { refunds } from './schema.ts';
+import type { FindSessionRow } from '../sessions.ts';
+
+export type RefundRow = typeof refunds.$inferSelect;
+export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
+
+/** Steps of a larger transaction. */
+export type RefundRows = Readonly<{
+  insert(row: RefundRow): void;
+  /** @returns the row with its changes */
+  change(row: RefundRow, values: Partial<RefundRow>): RefundRow;
+  find(id: string): RefundRow | undefined;
+  own(owner: RefundOwner): RefundRow | undefined;
+  /** Whether another store has a refund of this id. */
+  isForeign(owner: RefundOwner): boolean;
+  claimed(token: string): RefundRow | undefined;
+  ofSession(sessionId: string): EarlierRefund[];
+  /** Refunds that can start, or whose claim link has run out, those that wait longest first. */
+  due(nowS: number, limit: number): RefundRow[];
+  list(filter: Parameters<RefundStore['listRefunds']>[0]): RefundRow[];
+  view(row: RefundRow): Refund;
+  /** What is kept of the claim link of a refund. */
+  claimHashOf(id: string): string;
+}>;
+
+/** The id follows from the merchant's: whoever repeats a refund after the database was put back gets the same payout again, not another. */
+export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([storeId, mode, refundId]))
+    .digest('hex');
+  return `rf_${hash.slice(0, 32)}`;
+}
+
+export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: FindSessionRow): RefundRows {
+  const insert = preparedInsert(db, refunds);
+  const find = db.orm
+    .select()
+    .from(refunds)
+    .where(eq(refunds.id, sql.placeholder('id')))
+    .prepare();
+  const ofSession = db.orm
+    .select({
+      network: refunds.network,
+      currency: refunds.currency,
+      amountMinor: refunds.amountMinor,
+      status: refunds.status,
+    })
+    .from(refunds)
+    .where(eq(refunds.sessionId, sql.placeholder('sessionId')))
+    .prepare();
+  const ready = db.orm
+    .select()
+    .from(refunds)
+    .where(
+      and(
+        eq(refunds.status, sql`'pending'`),
+        isNotNull(refunds.destination),
+        or(eq(refunds.needsApproval, sql`0`), isNotNull(refunds.approvedAtMs)),
+      ),
+    )
+    .orderBy(asc(refunds.createdAtMs))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  const unclaimed = db.orm
+    .select()
+    .from(refunds)
+    .where(
+      and(
+        eq(refunds.status, sql`'pending'`),
+        isNull(refunds.destination),
+        lt(refunds.claimUntilS, sql.placeholder('nowS')),
+      ),
+    )
+    .orderBy(asc(refunds.claimUntilS))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+
+  /** What stands in a claim link: 128 bits that only the holder of the secret key can make. */
+  const claimToken = (id: string): string =>
+    createHmac('sha256', secretKey).update(`quayside refund claim v1 ${id}`).digest('hex').slice(0, 32);
+  const claimHash = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+  function view(row: RefundRow): Refund {
+    const { claimHash: hash, claimUntilS, destination, destinationFrom, mac, ...rest } = row;
+    const session = findSession(row.sessionId);
+    invariant(session, `refund ${row.id} belongs to a session`);
+    const { bodyHash: _body, approval: _approval, ...shown } = rest;
+    return {
+      ...shown,
+      orderId: session.orderId,
+      destination:
+        destination !== null && destinationFrom !== null && mac !== null
+          ? { key: destination, from: destinationFrom, mac }
+          : null,
+      claim: hash !== null && claimUntilS !== null ? { token: claimToken(row.id), untilS: claimUntilS } : null,
+    };
+  }
+
+  return {
+    insert: (row) => void insert(row),
+    change(row, values) {
+      db.orm.update(refunds).set(values).where(eq(refunds.id, row.id)).run();
+      return { ...row, ...values };
+    },
+    find: (id) => find.get({ id }),
+    own: (owner) => find.get({ id: refundIdOf(owner) }),
+    isForeign: ({ refundId, storeId }) =>
+      db.orm
+        .select({ id: refunds.id })
+        .from(refunds)
+        .where(and(eq(refunds.refundId, refundId), ne(refunds.storeId, storeId)))
+        .limit(1)
+        .get() !== undefined,
+    claimed: (token) =>
+      db.orm
+        .select()
+        .from(refunds)
+        .where(eq(refunds.claimHash, claimHash(token)))
+        .get(),
+    ofSession: (sessionId) => ofSession.all({ sessionId }),
+    due: (nowS, limit) => [...ready.all({ limit }), ...unclaimed.all({ limit, nowS })].slice(0, limit),
+    list: ({ storeId, sessionId, status, limit }) =>
+      db.orm
+        .select()
+        .from(refunds)
+        .where(
+          and(
+            storeId === undefined ? undefined : eq(refunds.storeId, storeId),
+            sessionId === undefined ? undefined : eq(refunds.sessionId, sessionId),
+            status === undefined ? undefined : eq(refunds.status, status),
+          ),
+        )
+        .orderBy(desc(refunds.createdAtMs))
+        .limit(limit)
+        .all(),
+    view,
+    claimHashOf: (id) => claimHash(claimToken(id)),
+  };
+}

@@ -1,0 +1,72 @@
+/**
+ * The tables of refunds as the query builder sees them; beside `schema.ts`, and under the same rules.
+ * @module
+ */
+import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { RefundReason, RefundStatus } from '../../../core/refund.ts';
+import type { Currency, Mode, NetworkKey } from '../../../core/transfer.ts';
+import type { DestinationFrom, Refund, RefundApproval } from '../../refunds.ts';
+import { json, units } from '../column-types.ts';
+
+const flag = () => integer({ mode: 'boolean' });
+
+export const refundPolicies = sqliteTable('refund_policies', {
+  storeId: text().primaryKey(),
+  refundWindowS: integer().notNull(),
+  refundDailyMinor: integer().notNull(),
+  refundAutoMinor: integer().notNull(),
+  refundCancelWindowS: integer().notNull(),
+  refundClaimS: integer().notNull(),
+  refundToSender: flag().notNull(),
+});
+
+export const refundAddresses = sqliteTable('refund_addresses', {
+  sessionId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  key: text().notNull(),
+  setAtMs: integer().notNull(),
+});
+
+export const refunds = sqliteTable('refunds', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: text().$type<Mode>().notNull(),
+  refundId: text().notNull(),
+  sessionId: text().notNull(),
+  bodyHash: text().notNull(),
+  amountMinor: units().notNull(),
+  currency: text().$type<Currency>().notNull(),
+  reason: text().$type<RefundReason>(),
+  description: text(),
+  metadata: json<NonNullable<Refund['metadata']>>(),
+  network: text().$type<NetworkKey>().notNull(),
+  units: units().notNull(),
+  destination: text(),
+  destinationFrom: text().$type<DestinationFrom>(),
+  mac: text(),
+  claimHash: text(),
+  claimUntilS: integer(),
+  status: text().$type<RefundStatus>().notNull(),
+  needsApproval: flag().notNull(),
+  approvedAtMs: integer(),
+  approval: json<RefundApproval>(),
+  failureReason: text(),
+  tx: text(),
+  receiptNumber: text(),
+  createdAtMs: integer().notNull(),
+  processingAtMs: integer(),
+  processedAtMs: integer(),
+  canceledAtMs: integer(),
+});
+
+export const refundDays = sqliteTable('refund_days', {
+  storeId: text().notNull(),
+  mode: text().$type<Mode>().notNull(),
+  day: integer().notNull(),
+  amountMinor: units().notNull(),
+});
+
+export const receiptNumbers = sqliteTable('receipt_numbers', {
+  storeId: text().primaryKey(),
+  next: integer().notNull(),
+});

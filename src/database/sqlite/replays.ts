@@ -1,0 +1,63 @@
+/**
+ * Idempotency keys: what a POST led to, remembered for a day.
+ * @module
+ */
+import { and, eq, sql } from 'drizzle-orm';
+import type { Mode } from '../../core/transfer.ts';
+import type { Replay } from '../database.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { replays } from './schema.ts';
+
+const KEPT_MS = 24 * 3600 * 1000;
+
+/** Outlived keys that one new key clears away: more than one, so that their number falls. */
+const CLEARED_MAX = 4;
+
+/** A key belongs to one store, mode and path. */
+export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay; nowMs: number }>;
+
+/** Steps of a larger transaction. */
+export type Replays = Readonly<{
+  /** What this key has led to within its day. */
+  recall(scope: ReplayScope): Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; sessionId: string }>;
+  /** Remembers a success; nothing to do for a request without a key. */
+  remember(scope: ReplayScope, sessionId: string): void;
+}>;
+
+export function createReplays(db: Db): Replays {
+  const insert = preparedInsert(db, replays);
+  const isOfScope = and(
+    eq(replays.storeId, sql.placeholder('storeId')),
+    eq(replays.mode, sql.placeholder('mode')),
+    eq(replays.path, sql.placeholder('path')),
+    eq(replays.idempotencyKey, sql.placeholder('idempotencyKey')),
+  );
+  const find = db.orm
+    .select({ bodyHash: replays.bodyHash, sessionId: replays.sessionId, createdAtMs: replays.createdAtMs })
+    .from(replays)
+    .where(isOfScope)
+    .prepare();
+  const remove = db.orm.delete(replays).where(isOfScope).prepare();
+  const clear = db.client.prepare(
+    `DELETE FROM replays WHERE (store_id, mode, path, idempotency_key) IN
+     (SELECT store_id, mode, path, idempotency_key FROM replays
+      WHERE created_at_ms < ? ORDER BY created_at_ms LIMIT ${CLEARED_MAX})`,
+  );
+  return {
+    recall({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }) {
+      if (idempotencyKey === null) return { kind: 'new' };
+      const known = find.get({ storeId, mode, path, idempotencyKey });
+      if (!known || known.createdAtMs < nowMs - KEPT_MS) return { kind: 'new' };
+      return known.bodyHash === bodyHash ? { kind: 'same_body', sessionId: known.sessionId } : { kind: 'other_body' };
+    },
+    remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }, sessionId) {
+      if (idempotencyKey === null) return;
+      const row = { storeId, mode, path, idempotencyKey, bodyHash, sessionId, createdAtMs: nowMs };
+      // What stands here now is outlived, or `recall` would have found it.
+      remove.run(row);
+      insert(row);
+      clear.run(nowMs - KEPT_MS);
+    },
+  };
+}

@@ -1,0 +1,258 @@
+/**
+ * The tables as the query builder sees them. `migrations/` makes them and holds constraints, indexes and their reasons; a test
+ * compares the two. Column names are these names in snake case.
+ * @module
+ */
+import { sql } from 'drizzle-orm';
+import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import type { EventType, ExtendedEventType } from '../../core/event.ts';
+import type { Finding } from '../../core/lookup.ts';
+import type { SessionStatus, Standing } from '../../core/session.ts';
+import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
+import type { Logo } from '../page-settings.ts';
+import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
+import { json, paymentOptions, units } from './column-types.ts';
+
+const flag = () => integer({ mode: 'boolean' });
+const mode = () => text().$type<Mode>();
+const currency = () => text().$type<Currency>();
+const latePolicy = () => text().$type<StoreSettings['latePolicy']>();
+
+export const meta = sqliteTable('meta', {
+  name: text().primaryKey(),
+  value: text().notNull(),
+});
+
+export const stores = sqliteTable('stores', {
+  id: text().primaryKey(),
+  name: text().notNull(),
+  status: text().$type<MerchantStore['status']>().notNull(),
+  settlementCurrency: currency().notNull(),
+  toleranceMinor: integer().notNull(),
+  topUpGraceS: integer().notNull(),
+  monitoringS: integer().notNull(),
+  latePolicy: latePolicy().notNull(),
+  webhookSecret: text().notNull(),
+  createdAtMs: integer().notNull(),
+});
+
+export const keys = sqliteTable('keys', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: mode().notNull(),
+  keyHash: text().notNull(),
+  secret: text().notNull(),
+  hint: text().notNull(),
+  scopes: json<readonly Scope[]>().notNull(),
+  createdAtMs: integer().notNull(),
+  revokedAtMs: integer(),
+});
+
+export const nonces = sqliteTable('nonces', {
+  keyId: text().notNull(),
+  nonce: text().notNull(),
+  keepUntilMs: integer().notNull(),
+});
+
+export const networks = sqliteTable('networks', {
+  key: text().$type<NetworkKey>().primaryKey(),
+  state: text().$type<NetworkState>().notNull(),
+  reasonCode: text(),
+  reasonMessage: text(),
+  tipHash: text(),
+  tipNumber: integer(),
+  tipTimeS: integer(),
+  headNumber: integer(),
+  nodeConnected: flag().notNull(),
+  nodeHeardAtMs: integer().notNull(),
+  floor: integer().notNull(),
+  readThroughS: integer().notNull(),
+  prunedThrough: integer().notNull(),
+  updatedAtMs: integer().notNull(),
+  pid: integer().notNull(),
+});
+
+export const blocks = sqliteTable('blocks', {
+  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  hash: text().notNull(),
+  parent: text().notNull(),
+  number: integer().notNull(),
+  timeS: integer().notNull(),
+  canonical: flag().notNull(),
+  watchedThroughId: integer().notNull(),
+});
+
+export const transfers = sqliteTable('transfers', {
+  id: integer().primaryKey(),
+  blockId: integer().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  tx: text().notNull(),
+  position: integer().notNull(),
+  currency: currency().notNull(),
+  fromKey: text().notNull(),
+  addressId: integer().notNull(),
+  units: units().notNull(),
+  decimals: integer().notNull(),
+  confirmed: flag().notNull(),
+  firstConfirmedAtMs: integer(),
+});
+
+export const pools = sqliteTable('pools', {
+  id: integer().primaryKey(),
+  family: text().notNull(),
+  mode: mode().notNull(),
+  source: text().notNull(),
+  current: flag().notNull(),
+  nextIndex: integer().notNull(),
+  taken: integer().notNull(),
+});
+
+export const addresses = sqliteTable('addresses', {
+  id: integer().primaryKey(),
+  poolId: integer().notNull(),
+  family: text().notNull(),
+  mode: mode().notNull(),
+  key: text().notNull(),
+  derivationIndex: integer().notNull(),
+  state: text().$type<'free' | 'taken' | 'spoiled'>().notNull(),
+  sessionId: text(),
+});
+
+export const sessions = sqliteTable('sessions', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: mode().notNull(),
+  orderId: text().notNull(),
+  bodyHash: text().notNull(),
+  amountMinor: units().notNull(),
+  currency: text().notNull(),
+  description: text(),
+  lineItems: json<readonly LineItem[]>(),
+  taxMinor: units(),
+  shippingMinor: units(),
+  successUrl: text(),
+  cancelUrl: text(),
+  metadata: json<Readonly<Record<string, string>>>(),
+  webhookUrl: text(),
+  endpointId: text(),
+  rate: text(),
+  targetCurrency: currency(),
+  targetMinor: units(),
+  duePar: units().notNull(),
+  tolerancePar: units().notNull(),
+  accepts: json<readonly Currency[]>().notNull(),
+  expiresAtS: integer().notNull(),
+  topUpGraceS: integer().notNull(),
+  monitoringS: integer().notNull(),
+  latePolicy: latePolicy().notNull(),
+  options: paymentOptions().notNull(),
+  networks: json<readonly NetworkKey[]>().notNull(),
+  createdAtMs: integer().notNull(),
+  status: text().$type<SessionStatus>().notNull(),
+  endedAtS: integer(),
+  paidAtS: integer(),
+  canceledAtS: integer(),
+  paidLate: flag().notNull(),
+  funded: text().$type<Standing['funded']>().notNull(),
+  firm: text().$type<Standing['firm']>().notNull(),
+  touched: flag().notNull(),
+  late: flag().notNull(),
+  seenPar: units().notNull(),
+  confirmedPar: units().notNull(),
+  latePar: units().notNull(),
+  deadlineS: integer(),
+});
+
+export const sessionCounts = sqliteTable('session_counts', {
+  status: text().$type<SessionStatus>().primaryKey(),
+  sessions: integer().notNull(),
+});
+
+export const replays = sqliteTable('replays', {
+  storeId: text().notNull(),
+  mode: mode().notNull(),
+  path: text().notNull(),
+  idempotencyKey: text().notNull(),
+  bodyHash: text().notNull(),
+  sessionId: text().notNull(),
+  createdAtMs: integer().notNull(),
+});
+
+export const endpoints = sqliteTable('endpoints', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  mode: mode().notNull(),
+  url: text().notNull(),
+  extendedEvents: json<readonly ExtendedEventType[]>().notNull(),
+  perSession: flag().notNull(),
+  disabledAtMs: integer(),
+  disabledReason: text(),
+  createdAtMs: integer().notNull(),
+  removed: flag().notNull(),
+});
+
+export const events = sqliteTable('events', {
+  id: text().primaryKey(),
+  storeId: text().notNull(),
+  sessionId: text().notNull(),
+  type: text().$type<EventType>().notNull(),
+  body: text().notNull(),
+  createdAtMs: integer().notNull(),
+});
+
+export const deliveries = sqliteTable('deliveries', {
+  id: text().primaryKey(),
+  eventId: text().notNull(),
+  endpointId: text().notNull(),
+  state: text().$type<DeliveryState>().notNull(),
+  attempts: integer().notNull(),
+  nextAttemptAtMs: integer(),
+  manualAtMs: integer(),
+  leaseUntilMs: integer(),
+  lastStatus: integer(),
+  lastError: text(),
+  createdAtMs: integer().notNull(),
+  dueAtMs: integer().generatedAlwaysAs(sql``),
+});
+
+export const attempts = sqliteTable('attempts', {
+  id: integer().primaryKey(),
+  deliveryId: text().notNull(),
+  attempt: integer().notNull(),
+  trigger: text().$type<'auto' | 'manual'>().notNull(),
+  startedAtMs: integer().notNull(),
+  durationMs: integer().notNull(),
+  status: integer(),
+  error: text(),
+  responseExcerpt: text(),
+});
+
+export const alarms = sqliteTable('alarms', {
+  id: integer().primaryKey(),
+  atMs: integer().notNull(),
+  code: text().notNull(),
+  message: text().notNull(),
+  network: text().$type<NetworkKey>(),
+  sessionId: text(),
+});
+
+export const lookUps = sqliteTable('look_ups', {
+  id: integer().primaryKey(),
+  sessionId: text().notNull(),
+  network: text().$type<NetworkKey>().notNull(),
+  family: text().notNull(),
+  tx: text().notNull(),
+  askedAtMs: integer().notNull(),
+  nextLookAtMs: integer(),
+  finding: text().$type<Finding>(),
+});
+
+export const pageSettings = sqliteTable('page_settings', {
+  storeId: text().primaryKey(),
+  accent: text(),
+  embedOrigins: json<readonly string[]>().notNull(),
+  logo: blob({ mode: 'buffer' }),
+  logoType: text().$type<Logo['type']>(),
+  logoHash: text(),
+});

@@ -1,0 +1,103 @@
+/**
+ * A session's row and the core's view of it.
+ * @module
+ */
+import { toSeconds } from '../../lib/clock.ts';
+import { deadline, type Life, type Standing, type Terms } from '../../core/session.ts';
+import type { Payment, Session } from '../database.ts';
+import type { sessions } from './schema.ts';
+
+export type SessionRow = typeof sessions.$inferSelect;
+
+/** The columns that change in a session's life. */
+export const stateColumnNames = [
+  'status',
+  'endedAtS',
+  'paidAtS',
+  'canceledAtS',
+  'paidLate',
+  'funded',
+  'firm',
+  'touched',
+  'late',
+  'seenPar',
+  'confirmedPar',
+  'latePar',
+  'deadlineS',
+] as const satisfies readonly (keyof SessionRow)[];
+
+export type SessionState = Pick<SessionRow, (typeof stateColumnNames)[number]>;
+
+export const termsOf = (row: SessionRow): Terms => ({
+  duePar: row.duePar,
+  tolerancePar: row.tolerancePar,
+  accepts: row.accepts,
+  createdAtS: toSeconds(row.createdAtMs),
+  expiresAtS: row.expiresAtS,
+  topUpGraceS: row.topUpGraceS,
+  monitoringS: row.monitoringS,
+  latePolicy: row.latePolicy,
+});
+
+export const lifeOf = ({ status, endedAtS, paidAtS, canceledAtS, paidLate }: SessionState): Life => ({
+  status,
+  endedAtS,
+  paidAtS,
+  canceledAtS,
+  paidLate,
+});
+
+export const standingOf = (state: SessionState): Standing => ({
+  funded: state.funded,
+  firm: state.firm,
+  touched: state.touched,
+  late: state.late,
+  seenPar: state.seenPar,
+  confirmedPar: state.confirmedPar,
+  latePar: state.latePar,
+});
+
+/** The state columns for a life and a standing; the deadline among them is what `settleDue` looks for. */
+export const stateOf = (terms: Terms, life: Life, standing: Standing): SessionState => ({
+  ...life,
+  ...standing,
+  deadlineS: deadline(terms, life, standing),
+});
+
+/** The session as the port shows it. */
+export function toSession(
+  row: SessionRow,
+  addresses: Readonly<Record<string, string>>,
+  payments: readonly Payment[],
+): Session {
+  const { rate, targetCurrency, targetMinor } = row;
+  return {
+    id: row.id,
+    storeId: row.storeId,
+    mode: row.mode,
+    request: {
+      orderId: row.orderId,
+      amountMinor: row.amountMinor,
+      currency: row.currency,
+      description: row.description,
+      lineItems: row.lineItems,
+      taxMinor: row.taxMinor,
+      shippingMinor: row.shippingMinor,
+      successUrl: row.successUrl,
+      cancelUrl: row.cancelUrl,
+      metadata: row.metadata,
+      webhookUrl: row.webhookUrl,
+    },
+    conversion:
+      rate === null || targetCurrency === null || targetMinor === null
+        ? null
+        : { rate, currency: targetCurrency, amountMinor: targetMinor },
+    terms: termsOf(row),
+    life: lifeOf(row),
+    standing: standingOf(row),
+    options: row.options,
+    addresses,
+    payments,
+    createdAtS: toSeconds(row.createdAtMs),
+  };
+}

@@ -1,0 +1,121 @@
+/**
+ * The way a session changes: load it with its transfers, let core decide, save what follows and its events.
+ * @module
+ */
+import { eq, sql } from 'drizzle-orm';
+import { toSeconds } from '../../lib/clock.ts';
+import { paymentEventBody } from '../../core/event.ts';
+import { parToMinorFloor } from '../../core/money.ts';
+import {
+  advance,
+  type CancelRefusal,
+  cancel,
+  changes,
+  type Life,
+  type Moment,
+  type Receipt,
+  received,
+  type SessionStatus,
+  type Standing,
+} from '../../core/session.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Ring } from './alarms.ts';
+import type { Networks } from './networks.ts';
+import type { Db } from './open.ts';
+import type { Outbox } from './outbox.ts';
+import { laterValues } from './prepared.ts';
+import { sessionCounts, sessions } from './schema.ts';
+import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
+import { type Transfers, toReceipt } from './transfers.ts';
+
+/** Steps of a larger transaction. */
+export type Moves = Readonly<{
+  /**
+   * Moves a session as far as its transfers and the clock carry it.
+   * @param cause the network whose news this is; null when it is the clock's
+   * @returns whether its status changed
+   */
+  advance(row: SessionRow, nowMs: number, cause: NetworkKey | null): boolean;
+  cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
+  /** Keeps the number of sessions by status. */
+  count(status: SessionStatus, difference: 1 | -1): void;
+}>;
+
+type Parts = Readonly<{ networks: Networks; transfers: Transfers; outbox: Outbox; ring: Ring }>;
+
+/** @param outageWaitS how long after a deadline an unread network may hold a session open */
+export function createMoves(db: Db, { networks, transfers, outbox, ring }: Parts, outageWaitS: number): Moves {
+  const update = db.orm
+    .update(sessions)
+    .set(laterValues(sessions, stateColumnNames))
+    .where(eq(sessions.id, sql.placeholder('id')))
+    .prepare();
+  const count = db.orm
+    .update(sessionCounts)
+    .set({ sessions: sql`${sessionCounts.sessions} + ${sql.placeholder('difference')}` })
+    .where(eq(sessionCounts.status, sql.placeholder('status')))
+    .prepare();
+
+  const receiptsOf = (row: SessionRow): Receipt[] => transfers.ofSession(row.id).map(toReceipt);
+  const momentOf = (row: SessionRow, nowMs: number): Moment => ({
+    nowS: toSeconds(nowMs),
+    readThroughS: networks.readThroughS(row.networks),
+    outageWaitS,
+  });
+
+  function save(
+    row: SessionRow,
+    receipts: readonly Receipt[],
+    after: Readonly<{ life: Life; standing: Standing }>,
+    nowMs: number,
+    cause: NetworkKey | null,
+  ): void {
+    const terms = termsOf(row);
+    const state = stateOf(terms, after.life, after.standing);
+    if (stateColumnNames.every((name) => row[name] === state[name])) return;
+    update.run({ id: row.id, ...state });
+    if (state.status !== row.status) {
+      count.run({ status: row.status, difference: -1 });
+      count.run({ status: state.status, difference: 1 });
+    }
+    for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
+      const sum = received(terms, after.life, receipts, type);
+      outbox.post(row, type, nowMs, (id) =>
+        paymentEventBody({
+          id,
+          type,
+          createdAtS: toSeconds(nowMs),
+          sessionId: row.id,
+          orderId: row.orderId,
+          status: after.life.status,
+          received: sum && { amountMinor: parToMinorFloor(sum.valuePar), currency: sum.currency },
+          exchangeRate: row.rate,
+        }),
+      );
+      if (type !== 'payment.reversed') continue;
+      ring({
+        atMs: nowMs,
+        code: 'payment_reversed',
+        message: `A reorganisation took confirmed money from the paid session ${row.id} (order ${row.orderId}). Check whether its transactions stand on the chain before the goods leave.`,
+        network: cause,
+        sessionId: row.id,
+      });
+    }
+  }
+
+  return {
+    advance(row, nowMs, cause) {
+      const receipts = receiptsOf(row);
+      const after = advance(termsOf(row), lifeOf(row), receipts, momentOf(row, nowMs));
+      save(row, receipts, after, nowMs, cause);
+      return after.life.status !== row.status;
+    },
+    cancel(row, nowMs) {
+      const receipts = receiptsOf(row);
+      const after = cancel(termsOf(row), lifeOf(row), receipts, momentOf(row, nowMs));
+      save(row, receipts, after, nowMs, null);
+      return after.refusal;
+    },
+    count: (status, difference) => void count.run({ status, difference }),
+  };
+}

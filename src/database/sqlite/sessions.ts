@@ -1,0 +1,225 @@
+/**
+ * Payment sessions: created once, shown, canceled, and moved on by the clock.
+ * @module
+ */
+import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { toSeconds } from '../../lib/clock.ts';
+import { invariant } from '../../core/fault.ts';
+import { minorToPar } from '../../core/money.ts';
+import { newLife, newStanding, type Terms } from '../../core/session.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { CreateSessionOutcome, NewSession, PaymentOption, Session, Store, StoreSettings } from '../database.ts';
+import type { SessionEndpoints } from './endpoints.ts';
+import type { Moves } from './session-transitions.ts';
+import type { Networks } from './networks.ts';
+import type { Db } from './open.ts';
+import type { Addresses } from './pool.ts';
+import { preparedInsert } from './prepared.ts';
+import type { Replays } from './replays.ts';
+import { sessions } from './schema.ts';
+import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
+import { type Transfers, toPayment } from './transfers.ts';
+
+type SessionCommands = Pick<Store, 'createSession' | 'findSession' | 'cancelSession' | 'cutShort' | 'settleDue'>;
+
+type Parts = Readonly<{
+  addresses: Addresses;
+  networks: Networks;
+  transfers: Transfers;
+  replays: Replays;
+  endpoints: SessionEndpoints;
+  moves: Moves;
+  settingsOf: (storeId: string) => StoreSettings;
+  outageWaitS: number;
+}>;
+
+/** Ids are kept with their prefix and may be asked for without. */
+const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
+
+/** The row of a session by its full id. */
+export type FindSessionRow = (id: string) => SessionRow | undefined;
+
+export function createSessionFinder({ orm }: Db): FindSessionRow {
+  const select = orm
+    .select()
+    .from(sessions)
+    .where(eq(sessions.id, sql.placeholder('id')))
+    .prepare();
+  return (id) => select.get({ id });
+}
+
+export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {
+  const { addresses, networks, transfers, replays, endpoints, moves, settingsOf, outageWaitS } = parts;
+  const insert = preparedInsert(db, sessions);
+  const findByOrder = db.orm
+    .select({ id: sessions.id, bodyHash: sessions.bodyHash })
+    .from(sessions)
+    .where(
+      and(
+        eq(sessions.storeId, sql.placeholder('storeId')),
+        eq(sessions.mode, sql.placeholder('mode')),
+        eq(sessions.orderId, sql.placeholder('orderId')),
+      ),
+    )
+    .prepare();
+  // Every set of networks with open deadlines, each found by one seek: few sets, however many sessions.
+  const openSets = db.client
+    .prepare(
+      `WITH RECURSIVE sets (networks) AS (
+         SELECT min(networks) FROM sessions WHERE deadline_s IS NOT NULL
+         UNION ALL
+         SELECT (SELECT min(later.networks) FROM sessions AS later
+                 WHERE later.deadline_s IS NOT NULL AND later.networks > sets.networks)
+         FROM sets WHERE sets.networks IS NOT NULL)
+       SELECT networks FROM sets WHERE networks IS NOT NULL`,
+    )
+    .pluck();
+  const dueOfSet = db.orm
+    .select({ id: sessions.id })
+    .from(sessions)
+    .where(and(eq(sessions.networks, sql.placeholder('networks')), lt(sessions.deadlineS, sql.placeholder('beforeS'))))
+    .orderBy(asc(sessions.deadlineS))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+
+  const view = (row: SessionRow): Session =>
+    toSession(row, addresses.ofSession(row.id), transfers.ofSession(row.id).map(toPayment));
+
+  function viewOf(id: string): Session {
+    const row = findRow(id);
+    invariant(row, `session ${id} exists`);
+    return view(row);
+  }
+
+  /** A payment on these networks would be seen: they are being followed from some block on. */
+  function readyOptions(options: readonly PaymentOption[]): PaymentOption[] {
+    const isReady = new Set(
+      networks.all().flatMap(({ key, tipHash, state }) => (tipHash !== null && state !== 'halted' ? key : [])),
+    );
+    return options.filter(({ networkKey }) => isReady.has(networkKey));
+  }
+
+  /** Writes the session with one address per family; the caller has made sure that it is new. A family without one is left out. */
+  function begin(input: NewSession): CreateSessionOutcome {
+    const ready = readyOptions(input.options);
+    const free = new Map<string, { id: number; poolId: number }>();
+    for (const family of new Set(ready.map((option) => option.family))) {
+      const address = addresses.nextFree({ family, mode: input.mode });
+      if (address) free.set(family, address);
+    }
+    const options = ready.filter(({ family }) => free.has(family));
+    if (options.length === 0) return { kind: 'address_pool_empty', family: ready[0]?.family ?? null };
+    const row = toRow(input, options, settingsOf(input.storeId), endpoints.forSession(input));
+    insert(row);
+    moves.count(row.status, 1);
+    for (const address of free.values()) addresses.take(address, row.id);
+    replays.remember(input, row.id);
+    return { kind: 'created', session: view(row) };
+  }
+
+  /** Pending sessions that the clock ends now, those that wait longest first. */
+  function due(nowMs: number, limit: number): string[] {
+    const nowS = toSeconds(nowMs);
+    const found: string[] = [];
+    for (const text of openSets.all() as string[]) {
+      // Core's rule, as a bound: the clock has passed the deadline, and so has reading or the wait for it.
+      const readThroughS = networks.readThroughS(JSON.parse(text) as NetworkKey[]);
+      const beforeS = Math.max(Math.min(nowS, readThroughS), nowS - outageWaitS);
+      const rows = dueOfSet.all({ networks: text, beforeS, limit: limit - found.length });
+      for (const { id } of rows) found.push(id);
+    }
+    return found;
+  }
+
+  return {
+    async createSession(input) {
+      return db.write(() => {
+        const past = replays.recall(input);
+        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
+        const { storeId, mode, request, replay } = input;
+        const earlier = findByOrder.get({ storeId, mode, orderId: request.orderId });
+        if (!earlier) return begin({ ...input, id: fullId(input.id) });
+        if (earlier.bodyHash !== replay.bodyHash) return { kind: 'order_id_conflict' };
+        replays.remember(input, earlier.id);
+        return { kind: 'replayed', session: viewOf(earlier.id) };
+      });
+    },
+    async findSession(id) {
+      return db.read(() => {
+        const row = findRow(fullId(id));
+        return row ? view(row) : null;
+      });
+    },
+    async cancelSession(input) {
+      return db.write(() => {
+        const row = findRow(fullId(input.id));
+        if (row?.storeId !== input.storeId || row.mode !== input.mode) return { kind: 'not_found' };
+        const past = replays.recall(input);
+        if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
+        if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
+        const refusal = moves.cancel(row, input.nowMs);
+        if (refusal) return { kind: 'refused', why: refusal, session: viewOf(row.id) };
+        replays.remember(input, row.id);
+        return { kind: 'done', session: viewOf(row.id) };
+      });
+    },
+    async cutShort(id, nowMs) {
+      return db.write(() => {
+        const row = findRow(fullId(id));
+        if (row?.mode !== 'test' || row.status !== 'pending') return false;
+        // One second ago: money that arrives from now on is late, whatever the grain of a chain's clock. What has come is not.
+        const cameS = transfers.ofSession(row.id).map((transfer) => toPayment(transfer).blockTimeS);
+        const terms: Terms = { ...termsOf(row), expiresAtS: Math.max(toSeconds(nowMs) - 1, ...cameS), topUpGraceS: 0 };
+        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row));
+        const { expiresAtS, topUpGraceS } = terms;
+        db.orm.update(sessions).set({ expiresAtS, topUpGraceS, deadlineS }).where(eq(sessions.id, row.id)).run();
+        return true;
+      });
+    },
+    async settleDue(nowMs, limit) {
+      // The write lock is asked for only when there is something to do.
+      const ids = db.read(() => due(nowMs, limit));
+      if (ids.length === 0) return 0;
+      return db.write(() => {
+        const rows = ids.flatMap((id) => findRow(id) ?? []);
+        return rows.filter((row) => moves.advance(row, nowMs, null)).length;
+      });
+    },
+  };
+}
+
+function toRow(
+  input: NewSession,
+  options: readonly PaymentOption[],
+  settings: StoreSettings,
+  endpointId: string | null,
+): SessionRow {
+  const { id, storeId, mode, request, conversion, duePar, accepts, expiresInS, replay, nowMs } = input;
+  const terms: Terms = {
+    duePar,
+    tolerancePar: minorToPar(BigInt(settings.toleranceMinor)),
+    accepts,
+    createdAtS: toSeconds(nowMs),
+    expiresAtS: toSeconds(nowMs) + expiresInS,
+    topUpGraceS: settings.topUpGraceS,
+    monitoringS: settings.monitoringS,
+    latePolicy: settings.latePolicy,
+  };
+  return {
+    id,
+    storeId,
+    mode,
+    ...request,
+    bodyHash: replay.bodyHash,
+    endpointId,
+    rate: conversion?.rate ?? null,
+    targetCurrency: conversion?.currency ?? null,
+    targetMinor: conversion?.amountMinor ?? null,
+    ...terms,
+    options,
+    networks: [...new Set(options.map(({ networkKey }) => networkKey))].sort(),
+    createdAtMs: nowMs,
+    ...stateOf(terms, newLife, newStanding),
+  };
+}

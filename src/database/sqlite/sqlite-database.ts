@@ -1,0 +1,131 @@
+/**
+ * The port on one SQLite file. Each room of the port is a file of this folder; here they are put together.
+ * @module
+ */
+import { permanent } from '../../core/fault.ts';
+import type { Store } from '../database.ts';
+import { alarmCommands, createBell } from './alarms.ts';
+import { blockCommands, createBlocks } from './blocks.ts';
+import { censusCommands } from './stats.ts';
+import { claimCommands } from './claims.ts';
+import { deliveryCommands } from './deliveries.ts';
+import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
+import { ingestCommands } from './ingest.ts';
+import { keyCommands } from './keys.ts';
+import { createLedger } from './ledger.ts';
+import { ledgerAudit } from './ledger-audit.ts';
+import { lookUpCommands } from './lookups.ts';
+import { currentVersion, versionOf } from './migrate.ts';
+import { createMoves } from './session-transitions.ts';
+import { createNetworks, networkCommands } from './networks.ts';
+import { type Db, type OpenOptions, openDatabase } from './open.ts';
+import { createOutbox } from './outbox.ts';
+import { pageSettingsCommands } from './page-settings.ts';
+import { adoptionCommands } from './payouts/adoption.ts';
+import { payoutAttemptCommands } from './payouts/attempts.ts';
+import { payoutViews } from './payouts/views.ts';
+import { createPayouts, payoutCommands } from './payouts/payouts.ts';
+import { createAddresses, poolCommands } from './pool.ts';
+import { createRefundEffects } from './refunds/effects.ts';
+import { createRefunds } from './refunds/refunds.ts';
+import { createReplays } from './replays.ts';
+import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { guarded } from './storage-fault.ts';
+import { createSettingsReader, storeCommands } from './stores.ts';
+import { sweepCommands } from './payouts/sweeps.ts';
+import { createTransfers } from './transfers.ts';
+import { checkKey, createVault, type Vault } from './vault.ts';
+
+/** An unread network may hold a session open for so long after its deadline. */
+const OUTAGE_WAIT_S = 600;
+
+export type SqliteStoreOptions = OpenOptions &
+  Readonly<{
+    /** 32 bytes; seals the secrets in the file. */
+    secretKey: Uint8Array;
+    outageWaitS?: number;
+  }>;
+
+/**
+ * Opens a file that `migrate` has brought to the current schema.
+ * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient `storage_unavailable`
+ */
+export function openSqliteStore({ secretKey, outageWaitS = OUTAGE_WAIT_S, ...options }: SqliteStoreOptions): Store {
+  const vault = createVault(secretKey);
+  const db = openDatabase(options);
+  try {
+    refuseOtherSchema(db);
+    checkKey(db, vault);
+    return assemble(db, vault, secretKey, outageWaitS);
+  } catch (error) {
+    db.client.close();
+    throw error;
+  }
+}
+
+function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: number): Store {
+  const ring = createBell(db);
+  const networks = createNetworks(db);
+  const addresses = createAddresses(db);
+  const blocks = createBlocks(db);
+  const transfers = createTransfers(db);
+  const findSession = createSessionFinder(db);
+  const outbox = createOutbox(db);
+  const replays = createReplays(db);
+  const moves = createMoves(db, { networks, transfers, outbox, ring }, outageWaitS);
+  const ledger = createLedger(db, findSession);
+  const payouts = createPayouts(db, ring);
+  const effects = createRefundEffects(payouts, ledger, (...end) => refunds.steps.settle(...end));
+  const refunds = createRefunds(db, { secretKey, addresses, transfers, replays, outbox, findSession, effects });
+  // The first counts other connections' commits, the second this one's rows; neither ever falls.
+  const othersCommits = db.client.prepare('PRAGMA data_version').pluck();
+  const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
+  return {
+    ...storeCommands(db, vault),
+    ...pageSettingsCommands(db),
+    ...keyCommands(db, vault),
+    ...poolCommands(db),
+    ...sessionCommands(db, findSession, {
+      addresses,
+      networks,
+      transfers,
+      replays,
+      endpoints: createSessionEndpoints(db),
+      moves,
+      settingsOf: createSettingsReader(db),
+      outageWaitS,
+    }),
+    ...blockCommands(db),
+    ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring, ledger }),
+    ...refunds.commands,
+    ...payoutCommands(db, { steps: payouts, ledger, ring, followRefund: refunds.steps.settle }),
+    ...payoutAttemptCommands(db, { steps: payouts, ledger, ring, isCovered: refunds.steps.isCovered }),
+    ...adoptionCommands(db, { steps: payouts, ledger, ring }),
+    ...payoutViews(db),
+    ...sweepCommands(db, payouts),
+    ...ledgerAudit(db),
+    ...lookUpCommands(db, { addresses, networks, transfers, findSession, ring }),
+    ...networkCommands(db, networks),
+    ...endpointCommands(db),
+    ...claimCommands(db, vault),
+    ...deliveryCommands(db),
+    ...alarmCommands(db, ring),
+    ...censusCommands(db),
+    changeCount: () => guarded(db.file, () => Number(othersCommits.get()) + Number(ownChanges.get())),
+    async probe() {
+      db.write(() => {});
+    },
+    close: () => void db.client.close(),
+  };
+}
+
+/** @throws Fault permanent `schema_not_current` */
+function refuseOtherSchema({ client, file }: Db): void {
+  const version = versionOf(client);
+  const current = currentVersion();
+  if (version === current) return;
+  throw permanent(
+    'schema_not_current',
+    `${file} has schema ${version}, this program needs ${current}. ${version < current ? 'Start it with `npm start`, which brings the schema up to date' : 'Start the newer program'}.`,
+  );
+}

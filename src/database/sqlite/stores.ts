@@ -1,0 +1,70 @@
+/**
+ * Merchants' stores.
+ * @module
+ */
+import { eq, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { MerchantStore, Store, StoreSettings } from '../database.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { stores } from './schema.ts';
+import type { Vault } from './vault.ts';
+
+type StoreRow = typeof stores.$inferSelect;
+type StoreCommands = Pick<Store, 'createStore' | 'approveStore' | 'findStore' | 'listStores'>;
+
+/** What a secret is sealed under. */
+const webhookSecretName = (storeId: string): string => `store ${storeId}, webhook secret`;
+
+/** The store's webhook secret in clear. */
+export const openWebhookSecret = (vault: Vault, row: Pick<StoreRow, 'id' | 'webhookSecret'>): string =>
+  vault.open(row.webhookSecret, webhookSecretName(row.id));
+
+/** The settings of a store, for a session to copy. */
+export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
+  const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy } = stores;
+  const select = orm
+    .select({ settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy })
+    .from(stores)
+    .where(eq(stores.id, sql.placeholder('id')))
+    .prepare();
+  return (id) => {
+    const settings = select.get({ id });
+    invariant(settings, `store ${id} exists`);
+    return settings;
+  };
+}
+
+export function storeCommands(db: Db, vault: Vault): StoreCommands {
+  const insert = preparedInsert(db, stores);
+  const find = db.orm
+    .select()
+    .from(stores)
+    .where(eq(stores.id, sql.placeholder('id')))
+    .prepare();
+  const toStore = ({ id, name, status, createdAtMs, webhookSecret, ...settings }: StoreRow): MerchantStore => ({
+    id,
+    name,
+    status,
+    settings,
+    webhookSecret: openWebhookSecret(vault, { id, webhookSecret }),
+    createdAtMs,
+  });
+  return {
+    async createStore({ settings, webhookSecret, ...store }) {
+      const sealed = vault.seal(webhookSecret, webhookSecretName(store.id));
+      db.write(() => insert({ ...store, ...settings, webhookSecret: sealed }));
+    },
+    async approveStore(id) {
+      const approve = () => db.orm.update(stores).set({ status: 'approved' }).where(eq(stores.id, id)).run();
+      return db.write(approve).changes === 1;
+    },
+    async findStore(id) {
+      const row = db.read(() => find.get({ id }));
+      return row ? toStore(row) : null;
+    },
+    async listStores() {
+      return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all()).map(toStore);
+    },
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * The key that encrypts API and webhook secrets in the database. Whoever has it and the database can sign as every merchant.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { permanent } from '../core/fault.ts';
+import { createSecretFile } from './secret-file.ts';
+
+const KEY_BYTES = 32;
+
+/** The database of an installation. */
+export const databaseFile = (dataDir: string): string => join(dataDir, 'quayside.db');
+
+/** Where the key of a data directory lies: `<dataDir>/secret.key`, or the file that `QUAYSIDE_SECRET_KEY_FILE` names. */
+export const secretKeyFile = (dataDir: string, env: NodeJS.ProcessEnv): string =>
+  env.QUAYSIDE_SECRET_KEY_FILE ? resolve(env.QUAYSIDE_SECRET_KEY_FILE) : join(dataDir, 'secret.key');
+
+/**
+ * Reads the key: 64 hex digits in `<dataDir>/secret.key`, which is made beside a new database, or in the file that
+ * `QUAYSIDE_SECRET_KEY_FILE` names, which must exist (a mounted secret, for example).
+ * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
+ */
+export function readSecretKey(dataDir: string, env: NodeJS.ProcessEnv): Uint8Array {
+  const file = secretKeyFile(dataDir, env);
+  if (!env.QUAYSIDE_SECRET_KEY_FILE) prepareOwnKey(dataDir, file);
+  return readSecretKeyFile(file);
+}
+
+/**
+ * Reads the key of a file that must be there: 64 hex digits.
+ * @throws Fault permanent `secret_key_invalid`
+ */
+export function readSecretKeyFile(file: string): Uint8Array {
+  const text = readKeyFile(file);
+  if (!/^[0-9a-f]{64}$/i.test(text)) {
+    throw permanent('secret_key_invalid', 'the secret key must be 64 hex digits; put back the key of this database');
+  }
+  return new Uint8Array(Buffer.from(text, 'hex'));
+}
+
+/** @throws Fault permanent `secret_key_invalid` */
+function prepareOwnKey(dataDir: string, file: string): void {
+  // A new key beside an old database would make every stored secret unreadable.
+  if (!existsSync(databaseFile(dataDir))) createSecretFile(file, `${randomBytes(KEY_BYTES).toString('hex')}\n`);
+  if (existsSync(file) && (statSync(file).mode & 0o077) !== 0) {
+    throw permanent('secret_key_invalid', `${file} is open to other users of this machine; run: chmod 600 ${file}`);
+  }
+}
+
+/** @throws Fault permanent `secret_key_invalid` */
+function readKeyFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw permanent('secret_key_invalid', `the secret key of this database cannot be read; put ${file} back`, error);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Worker threads that run TypeScript. One place knows how, because tsx registers itself only in a program's main thread on Node 20,
+ * and because a `Fault` loses its class and code on the way between threads.
+ * @module
+ */
+import type { Transferable } from 'node:worker_threads';
+import { Piscina } from 'piscina';
+import { Fault, type FaultKind } from '../core/fault.ts';
+
+/** What a thread runs before anything else: the same loader that the main thread has. */
+const loader = `data:text/javascript,import{register}from${JSON.stringify(import.meta.resolve('tsx/esm/api'))};register();`;
+
+/** Node arguments for a `Worker` that is to load a `.ts` file. */
+export const threadArgs: readonly string[] = ['--import', loader];
+
+/** A task's result as it crosses to the main thread. */
+export type ThreadAnswer<Output> =
+  | Readonly<{ kind: 'done'; output: Output }>
+  | Readonly<{ kind: 'fault'; fault: Readonly<{ kind: FaultKind; code: string; message: string }> }>;
+
+/** In the thread: runs a task and makes a `Fault` ready to cross. Anything else that is thrown ends the process in the end. */
+export async function answer<Output>(work: () => Output | Promise<Output>): Promise<ThreadAnswer<Output>> {
+  try {
+    return { kind: 'done', output: await work() };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { kind: 'fault', fault: { kind: error.kind, code: error.code, message: error.message } };
+  }
+}
+
+export type ThreadPoolOptions = Readonly<{
+  /** The module that the threads load; its export `task` takes an input and returns what `answer` made. */
+  module: URL;
+  task: string;
+  threadsMax: number;
+  /** A thread without work for this long ends; an idle pool has none. */
+  idleMsMax: number;
+}>;
+
+export interface ThreadPool<Input, Output> {
+  /**
+   * @param moved buffers to hand over instead of copying; they are empty here afterwards
+   * @throws Fault as the task did
+   */
+  run(input: Input, moved?: readonly Transferable[]): Promise<Output>;
+  /** Ends the threads; tasks under way are rejected. */
+  close(): Promise<void>;
+}
+
+/** A pool that starts its threads when the first input comes. */
+export function openThreadPool<Input, Output>(options: ThreadPoolOptions): ThreadPool<Input, Output> {
+  const threads = new Piscina<Input, ThreadAnswer<Output>>({
+    filename: options.module.href,
+    name: options.task,
+    minThreads: 0,
+    maxThreads: options.threadsMax,
+    idleTimeout: options.idleMsMax,
+    execArgv: [...threadArgs],
+  });
+  return {
+    async run(input, moved = []) {
+      const result = await threads.run(input, { transferList: [...moved] });
+      if (result.kind === 'done') return result.output;
+      throw new Fault(result.fault.kind, result.fault.code, result.fault.message);
+    },
+    close: () => threads.destroy(),
+  };
+}

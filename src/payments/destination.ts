@@ -1,0 +1,34 @@
+/**
+ * Whether money can be sent to an address that a person typed: the checks that need no node.
+ * @module
+ */
+import type { OfflineKeys } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import type { Config } from '../config/config.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
+
+/** Addresses that nobody has the key of: zero and the small numbers above it (system programs, precompiles, 0x…dead), and all ones. */
+const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);
+
+/**
+ * The check for an installation's networks: well-formed (checksum and all), somebody can hold its key, and no token contract of the network.
+ * Whether it is an address of our own is the store's to say.
+ */
+export async function createDestinationCheck({ networks }: Pick<Config, 'networks'>): Promise<DestinationCheck> {
+  const offline = new Map<string, OfflineKeys>();
+  for (const { family } of networks) {
+    const keys = await chains[family].offlineKeys?.();
+    if (keys) offline.set(family, keys);
+  }
+  return (networkKey, text) => {
+    const network = networks.find(({ key }) => key === networkKey);
+    if (!network) return { kind: 'bad', why: 'network_unknown' };
+    const { family, tokens } = network;
+    const { parse } = chains[family].address;
+    const key = parse(text.trim());
+    if (key === null) return { kind: 'bad', why: 'malformed' };
+    if (tokens.some(({ address }) => parse(address) === key)) return { kind: 'bad', why: 'token_contract' };
+    if (isBurn(key) || offline.get(family)?.isSpendable(key) === false) return { kind: 'bad', why: 'unspendable' };
+    return { kind: 'ok', family, key };
+  };
+}

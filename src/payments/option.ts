@@ -1,0 +1,79 @@
+/**
+ * What a payment option says in the words of its chain family: the collection address, links to wallets, what a wallet is to send.
+ * @module
+ */
+import type { Chain, Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import type { WalletLink, WalletRequest, Wallets } from '../chains/wallet.ts';
+import type { BlockRef } from '../core/block.ts';
+import { invariant } from '../core/fault.ts';
+import type { PaymentOption, Session } from '../database/database.ts';
+
+/** The name of a way to pay in the payment page's addresses. */
+export const optionName = ({ network, currency }: Pick<PaymentOption, 'network' | 'currency'>): string =>
+  `${network}-${currency}`;
+
+/** The address as a payer reads it. */
+export function optionAddress(session: Session, { family }: PaymentOption): string {
+  return chainOf(family).address.format(addressKey(session, family));
+}
+
+/**
+ * The family's own link for wallets: the transfer, or the payment page.
+ * @param units what the wallet is to send, in the token's base units
+ * @param pageUrl the session's payment page
+ */
+export function optionLink(session: Session, option: PaymentOption, units: bigint, pageUrl: string): string {
+  const { token, chainId, to, pageUrl: url } = requestOf(session, option, units, pageUrl);
+  return chainOf(option.family).address.deepLink(token, chainId, to, units, url);
+}
+
+/** Links for the apps of single wallets, as far as they work on the option's network. Parameters as in `optionLink`. */
+export const walletLinks = (
+  session: Session,
+  option: PaymentOption,
+  units: bigint,
+  pageUrl: string,
+): readonly WalletLink[] => chainOf(option.family).wallets.links(requestOf(session, option, units, pageUrl));
+
+/** Who reads `optionLink` as a QR code, and who reads it wrongly; null where it carries no transfer. */
+export const walletCode = ({ family }: Pick<PaymentOption, 'family'>): Wallets['code'] => chainOf(family).wallets.code;
+
+/** Origins that wallets call from inside the page on the option's network. */
+export const walletNodeOrigins = ({ family, chainId }: Pick<PaymentOption, 'family' | 'chainId'>): readonly string[] =>
+  chainOf(family).wallets.nodeOrigins(chainId);
+
+/**
+ * What a wallet inside the payer's browser is to send.
+ * @param from the payer's address in that wallet
+ * @param newest the newest block of the option's network
+ * @returns null when nothing can be sent from there
+ */
+export function walletTransfer(
+  session: Session,
+  option: PaymentOption,
+  units: bigint,
+  from: string,
+  newest: Pick<BlockRef, 'hash'>,
+): Readonly<Record<string, unknown>> | null {
+  return chainOf(option.family).wallets.transfer(requestOf(session, option, units, ''), from, newest);
+}
+
+const requestOf = (session: Session, option: PaymentOption, units: bigint, pageUrl: string): WalletRequest => ({
+  token: { symbol: option.currency, address: option.token, decimals: option.decimals },
+  chainId: option.chainId,
+  to: addressKey(session, option.family),
+  units,
+  pageUrl: `${pageUrl}?pay=${optionName(option)}`,
+});
+
+function addressKey({ id, addresses }: Session, family: string): string {
+  const key = addresses[family];
+  invariant(key !== undefined, `session ${id} has an address of every family it offers (${family})`);
+  return key;
+}
+
+function chainOf(family: string): Chain {
+  invariant(Object.hasOwn(chains, family), `a session offers only known chain families, not ${family}`);
+  return chains[family as Family];
+}

@@ -1,0 +1,57 @@
+/**
+ * The sandbox is its own operator: where a simulated network's addresses are imported, they are made, signed and imported here, as a person
+ * would do it. The seed lies in the data directory; nothing of worth is ever sent to it.
+ * @module
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { importAddressList, makeAddressList, verifyAddressList } from '../../addresses/address-list.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Config, NetworkConfig } from '../../config/config.ts';
+import { Fault } from '../../core/fault.ts';
+import type { Log } from '../../lib/log.ts';
+import { networkOfEachPool, readPool } from '../../addresses/pool-level.ts';
+import { sandboxSeed } from './seed.ts';
+import type { Store } from '../../database/database.ts';
+
+const POLL_MS = 1_000;
+/** Addresses in one list: some tens of milliseconds of derivation. */
+const SLICE = 50;
+const FREE_MIN = 250;
+
+export type SandboxAddressesOptions = Readonly<{
+  store: Pick<Store, 'poolLevel' | 'poolSource' | 'addAddresses'>;
+  config: Pick<Config, 'networks' | 'dataDir'>;
+  clock: Clock;
+  log: Log;
+}>;
+
+/** Keeps the imported pools of simulated networks filled until the signal aborts. Does nothing where there are none. */
+export async function keepSandboxAddresses(options: SandboxAddressesOptions, signal: AbortSignal): Promise<void> {
+  const { store, config, clock, log } = options;
+  const networks = networkOfEachPool(config.networks.filter(({ sandbox, xpub }) => sandbox && xpub === null));
+  while (networks.length > 0 && !signal.aborted) {
+    for (const network of networks) {
+      try {
+        while (!signal.aborted && (await readPool(store, network)).free < FREE_MIN) await topUp(options, network);
+      } catch (error) {
+        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+        log.warn({ code: error.code, error: error.message }, 'the sandbox cannot add addresses now');
+      }
+    }
+    await clock.sleep(POLL_MS, signal);
+  }
+}
+
+async function topUp({ store, config }: SandboxAddressesOptions, network: NetworkConfig): Promise<void> {
+  const { nextIndex } = await readPool(store, network);
+  const list = await makeAddressList(network, readSeed(config.dataDir, network.family), nextIndex, SLICE);
+  await importAddressList({ store, config }, await verifyAddressList(JSON.stringify(list)));
+}
+
+/** An installation from before the sandbox had one seed for all keeps the addresses that it has given out. */
+function readSeed(dataDir: string, family: string): Uint8Array {
+  const earlier = join(dataDir, 'sandbox', `${family}.seed`);
+  if (!existsSync(earlier)) return sandboxSeed(dataDir);
+  return new Uint8Array(Buffer.from(readFileSync(earlier, 'utf8').trim(), 'hex'));
+}

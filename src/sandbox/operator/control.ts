@@ -1,0 +1,70 @@
+/**
+ * Moves simulated money: one JSON-RPC call to the node of a sandbox network, with the control token that only the owner of the data
+ * directory can read.
+ * @module
+ */
+import { join } from 'node:path';
+import { z } from 'zod';
+import { permanent, transient } from '../../core/fault.ts';
+import type { Currency } from '../../core/transfer.ts';
+import { readSandboxFile } from '../sandbox-file.ts';
+
+const CALL_TIMEOUT_MS = 10_000;
+
+const answerSchema = z.object({
+  result: z.unknown().optional(),
+  error: z.object({ message: z.string() }).optional(),
+});
+
+export type SandboxPayment = Readonly<{ to: string; symbol: Currency; units: bigint }>;
+
+/**
+ * Sends a token transfer on a simulated network; it stands in the next block.
+ * @returns the transaction hash
+ * @throws Fault `sandbox_unreachable`, `sandbox_refused`
+ */
+export async function payInSandbox(dataDir: string, network: string, payment: SandboxPayment): Promise<string> {
+  const params = { to: payment.to, symbol: payment.symbol, amount: payment.units.toString() };
+  const result = await call(dataDir, network, 'sandbox_pay', params);
+  return z.object({ transactionHash: z.string() }).parse(result).transactionHash;
+}
+
+/** Gives an account native coin out of nowhere, in the next block. @throws as `payInSandbox` */
+export const fundInSandbox = (dataDir: string, network: string, to: string, units: bigint): Promise<unknown> =>
+  call(dataDir, network, 'sandbox_fund', { to, amount: units.toString() });
+
+/** Puts `blocks` blocks on top of a simulated chain. @throws as `payInSandbox` */
+export const mineInSandbox = (dataDir: string, network: string, blocks: number): Promise<unknown> =>
+  call(dataDir, network, 'sandbox_mine', { blocks });
+
+/** Replaces the newest `depth` blocks of a simulated chain by empty ones. @throws as `payInSandbox` */
+export const reorgInSandbox = (dataDir: string, network: string, depth: number): Promise<unknown> =>
+  call(dataDir, network, 'sandbox_reorg', { depth });
+
+async function call(dataDir: string, network: string, method: string, params: object): Promise<unknown> {
+  const sandbox = readSandboxFile(join(dataDir, 'sandbox.json'));
+  const url = sandbox?.networks[network]?.url;
+  if (!sandbox || !url) {
+    const known = Object.keys(sandbox?.networks ?? {}).join(', ') || 'none: the sandbox has not been started';
+    throw permanent('not_found', `there is no sandbox network "${network}" in ${dataDir} (${known})`);
+  }
+  const { result, error } = answerSchema.parse(
+    await post(url, sandbox.token, { jsonrpc: '2.0', id: 1, method, params }),
+  );
+  if (error) throw permanent('sandbox_refused', `the sandbox refused: ${error.message}`);
+  return result;
+}
+
+async function post(url: string, token: string, body: object): Promise<unknown> {
+  try {
+    const answer = await fetch(url.replace(/^ws/, 'http'), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    });
+    return await answer.json();
+  } catch (error) {
+    throw transient('sandbox_unreachable', `the sandbox does not answer at ${url}; is \`npm start\` running?`, error);
+  }
+}

@@ -1,0 +1,18 @@
+/**
+ * The seed of everything that the sandbox owns: receiving addresses, the signer's wallets. It lies in the data directory, for nothing of worth is
+ * ever sent to it.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSecretFile } from '../../lib/secret-file.ts';
+
+const SEED_BYTES = 64;
+
+/** The seed of the sandbox in this data directory, 64 bytes; made when there is none. */
+export function sandboxSeed(dataDir: string): Uint8Array {
+  const file = join(dataDir, 'sandbox', 'seed');
+  createSecretFile(file, `${randomBytes(SEED_BYTES).toString('hex')}\n`);
+  return new Uint8Array(Buffer.from(readFileSync(file, 'utf8').trim(), 'hex'));
+}

@@ -1,0 +1,103 @@
+/**
+ * The sandbox is its own operator of the signer too: it makes one from its seed, unlocks it from a file, and gives its wallets simulated money,
+ * so that refunds can be tried without a key of worth anywhere.
+ * @module
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import defaults from '../../../config/signer.json' with { type: 'json' };
+import type { Family } from '../../chains/chain.ts';
+import { chains } from '../../chains/index.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Config, NetworkConfig } from '../../config/config.ts';
+import { Fault } from '../../core/fault.ts';
+import { pow10 } from '../../core/money.ts';
+import type { Log } from '../../lib/log.ts';
+import { fundInSandbox, payInSandbox } from './control.ts';
+import { sandboxSeed } from './seed.ts';
+import { createSecretFile, writeSecretFile } from '../../lib/secret-file.ts';
+import { signerFiles } from '../../signer/files.ts';
+import type { PolicySettings } from '../../signer/policy.ts';
+import { makeSigner } from '../../signer/setup.ts';
+import { openConfiguredSigner } from '../../signer/client.ts';
+
+const RETRY_MS = 500;
+/** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody tries out. */
+const COINS = 1_000n;
+const TOKENS = 100_000n;
+/** Caps in the sandbox's policy, in whole stablecoins. */
+const CAPS = { transaction: '10000', hour: '100000', day: '100000' };
+
+/** Makes the signer of a sandbox that has none yet; does nothing where the operator's own is configured. */
+export async function ensureSandboxSigner(config: Config): Promise<void> {
+  const { signer, sandbox, dataDir, networks } = config;
+  if (!sandbox || signer?.unlock.kind !== 'file' || existsSync(signerFiles(signer.dir).keystore)) return;
+  createSecretFile(signer.unlock.path, `${randomBytes(24).toString('base64url')}\n`);
+  const passphrase = Buffer.from(readFileSync(signer.unlock.path, 'utf8').trim());
+  makeSigner(signer.dir, sandboxSeed(dataDir), passphrase, await policyOf(networks));
+}
+
+async function policyOf(networks: readonly NetworkConfig[]): Promise<PolicySettings> {
+  const drafted: PolicySettings['networks'] = {};
+  for (const { key, family, chainId, tokens } of networks) {
+    const { fee_max, gas_caps } = defaults.families[family];
+    const caps = Object.fromEntries(tokens.map(({ symbol }) => [symbol, CAPS]));
+    const treasury = await strangersAddress(family);
+    drafted[key] = { family, chain_id: chainId, tokens: [...tokens], treasury, fee_max, caps, gas_caps };
+  }
+  return { version: 1, approvers: [], networks: drafted };
+}
+
+/** An address whose key nobody keeps. */
+export async function strangersAddress(family: Family): Promise<string> {
+  const { address, offlineKeys } = chains[family];
+  const keys = await offlineKeys?.();
+  const key = keys?.derive(new Uint8Array(randomBytes(64)), 0, 1)[0] ?? randomBytes(address.keyBytes).toString('hex');
+  return address.format(key);
+}
+
+const fundedSchema = z.record(z.string(), z.string());
+
+/** Gives the signer's wallets their money on each simulated network, once; waits for what is not up yet. */
+export async function fundSandboxWallets(config: Config, clock: Clock, log: Log, signal: AbortSignal): Promise<void> {
+  if (!config.sandbox || !config.signer) return;
+  const file = join(config.dataDir, 'sandbox', 'funded.json');
+  const funded = existsSync(file) ? fundedSchema.parse(JSON.parse(readFileSync(file, 'utf8'))) : {};
+  const signer = openConfiguredSigner(config.signer, clock);
+  try {
+    for (const network of config.networks) {
+      for (let told = false; !signal.aborted; ) {
+        try {
+          const { refund, gas, treasury } = await signer.wallets(network.key);
+          if (funded[network.key] === refund) break;
+          await fund(config.dataDir, network, { refund, gas, treasury });
+          funded[network.key] = refund;
+          writeSecretFile(file, `${JSON.stringify(funded, null, 2)}\n`);
+          break;
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          if (!told && error.kind === 'permanent') log.warn({ code: error.code, network: network.key }, error.message);
+          told = true;
+          await clock.sleep(RETRY_MS, signal);
+        }
+      }
+    }
+  } finally {
+    await signer.close();
+  }
+}
+
+type Wallets = Readonly<{ refund: string; gas: string; treasury: string }>;
+
+async function fund(dataDir: string, { name, family, tokens }: NetworkConfig, wallets: Wallets): Promise<void> {
+  const { address, spendRules } = chains[family];
+  const coins = COINS * pow10(spendRules.nativeDecimals);
+  for (const key of [wallets.refund, wallets.gas]) await fundInSandbox(dataDir, name, address.format(key), coins);
+  for (const { symbol, decimals } of tokens) {
+    await payInSandbox(dataDir, name, { to: address.format(wallets.refund), symbol, units: TOKENS * pow10(decimals) });
+    // A treasury that has held the token before is cheaper to sweep to, and on some chains the only one that can be.
+    await payInSandbox(dataDir, name, { to: address.format(wallets.treasury), symbol, units: 1n });
+  }
+}

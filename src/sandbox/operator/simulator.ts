@@ -1,0 +1,76 @@
+/**
+ * Plays with a session on the sandbox's chains: the payer who pays too little, the block that vanishes, the clock that runs out.
+ * @module
+ */
+import type { Clock } from '../../lib/clock.ts';
+import type { Config } from '../../config/config.ts';
+import { usualDepth } from '../../core/confirmation.ts';
+import { permanent } from '../../core/fault.ts';
+import { parToUnitsCeil } from '../../core/money.ts';
+import { type Currency, currencies } from '../../core/transfer.ts';
+import { optionAddress } from '../../payments/option.ts';
+import { mineInSandbox, payInSandbox, reorgInSandbox } from './control.ts';
+import type { Simulate } from '../../payments/simulation.ts';
+import type { PaymentOption, Session, Store } from '../../database/database.ts';
+
+const refused = (why: string) => permanent('simulation_refused', why);
+
+export function createSimulator(
+  deps: Readonly<{ store: Pick<Store, 'cutShort'>; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
+): Simulate {
+  const { store, clock } = deps;
+  const { dataDir, networks } = deps.config;
+
+  async function cutShort({ id }: Session): Promise<void> {
+    if (!(await store.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
+  }
+
+  return async (session, option, simulation) => {
+    const { network } = option;
+    const config = networks.find(({ key }) => key === option.networkKey);
+    if (!config?.sandbox) throw refused(`${network} is not a simulated network: nothing can be played there.`);
+    const to = optionAddress(session, option);
+    const due = unitsDue(session, option);
+    const pay = (units: bigint, symbol: Currency = option.currency) =>
+      payInSandbox(dataDir, network, { to, symbol, units });
+    switch (simulation) {
+      case 'pay_exact':
+        return [await pay(due)];
+      case 'pay_under':
+        return [await pay((due + 1n) / 2n)];
+      case 'pay_over':
+        return [await pay((due * 5n) / 4n)];
+      case 'pay_twice':
+        return [await pay(due), await pay(due)];
+      case 'pay_late':
+        await cutShort(session);
+        return [await pay(due)];
+      case 'pay_wrong_token': {
+        const other = currencies.find((one) => !session.terms.accepts.includes(one));
+        if (!other) throw refused('This session takes every token; create one in USDT or USDC to try a wrong one.');
+        const token = config.tokens.find(({ symbol }) => symbol === other);
+        if (!token) throw refused(`There is no ${other} on ${network}: choose another network.`);
+        return [await pay(parToUnitsCeil(session.terms.duePar, token.decimals), token.symbol)];
+      }
+      case 'mine':
+        await mineInSandbox(dataDir, network, usualDepth(config.confirmations));
+        return [];
+      case 'reorg': {
+        const seen = session.payments.filter(({ state, networkKey }) => state === 'seen' && networkKey === config.key);
+        if (seen.length === 0) throw refused(`No payment on ${network} waits for confirmation: pay first.`);
+        // One more than was counted: a block may have come since.
+        await reorgInSandbox(dataDir, network, Math.max(...seen.map(({ confirmations }) => confirmations)) + 1);
+        return [];
+      }
+      case 'expire':
+        await cutShort(session);
+        return [];
+    }
+  };
+}
+
+/** What is still due, or the whole amount again when nothing is. */
+function unitsDue({ terms, standing }: Session, { decimals }: PaymentOption): bigint {
+  const left = terms.duePar - standing.seenPar - standing.confirmedPar;
+  return parToUnitsCeil(left > 0n ? left : terms.duePar, decimals);
+}

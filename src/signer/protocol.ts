@@ -1,0 +1,130 @@
+/**
+ * The words of `src/signer/signer.ts` as they stand on the signer's socket: what each call carries and answers, checked on both sides.
+ * One JSON object a line: `{id, method, params}`, answered by `{id, result}` or `{id, error: {kind, code, message}}`. Bigints are decimal
+ * text, bytes lower-case hex. Nothing may stand in an object that is not named here.
+ * @module
+ */
+import { z } from 'zod';
+import { currencies } from '../core/transfer.ts';
+
+/** The longest request is a sweep of a few addresses; the longest answer a page of the journal. */
+export const REQUEST_BYTES_MAX = 64 * 1024;
+export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
+export const ADDRESSES_MAX = 100;
+const JOURNAL_PAGE_MAX = 100;
+const SWEEP_OWNERS_MAX = 32;
+const TERMS_MAX = 32;
+/** Below the indices of hot wallets where every level of a path is hardened, so that no collection address is ever one of them. */
+const INDEX_MAX = 1_000_000_000;
+const ATTEMPT_MAX = 999;
+
+const count = z.int().nonnegative();
+const hex = (digits: string) => z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`));
+const addressKey = hex('40,64');
+/** No line feed: an id is a line of what a MAC covers. */
+const intentId = z.string().regex(/^[A-Za-z0-9_.:-]{1,80}$/);
+/** What the configuration takes as a network's key. */
+export const networkKey = z.templateLiteral([
+  z.enum(['live', 'test']),
+  ':',
+  z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/),
+]);
+const units = z.codec(z.string().regex(/^[1-9][0-9]{0,77}$/), z.bigint(), {
+  decode: (text) => BigInt(text),
+  encode: (value) => value.toString(),
+});
+const bytes = z.codec(z.string().regex(/^([0-9a-f]{2}){1,8192}$/), z.instanceof(Uint8Array), {
+  decode: (text) => new Uint8Array(Buffer.from(text, 'hex')),
+  encode: (value) => Buffer.from(value).toString('hex'),
+});
+const index = z.int().min(0).max(INDEX_MAX);
+const currency = z.enum(currencies);
+
+const terms = z
+  .record(z.string().regex(/^[a-z][A-Za-z0-9_]{0,39}$/), z.string().max(512))
+  .refine((all) => Object.keys(all).length <= TERMS_MAX, `expected at most ${TERMS_MAX} terms`)
+  .readonly();
+
+const intentBase = { id: intentId, network: networkKey };
+
+/** Also the form in which the signer's journal keeps an intent. */
+export const intentWire = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('refund'), ...intentBase, currency, to: addressKey, units, mac: hex('64') }),
+  z.strictObject({
+    kind: z.literal('sweep'),
+    ...intentBase,
+    currency,
+    from: z.array(z.strictObject({ index, units })).min(1).max(SWEEP_OWNERS_MAX).readonly(),
+  }),
+  z.strictObject({
+    kind: z.literal('gas'),
+    ...intentBase,
+    form: z.enum(['transfer', 'delegate', 'reclaim']),
+    index,
+    units,
+  }),
+]);
+
+const approval = z.strictObject({ approver: hex('64'), untilS: count, signature: hex('128') });
+
+const signRequest = z.strictObject({
+  fence: z.int().positive(),
+  intent: intentWire,
+  generation: count.max(ATTEMPT_MAX),
+  attempt: count.max(ATTEMPT_MAX),
+  proof: z.enum(['failed', 'dead']).nullable(),
+  terms,
+  approval: approval.nullable(),
+});
+
+const signed = { tx: z.string().min(1).max(128), bytes };
+
+const journalEntry = z.strictObject({
+  id: count,
+  ...signed,
+  intent: intentWire,
+  generation: count,
+  attempt: count,
+  terms,
+  signedAtMs: count,
+});
+
+/** Every call that the signer knows: there is none that signs bytes, and none that shows a key. */
+export const calls = {
+  wallets: {
+    params: z.strictObject({ network: networkKey }),
+    result: z.strictObject({ refund: addressKey, gas: addressKey, treasury: addressKey }),
+  },
+  addresses: {
+    params: z.strictObject({ network: networkKey, indices: z.array(index).max(ADDRESSES_MAX).readonly() }),
+    result: z.array(addressKey).readonly(),
+  },
+  sign: { params: signRequest, result: z.strictObject(signed) },
+  journal: {
+    params: z.strictObject({ network: networkKey, after: count, limit: z.int().min(1).max(JOURNAL_PAGE_MAX) }),
+    result: z.array(journalEntry).readonly(),
+  },
+  fence: { params: z.strictObject({ network: networkKey }), result: count },
+} as const;
+
+export type CallName = keyof typeof calls;
+export type CallParams<N extends CallName> = z.output<(typeof calls)[N]['params']>;
+export type CallResult<N extends CallName> = z.output<(typeof calls)[N]['result']>;
+
+const requestId = count;
+
+/** A request before its parameters are looked at. */
+export const requestLine = z.strictObject({
+  id: requestId,
+  method: z.enum(Object.keys(calls) as [CallName, ...CallName[]]),
+  params: z.unknown(),
+});
+
+/** `id` is null where the request's own could not be read. */
+export const answerLine = z.union([
+  z.strictObject({ id: requestId, result: z.unknown() }),
+  z.strictObject({
+    id: requestId.nullable(),
+    error: z.strictObject({ kind: z.enum(['transient', 'permanent']), code: z.string(), message: z.string() }),
+  }),
+]);

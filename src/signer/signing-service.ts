@@ -1,0 +1,195 @@
+/**
+ * The signing desk: each request is judged, signed, read back, journaled and answered before the next is looked at. All of it is synchronous,
+ * so nothing can come between.
+ * @module
+ */
+import { timingSafeEqual } from 'node:crypto';
+import type { Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import type { SignedSpend, Spending, SpendKey, SpendOrder } from '../chains/spend.ts';
+import type { Clock } from '../lib/clock.ts';
+import { Fault } from '../core/fault.ts';
+import { type Intent, intentMac, type Wallet } from '../core/intent.ts';
+import type { NetworkKey } from '../core/transfer.ts';
+import type { Log } from '../lib/log.ts';
+import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
+import { canonicalIntent, type Journal } from './journal.ts';
+import type { NetworkPolicy, Policy } from './policy.ts';
+import { capWindows, checkFence, checkOrder, type Grant, grantGas, grantRefund, nonceOf, refused } from './rules.ts';
+import { checkReading } from './self-check.ts';
+
+export type DeskOptions = Readonly<{
+  /** 64 bytes; wiped by `close`. */
+  seed: Uint8Array;
+  /** The key of refunds' MACs (`intentMacKey`). */
+  macKey: Uint8Array;
+  policy: Policy;
+  journal: Journal;
+  /** The signing halves of the policy's families. */
+  spendings: ReadonlyMap<Family, Spending>;
+  clock: Pick<Clock, 'nowMs'>;
+  log: Log;
+}>;
+
+/** The signer without its socket; the calls of `Signer`, each answered at once. Every refusal is a Fault. */
+export interface Desk {
+  wallets(network: NetworkKey): SignerWallets;
+  addresses(network: NetworkKey, indices: readonly number[]): string[];
+  sign(request: SignRequest): SignedSpend;
+  journal(network: NetworkKey, after: number, limit: number): JournalEntry[];
+  fence(network: NetworkKey): number;
+  /** Wipes the seed. */
+  close(): void;
+}
+
+/** A network that the policy allows, with its family's signing half. */
+type Place = Readonly<{ policy: NetworkPolicy; spending: Spending }>;
+
+const NO_GRANT: Grant = { capUse: null, approval: null };
+
+export function openDesk({ seed, macKey, policy, journal, spendings, clock, log }: DeskOptions): Desk {
+  /** @throws Fault `signer_refused_policy` */
+  function placeOf(network: NetworkKey): Place {
+    const found = policy.networks.find(({ key }) => key === network);
+    const spending = found && spendings.get(found.family);
+    if (found && spending) return { policy: found, spending };
+    throw refused('policy', `the signer's policy has no network ${network} that can be signed for`);
+  }
+
+  const keyOf = (spending: Spending, wallet: Wallet): string => {
+    const { key, secret } = spending.derive(seed, wallet);
+    secret.fill(0);
+    return key;
+  };
+
+  /** The same bytes for the same order, or a fault; what keys were needed is wiped. */
+  function signChecked({ spending }: Place, order: SpendOrder, payer: string): SignedSpend {
+    const { intent, network } = order;
+    const keys: SpendKey[] = [];
+    try {
+      for (const wallet of spending.signers(intent)) keys.push(spending.derive(seed, wallet));
+      const signed = guarded(() => spending.sign(order, keys));
+      const reading = guarded(() => spending.read(signed.bytes, network));
+      const signers = keys.map(({ key }) => key);
+      const of = (wallet: Wallet) => keys.find((one) => isSame(one.wallet, wallet))?.key ?? keyOf(spending, wallet);
+      checkReading(reading, { signed, intent, network, keys: { payer, signers, of } });
+      return signed;
+    } finally {
+      for (const { secret } of keys) secret.fill(0);
+    }
+  }
+
+  /** @throws Fault `signer_refused_nonce` */
+  function checkNonce(nonce: number | null, payer: string, { intent, generation }: SignRequest): void {
+    const use = nonce === null ? null : journal.nonceUse(intent.network, payer, nonce);
+    if (!use || (use.intentId === intent.id && use.generation === generation)) return;
+    const text = `sequence number ${nonce} of ${payer} was used for ${use.intentId} (generation ${use.generation})`;
+    throw refused('nonce', `${text}: the database is behind the signer. Run \`quayside payouts adopt\``);
+  }
+
+  function checkIntent({ policy: { family, spend } }: Place, intent: Intent): void {
+    if (intent.kind === 'gas') return;
+    if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
+      throw refused('policy', `the policy knows no ${intent.currency} on ${intent.network}`);
+    }
+    if (intent.kind === 'refund') {
+      checkMac(intent.mac, intentMac(macKey, intent));
+      return;
+    }
+    const { sweepOwnersMax } = chains[family].spendRules;
+    const indices = new Set(intent.from.map(({ index }) => index));
+    if (indices.size < intent.from.length || indices.size > sweepOwnersMax) {
+      throw refused('intent', `a sweep empties one to ${sweepOwnersMax} different addresses here`);
+    }
+  }
+
+  /** What the first signature of an intent takes out of the caps. */
+  function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
+    const { hourMs, dayMs } = capWindows(nowMs);
+    const since = (cap: string, ms: number) => journal.usedSince(network.key, cap, ms);
+    if (intent.kind === 'refund') {
+      const used = { hourUnits: since(intent.currency, hourMs), dayUnits: since(intent.currency, dayMs) };
+      return grantRefund({ refund: intent, approval, network, approvers: policy.approvers, used, nowMs });
+    }
+    if (intent.kind === 'gas' && intent.form === 'transfer') {
+      return grantGas(intent.units, network, since('gas', dayMs), chains[network.family].spendRules.nativeDecimals);
+    }
+    return NO_GRANT;
+  }
+
+  function sign(request: SignRequest): SignedSpend {
+    const { intent, generation, attempt, terms, fence, proof } = request;
+    const { id, network } = intent;
+    const place = placeOf(network);
+    const nowMs = clock.nowMs();
+    const highest = journal.fence(network);
+    checkFence(fence, highest);
+    if (fence > highest) journal.raiseFence(network, fence, nowMs);
+    const stored = journal.find(id, generation, attempt);
+    if (stored) return stored;
+
+    checkIntent(place, intent);
+    const rules = chains[place.policy.family].spendRules;
+    const nonce = nonceOf(rules.lane, terms);
+    const known = journal.intent(id);
+    checkOrder({ request, content: canonicalIntent(intent), known, lane: rules.lane, nonce });
+    const payer = keyOf(place.spending, rules.payer(intent));
+    checkNonce(nonce, payer, request);
+    const { capUse, approval } = known ? NO_GRANT : grant(place, request, nowMs);
+    const signed = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
+    const entry = { intent, generation, attempt, proof, terms, payer, nonce, fence, capUse, approval, signed };
+    journal.record({ ...entry, atMs: nowMs });
+    log.info({ intent: id, network, generation, attempt, tx: signed.tx, approver: approval?.approver }, 'signed');
+    return signed;
+  }
+
+  return {
+    sign,
+    wallets(network) {
+      const place = placeOf(network);
+      const { treasury } = place.policy.spend;
+      return {
+        refund: keyOf(place.spending, { role: 'refund' }),
+        gas: keyOf(place.spending, { role: 'gas' }),
+        treasury,
+      };
+    },
+    addresses(network, indices) {
+      const place = placeOf(network);
+      return indices.map((index) => keyOf(place.spending, { role: 'collection', index }));
+    },
+    journal(network, after, limit) {
+      placeOf(network);
+      return journal.entries(network, after, limit);
+    },
+    fence(network) {
+      placeOf(network);
+      return journal.fence(network);
+    },
+    close: () => void seed.fill(0),
+  };
+}
+
+const isSame = (one: Wallet, other: Wallet): boolean =>
+  one.role === other.role && (one.role !== 'collection' || (other.role === 'collection' && one.index === other.index));
+
+/** @throws Fault `signer_refused_mac` */
+function checkMac(given: string, expected: string): void {
+  if (timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(expected, 'hex'))) return;
+  throw refused(
+    'mac',
+    'the refund was altered after its destination was set, or was made with another secret key: it is not paid',
+  );
+}
+
+/** Faults of a family say what is wrong with an order. What its library throws besides is not repeated, for it may quote a key. */
+function guarded<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'spend_intent_invalid') throw refused('intent', error.message);
+    if (error instanceof Fault && error.code === 'spend_terms_invalid') throw refused('terms', error.message);
+    if (error instanceof Fault && error.code === 'spend_bytes_unknown') throw refused('check', error.message);
+    throw refused('terms', 'the chain’s library does not sign these terms');
+  }
+}

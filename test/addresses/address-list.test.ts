@@ -1,0 +1,176 @@
+/** Signed lists of addresses: what is imported, and everything that is not. */
+import { mnemonicToSeedSync } from '@scure/bip39';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type AddressList, importAddressList, makeAddressList, verifyAddressList } from '../../src/addresses/address-list.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { watchImportedPools } from '../../src/addresses/imported-pool-alarm.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { readPool } from '../../src/addresses/pool-level.ts';
+import type { Store } from '../../src/database/database.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { merchantStore, newSession } from '../support/new-session.ts';
+import { openTempStore } from '../support/temp-database.ts';
+import { testNetwork } from '../support/test-network.ts';
+import { until } from '../support/until.ts';
+
+const seed = mnemonicToSeedSync(`${'abandon '.repeat(11)}about`);
+const otherSeed = mnemonicToSeedSync('legal winner thank year wave sausage worth useful legal winner thank yellow');
+const pool = { family: 'solana', mode: 'test' } as const;
+const network = testNetwork({ name: 'solana', family: 'solana', xpub: null });
+const config = { networks: [network] };
+
+let store: Store;
+let close: () => void;
+test.before.each(() => {
+  const opened = openTempStore();
+  store = opened.store;
+  close = opened.close;
+});
+test.after.each(() => close());
+
+const make = (from: number, count: number, by = seed) => makeAddressList(pool, by, from, count);
+const bring = async (list: AddressList, to: typeof config = config) =>
+  importAddressList({ store, config: to }, await verifyAddressList(JSON.stringify(list)));
+
+async function codeOf(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+  } catch (error) {
+    if (error instanceof Fault && error.kind === 'permanent') return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+test('a list is imported once, then continued; its addresses are given out in their order', async () => {
+  const first = await make(0, 5);
+  assert.is(await bring(first), 5);
+  assert.match(await codeOf(bring(first)), /address_list_refused: .*imported before; the next list begins at 5/);
+  assert.match(await codeOf(bring(await make(6, 3))), /address_list_refused: .*ends before 5: derive from 5/);
+  assert.is(await bring(await make(3, 7)), 5, 'what overlaps is not added again');
+  const { free, nextIndex, imported } = await readPool(store, network);
+  assert.equal({ free, nextIndex, imported }, { free: 10, nextIndex: 10, imported: true });
+  const { keys } = await verifyAddressList(JSON.stringify(await make(0, 10)));
+  assert.equal(
+    (await store.watchList(pool, 0, 100)).map(({ key }) => key),
+    keys,
+  );
+});
+
+test('only the first list’s signer is taken, unless the configuration names another', async () => {
+  await bring(await make(0, 2));
+  const foreign = await make(0, 3, otherSeed);
+  assert.match(await codeOf(bring(foreign)), /takes lists of .* only/);
+  const named = { networks: [{ ...network, addressSigner: foreign.signer }] };
+  assert.is(await bring(foreign, named), 3);
+  assert.is(await store.poolSource(pool), foreign.signer);
+  assert.match(await codeOf(bring(await make(2, 2), named)), /takes lists of .* only/);
+});
+
+test('whoever changes a list on its way is found out', async () => {
+  const list = await make(0, 3);
+  const [stranger = ''] = (await make(0, 1, otherSeed)).addresses;
+  const changes: readonly Partial<AddressList>[] = [
+    { addresses: [stranger, ...list.addresses.slice(1)] },
+    { addresses: list.addresses.slice(1) },
+    { from: 1 },
+    { mode: 'live' },
+    { signer: (await make(0, 1, otherSeed)).signer },
+    { signature: `${list.signature.slice(0, -4)}AAAA` },
+  ];
+  for (const change of changes) {
+    const said = await codeOf(verifyAddressList(JSON.stringify({ ...list, ...change })));
+    assert.match(said, /address_list_invalid: .*its signature is wrong/, JSON.stringify(change));
+  }
+});
+
+test('what is no list, not for a family that imports, or for no network here, is refused', async () => {
+  const list = await make(0, 1);
+  for (const [text, why] of [
+    ['', /not JSON/],
+    ['[]', /not an address list/],
+    [JSON.stringify({ ...list, more: 1 }), /not an address list/],
+    [JSON.stringify({ ...list, family: 'doge' }), /not known here/],
+    [JSON.stringify({ ...list, family: 'evm' }), /derive their addresses from the xpub/],
+  ] as const) {
+    assert.match(await codeOf(verifyAddressList(text)), why, text);
+  }
+  assert.match(await codeOf(bring(list, { networks: [] })), /no test network of the family solana/);
+  assert.match(await codeOf(bring(list, { networks: [{ ...network, mode: 'live' }] })), /no test network/);
+});
+
+const alarms = async () => (await store.listAlarms(10)).map(({ code }) => code).reverse();
+
+/** Watches the pools of these networks without pause. @returns how to stop it */
+function watching(networks: typeof config.networks): () => Promise<void> {
+  const stopping = new AbortController();
+  const clock = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
+  const watched = watchImportedPools(
+    { store, config: { networks }, clock, log: openLog('test', 'silent') },
+    stopping.signal,
+  );
+  return async () => {
+    stopping.abort();
+    await watched;
+  };
+}
+
+test('a pool is told of when a fifth is left, when it is empty, and again after a further list', async () => {
+  const real = { ...network, sandbox: false };
+  const shop = merchantStore();
+  await store.createStore(shop);
+  await ingestedChain(() => store, systemClock, real).mine();
+  await bring(await make(0, 10));
+  let orders = 0;
+  const take = async (count: number) => {
+    for (let left = count; left > 0; left--) {
+      orders++;
+      const wish = {
+        storeId: shop.id,
+        name: `o${orders}`,
+        networks: [real],
+        amountMinor: 1,
+        nowMs: systemClock.nowMs(),
+      };
+      assert.is((await store.createSession(newSession(wish))).kind, 'created');
+    }
+  };
+  await take(7);
+  const stop = watching([real]);
+  await take(1);
+  assert.is((await readPool(store, real)).isLow, true);
+  await until('it is low', async () => (await alarms()).length === 1);
+  await take(2);
+  await until('it is empty', async () => (await alarms()).length === 2);
+  assert.equal(await alarms(), ['address_pool_low', 'address_pool_empty']);
+  const [empty, low] = await store.listAlarms(2);
+  assert.match(low?.message ?? '', /test solana address pool has 2 of 10 addresses left \(20 % or less\).*--from 10`/);
+  assert.match(
+    empty?.message ?? '',
+    /is empty \(10 .*do not offer its networks, and are refused where no other is left/,
+  );
+  await bring(await make(10, 10));
+  assert.is((await readPool(store, real)).isLow, false);
+  await take(7);
+  await until('it is low again', async () => (await alarms()).length === 3);
+  assert.is((await alarms())[2], 'address_pool_low');
+  await stop();
+});
+
+test('an empty pool is told of once, and a full one is no news', async () => {
+  await bring(await make(0, 5));
+  const real = { ...network, sandbox: false };
+  const stop = watching([real]);
+  await systemClock.sleep(50);
+  assert.equal(await alarms(), [], 'a full pool is no news');
+  const empty = watching([{ ...real, mode: 'live', key: 'live:solana' }]);
+  await until('an empty pool is told of', async () => (await alarms()).length === 1);
+  await systemClock.sleep(50);
+  assert.equal(await alarms(), ['address_pool_empty']);
+  await stop();
+  await empty();
+});
+
+test.run();

@@ -1,0 +1,100 @@
+import pino from 'pino';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { type ChildSpec, supervise } from '../../src/app/supervisor.ts';
+import { until } from '../support/until.ts';
+
+const log = pino({ level: 'silent' });
+const nothing = () => {};
+
+const spec = (behaviour: string, more: Partial<ChildSpec> = {}): ChildSpec => ({
+  name: behaviour,
+  module: new URL('../support/child-program.ts', import.meta.url),
+  args: [behaviour],
+  env: () => process.env,
+  onHalted: nothing,
+  ...more,
+});
+
+/** A clock whose waits pass at once and are written down; between two looks at it `stepMs` pass. */
+function swiftClock(stepMs: number): { clock: Clock; waits: number[] } {
+  const waits: number[] = [];
+  let nowMs = 0;
+  const clock: Clock = {
+    nowMs() {
+      nowMs += stepMs;
+      return nowMs;
+    },
+    async sleep(ms, signal) {
+      if (!signal?.aborted) waits.push(ms);
+    },
+  };
+  return { clock, waits };
+}
+
+test('a child that keeps dying is started again, later and later', async () => {
+  const { clock, waits } = swiftClock(1);
+  const child = supervise(spec('die'), { clock, log });
+  await until('it has died four times', () => waits.length >= 4);
+  await child.stop();
+  assert.equal(waits.slice(0, 4), [500, 1000, 2000, 4000]);
+});
+
+test('a child that was healthy starts again from the shortest wait', async () => {
+  const { clock, waits } = swiftClock(60_000);
+  const child = supervise(spec('die'), { clock, log });
+  await until('it has died three times', () => waits.length >= 3);
+  await child.stop();
+  assert.equal(waits.slice(0, 3), [500, 500, 500]);
+});
+
+test('a child that had served does not wait longer each time', async () => {
+  const { clock, waits } = swiftClock(1);
+  const child = supervise(spec('serve'), { clock, log });
+  await until('it has died three times', () => waits.length >= 3);
+  await child.stop();
+  assert.equal(waits.slice(0, 3), [500, 500, 500]);
+});
+
+test('a child that cannot start is left halted', async () => {
+  const { clock, waits } = swiftClock(1);
+  const halts: number[] = [];
+  const child = supervise(spec('refuse', { onHalted: (code) => halts.push(code) }), { clock, log });
+  await until('it is halted', () => halts.length > 0);
+  assert.equal(halts, [2]);
+  assert.equal(waits, [], 'nothing waits for another start');
+  await child.stop();
+});
+
+test('each start asks for its environment, and messages are passed on', async () => {
+  const { clock } = swiftClock(1);
+  const settings: unknown[] = [];
+  let starts = 0;
+  const child = supervise(
+    spec('die', {
+      env: () => ({ ...process.env, SETTING: String(++starts) }),
+      onMessage: (message) => settings.push((message as { setting: string }).setting),
+    }),
+    { clock, log },
+  );
+  await until('it has spoken twice', () => settings.length >= 2);
+  await child.stop();
+  assert.equal(settings.slice(0, 2), ['1', '2']);
+});
+
+test('stop ends a child in order, and one that does not listen by force', async () => {
+  for (const behaviour of ['stay', 'stubborn']) {
+    let isUp = false;
+    const onMessage = () => {
+      isUp = true;
+    };
+    // The patience with a stubborn child passes at once; a well-behaved one gets the real one.
+    const clock = behaviour === 'stay' ? systemClock : swiftClock(1).clock;
+    const child = supervise(spec(behaviour, { onMessage }), { clock, log });
+    await until('it is up', () => isUp);
+    await child.stop();
+  }
+});
+
+test.run();

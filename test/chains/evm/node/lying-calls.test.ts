@@ -1,0 +1,235 @@
+/** A node that answers nonsense, too much, too late or not at all: always a named fault that says who and what. */
+import * as assert from 'uvu/assert';
+import type { Answer } from '../../../support/lying-proxy.ts';
+import { until } from '../../../support/until.ts';
+import { faultOf } from '../../../conformance/chain.ts';
+import { lyingSuite } from '../lying-bench.ts';
+
+/** A header or a receipt; the tests only touch what they know to be there. */
+type Row = Record<string, unknown>;
+
+const { test, over, both } = lyingSuite('EVM node that answers badly');
+
+both('cut answers are nonsense, short or long', async (node, { proxy, read }) => {
+  proxy.lies.text = (text, methods) => (methods.includes('eth_getLogs') ? text.slice(0, -40) : text);
+  assert.is((await faultOf(read(node, false))).code, 'node_nonsense');
+  proxy.lies.text = (text, methods) => (methods.includes('eth_getBlockReceipts') ? text.slice(0, -400) : text);
+  assert.is((await faultOf(read(node, true))).code, 'node_nonsense');
+});
+
+const errors: readonly (readonly [number, string, string])[] = [
+  [-32000, 'unknown block', 'node_block_unknown'],
+  [-39001, 'Unknown block', 'node_block_unknown'],
+  [-32000, 'header not found', 'node_block_unknown'],
+  [-32005, 'limit exceeded', 'node_rate_limited'],
+  [429, 'Too Many Requests', 'node_rate_limited'],
+  [-32601, 'the method eth_getLogs does not exist/is not available', 'node_method_missing'],
+  [-32003, 'response too large', 'node_response_too_large'],
+  [-32000, 'missing trie node 0ab1', 'node_history_pruned'],
+  [4444, 'pruned history unavailable', 'node_history_pruned'],
+  [-32603, 'Internal error', 'node_error'],
+];
+both("the node's own errors are told apart, and name method and host", async (node, { failWith, read }) => {
+  for (const [code, message, expected] of errors) {
+    failWith('eth_getLogs', { code, message });
+    const fault = await faultOf(read(node, false));
+    assert.is(fault.code, expected, message);
+    assert.is(fault.kind, 'transient');
+    assert.match(fault.message, /^eth_getLogs at 127\.0\.0\.1:\d+ /);
+    assert.match(fault.message, message);
+  }
+});
+
+both('an error text cannot break a log line', async (node, { failWith, read }) => {
+  failWith('eth_getLogs', { code: 1, message: `a\nb\u0007${'x'.repeat(5_000)}` });
+  const { message } = await faultOf(read(node, false));
+  assert.ok(message.length < 500);
+  assert.match(message, /^[\x20-\x7e…]*$/);
+});
+
+both(
+  'silence is a timeout that names the method, and the next answer is read',
+  async (node, { proxy, block }) => {
+    await node.head();
+    proxy.lies.text = () => null;
+    const fault = await faultOf(node.head());
+    assert.is(fault.code, 'node_timeout');
+    assert.match(fault.message, /^eth_getBlockByNumber at 127/);
+    delete proxy.lies.text;
+    assert.equal(await node.header(block.hash), block);
+  },
+  { requestTimeoutMs: 400 },
+);
+
+both(
+  'an answer beyond the limit is refused, and the next one is read',
+  async (node, { proxy, block }) => {
+    proxy.lies.text = (text) => text + ' '.repeat(200_000);
+    assert.is((await faultOf(node.head())).code, 'node_response_too_large');
+    delete proxy.lies.text;
+    await until('the node is read again', async () => {
+      try {
+        return (await node.header(block.hash))?.hash === block.hash;
+      } catch {
+        return false;
+      }
+    });
+  },
+  { responseBytesMax: 100_000 },
+);
+
+both('a batch may be answered in any order', async (node, { proxy, block, sibling }) => {
+  proxy.lies.text = (text) => {
+    const value = JSON.parse(text);
+    return JSON.stringify(Array.isArray(value) ? value.toReversed() : value);
+  };
+  assert.equal(await node.range(sibling.number, block.number), [sibling, block]);
+});
+
+both('a batch that is answered in part, or not as a batch, is a fault', async (node, { proxy, block, sibling }) => {
+  proxy.lies.text = (text) => {
+    const value = JSON.parse(text);
+    return JSON.stringify(Array.isArray(value) ? value.slice(1) : value);
+  };
+  assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_nonsense');
+  proxy.lies.text = (text) => {
+    const value = JSON.parse(text);
+    const [{ id }] = Array.isArray(value) ? value : [value];
+    return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32005, message: 'batch limit 1 exceeded' } });
+  };
+  assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_rate_limited');
+});
+
+const envelopes: readonly (readonly [string, (answer: Answer) => string])[] = [
+  ['last, as Nethermind writes it', ({ id, ...rest }) => JSON.stringify({ ...rest, id })],
+  ['in the middle', ({ id, result, error }) => JSON.stringify({ error, id, note: 'x'.repeat(200), result })],
+  [
+    'after spaces',
+    (answer) => `\n { "jsonrpc" : "2.0" , "id" : ${answer.id} , "result" : ${JSON.stringify(answer.result)} }\n`,
+  ],
+];
+for (const [where, write] of envelopes) {
+  both(`the id may stand ${where}`, async (node, { proxy, block, read }) => {
+    proxy.lies.text = (text, methods) => {
+      const value = JSON.parse(text);
+      return methods.length === 0 || Array.isArray(value) ? text : write(value);
+    };
+    assert.equal(await node.header(block.hash), block);
+    assert.is((await read(node, false)).length, 2);
+  });
+}
+
+for (const [scheme, code] of [
+  ['http', 'node_nonsense'],
+  ['ws', 'node_timeout'],
+] as const) {
+  over(
+    scheme,
+    'an answer to another question is never taken for this one',
+    async (node, { proxy, block }) => {
+      for (const spoilt of ['eth_getLogs', 'eth_getBlockByHash']) {
+        proxy.lies.text = (text, methods) => (methods.includes(spoilt) ? text.replace(/"id":\d+/, '"id":4242') : text);
+        // The thorough road asks for the header first, whatever is known of it.
+        assert.is((await faultOf(node.content(block, spoilt !== 'eth_getLogs'))).code, code, spoilt);
+      }
+    },
+    { requestTimeoutMs: 1_000 },
+  );
+}
+
+both('another block than the one asked for is refused', async (node, { block, sibling, lie }) => {
+  lie('eth_getBlockByHash', (header) => ({ ...(header as Row), hash: sibling.hash }));
+  assert.is((await faultOf(node.header(block.hash))).code, 'node_nonsense');
+  lie('eth_getBlockByNumber', (header) => ({ ...(header as Row), number: '0x1' }));
+  assert.is((await faultOf(node.range(block.number, block.number))).code, 'node_nonsense');
+});
+
+both('a header with a missing or malformed field is nonsense that names the field', async (node, { lie }) => {
+  const fields = ['hash', 'parentHash', 'logsBloom', 'number', 'timestamp', 'transactions'];
+  for (const field of fields) {
+    for (const value of [undefined, null, '0x', 7, '0xzz']) {
+      lie('eth_getBlockByNumber', (header) => ({ ...(header as Row), [field]: value }));
+      const fault = await faultOf(node.head());
+      assert.is(fault.code, 'node_nonsense', `${field} ${value}`);
+      assert.match(fault.message, `"${field}"`);
+    }
+  }
+});
+
+both('a range that does not hang together is refused', async (node, { block, sibling, lie }) => {
+  lie('eth_getBlockByNumber', (header, { params }) =>
+    params[0] === `0x${block.number.toString(16)}` ? { ...(header as Row), parentHash: block.hash } : header,
+  );
+  const fault = await faultOf(node.range(sibling.number, block.number));
+  assert.is(fault.code, 'node_range_broken');
+  assert.is(fault.kind, 'transient');
+});
+
+both('nodes that know no finality have no final block; other errors are faults', async (node, { lie, failWith }) => {
+  const answers: readonly (readonly [number, string])[] = [
+    [-32000, 'finalized block not found'],
+    [-39001, 'Unknown block'],
+    [-32602, 'invalid argument 0: hex string without 0x prefix'],
+  ];
+  for (const [code, message] of answers) {
+    failWith('eth_getBlockByNumber', { code, message });
+    assert.is(await node.finalized(), null, message);
+  }
+  lie('eth_getBlockByNumber', () => null);
+  assert.is(await node.finalized(), null);
+  failWith('eth_getBlockByNumber', { code: -32603, message: 'Internal error' });
+  assert.is((await faultOf(node.finalized())).code, 'node_error');
+});
+
+both('the chain id is told as the node tells it', async (node, { lie }) => {
+  lie('eth_chainId', () => '0x1');
+  assert.is((await node.identity()).chainId, '1');
+  lie('eth_chainId', () => 'one');
+  assert.is((await faultOf(node.identity())).code, 'node_nonsense');
+});
+
+both('decimals are told as the contract tells them; no answer is no token', async (node, { tokens, lie, failWith }) => {
+  const [usdt] = tokens;
+  lie('eth_call', () => `0x${'0'.repeat(63)}9`);
+  assert.is((await node.identity()).decimals.get(usdt.address), 9);
+  for (const lied of ['0x', `0x${'f'.repeat(64)}`]) {
+    lie('eth_call', () => lied);
+    const fault = await faultOf(node.identity());
+    assert.is(fault.code, 'token_not_a_contract');
+    assert.is(fault.kind, 'permanent');
+  }
+  failWith('eth_call', { code: 3, message: 'execution reverted' });
+  assert.is((await faultOf(node.identity())).kind, 'permanent');
+  failWith('eth_call', { code: -32603, message: 'Internal error' });
+  assert.is((await faultOf(node.identity())).kind, 'transient');
+});
+
+const syncing: readonly (readonly [string, string, (result: unknown) => unknown])[] = [
+  ['says that it is syncing', 'eth_syncing', () => ({ currentBlock: '0x0', highestBlock: '0x9' })],
+  ['has an old head and no peers yet', 'eth_getBlockByNumber', (header) => ({ ...(header as Row), timestamp: '0x5' })],
+];
+for (const [how, method, change] of syncing) {
+  both(`a node that ${how} does not condemn the configuration`, async (node, { proxy }) => {
+    proxy.lies.answer = (question, answer) => {
+      if (question.method === method) return { ...answer, result: change(answer.result) };
+      return question.method === 'eth_getCode' ? { ...answer, result: '0x' } : answer;
+    };
+    const fault = await faultOf(node.identity());
+    assert.is(fault.code, 'node_syncing');
+    assert.is(fault.kind, 'transient');
+  });
+}
+
+both('a receipt without a status attests nothing', async (node, { block, sibling, lie, failWith, read }) => {
+  const tx = (await read(node, true))[0]?.tx ?? '';
+  lie('eth_getTransactionReceipt', (receipt) => ({ ...(receipt as Row), status: undefined }));
+  assert.is((await faultOf(node.attest(block, [tx]))).code, 'node_nonsense');
+  lie('eth_getTransactionReceipt', (receipt) => ({ ...(receipt as Row), status: '0x0' }));
+  assert.is(await node.attest(block, [tx]), 'gone');
+  lie('eth_getTransactionReceipt', (receipt) => ({ ...(receipt as Row), blockHash: sibling.hash }));
+  assert.is(await node.attest(block, [tx]), 'gone');
+  failWith('eth_getTransactionReceipt', { code: -32000, message: 'transaction indexing is in progress' });
+  assert.is((await faultOf(node.attest(block, [tx]))).kind, 'transient');
+});
+
+test.run();

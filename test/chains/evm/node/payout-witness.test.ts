@@ -1,0 +1,281 @@
+/** Two nodes that watch one chain: outcomes stand only where both of them have them as final. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { Fault } from '../../../../src/core/fault.ts';
+import type { RefundIntent } from '../../../../src/core/intent.ts';
+import { createRandom, type Random } from '../../../../src/sandbox/random.ts';
+import { type Lies, startLyingProxy } from '../../../support/lying-proxy.ts';
+import { faultOf } from '../../../conformance/chain.ts';
+import { type Attempt, nothingYet, type Till } from '../../till.ts';
+import { makePayoutBench } from '../payout-bench.ts';
+
+const bench = await makePayoutBench();
+const { anvil, open, openFundedTill, prepare, send, fateOf, mineFinal, spendElsewhere } = bench;
+const proxy = await startLyingProxy(anvil);
+test.before.each(() => proxy.heal());
+test.after(async () => {
+  await proxy.close();
+  await bench.close();
+});
+const paired = open({ witnessUrl: proxy.httpUrl });
+/** The liar is the main node and the witness is honest. */
+const pairedOther = open({ url: proxy.httpUrl, witnessUrl: anvil.httpUrl });
+
+async function paid(): Promise<Readonly<{ till: Till; intent: RefundIntent; attempt: Attempt }>> {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const attempt = await prepare(till, intent);
+  await send(attempt);
+  await anvil.mine();
+  await mineFinal();
+  return { till, intent, attempt };
+}
+
+const hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
+  method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
+
+test('two nodes that agree settle it', async () => {
+  const { till, intent, attempt } = await paid();
+  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'succeeded');
+});
+
+test('a node that denies what another has seen makes nobody foreign', async () => {
+  const { till, intent, attempt } = await paid();
+  proxy.lies.answer = hidden;
+  for (const pair of [paired, pairedOther]) {
+    const fault = await faultOf(fateOf(till, intent, [attempt], pair));
+    assert.is(fault.kind, 'transient');
+    assert.is(fault.code, 'payout_nodes_disagree');
+  }
+});
+
+test('a node that calls a success a failure settles nothing', async () => {
+  const { till, intent, attempt } = await paid();
+  proxy.lies.answer = ({ method }, answer) =>
+    method === 'eth_getTransactionReceipt'
+      ? { ...answer, result: { ...(answer.result as object), status: '0x0', logs: [] } }
+      : answer;
+  for (const pair of [paired, pairedOther]) {
+    assert.is((await faultOf(fateOf(till, intent, [attempt], pair))).code, 'payout_nodes_disagree');
+  }
+});
+
+test('a node whose finality is behind holds the outcome up', async () => {
+  const { till, intent, attempt } = await paid();
+  proxy.lies.answer = ({ method, params }, answer) =>
+    method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? { ...answer, result: null } : answer;
+  for (const pair of [paired, pairedOther]) {
+    const fate = await fateOf(till, intent, [attempt], pair);
+    assert.is(fate.kind === 'waiting' && fate.included?.tx, attempt.tx);
+  }
+  await anvil.mine(12);
+  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'succeeded', 'its depth is enough in the end');
+});
+
+test('both see what is foreign', async () => {
+  const till = await openFundedTill();
+  const intent = till.refund('USDT', 5n);
+  const attempt = await prepare(till, intent);
+  await spendElsewhere(till, 0);
+  await anvil.mine();
+  await mineFinal();
+  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'foreign');
+});
+
+test('a witness that is silent, of another chain, or shows another block settles nothing', async () => {
+  const { till, intent, attempt } = await paid();
+  const lies: readonly (readonly [string, NonNullable<Lies['answer']>])[] = [
+    ['node_wrong_chain', ({ method }, answer) => (method === 'eth_chainId' ? { ...answer, result: '0x1' } : answer)],
+    [
+      'node_nonsense',
+      ({ method }, answer) =>
+        method === 'eth_getTransactionReceipt'
+          ? { ...answer, result: { ...(answer.result as object), transactionHash: `0x${'12'.repeat(32)}` } }
+          : answer,
+    ],
+    [
+      'node_block_unknown',
+      ({ method, params }, answer) =>
+        method === 'eth_getBlockByNumber' && params[0] !== 'finalized' && params[0] !== 'latest'
+          ? { ...answer, result: null }
+          : answer,
+    ],
+  ];
+  for (const [code, lie] of lies) {
+    proxy.lies.answer = lie;
+    assert.is((await faultOf(fateOf(till, intent, [attempt], paired))).code, code);
+  }
+  proxy.heal();
+  proxy.lies.status = 503;
+  assert.is((await faultOf(fateOf(till, intent, [attempt], paired))).kind, 'transient');
+});
+
+test('a receipt from a block that is not the chain’s own is no inclusion', async () => {
+  const { till, intent, attempt } = await paid();
+  proxy.lies.answer = ({ method }, answer) =>
+    method === 'eth_getTransactionReceipt'
+      ? { ...answer, result: { ...(answer.result as object), blockHash: `0x${'34'.repeat(32)}` } }
+      : answer;
+  const alone = open({ url: proxy.httpUrl });
+  assert.equal(await fateOf(till, intent, [attempt], alone), nothingYet);
+});
+
+test('a success whose log tells of another movement is unclear', async () => {
+  const { till, intent, attempt } = await paid();
+  const alone = open({ url: proxy.httpUrl });
+  const word = (digits: string) => `0x${digits.padStart(64, '0')}`;
+  type Log = Readonly<{ address: string; topics: readonly string[]; data: string }>;
+  const changes: Readonly<Record<string, (log: Log) => readonly Log[]>> = {
+    none: () => [],
+    'fewer units': (log) => [{ ...log, data: word('4') }],
+    'more units': (log) => [{ ...log, data: word('6') }],
+    'twice the units': (log) => [log, log],
+    'another token': (log) => [{ ...log, address: bench.usdc.address }],
+    'another sender': ({ topics, ...log }) => [{ ...log, topics: [topics[0] ?? '', word('1'), topics[2] ?? ''] }],
+    'another payee': ({ topics, ...log }) => [{ ...log, topics: [...topics.slice(0, 2), word('1')] }],
+    'another event': ({ topics, ...log }) => [{ ...log, topics: [word('1'), ...topics.slice(1)] }],
+    'an indexed value': (log) => [{ ...log, topics: [...log.topics, log.data] }],
+  };
+  for (const [what, change] of Object.entries(changes)) {
+    proxy.lies.answer = ({ method }, answer) => {
+      if (method !== 'eth_getTransactionReceipt') return answer;
+      const receipt = answer.result as Readonly<{ logs: readonly Log[] }>;
+      return { ...answer, result: { ...receipt, logs: receipt.logs.flatMap(change) } };
+    };
+    assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
+  }
+});
+
+test('a node of another chain quotes nothing and tells no number', async () => {
+  const till = await openFundedTill();
+  const wrong = open({ chainId: '1' });
+  const wallet = till.keyOf({ role: 'refund' });
+  const draft = till.draft(till.refund('USDT', 1n));
+  for (const work of [() => wrong.sequence(wallet), () => wrong.balance(wallet), () => wrong.quote(draft, 0, [])]) {
+    assert.is((await faultOf(work())).code, 'node_wrong_chain');
+  }
+});
+
+// ── Lies at random ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+const SEED = process.env.PAYOUT_LIES_SEED ?? '1';
+const ROUNDS = 50;
+
+/** What a liar puts in place of some part of an answer. */
+const substitutes: readonly unknown[] = [
+  ...[null, true, false, '', '0x', '0x0', '0x1', '0x5', '0x40', `0x${'f'.repeat(64)}`, `0x${'f'.repeat(66)}`, 'zz', 7],
+  ...[[], {}, `0x${'12'.repeat(32)}`],
+];
+
+/** The same answer with one part of it replaced, doubled or left out. */
+function spoiled(value: unknown, random: Random): unknown {
+  if (typeof value !== 'object' || value === null || random.chance(0.15)) {
+    return substitutes[random.int(substitutes.length)];
+  }
+  const names = Object.keys(value);
+  if (names.length === 0) return substitutes[random.int(substitutes.length)];
+  const name = names[random.int(names.length)] ?? '';
+  const copy = structuredClone(value) as Record<string, unknown>;
+  if (random.chance(0.2)) delete copy[name];
+  else copy[name] = spoiled(copy[name], random);
+  return copy;
+}
+
+/** An answer that a client could well believe, where there is one. */
+function plausible(method: string, result: unknown, random: Random): unknown {
+  if (method === 'eth_getTransactionCount') return `0x${random.int(4).toString(16)}`;
+  if (method !== 'eth_getTransactionReceipt' || result === null) return result;
+  const receipt = result as Record<string, unknown>;
+  const lies = [null, { ...receipt, logs: [] }, { ...receipt, status: receipt.status === '0x1' ? '0x0' : '0x1' }];
+  return lies[random.int(lies.length)];
+}
+
+type Scene = Readonly<{ what: string; till: Till; intent: RefundIntent; attempts: readonly Attempt[]; truth: string }>;
+
+async function scenes(): Promise<Scene[]> {
+  const done = await paid();
+  const waiting = await openFundedTill();
+  const unsent = waiting.refund('USDT', 3n);
+  const first = await prepare(waiting, unsent);
+  const robbed = await openFundedTill();
+  const lost = robbed.refund('USDT', 3n);
+  const tooLate = await prepare(robbed, lost);
+  const broken = await openFundedTill();
+  const reverted = broken.refund('USDC', 3n);
+  const failing = await prepare(broken, reverted);
+  await spendElsewhere(robbed, 0);
+  await send(failing);
+  await bench.usdc.stop(true, { feeWei: 10n ** 11n });
+  await anvil.mine();
+  await bench.usdc.stop(false);
+  await mineFinal();
+  return [
+    { what: 'paid', till: done.till, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
+    { what: 'unsent', till: waiting, intent: unsent, attempts: [first], truth: 'waiting' },
+    { what: 'foreign', till: robbed, intent: lost, attempts: [tooLate], truth: 'foreign' },
+    { what: 'reverted', till: broken, intent: reverted, attempts: [failing], truth: 'failed' },
+  ];
+}
+
+test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (seed ${SEED})`, async () => {
+  const random = createRandom('payout lies', SEED);
+  let lied = 0;
+  const seen = new Set<string>();
+  for (const { what, till, intent, attempts, truth } of await scenes()) {
+    for (let round = 0; round < ROUNDS; round++) {
+      const isSubtle = random.chance(0.5);
+      proxy.lies.answer = ({ method }, { result, ...rest }) => {
+        if (rest.error || random.chance(0.4)) return { ...rest, ...(result !== undefined && { result }) };
+        lied += 1;
+        return { ...rest, result: isSubtle ? plausible(method, result, random) : spoiled(result, random) };
+      };
+      const [pair, where] = random.chance(0.5) ? [paired, 'witness'] : [pairedOther, 'main'];
+      try {
+        const fate = await fateOf(till, intent, attempts, pair);
+        seen.add(fate.kind);
+        assert.ok(fate.kind === truth || fate.kind === 'waiting', `${what}, liar as ${where}, ${round}: ${fate.kind}`);
+      } catch (error) {
+        if (!(error instanceof Fault)) throw error;
+        assert.is(error.kind, 'transient');
+        seen.add(error.code);
+      }
+    }
+  }
+  assert.ok(lied > 100);
+  for (const outcome of ['succeeded', 'waiting', 'foreign', 'failed', 'payout_nodes_disagree', 'node_nonsense']) {
+    assert.ok(seen.has(outcome), `${outcome} was among ${[...seen].join(', ')}`);
+  }
+});
+
+test(`a node that lies at random quotes or fails, and breaks nothing (seed ${SEED})`, async () => {
+  const random = createRandom('quote lies', SEED);
+  const alone = open({ url: proxy.httpUrl });
+  const till = await openFundedTill();
+  const draft = till.draft(till.refund('USDC', 3n));
+  const asked = [
+    () => alone.quote(draft, 0, []),
+    () => alone.sequence(draft.payer),
+    () => alone.balance(draft.payer),
+    () => alone.broadcast(Uint8Array.of(2)),
+  ];
+  let faults = 0;
+  for (let round = 0; round < 3 * ROUNDS; round++) {
+    proxy.lies.answer = (_, answer) => {
+      if (random.chance(0.5)) return answer;
+      if (random.chance(0.2)) {
+        const { result: _spoken, ...rest } = answer;
+        return { ...rest, error: { code: -32000, message: 'internal error' } };
+      }
+      const { error: _unspoken, ...rest } = answer;
+      return { ...rest, result: spoiled(answer.result ?? null, random) };
+    };
+    const ask = asked[round % asked.length];
+    await ask?.().catch((error) => {
+      if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
+      faults += 1;
+    });
+  }
+  assert.ok(faults > ROUNDS);
+});
+
+test.run();

@@ -1,0 +1,73 @@
+/** What only HTTP can suffer: status codes, pages instead of answers, credentials in headers. */
+import { type AddressInfo, createServer } from 'node:net';
+import * as assert from 'uvu/assert';
+import { openNode } from '../../../../src/chains/evm/node/node.ts';
+import { faultOf } from '../../../conformance/chain.ts';
+import { lyingSuite } from '../lying-bench.ts';
+
+const { test, over } = lyingSuite('EVM node over HTTP that goes wrong');
+
+over('http', 'each refusal by status has a name and says what the server said', async (node, { proxy, block }) => {
+  proxy.lies.text = () => '<h1>Bad\nday</h1>';
+  for (const [status, code] of [
+    [429, 'node_rate_limited'],
+    [401, 'node_refused'],
+    [403, 'node_refused'],
+    [404, 'node_error'],
+    [500, 'node_error'],
+    [503, 'node_error'],
+    [302, 'node_error'],
+  ] as const) {
+    proxy.lies.status = status;
+    const fault = await faultOf(node.head());
+    assert.is(fault.code, code, `${status}`);
+    assert.is(fault.kind, 'transient');
+    assert.match(fault.message, `HTTP status ${status} "<h1>Bad day</h1>"`);
+  }
+  delete proxy.lies.status;
+  assert.is((await faultOf(node.head())).code, 'node_nonsense', 'a page with status 200');
+  delete proxy.lies.text;
+  assert.equal(await node.header(block.hash), block);
+  assert.is(node.health().connected, true);
+});
+
+over('http', 'a long page of an unhappy server is not read to its end', async (node, { proxy }) => {
+  proxy.lies.text = () => 'x'.repeat(3_000_000);
+  proxy.lies.status = 500;
+  const fault = await faultOf(node.head());
+  assert.is(fault.code, 'node_error');
+  assert.ok(fault.message.length < 600);
+});
+
+over('http', 'credentials in the URL are sent as a header, and stand in no message', async (_, { proxy, open }) => {
+  const port = new URL(proxy.httpUrl).port;
+  const node = open({ url: `http://me:hunter%212@127.0.0.1:${port}/v3/c0ffee` });
+  await node.head();
+  assert.is(proxy.authorizations.at(-1), `Basic ${Buffer.from('me:hunter!2').toString('base64')}`);
+  proxy.lies.status = 401;
+  const { message } = await faultOf(node.head());
+  for (const secret of ['hunter', 'c0ffee']) assert.not.ok(message.includes(secret), message);
+  await node.close();
+});
+
+test('a port where nobody listens is unreachable by name', async () => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const node = openNode({
+    url: `http://127.0.0.1:${port}`,
+    tokens: [],
+    requestTimeoutMs: 5_000,
+    responseBytesMax: 1_000,
+    idleMsMax: 5_000,
+    concurrencyMax: 1,
+  });
+  const fault = await faultOf(node.head());
+  assert.is(fault.code, 'node_unreachable');
+  assert.match(fault.message, /ECONNREFUSED/);
+  assert.equal(node.health(), { connected: false, heardAtMs: 0, connections: 0 });
+  await node.close();
+});
+
+test.run();

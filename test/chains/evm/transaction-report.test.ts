@@ -1,0 +1,75 @@
+/** What is read out of a node's answers about one transaction. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readSighting } from '../../../src/chains/evm/transaction-report.ts';
+import { TRANSFER_TOPIC } from '../../../src/chains/evm/wire.ts';
+import { faultOf } from '../../conformance/chain.ts';
+
+const TX = `0x${'5e'.repeat(32)}`;
+const TO = 'ab'.repeat(20);
+const token = { symbol: 'USDT', address: `0x${'DA'.repeat(20)}`, decimals: 6 } as const;
+const word = (hex: string): string => `0x${hex.padStart(64, '0')}`;
+const log = (address: string, units = '5', topic = TRANSFER_TOPIC) => ({
+  address,
+  topics: [topic, word('cd'.repeat(20)), word(TO)],
+  data: word(units),
+});
+const transaction = { hash: TX, to: `0x${'11'.repeat(20)}`, value: '0x0' };
+const receipt = { transactionHash: TX, blockNumber: '0x10', status: '0x1', logs: [] as unknown[] };
+const read = (one: unknown, other: unknown) =>
+  readSighting(TX, one, other, [token], { method: 'eth_getTransactionReceipt', host: 'node' });
+const moves = (one: unknown, other: unknown) => {
+  const found = read(one, other);
+  return found.kind === 'mined' ? found.moves : found.kind;
+};
+
+test('unknown, waiting, mined, failed', () => {
+  assert.equal(read(null, null), { kind: 'unknown' });
+  assert.equal(read(transaction, null), { kind: 'waiting' });
+  assert.equal(read(transaction, receipt), { kind: 'mined', number: 16, succeeded: true, moves: [] });
+  const failed = read(transaction, { ...receipt, status: '0x0' });
+  assert.is(failed.kind === 'mined' && failed.succeeded, false);
+  assert.equal(read(null, receipt).kind, 'mined', 'a node may forget the transaction and keep its receipt');
+});
+
+test('configured tokens by name; other tokens and the network’s coin as something else', () => {
+  const logs = [log(token.address.toLowerCase()), log(`0x${'ee'.repeat(20)}`)];
+  assert.equal(moves(transaction, { ...receipt, logs }), [
+    { to: TO, currency: 'USDT' },
+    { to: TO, currency: null },
+  ]);
+  const coin = { ...transaction, to: `0x${TO.toUpperCase()}`, value: '0xde0b6b3a7640000' };
+  assert.equal(moves(coin, receipt), [{ to: TO, currency: null }]);
+});
+
+test('nothing moved, or nothing that can be told', () => {
+  const odd = [
+    log(token.address, '0'),
+    log(token.address, '5', word('1')),
+    { ...log(token.address), topics: [TRANSFER_TOPIC, word('1'), word('2'), word('3')] },
+    { ...log(token.address), data: '0x' },
+    { address: token.address },
+    null,
+  ];
+  assert.equal(moves({ ...transaction, to: null }, { ...receipt, logs: odd }), []);
+});
+
+test('an answer about something else, or without what matters, is nonsense', async () => {
+  const cases: readonly (readonly [unknown, unknown])[] = [
+    [{ ...transaction, hash: word('1') }, receipt],
+    [transaction, { ...receipt, transactionHash: word('1') }],
+    [transaction, { ...receipt, blockNumber: null }],
+    [transaction, { ...receipt, logs: undefined }],
+    [transaction, { ...receipt, status: undefined }],
+    [{ ...transaction, value: '1' }, receipt],
+    [{ ...transaction, to: 'me' }, receipt],
+    ['text', receipt],
+    [transaction, []],
+  ];
+  for (const [one, other] of cases) {
+    const fault = await faultOf((async () => read(one, other))());
+    assert.equal([fault.kind, fault.code], ['transient', 'node_nonsense'], JSON.stringify([one, other]));
+  }
+});
+
+test.run();

@@ -1,0 +1,78 @@
+/** The last check before a credit: only what the cluster has confirmed stands, whatever else a node says. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Attestation, Node } from '../../../../src/chains/chain.ts';
+import { openNode } from '../../../../src/chains/solana/node/node.ts';
+import type { BlockRef } from '../../../../src/core/block.ts';
+import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../../support/lying-proxy.ts';
+import { type SolanaNode, solanaAccountKey, solanaTokens, startSolanaNode } from '../../../support/solana-node.ts';
+
+let sandbox: SolanaNode;
+let proxy: LyingProxy;
+let node: Node;
+let block: BlockRef;
+let tx: string;
+
+test.before(async () => {
+  sandbox = await startSolanaNode({ seed: 'attest' });
+  proxy = await startLyingProxy({ httpUrl: sandbox.rpcUrl, wsUrl: sandbox.url });
+  const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
+  node = openNode({ url: proxy.httpUrl, tokens: solanaTokens, ...limits });
+  tx = sandbox.pay(solanaAccountKey('payee'), 5n);
+  sandbox.world.mine();
+  block = await node.head();
+});
+test.after.each(() => {
+  delete proxy.lies.answer;
+});
+test.after(async () => {
+  await node.close();
+  await proxy.close();
+  await sandbox.close();
+});
+
+/** From now on, what is asked by `method` is answered otherwise. */
+function lie(method: string, change: (question: Question, honest: Answer) => Partial<Answer>): void {
+  proxy.lies.answer = (question, answer) =>
+    question.method === method ? { ...answer, ...change(question, answer) } : answer;
+}
+
+test('the block and the status are asked for at the commitment that the credit needs', async () => {
+  const asked: unknown[] = [];
+  lie('getBlock', ({ params }) => {
+    asked.push((params[1] as { commitment?: unknown }).commitment);
+    return {};
+  });
+  assert.is(await node.attest(block, [tx]), 'stands');
+  assert.equal(asked, ['confirmed']);
+});
+
+const status = { slot: 0, confirmations: 0, err: null, status: { Ok: null } };
+for (const [about, change, expected] of [
+  ['confirmed', { confirmationStatus: 'confirmed' }, 'stands'],
+  ['final', { confirmationStatus: 'finalized' }, 'stands'],
+  ['only processed by this node', { confirmationStatus: 'processed' }, 'unsure'],
+  ['of a status that the node does not name', { confirmationStatus: null }, 'unsure'],
+  ['failed', { confirmationStatus: 'confirmed', err: { InstructionError: [0, { Custom: 1 }] } }, 'gone'],
+  ['in another slot', { confirmationStatus: 'confirmed', slot: 999 }, 'gone'],
+] as readonly (readonly [string, object, Attestation])[]) {
+  test(`a transaction that is ${about}: ${expected}`, async () => {
+    lie('getSignatureStatuses', () => ({
+      result: { context: { slot: 1 }, value: [{ ...status, slot: block.number, ...change }] },
+    }));
+    assert.is(await node.attest(block, [tx]), expected);
+  });
+}
+
+for (const [about, code] of [
+  ['is not confirmed any more', -32004],
+  ['has no results yet', -32014],
+  ['is skipped or missing', -32007],
+] as const) {
+  test(`a block that ${about}: unsure`, async () => {
+    lie('getBlock', () => ({ result: undefined, error: { code, message: 'not now' } }));
+    assert.is(await node.attest(block, [tx]), 'unsure');
+  });
+}
+
+test.run();

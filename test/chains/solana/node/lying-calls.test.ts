@@ -1,0 +1,327 @@
+/** A Solana node that answers nonsense, too much, too late or not at all: always a named fault that says who and what. */
+import { createServer } from 'node:http';
+import * as assert from 'uvu/assert';
+import type { Node } from '../../../../src/chains/chain.ts';
+import { openNode } from '../../../../src/chains/solana/node/node.ts';
+import { rpcUrlOf } from '../../../../src/chains/solana/node/urls.ts';
+import { Fault } from '../../../../src/core/fault.ts';
+import { startAnsweringServer } from '../../../support/answering-server.ts';
+import { solanaTokens } from '../../../support/solana-node.ts';
+import { until } from '../../../support/until.ts';
+import { faultOf } from '../../../conformance/chain.ts';
+import type { LyingBench } from '../../lying-bench.ts';
+import { lyingSuite } from '../lying-bench.ts';
+
+/** A block or an account; the tests only touch what they know to be there. */
+type Row = Record<string, unknown>;
+
+const { test, over, both } = lyingSuite('Solana node that answers badly');
+
+const errors: readonly (readonly [number, string, string, RegExp])[] = [
+  [-32001, 'Block 5 cleaned up, does not exist on node.', 'node_history_pruned', /--limit-ledger-size/],
+  [-32004, 'Block not available for slot 5', 'node_block_pending', /asked for again/],
+  [-32005, 'Node is behind by 42 slots', 'node_unhealthy', /wait for it/],
+  [-32007, 'Slot 5 was skipped, or missing due to ledger jump', 'node_block_missing', /never passed over/],
+  [-32009, 'Slot 5 was skipped, or missing in long-term storage', 'node_block_missing', /never passed over/],
+  [-32011, 'Transaction history is not available from this node', 'node_history_disabled', /--enable-rpc/],
+  [-32014, 'Block status not yet available for slot 5', 'node_status_pending', /asked for again/],
+  [-32015, 'Transaction version (2) is not supported', 'node_version_unsupported', /update it/],
+  [-32016, 'Minimum context slot has not been reached', 'node_unhealthy', /wait for it/],
+  [-32429, 'Too many requests for a specific RPC call', 'node_rate_limited', /raise its limit/],
+  [-32601, 'Method not found', 'node_method_missing', /--full-rpc-api/],
+  [-32603, 'Internal error', 'node_error', /own log/],
+];
+both('the node’s own errors are told apart, and name method and host', async (node, { failWith, read }) => {
+  for (const [code, message, expected, advice] of errors) {
+    failWith('getBlock', { code, message });
+    const fault = await faultOf(read(node, false));
+    assert.is(fault.code, expected, message);
+    assert.is(fault.kind, 'transient');
+    assert.match(fault.message, /^getBlock at 127\.0\.0\.1:\d+ answered with error -\d+ "/);
+    assert.match(fault.message, message);
+    assert.match(fault.message, advice);
+  }
+});
+
+type Ask = (node: Node, bench: LyingBench) => Promise<unknown>;
+const asks: readonly (readonly [string, Ask])[] = [
+  ['head', (node) => node.head()],
+  ['finalized', (node) => node.finalized()],
+  ['range', (node, { block, sibling }) => node.range(sibling.number, block.number)],
+  ['content', (node, { read }) => read(node, true)],
+  ['attest', (node, { block }) => node.attest(block, [])],
+  ['identity', (node) => node.identity()],
+];
+for (const [name, ask] of asks) {
+  both(
+    `${name}: silence, a page, a cut text, a closed connection and too much of an answer are each told by name`,
+    async (node, bench) => {
+      const { lies } = bench.proxy;
+      const failing = async (): Promise<string> => {
+        const fault = await faultOf(ask(node, bench));
+        assert.is(fault.kind, 'transient');
+        assert.match(fault.message, /^get\w+ at 127\.0\.0\.1:\d+/);
+        bench.proxy.heal();
+        return fault.code;
+      };
+      lies.text = () => '<html><body>Bad day</body></html>';
+      assert.is(await failing(), 'node_nonsense', 'a page with status 200');
+      for (const [status, code] of [
+        [429, 'node_rate_limited'],
+        [503, 'node_error'],
+        [403, 'node_refused'],
+      ] as const) {
+        lies.status = status;
+        assert.is(await failing(), code);
+      }
+      lies.text = (text) => text.slice(0, -2);
+      assert.is(await failing(), 'node_nonsense', 'cut');
+      lies.breaksOff = () => true;
+      assert.is(await failing(), 'node_unreachable', 'closed in the middle');
+      lies.text = (text) => text + ' '.repeat(200_000);
+      assert.is(await failing(), 'node_response_too_large');
+      lies.text = () => null;
+      assert.is(await failing(), 'node_timeout');
+      await ask(node, bench);
+    },
+    { requestTimeoutMs: 800, responseBytesMax: 150_000 },
+  );
+}
+
+both(
+  'while the newest block is being written, the head is the one below it',
+  async (node, { proxy, block, sibling }) => {
+    for (const code of [-32004, -32014]) {
+      proxy.lies.answer = (question, answer) =>
+        question.method === 'getBlock' && question.params[0] === block.number
+          ? { jsonrpc: '2.0', id: answer.id, error: { code, message: 'not yet' } }
+          : answer;
+      assert.equal(await node.head(), sibling);
+      assert.is((await faultOf(node.range(sibling.number, block.number))).kind, 'transient');
+      assert.is(await node.attest(block, []), 'unsure');
+    }
+  },
+);
+
+both('a slot that may be skipped or missing attests nothing', async (node, { failWith, block }) => {
+  for (const code of [-32007, -32009]) {
+    failWith('getBlock', { code, message: 'skipped, or missing' });
+    assert.is(await node.attest(block, []), 'unsure');
+  }
+});
+
+both('a hole in the ledger is never read past', async (node, { proxy, block, sibling }) => {
+  const { lies } = proxy;
+  const below = sibling.number - 1;
+  // The node knows a block, and says that its parent is one that it does not list.
+  lies.answer = (question, answer) =>
+    question.method === 'getBlocks' ? { ...answer, result: [below, block.number] } : answer;
+  const fault = await faultOf(node.range(below, block.number));
+  assert.is(fault.code, 'node_block_missing');
+  assert.match(fault.message, `lost blocks between slots ${below} and ${sibling.number}`);
+  // The one block of the list does not link to what is held; what it names as its parent is skipped or missing.
+  await node.head();
+  lies.answer = (question, answer) =>
+    question.method === 'getBlock' && question.params[0] === sibling.number
+      ? { jsonrpc: '2.0', id: answer.id, error: { code: -32007, message: 'Slot was skipped, or missing' } }
+      : answer;
+  assert.is((await faultOf(node.header(block.parent))).code, 'node_block_missing');
+});
+
+both('a list of slots that does not rise, or is none, is nonsense', async (node, { lie, block, sibling }) => {
+  for (const listed of [
+    [block.number, sibling.number],
+    [sibling.number, sibling.number],
+    [sibling.number - 1, block.number],
+    [sibling.number, '9'],
+    [1.5],
+    'many',
+    null,
+    {},
+  ]) {
+    lie('getBlocks', () => listed);
+    const fault = await faultOf(node.range(sibling.number, block.number));
+    assert.is(fault.code, 'node_nonsense', JSON.stringify(listed));
+    assert.match(fault.message, /not a rising list of slots/);
+  }
+});
+
+both('a newest slot that is none is nonsense', async (node, { lie }) => {
+  for (const slot of [null, '5', -1, 1.5, {}]) {
+    lie('getSlot', () => slot);
+    assert.is((await faultOf(node.head())).code, 'node_nonsense', JSON.stringify(slot));
+  }
+});
+
+both('a header with a missing or malformed field is nonsense', async (node, { lie }) => {
+  for (const field of ['blockhash', 'previousBlockhash', 'parentSlot', 'blockTime']) {
+    for (const value of [undefined, null, '', -1, '0x00', {}]) {
+      lie('getBlock', (block) => ({ ...(block as Row), [field]: value }));
+      const fault = await faultOf(node.head());
+      assert.is(fault.code, 'node_nonsense', `${field} ${value}`);
+      assert.match(fault.message, /^getBlock at .* answered for slot \d+ with a block without/);
+    }
+  }
+  lie('getBlock', (block, { params }) => ({ ...(block as Row), parentSlot: params[0] }));
+  assert.match((await faultOf(node.head())).message, /with a parent in slot/);
+  lie('getBlock', () => null);
+  assert.is((await faultOf(node.head())).code, 'node_nonsense');
+});
+
+both('blocks that do not hang together are refused', async (node, { lie, block, sibling }) => {
+  lie('getBlock', (header, { params }) =>
+    params[0] === block.number ? { ...(header as Row), previousBlockhash: block.hash } : header,
+  );
+  const fault = await faultOf(node.range(sibling.number, block.number));
+  assert.is(fault.code, 'node_range_broken');
+  assert.is(fault.kind, 'transient');
+});
+
+both(
+  'a block that answers for another slot is not the one that was asked for',
+  async (node, { lie, block, sibling }) => {
+    await node.head();
+    lie('getBlock', (header) => ({ ...(header as Row), blockhash: sibling.hash }));
+    assert.is(await node.header(block.hash), null);
+    assert.is(await node.attest(block, []), 'gone');
+    assert.is((await faultOf(node.content(block, false))).code, 'node_block_unknown');
+  },
+);
+
+both('statuses that are no list of the right length attest nothing', async (node, { lie, block }) => {
+  for (const value of [null, [], [null, null], {}]) {
+    lie('getSignatureStatuses', () => ({ value }));
+    assert.is((await faultOf(node.attest(block, ['sig']))).code, 'node_nonsense', JSON.stringify(value));
+  }
+});
+
+both('the chain is the genesis hash as the node tells it', async (node, { lie }) => {
+  lie('getGenesisHash', () => '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d');
+  assert.is((await node.identity()).chainId, '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d');
+  for (const hash of [null, 7, {}]) {
+    lie('getGenesisHash', () => hash);
+    assert.is((await faultOf(node.identity())).code, 'node_nonsense');
+  }
+});
+
+both('a token is a mint of the classic token program, with its own decimals', async (node, { lie }) => {
+  const [usdt] = solanaTokens;
+  const change = (edit: (account: Row) => unknown) =>
+    lie('getMultipleAccounts', (answer) => {
+      const { value, ...rest } = answer as { value: Row[] };
+      return { ...rest, value: value.map((account, at) => (at === 0 ? edit(account) : account)) };
+    });
+  change((account) => {
+    const bytes = Buffer.from((account.data as string[])[0] ?? '', 'base64');
+    bytes.writeUInt8(9, 44);
+    return { ...account, data: [bytes.toString('base64'), 'base64'] };
+  });
+  assert.is((await node.identity()).decimals.get(usdt.address), 9);
+  const others: readonly (readonly [string, (account: Row) => unknown])[] = [
+    ['no account', () => null],
+    ['Token-2022', (account) => ({ ...account, owner: 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' })],
+    ['a token account', (account) => ({ ...account, data: [Buffer.alloc(165, 1).toString('base64'), 'base64'] })],
+    ['not initialised', (account) => ({ ...account, data: [Buffer.alloc(82).toString('base64'), 'base64'] })],
+    ['no data', (account) => ({ ...account, data: null })],
+  ];
+  for (const [what, edit] of others) {
+    change(edit);
+    const fault = await faultOf(node.identity());
+    assert.is(fault.code, 'token_not_a_contract', what);
+    assert.is(fault.kind, 'permanent');
+    assert.match(fault.message, usdt.address);
+  }
+  for (const answer of [null, {}, { value: [] }, { value: 'none' }]) {
+    lie('getMultipleAccounts', () => answer);
+    assert.is((await faultOf(node.identity())).code, 'node_nonsense', JSON.stringify(answer));
+  }
+});
+
+over(
+  'ws',
+  'a bell that says nonsense is hung up on, and the blocks are read all the same',
+  async (node, { proxy, block }) => {
+    await node.head();
+    await until('the subscription stands', () => node.health().connected);
+    const before = node.health().connections;
+    proxy.say('{"jsonrpc":"2.0","method":"blockNotification","params":{}}');
+    await until('it is made again', () => node.health().connections > before);
+    assert.equal(await node.head(), block);
+  },
+);
+
+over(
+  'ws',
+  'a bell that has gone silent is noticed, and the blocks are read all the same',
+  async (node, { proxy, block }) => {
+    await node.head();
+    await until('the subscription stands', () => node.health().connected);
+    const before = proxy.connections();
+    proxy.freeze();
+    assert.equal(await node.head(), block);
+    await until('another connection is made', () => proxy.connections() > before);
+    await until('the subscription stands again', () => node.health().connected);
+  },
+  { idleMsMax: 600 },
+);
+
+test('the RPC is one port below the WebSocket, as Agave has it, or at the same address behind a gateway', () => {
+  const cases: readonly (readonly [string, string])[] = [
+    ['ws://10.0.0.8:8900', 'http://10.0.0.8:8899/'],
+    ['wss://node.example:9001/path?key=1', 'https://node.example:9000/path?key=1'],
+    ['wss://gate.example/solana?key=1', 'https://gate.example/solana?key=1'],
+    ['ws://me:secret@gate.example', 'http://me:secret@gate.example/'],
+  ];
+  for (const [push, rpc] of cases) assert.is(rpcUrlOf(new URL(push)).href, rpc);
+});
+
+/** A relay at the port above another one, if that is free. */
+async function listenAbove(port: number) {
+  const server = createServer();
+  const isFree = await new Promise<boolean>((resolve) => {
+    server.once('error', () => resolve(false));
+    server.listen(port + 1, '127.0.0.1', () => resolve(true));
+  });
+  return isFree ? server : null;
+}
+
+test('a node that is given by its WebSocket alone is asked one port below it', async () => {
+  for (;;) {
+    const rpc = await startAnsweringServer();
+    const port = Number(new URL(rpc.origin).port);
+    const push = await listenAbove(port);
+    if (!push) {
+      await rpc.close();
+      continue;
+    }
+    rpc.reply('/', { body: '{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"Node is behind"}}' });
+    const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1_000, idleMsMax: 5_000, concurrencyMax: 1 };
+    const node = openNode({ url: `ws://127.0.0.1:${port + 1}`, tokens: [], ...limits });
+    const fault = await faultOf(node.head());
+    assert.is(fault.code, 'node_unhealthy');
+    assert.match(fault.message, `getSlot at 127.0.0.1:${port} `);
+    assert.is(rpc.asked.length, 1);
+    await node.close();
+    await new Promise((resolve) => push.close(resolve));
+    await rpc.close();
+    return;
+  }
+});
+
+test('an address of another kind is refused at once', async () => {
+  const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1_000, idleMsMax: 5_000, concurrencyMax: 1 };
+  for (const place of [
+    { url: 'ftp://node' },
+    { url: 'nonsense' },
+    { url: 'ws://node:8900', rpcUrl: 'ws://node:8899' },
+    { url: 'http://node:8899', rpcUrl: 'http://node:8899' },
+  ]) {
+    assert.throws(
+      () => openNode({ ...place, tokens: [], ...limits }),
+      (error: unknown) => error instanceof Fault && error.code === 'node_url_invalid' && error.kind === 'permanent',
+      place.url,
+    );
+  }
+});
+
+test.run();

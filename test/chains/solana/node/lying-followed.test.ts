@@ -1,0 +1,414 @@
+/**
+ * A shop whose Solana node lies about the block that pays it. As long as it lies, the network says what is wrong, stays where it is and
+ * credits nothing; once it tells the truth, the payment is credited, once.
+ */
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../../../src/lib/clock.ts';
+import { type IndexedShop, type Order, openIndexedShop } from '../../../support/indexed-shop.ts';
+import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../../support/lying-proxy.ts';
+import type { RunningIndexer } from '../../../support/running-indexer.ts';
+import { writtenBy } from '../../../support/simulated-node.ts';
+import { type SolanaNode, startSolanaNode } from '../../../support/solana-node.ts';
+import { testNetwork } from '../../../support/test-network.ts';
+import { until } from '../../../support/until.ts';
+
+const DUE = 10_000_000n;
+const DEPTH = 3;
+const RESPONSE_BYTES_MAX = 300_000;
+const ORDERS_MAX = 200;
+
+const test = suite('Solana shop with a lying node');
+let node: SolanaNode;
+let proxy: LyingProxy;
+let shop: IndexedShop;
+let indexer: RunningIndexer;
+
+/** Waits are shortened: there are many of them. */
+const quick = { ...systemClock, sleep: (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 20, signal) };
+const start = (): void => {
+  indexer = shop.start({ clock: quick, requestTimeoutMs: 600, responseBytesMax: RESPONSE_BYTES_MAX });
+};
+
+test.before(async () => {
+  node = await startSolanaNode({ seed: 'followed lies', isSkipped: (slot) => slot > 0 && slot % 5 === 0 });
+  mine(40);
+  proxy = await startLyingProxy({ httpUrl: node.httpUrl, wsUrl: node.url });
+  const network = testNetwork({
+    name: 'solana',
+    family: 'solana',
+    url: proxy.wsUrl,
+    rpcUrl: proxy.httpUrl,
+    confirmations: { kind: 'depth', blocks: DEPTH },
+    reorgDepthMax: 32,
+  });
+  shop = await openIndexedShop(network, ORDERS_MAX);
+  start();
+});
+test.before.each(async () => {
+  mine(1);
+  await shop.holds(tip());
+  await shop.isIn('following');
+});
+test.after.each(() => proxy.heal());
+test.after(async () => {
+  await shop.close();
+  await proxy.close();
+  await node.close();
+});
+
+const mine = (blocks: number): void => {
+  for (let left = blocks; left > 0; left--) node.world.mine();
+};
+const tip = (): string => writtenBy.solana.hash(node.world.tip().hash);
+
+// ── Ways to lie ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Spoils answers about blocks above the one that the shop holds when the lie begins. */
+type Lie = (paid: (question: Question) => boolean) => void;
+// biome-ignore lint/suspicious/noExplicitAny: answers are changed at will
+type Json = any;
+
+const detailsOf = ({ params }: Question): unknown =>
+  (params[1] as { transactionDetails?: unknown })?.transactionDetails;
+
+/** Changes the answers to some questions. */
+const changing =
+  (isMeant: (question: Question) => boolean, change: (answer: Answer, question: Question) => Answer): Lie =>
+  (isPaid) => {
+    proxy.lies.answer = (question, answer) =>
+      isMeant(question) && isPaid(question) ? change(answer, question) : answer;
+  };
+const isContent = (question: Question): boolean => detailsOf(question) === 'accounts';
+const isBlock = ({ method }: Question): boolean => method === 'getBlock';
+
+const failing = (code: number, message: string, isMeant = isContent): Lie =>
+  changing(isMeant, ({ id }) => ({ jsonrpc: '2.0', id, error: { code, message } }));
+const editing = (edit: (block: Json, question: Question) => Json): Lie =>
+  changing(isContent, (answer, question) => ({ ...answer, result: edit(structuredClone(answer.result), question) }));
+
+/** The node has lost the blocks below the newest, and does not list them either. */
+const losingBlocks: Lie = (isPaid) => {
+  const isLost = (question: Question) => isPaid(question) && Number(question.params[0]) < node.world.tip().number;
+  proxy.lies.answer = (question, answer) => {
+    if (question.method === 'getBlocks') return { ...answer, result: (answer.result as number[]).slice(-1) };
+    if (question.method !== 'getBlock' || !isLost(question)) return answer;
+    return { jsonrpc: '2.0', id: answer.id, error: { code: -32007, message: 'missing due to ledger jump' } };
+  };
+};
+
+/** Changes each transaction that moves tokens. */
+const editingTransactions = (edit: (transaction: Json) => Json): Lie =>
+  editing((block) => ({
+    ...block,
+    transactions: block.transactions.map((one: Json) => (one.meta.postTokenBalances.length > 0 ? edit(one) : one)),
+  }));
+const editingMeta = (edit: (meta: Json) => Json): Lie =>
+  editingTransactions((transaction) => ({ ...transaction, meta: edit(transaction.meta) }));
+/** Changes each row of the balances after a transaction. */
+const editingRows = (edit: (row: Json, at: number) => Json): Lie =>
+  editingMeta((meta) => ({ ...meta, postTokenBalances: meta.postTokenBalances.map(edit) }));
+const withAmount = (amount: unknown): Lie =>
+  editingRows((row) => ({ ...row, uiTokenAmount: { ...row.uiTokenAmount, amount } }));
+const without =
+  (name: string) =>
+  (fields: Json): Json => {
+    const { [name]: _, ...rest } = fields;
+    return rest;
+  };
+
+/** Changes the text of the answers to some method. */
+const spoiling =
+  (spoil: (text: string) => string | null, method = 'getBlock'): Lie =>
+  () => {
+    proxy.lies.text = (text, methods) => (methods.includes(method) ? spoil(text) : text);
+  };
+
+// ── The lies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is told, the fault's code, and what its message must say. */
+const lies: readonly (readonly [about: string, lie: Lie, code: string, says: RegExp])[] = [
+  // Errors instead of the block's content.
+  ['-32001, cleaned up', failing(-32001, 'Block cleaned up'), 'node_history_pruned', /--limit-ledger-size/],
+  ['-32004, not available', failing(-32004, 'Block not available'), 'node_block_pending', /asked for again/],
+  ['-32005, behind', failing(-32005, 'Node is behind by 42 slots'), 'node_unhealthy', /behind the cluster/],
+  ['-32007, skipped or missing', failing(-32007, 'Slot was skipped, or missing'), 'node_block_missing', /never passed/],
+  ['-32009, skipped or missing', failing(-32009, 'Slot was skipped'), 'node_block_missing', /never passed over/],
+  ['-32011, no history', failing(-32011, 'No history'), 'node_history_disabled', /--enable-rpc-transaction-history/],
+  ['-32014, status pending', failing(-32014, 'Block status not yet available'), 'node_status_pending', /not written/],
+  ['-32015, version', failing(-32015, 'Transaction version (2)'), 'node_version_unsupported', /update it/],
+  ['-32016, context slot', failing(-32016, 'Minimum context slot'), 'node_unhealthy', /behind the cluster/],
+  ['-32429, rate limit', failing(-32429, 'Too many requests'), 'node_rate_limited', /raise its limit/],
+  ['-32601, no such method', failing(-32601, 'Method not found'), 'node_method_missing', /--full-rpc-api/],
+  ['-32603, internal', failing(-32603, 'Internal error'), 'node_error', /own log/],
+  // The same instead of the block's header, and of the newest slot.
+  ['-32001 for headers', failing(-32001, 'Block cleaned up', isBlock), 'node_history_pruned', /^getBlock at 127/],
+  ['-32007 for headers', failing(-32007, 'Slot was skipped', isBlock), 'node_block_missing', /^getBlock at 127/],
+  ['-32015 for headers', failing(-32015, 'Transaction version', isBlock), 'node_version_unsupported', /^getBlock/],
+  [
+    '-32005 for the newest slot',
+    failing(-32005, 'Node is unhealthy', ({ method }) => method === 'getSlot'),
+    'node_unhealthy',
+    /^getSlot at 127/,
+  ],
+  // Another block than the one that was asked for.
+  [
+    'another hash',
+    editing((block) => ({ ...block, blockhash: block.previousBlockhash })),
+    'node_block_unknown',
+    /does not hold block/,
+  ],
+  [
+    'another parent',
+    editing((block) => ({ ...block, previousBlockhash: block.blockhash })),
+    'node_nonsense',
+    /another parent/,
+  ],
+  [
+    'a parent from the future',
+    editing((block, { params }) => ({ ...block, parentSlot: Number(params[0]) + 1 })),
+    'node_nonsense',
+    /parent in slot/,
+  ],
+  ['no time', editing(without('blockTime')), 'node_nonsense', /without its hash, its parent or its time/],
+  ['null', editing(() => null), 'node_block_unknown', /does not hold block/],
+  // A block without what it should hold.
+  ['no transactions', editing(without('transactions')), 'node_nonsense', /without transactions/],
+  [
+    'transactions: null',
+    editing((block) => ({ ...block, transactions: null })),
+    'node_nonsense',
+    /without transactions/,
+  ],
+  ['meta: null', editingTransactions((one) => ({ ...one, meta: null })), 'node_nonsense', /without its result/],
+  ['no meta', editingTransactions(without('meta')), 'node_nonsense', /without its result/],
+  ['no err', editingMeta(without('err')), 'node_nonsense', /without its result/],
+  ['no balances before', editingMeta(without('preTokenBalances')), 'node_nonsense', /without token balances/],
+  [
+    'balances after: null',
+    editingMeta((meta) => ({ ...meta, postTokenBalances: null })),
+    'node_nonsense',
+    /without token balances/,
+  ],
+  [
+    'no signature',
+    editingTransactions((one) => ({ ...one, transaction: { ...one.transaction, signatures: [] } })),
+    'node_nonsense',
+    /unsigned/,
+  ],
+  // Balances that are none.
+  ['a balance that is a number', editingRows(() => 7), 'node_nonsense', /not an object/],
+  [
+    'a balance of no mint',
+    editingRows((row, at) => (at === 0 ? row : { ...row, mint: null })),
+    'node_nonsense',
+    /of no mint/,
+  ],
+  [
+    'a balance without amount',
+    editingRows((row) => ({ ...row, uiTokenAmount: without('amount')(row.uiTokenAmount) })),
+    'node_nonsense',
+    /without an amount/,
+  ],
+  ['a balance without uiTokenAmount', editingRows(without('uiTokenAmount')), 'node_nonsense', /without an amount/],
+  ...['1e7', '10.5', '-5', '0x10', '', ' 5', '1'.repeat(21), 10_000_000, null].map(
+    (amount) =>
+      [`the amount ${JSON.stringify(amount)}`, withAmount(amount), 'node_nonsense', /without an amount/] as const,
+  ),
+  ['an account twice', editingRows((row) => ({ ...row, accountIndex: 1 })), 'node_nonsense', /or with two of one/],
+  ...['1', -1, 1.5, 256, null].map(
+    (index) =>
+      [
+        `the account ${JSON.stringify(index)}`,
+        editingRows((row) => ({ ...row, accountIndex: index })),
+        'node_nonsense',
+        /of no account/,
+      ] as const,
+  ),
+  ['no owner', editingRows(without('owner')), 'node_nonsense', /without its owner/],
+  [
+    'an owner that is no address',
+    editingRows((row) => ({ ...row, owner: 'somebody' })),
+    'node_nonsense',
+    /owner that is no address/,
+  ],
+  ['no program', editingRows(without('programId')), 'node_nonsense', /or its program/],
+  [
+    'other decimals',
+    editingRows((row) => ({ ...row, uiTokenAmount: { ...row.uiTokenAmount, decimals: 9 } })),
+    'node_nonsense',
+    /9 decimals of/,
+  ],
+  // What happens to an answer on its way.
+  ['a cut text', spoiling((text) => text.slice(0, -40)), 'node_nonsense', /not JSON/],
+  [
+    'a page with status 200',
+    spoiling(() => '<html><body>Welcome</body></html>'),
+    'node_nonsense',
+    /<html><body>Welcome/,
+  ],
+  ['nothing', spoiling(() => ''), 'node_nonsense', /not JSON/],
+  [
+    'too much',
+    spoiling((text) => text + ' '.repeat(RESPONSE_BYTES_MAX)),
+    'node_response_too_large',
+    /more than 300000 bytes/,
+  ],
+  ['silence', spoiling(() => null), 'node_timeout', /no answer within 600 ms/],
+  ['silence about the newest slot', spoiling(() => null, 'getSlot'), 'node_timeout', /^getSlot at/],
+  [
+    'a connection that is closed in the middle',
+    () => {
+      proxy.lies.breaksOff = (methods) => methods.includes('getBlock');
+    },
+    'node_unreachable',
+    /^getBlock at .*Is the node up/,
+  ],
+  [
+    'HTTP 429',
+    () => {
+      proxy.lies.status = 429;
+    },
+    'node_rate_limited',
+    /HTTP status 429/,
+  ],
+  [
+    'HTTP 503',
+    () => {
+      proxy.lies.status = 503;
+    },
+    'node_error',
+    /HTTP status 503/,
+  ],
+  ['a hole in the ledger', losingBlocks, 'node_block_missing', /ledger jump.*never passed over/],
+  ['a list of slots that is cut', spoiling((text) => text.slice(0, -3), 'getBlocks'), 'node_nonsense', /^getBlocks at/],
+];
+
+let orders = 0;
+/** Pays two blocks below the tip: the block is read as one of a range, and its content by itself. */
+async function payUnder(lie: Lie): Promise<Order> {
+  orders += 1;
+  const order = await shop.order(`lie${orders}`);
+  const held = node.world.tip().number;
+  lie(({ method, params }) => method !== 'getBlock' || Number(params[0]) > held);
+  node.pay(order.address, DUE);
+  mine(3);
+  return order;
+}
+
+/** The truth is told again: the payment is there, once. */
+async function isPaidOnce(order: Order): Promise<void> {
+  proxy.heal();
+  mine(2 * DEPTH);
+  await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+  const { payments } = await order.read();
+  assert.equal(
+    payments.map(({ currency, units }) => [currency, units]),
+    [['USDT', DUE]],
+  );
+  assert.is((await order.read()).standing.funded, 'full');
+}
+
+for (const [about, lie, code, says] of lies) {
+  test(`${about}: ${code}, and nothing moves`, async () => {
+    const before = tip();
+    const order = await payUnder(lie);
+    await shop.isIn('fault', code);
+    const { reason, cursor } = (await shop.status()) ?? {};
+    assert.match(reason?.message ?? '', says);
+    assert.match(reason?.message ?? '', /127\.0\.0\.1:\d+/, 'the node is named');
+    assert.is(cursor?.hash, before);
+    assert.equal((await order.read()).payments, []);
+    await isPaidOnce(order);
+  });
+}
+
+for (const code of [-32004, -32014]) {
+  test(`${code} for the newest block: the head is the one below it, and nothing moves`, async () => {
+    const before = tip();
+    const order = await shop.order(`newest ${code}`);
+    const held = node.world.tip().number;
+    let refusals = 0;
+    failing(
+      code,
+      'not yet',
+      isBlock,
+    )(({ params }) => {
+      const isNew = Number(params[0]) > held;
+      if (isNew) refusals += 1;
+      return isNew;
+    });
+    node.pay(order.address, DUE);
+    mine(1);
+    await until('the indexer has looked more than once', () => refusals > 2);
+    const { state, cursor } = (await shop.status()) ?? {};
+    assert.equal([state, cursor?.hash], ['following', before]);
+    assert.equal((await order.read()).payments, []);
+    await isPaidOnce(order);
+  });
+}
+
+/** Answers to the last check before a credit. The payment was seen; it does not count. */
+const contradictions: readonly (readonly [string, (status: Json) => Json])[] = [
+  ['knows the transaction no more', () => null],
+  ['says that it failed', (status) => ({ ...status, err: { InstructionError: [0, 'Custom'] } })],
+  ['says that it stands elsewhere', (status) => ({ ...status, slot: status.slot + 1 })],
+];
+for (const [about, edit] of contradictions) {
+  test(`at the last check the node ${about}: what was seen is not credited`, async () => {
+    const order = await payUnder(
+      changing(
+        ({ method }) => method === 'getSignatureStatuses',
+        (answer) => {
+          const { value, ...rest } = answer.result as Json;
+          return { ...answer, result: { ...rest, value: value.map((status: Json) => status && edit(status)) } };
+        },
+      ),
+    );
+    mine(DEPTH);
+    await shop.isIn('fault', 'confirmation_contradicted');
+    const { payments, life } = await order.read();
+    assert.equal(
+      payments.map(({ state }) => state),
+      ['seen'],
+    );
+    assert.is(life.status, 'pending');
+    await isPaidOnce(order);
+  });
+}
+
+test('a bell that talks nonsense, falls silent or is gone holds nothing up', async () => {
+  const order = await shop.order('bell');
+  const before = proxy.connections();
+  proxy.say('{"jsonrpc":"2.0","method":"blockNotification","params":{}}');
+  await until('it is hung up on', () => proxy.connections() > before);
+  proxy.freeze();
+  node.pay(order.address, DUE);
+  mine(1);
+  await until('the payment is seen by polling', async () => (await order.read()).payments.length === 1);
+  await isPaidOnce(order);
+});
+
+test('the genesis hash of another cluster: the network halts, and goes on when it is started with the right node', async () => {
+  const otherGenesis = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
+  const order = await payUnder(
+    changing(
+      ({ method }) => method === 'getGenesisHash',
+      (answer) => ({ ...answer, result: otherGenesis }),
+    ),
+  );
+  // The node is away for a moment: who is it now?
+  proxy.lies.breaksOff = () => true;
+  await shop.isIn('fault', 'node_unreachable');
+  delete proxy.lies.breaksOff;
+  await shop.isIn('halted', 'chain_id_mismatch');
+  const { reason } = (await shop.status()) ?? {};
+  assert.match(reason?.message ?? '', `found chain ${otherGenesis}`);
+  assert.match(reason?.message ?? '', /Set "url" to a node of the right network/);
+  assert.is((await shop.store.listAlarms(1))[0]?.code, 'chain_id_mismatch');
+  assert.is(await indexer.stop(), 'stopped');
+  start();
+  await isPaidOnce(order);
+});
+
+test.run();

@@ -1,0 +1,260 @@
+/**
+ * Solana's payouts over real HTTP against the simulated node: quoted, signed by the signer's own code, sent, and judged by what is final. What the
+ * programs really do with these bytes is proved in `spend-svm.test.ts`.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { chains } from '../../../../src/chains/index.ts';
+import { lockAddress, lockSeed } from '../../../../src/chains/solana/lock.ts';
+import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts';
+import { openPayoutNode } from '../../../../src/chains/solana/node/payout-node.ts';
+import { solanaSpending } from '../../../../src/chains/solana/spend.ts';
+import { tokenAddress } from '../../../../src/chains/solana/token-account.ts';
+import type { SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../../src/chains/spend.ts';
+import type { Intent, RefundIntent, SweepIntent, Wallet } from '../../../../src/core/intent.ts';
+import type { Token } from '../../../../src/core/transfer.ts';
+import { startSimulatedNode } from '../../../support/simulated-node.ts';
+import { faultOf } from '../../../conformance/chain.ts';
+import { quoted, refused } from '../../till.ts';
+
+const chainId = '4Hn1NfY4KzqTSxFKpBQNX5zdu4vcLxqPUsDQzYrim1pd';
+const tokens: readonly Token[] = [
+  { symbol: 'USDT', address: 'B2H5v132f9W36GvwggbZLSNmo7FRVab5fMZSBmvtoeQe', decimals: 6 },
+  { symbol: 'USDC', address: '3SMCgcukXvR6bD6scBhQRDWUtZ2d3U4faQoweXAqb8uJ', decimals: 6 },
+];
+const usdt = chains.solana.address.parse(tokens[0]?.address ?? '') ?? '';
+const seed = new Uint8Array(64).fill(77);
+const SOL = 1_000_000_000n;
+const FINAL = 31;
+
+const sim = await startSimulatedNode({ family: 'solana', seed: 'payouts', chainId, tokens });
+const witness = await startSimulatedNode({ family: 'solana', seed: 'payouts', chainId, tokens });
+const options = {
+  url: sim.httpUrl,
+  chainId,
+  tokens,
+  finalDepth: 32,
+  requestTimeoutMs: 5_000,
+  responseBytesMax: 1 << 20,
+};
+const node = openPayoutNode(options);
+test.after(async () => {
+  await node.close();
+  await Promise.all([sim.close(), witness.close()]);
+});
+
+const { world } = sim;
+const keyOf = (wallet: Wallet): string => solanaSpending.derive(seed, wallet).key;
+const refundWallet = keyOf({ role: 'refund' });
+const gasWallet = keyOf({ role: 'gas' });
+const treasury = solanaOfflineKeys.derive(seed, 900, 1)[0] ?? '';
+const network: SpendNetwork = { chainId, tokens, treasury, feeUnitsMax: 10_000_000n };
+
+const mine = (blocks = 1): void => {
+  for (let left = blocks; left > 0; left--) world.mine();
+};
+const held = (key: string): bigint => world.accounts().token(usdt, key);
+const coins = (key: string): bigint => world.accounts().native(key);
+
+let payees = 0;
+const freshPayee = (): string => solanaOfflineKeys.derive(seed, 1_000 + ++payees, 1)[0] ?? '';
+
+let refunds = 0;
+const refund = (units: bigint, to = freshPayee(), id = `rf_${++refunds}`): RefundIntent => ({
+  kind: 'refund',
+  id,
+  network: 'test:solana',
+  currency: 'USDT',
+  to,
+  units,
+  mac: 'ab'.repeat(32),
+});
+
+const draftOf = (intent: Intent): SpendDraft => {
+  if (intent.kind === 'gas') throw new Error('there is no gas here');
+  const isRefund = intent.kind === 'refund';
+  return {
+    intent,
+    payer: isRefund ? refundWallet : gasWallet,
+    owners: isRefund ? [refundWallet] : intent.from.map(({ index }) => keyOf({ role: 'collection', index })),
+    to: isRefund ? intent.to : treasury,
+    token: tokens[0] ?? null,
+  };
+};
+
+function sign(intent: Intent, terms: Terms): SentAttempt & { bytes: Uint8Array } {
+  const keys = solanaSpending.signers(intent).map((wallet) => solanaSpending.derive(seed, wallet));
+  const { tx, bytes } = solanaSpending.sign({ network, intent, terms }, keys);
+  return { tx, bytes, terms, payer: draftOf(intent).payer };
+}
+
+async function prepare(intent: Intent) {
+  const quote = quoted(await node.quote(draftOf(intent), null, []));
+  return { quote, attempt: sign(intent, quote.terms) };
+}
+
+const fate = (intent: Intent, ...attempts: SentAttempt[]) => node.fate(draftOf(intent), attempts);
+
+const refusal = async (intent: Intent) => refused(await node.quote(draftOf(intent), null, []));
+
+// Wallets with a float, and a treasury that has held the token before.
+mine(2);
+world.fund(refundWallet, SOL);
+world.fund(gasWallet, SOL);
+for (const to of [refundWallet, treasury]) sim.pay(to, 50_000_000n);
+mine();
+
+test('a refund is quoted, sent, included and final; its cost is what the wallet lost', async () => {
+  const intent = refund(4_500_000n);
+  const { quote, attempt } = await prepare(intent);
+  const before = coins(refundWallet);
+  assert.equal(await fate(intent, attempt), { kind: 'waiting', included: null });
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
+  mine();
+  const included = await fate(intent, attempt);
+  assert.equal(included, { kind: 'waiting', included: { tx: attempt.tx, number: world.tip().number } });
+  mine(FINAL + 3);
+  const end = await fate(intent, attempt);
+  assert.ok(end.kind === 'succeeded');
+  assert.is(end.tx, attempt.tx);
+  assert.is(end.feeUnits, before - coins(refundWallet));
+  assert.ok(end.feeUnits <= quote.feeUnitsMax, 'fee and deposits were quoted');
+  assert.is(held(intent.to), 4_500_000n);
+  const { native, tokens: held2 } = await node.balance(refundWallet);
+  assert.equal([native, held2.USDT], [coins(refundWallet), held(refundWallet)]);
+});
+
+test('a second transaction for the same refund fails, and the first is still what counts', async () => {
+  const intent = refund(1_000_000n);
+  const first = await prepare(intent);
+  mine();
+  const second = await prepare(intent);
+  assert.is.not(first.attempt.tx, second.attempt.tx);
+  await node.broadcast(first.attempt.bytes);
+  mine();
+  const refused = await node.broadcast(second.attempt.bytes);
+  assert.is(refused.kind === 'rejected' && refused.code, 'account_in_use');
+  // A node without preflight would take it; the lock makes it fail in its block.
+  mine(FINAL + 3);
+  assert.is((await fate(intent, first.attempt, second.attempt)).kind, 'succeeded');
+  assert.is(held(intent.to), 1_000_000n);
+  assert.match((await refusal(intent)).message, 'paid before');
+});
+
+test('what was taken and lost is dead only when its last block is final; then it is signed anew and paid once', async () => {
+  const intent = refund(2_000_000n);
+  const { attempt } = await prepare(intent);
+  sim.faults.set({ rates: { send_dropped: 1 } });
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+  sim.faults.heal();
+  sim.faults.set({ rates: {} });
+  for (let blocks = 0; blocks < 150; blocks += 30) {
+    mine(30);
+    assert.equal(await fate(intent, attempt), { kind: 'waiting', included: null });
+  }
+  mine(FINAL + 15);
+  assert.equal(await fate(intent, attempt), { kind: 'dead' });
+  const late = await node.broadcast(attempt.bytes);
+  assert.is(late.kind === 'rejected' && late.code, 'blockhash_not_found');
+  const again = await prepare(intent);
+  await node.broadcast(again.attempt.bytes);
+  mine(FINAL + 4);
+  assert.is((await fate(intent, again.attempt)).kind, 'succeeded');
+  assert.is(held(intent.to), 2_000_000n);
+});
+
+test('a node that denies what it holds is found out by the lock', async () => {
+  const intent = refund(3_000_000n);
+  const { attempt } = await prepare(intent);
+  await node.broadcast(attempt.bytes);
+  mine(200);
+  sim.faults.set({ rates: { unknown_block: 1 } });
+  const fault = await faultOf(fate(intent, attempt));
+  sim.faults.heal();
+  sim.faults.set({ rates: {} });
+  assert.is(fault.code, 'payout_outcome_unclear');
+  assert.is(fault.kind, 'transient');
+  assert.match(fault.message, chains.solana.address.format(lockAddress(refundWallet, lockSeed(intent.id))));
+  assert.is((await fate(intent, attempt)).kind, 'succeeded');
+});
+
+test('an answer that is an error proves nothing', async () => {
+  const intent = refund(1n);
+  const { attempt } = await prepare(intent);
+  sim.faults.set({ rates: { send_denied: 1 } });
+  assert.is((await node.broadcast(attempt.bytes)).kind, 'rejected');
+  sim.faults.heal();
+  sim.faults.set({ rates: {} });
+  mine(FINAL + 4);
+  assert.is((await fate(intent, attempt)).kind, 'succeeded');
+});
+
+test('a refund that failed in its block moved nothing and cost its fee; it may be signed anew', async () => {
+  const intent = refund(1_000n);
+  const { attempt } = await prepare(intent);
+  sim.faults.set({ rates: { send_failed: 1 } });
+  await node.broadcast(attempt.bytes);
+  sim.faults.heal();
+  sim.faults.set({ rates: {} });
+  mine(FINAL + 4);
+  assert.is((await fate(intent, attempt)).kind, 'waiting', 'until its last block is final');
+  mine(180);
+  const end = await fate(intent, attempt);
+  assert.ok(end.kind === 'failed' && end.feeUnits > 0n);
+  assert.is(held(intent.to), 0n);
+  const again = await prepare(intent);
+  await node.broadcast(again.attempt.bytes);
+  mine(FINAL + 4);
+  assert.is((await fate(intent, again.attempt)).kind, 'succeeded');
+});
+
+test('a sweep empties three owners into the treasury, and the gas wallet pays', async () => {
+  const indices = [3, 4, 5];
+  for (const index of indices) sim.pay(keyOf({ role: 'collection', index }), BigInt(index) * 1_000_000n);
+  mine();
+  const sweep: SweepIntent = {
+    kind: 'sweep',
+    id: 'sw_1',
+    network: 'test:solana',
+    currency: 'USDT',
+    from: indices.map((index) => ({ index, units: BigInt(index) * 1_000_000n })),
+  };
+  const before = held(treasury);
+  const { quote, attempt } = await prepare(sweep);
+  assert.ok(quote.feeUnitsMax < 30_000n, 'no deposits');
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+  mine(FINAL + 4);
+  assert.is((await fate(sweep, attempt)).kind, 'succeeded');
+  assert.is(held(treasury), before + 12_000_000n);
+  const empty = await refusal(sweep);
+  assert.is(empty.code, 'token_short');
+  assert.is(empty.missingUnits, 3_000_000n);
+});
+
+test('a quote refuses what cannot be paid, with what is missing', async () => {
+  const short = await refusal(refund(held(refundWallet) + 7n));
+  assert.equal([short.code, short.missingUnits], ['token_short', 7n]);
+  const mint = await refusal(refund(1n, usdt));
+  assert.is(mint.code, 'destination_invalid');
+  // A token account's own address, which payers paste by mistake: nobody has its key.
+  const account = chains.solana.address.parse(tokenAddress(treasury, tokens[0]?.address ?? '')) ?? '';
+  assert.is((await refusal(refund(1n, account))).code, 'destination_invalid');
+});
+
+test('no verdict while the second node is behind, and none from the node of another chain', async () => {
+  const intent = refund(5n);
+  const { attempt } = await prepare(intent);
+  await node.broadcast(attempt.bytes);
+  mine(FINAL + 4);
+  const both = openPayoutNode({ ...options, witnessUrl: witness.httpUrl });
+  const waits = await both.fate(draftOf(intent), [attempt]);
+  assert.equal(waits.kind === 'waiting' && waits.included?.tx, attempt.tx);
+  await both.close();
+  const wrong = openPayoutNode({ ...options, chainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG' });
+  assert.is((await faultOf(wrong.quote(draftOf(intent), null, []))).code, 'node_wrong_chain');
+  assert.is((await faultOf(wrong.fate(draftOf(intent), [attempt]))).code, 'node_wrong_chain');
+  await wrong.close();
+});
+
+test.run();

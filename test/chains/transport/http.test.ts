@@ -1,0 +1,105 @@
+/** Plain HTTP to a node: what tells that another node may stand behind the address now. */
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type HttpRoad, openHttpRoad } from '../../../src/chains/transport/http.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+
+const SOCKETS_MAX = 4;
+const POLL_MS = 100;
+
+/** A server that says its name and counts its connections. */
+async function startNamed(name: string, port = 0) {
+  let sockets = 0;
+  const server: Server = createServer((request, response) => {
+    request.resume();
+    if (request.url === '/break') request.socket.destroy();
+    else response.end(name);
+  });
+  server.on('connection', () => {
+    sockets += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    sockets: () => sockets,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const open = (port: number): HttpRoad =>
+  openHttpRoad(
+    {
+      url: new URL(`http://127.0.0.1:${port}`),
+      host: 'node',
+      requestTimeoutMs: 5_000,
+      responseBytesMax: 1_000,
+      concurrencyMax: SOCKETS_MAX,
+    },
+    systemClock,
+  );
+const ask = async (road: HttpRoad, path = '/'): Promise<string> =>
+  Buffer.from(await road.post(path, '{}', AbortSignal.timeout(5_000))).toString();
+
+test('one connection is counted for a node, however many sockets its requests take', async () => {
+  const node = await startNamed('first');
+  const road = open(node.port);
+  assert.is(road.health().connections, 0);
+  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 2 * SOCKETS_MAX }, () => ask(road)));
+  assert.ok(node.sockets() > 1);
+  assert.equal(
+    { ...road.health(), heardAtMs: 0 },
+    { connected: true, heardAtMs: 0, connections: 1 },
+    'the first socket counts, and the others do not',
+  );
+  await road.close();
+  await node.close();
+});
+
+test('a node that is swapped between two requests is a new connection, though no request failed', async () => {
+  const before = await startNamed('before');
+  const road = open(before.port);
+  assert.equal(await Promise.all([ask(road), ask(road), ask(road)]), ['before', 'before', 'before']);
+  await before.close();
+  const after = await startNamed('after', before.port);
+  // Between two polls the ends of the old sockets arrive.
+  await systemClock.sleep(POLL_MS);
+  assert.is(await ask(road), 'after');
+  assert.is(road.health().connections, 2);
+  assert.ok(road.health().connected);
+  await road.close();
+  await after.close();
+});
+
+test('a connection that breaks counts, even where others stand', async () => {
+  const node = await startNamed('node');
+  const road = open(node.port);
+  await Promise.all([ask(road), ask(road), ask(road)]);
+  assert.is(await ask(road, '/break').catch(({ code }) => code), 'node_unreachable');
+  assert.is(road.health().connected, false);
+  await ask(road);
+  assert.equal({ ...road.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
+  await road.close();
+  await node.close();
+});
+
+test('a node that was away is a new connection', async () => {
+  const before = await startNamed('before');
+  const road = open(before.port);
+  await ask(road);
+  await before.close();
+  await systemClock.sleep(POLL_MS);
+  assert.is(await ask(road).catch(({ code }) => code), 'node_unreachable');
+  assert.is(road.health().connected, false);
+  const after = await startNamed('after', before.port);
+  assert.is(await ask(road), 'after');
+  assert.equal({ ...road.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
+  await road.close();
+  await after.close();
+});
+
+test.run();

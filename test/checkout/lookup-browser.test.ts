@@ -1,0 +1,154 @@
+/** Asking after a transaction in a real browser: by keyboard, live, without scripts, and without losing what is being typed. */
+import { mkdirSync } from 'node:fs';
+import type { Browser, Page } from 'playwright-core';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Sighting } from '../../src/core/lookup.ts';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
+import { openSale, pass } from '../support/payment-scenes.ts';
+import { until } from '../support/until.ts';
+
+const PICTURES = '.tmp/pages';
+mkdirSync(PICTURES, { recursive: true });
+const HASH = `0x${'5e'.repeat(32)}`;
+
+type World = { browser: Browser; api: ApiServer };
+const test = suite<World>('asking after a transaction in a browser');
+
+test.before(async (world) => {
+  world.browser = await openBrowser();
+  world.api = await startApi({ pages: true });
+});
+test.after(async ({ browser, api }) => {
+  await browser.close();
+  await api.close();
+});
+
+const answered = (page: Page, words: RegExp) =>
+  until(`the page answers ${words}`, async () => words.test((await page.textContent('#look-up-answer')) ?? ''));
+
+/** Every network's indexer says the same. */
+async function sight(api: ApiServer, sighting: Sighting): Promise<void> {
+  const nowMs = api.clock.nowMs();
+  for (const network of ['test:ethereum', 'test:bsc', 'live:ethereum'] as const) {
+    for (const { id } of await api.store().dueLookUps(network, nowMs, 10)) {
+      await api.store().answerLookUp({ id, sighting, nowMs });
+    }
+  }
+}
+
+test('by keyboard, and the answer comes by itself and is read out', async ({ api, browser }) => {
+  const sale = await openSale(api);
+  const { page, complaints } = await openPage(browser, api.baseUrl);
+  await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+  await page.focus('#look-up summary');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(`https://etherscan.io/tx/${HASH}`);
+  await page.keyboard.press('Enter');
+  await answered(page, /Looking on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\)/);
+  assert.match(page.url(), /pay=ethereum-USDT.*#look-up/);
+  assert.equal(await barriers(page), []);
+  await page.evaluate('window.isSamePage = true');
+  await sight(api, { kind: 'waiting' });
+  await answered(page, /stands in no block yet/);
+  assert.match((await page.textContent('#announcer')) ?? '', /stands in no block yet/);
+  assert.is(await page.evaluate('window.isSamePage'), true);
+  assert.equal(complaints, []);
+  await page.context().close();
+});
+
+test('what is being typed stays when the page changes under it', async ({ api, browser }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl);
+  await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+  await page.click('#look-up summary');
+  await page.click('#transaction');
+  await page.keyboard.type('0x5e5e');
+  await sale.send('4.00');
+  await until('the page has changed', async () => /still due/.test((await page.textContent('h1')) ?? ''));
+  assert.is(await page.inputValue('#transaction'), '0x5e5e');
+  assert.is(await page.evaluate('document.activeElement.id'), 'transaction');
+  await page.keyboard.type('5e');
+  assert.is(await page.inputValue('#transaction'), '0x5e5e5e');
+  await page.context().close();
+});
+
+test('without scripts, on a phone, after the time was up', async ({ api, browser }) => {
+  const sale = await openSale(api);
+  await pass(api, 1801);
+  const { page } = await openPage(browser, api.baseUrl, { ...phone, javaScriptEnabled: false });
+  await page.goto(`${api.baseUrl}${sale.path}`);
+  await page.tap('#look-up summary');
+  await page.fill('#transaction', 'my order number');
+  await page.tap('#look-up-ask');
+  await answered(page, /That is no transaction hash/);
+  await page.fill('#transaction', HASH);
+  await page.tap('#look-up-ask');
+  await answered(page, /Looking on/);
+  await sight(api, {
+    kind: 'mined',
+    number: 10_000,
+    succeeded: true,
+    moves: [{ to: 'ee'.repeat(20), currency: 'USDT' }],
+  });
+  await page.reload();
+  await answered(page, /did not go to this order’s address/);
+  await page.context().close();
+});
+
+const looks = [
+  ['unreadable', null],
+  ['looking', null],
+  ['unknown', { kind: 'unknown' }],
+  ['failed', { kind: 'mined', number: 1, succeeded: false, moves: [] }],
+] as const;
+
+for (const [name, sighting] of looks) {
+  test(`${name}: no barrier in light and dark, on a desk and on narrow phones`, async ({ api, browser }) => {
+    const sale = await openSale(api);
+    const pasted = name === 'unreadable' ? 'order-1001' : HASH;
+    for (const [device, options] of [
+      ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+      ['phone-dark', { ...phone, colorScheme: 'dark' }],
+      ['narrow-ar', { ...phone, viewport: { width: 320, height: 640 }, locale: 'ar' }],
+    ] as const) {
+      const { page } = await openPage(browser, api.baseUrl, options);
+      await page.goto(`${api.baseUrl}${sale.path}`);
+      await page.click('#look-up summary');
+      await page.fill('#transaction', pasted);
+      await page.click('#look-up-ask');
+      if (sighting) await sight(api, sighting);
+      await until('there is an answer', async () => (await page.locator('#look-up-answer .notice').count()) === 1);
+      await page.reload();
+      const wide = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+      assert.is(await page.evaluate(wide), 0, device);
+      assert.equal(await barriers(page), [], device);
+      await page.screenshot({ path: `${PICTURES}/look-up-${name}-${device}.png`, fullPage: true });
+      await page.context().close();
+    }
+  });
+}
+
+test('a rest may be sent in another way: the payer chooses, and comes back', async ({ api, browser }) => {
+  const sale = await openSale(api);
+  const { page } = await openPage(browser, api.baseUrl, phone);
+  await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
+  await sale.send('4.00');
+  await until('the rest is due', async () => /6\.50 USDT still due/.test((await page.textContent('h1')) ?? ''));
+  assert.match((await page.textContent('main')) ?? '', /rest to the same address/);
+  await page.tap('#change');
+  assert.match((await page.textContent('main')) ?? '', /Everything that comes for this order is added up/);
+  assert.equal(await barriers(page), []);
+  await page.screenshot({ path: `${PICTURES}/underpaid-choose.png`, fullPage: true });
+  await page.tap('#token-USDC');
+  await page.tap('#network-bsc-USDC');
+  assert.match((await page.textContent('h1')) ?? '', /6\.50 USDC still due/);
+  assert.match((await page.textContent('main')) ?? '', /rest as shown below/);
+  await sale.send('6.50', { network: 'bsc', currency: 'USDC' });
+  await until('all is there', async () => /Payment seen/.test((await page.textContent('h1')) ?? ''));
+  await page.context().close();
+});
+
+test.run();

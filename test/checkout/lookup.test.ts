@@ -1,0 +1,233 @@
+/** The payer who has paid and sees nothing of it: asking after a transaction, over HTTP and without scripts. */
+import * as fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { readTransaction } from '../../src/checkout/lookup.ts';
+import type { Sighting } from '../../src/core/lookup.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+import { type ApiServer, withApi } from '../support/api-server.ts';
+import { openSale, pass, type Sale } from '../support/payment-scenes.ts';
+import { exchange } from '../support/signed-client.ts';
+
+const HASH = `0x${'0123456789abcdef'.repeat(4)}`;
+const SIGNATURE = '5VERv8NMvzbJMEkV8xnrLkEaWRtSz9CosKDYjCJjBRnbJLgp8uirBgmQpjKhoR4tjF3ZpRzrFmBV6UjKdiSZkQUW';
+
+const textOf = (html: string): string =>
+  html
+    .replace(/<[^>]+>/g, ' ')
+    .replace(/&#39;/g, "'")
+    .replace(/\s+/g, ' ')
+    .trim();
+const answerOf = (html: string): string =>
+  textOf(/<div id="look-up-answer">([\s\S]*?)<\/details>/.exec(html)?.[1] ?? 'no answer');
+
+/** Sends the form as a browser without scripts does, and follows it back to the page. */
+async function ask(api: ApiServer, sale: Sale, pasted: string): Promise<string> {
+  const form = new URLSearchParams({ transaction: pasted });
+  const response = await fetch(`${api.baseUrl}${sale.path}/look-up?lang=en`, { method: 'POST', body: form });
+  assert.is(response.status, 200);
+  assert.match(response.url, 'tx=');
+  return response.text();
+}
+
+const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string> =>
+  (await exchange('GET', `${api.baseUrl}${sale.path}?tx=${encodeURIComponent(pasted)}`)).text;
+
+/** What an indexer would have the store judge. */
+async function sight(api: ApiServer, network: NetworkKey, sighting: Sighting): Promise<void> {
+  const nowMs = api.clock.nowMs();
+  for (const { id } of await api.store().dueLookUps(network, nowMs, 10)) {
+    await api.store().answerLookUp({ id, sighting, nowMs });
+  }
+}
+
+async function keyOf(api: ApiServer, sale: Sale): Promise<string> {
+  return (await api.store().findSession(sale.id))?.addresses.evm ?? '';
+}
+
+const mined = (to: string, more: Partial<Extract<Sighting, { kind: 'mined' }>> = {}): Sighting => ({
+  kind: 'mined',
+  number: 10_000,
+  succeeded: true,
+  moves: [{ to, currency: 'USDT' }],
+  ...more,
+});
+
+test('what people paste is understood: a hash, a link to an explorer, a broken line', () => {
+  const evm = (text: string) => readTransaction(text).get('evm');
+  for (const text of [
+    HASH,
+    HASH.slice(2).toUpperCase(),
+    ` ${HASH}\n`,
+    `https://etherscan.io/tx/${HASH}`,
+    `https://bscscan.com/tx/${HASH}#eventlog`,
+    `https://blockchair.com/ethereum/transaction/${HASH}?from=app`,
+    `TxID: ${HASH}.`,
+    `${HASH.slice(0, 30)}\n${HASH.slice(30)}`,
+  ]) {
+    assert.is(evm(text), HASH, text);
+  }
+  const tron = readTransaction(`https://tronscan.org/#/transaction/${HASH.slice(2)}`);
+  assert.equal([tron.get('tron'), tron.get('evm'), tron.has('solana')], [HASH.slice(2), HASH, false]);
+  for (const text of [SIGNATURE, `https://solscan.io/tx/${SIGNATURE}?cluster=devnet`]) {
+    assert.equal([...readTransaction(text)], [['solana', SIGNATURE]]);
+  }
+});
+
+test('what is no transaction is none, whatever it is', () => {
+  const no = [
+    '',
+    'order-1001',
+    `0x${'ab'.repeat(20)}`,
+    'TJCx4A1XzNvy32sqbmi86xcURieiVjKhUR',
+    HASH.slice(0, -1),
+    `${HASH}0`,
+  ];
+  for (const text of [...no, SIGNATURE.slice(8), `1${SIGNATURE}`, 'https://shop.example/thanks']) {
+    assert.is(readTransaction(text).size, 0, text);
+  }
+  fc.assert(fc.property(fc.string({ maxLength: 1000, unit: 'binary' }), (text) => readTransaction(text).size < 4));
+});
+
+test('garbage gets its answer at once, and asks nobody', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const text = await ask(api, sale, '"><script>alert(1)</script>');
+    assert.match(answerOf(text), /^That is no transaction hash/);
+    assert.not.match(text, '<script>alert');
+    assert.equal(await api.store().listLookUps(sale.id), []);
+  }));
+
+test('every network is asked, also of the other mode, and the page says which ones it waits for', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const text = await ask(api, sale, `https://etherscan.io/tx/${HASH}`);
+    assert.match(answerOf(text), /Looking on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\)/);
+    assert.match(text, '<noscript><meta http-equiv="refresh"');
+    assert.match(text, 'id="look-up" open');
+    const asked = await api.store().listLookUps(sale.id);
+    assert.equal(asked.map(({ network, tx }) => `${network} ${tx}`).sort(), [
+      `live:ethereum ${HASH}`,
+      `test:bsc ${HASH}`,
+      `test:ethereum ${HASH}`,
+    ]);
+    await sight(api, 'test:ethereum', { kind: 'unknown' });
+    assert.match(answerOf(await show(api, sale, HASH)), /^Looking on BNB Smart Chain/);
+    await sight(api, 'test:bsc', { kind: 'unknown' });
+    const unknown = answerOf(await show(api, sale, HASH));
+    assert.match(unknown, /^Not found on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\) so far\..*write to A shop/);
+    assert.match(unknown, /This page goes on looking/);
+    assert.is(answerOf(await show(api, sale, `0x${'f'.repeat(64)}`)), '', 'what nobody asked has no answer');
+  }));
+
+test('a network that nobody follows is said not to answer', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    await ask(api, sale, HASH);
+    await sight(api, 'test:ethereum', { kind: 'unknown' });
+    await api.chain('bsc').report('fault');
+    const text = answerOf(await show(api, sale, HASH));
+    assert.match(
+      text,
+      /^Not found on Ethereum \(ERC20\) so far.* Cannot be asked just now: BNB Smart Chain \(BEP20\)\./,
+    );
+  }));
+
+test('each finding has its words', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api, {
+      currency: 'USDT',
+      line_items: undefined,
+      tax_amount: undefined,
+      shipping_amount: undefined,
+    });
+    const other = await openSale(api);
+    const own = await keyOf(api, sale);
+    const cases: readonly (readonly [NetworkKey, Sighting, RegExp])[] = [
+      ['test:ethereum', { kind: 'waiting' }, /^Ethereum \(ERC20\) knows it, but it stands in no block yet/],
+      ['test:ethereum', mined(own, { succeeded: false }), /^It failed on Ethereum \(ERC20\)/],
+      ['test:ethereum', mined('ee'.repeat(20)), /^Found on Ethereum \(ERC20\): it did not go to this order’s address/],
+      ['test:bsc', mined(await keyOf(api, other)), /^Found on BNB Smart Chain \(BEP20\): it belongs to another order/],
+      ['test:ethereum', mined(own, { moves: [{ to: own, currency: 'USDC' }] }), /another token.*only be paid in USDT/],
+      ['live:ethereum', mined(own), /^Found on Ethereum \(ERC20\): .*this order is a test and takes play money only/],
+      ['test:ethereum', mined(own), /it came to this order’s address\. It is not counted yet/],
+      [
+        'test:ethereum',
+        mined(own, { number: 0 }),
+        /in a block that was read here without it\. A look-up alone counts nothing/,
+      ],
+    ];
+    for (const [at, [network, sighting, words]] of cases.entries()) {
+      const tx = `0x${String(at).padStart(64, '0')}`;
+      api.clock.advance(60_000);
+      await api.chain('ethereum').report('following');
+      await api.chain('bsc').report('following');
+      await ask(api, sale, tx);
+      await sight(api, network, sighting);
+      const text = await show(api, sale, tx);
+      assert.match(answerOf(text), words);
+      assert.not.ok(text.includes(other.id), 'nobody is told whose order it is');
+    }
+  }));
+
+test('what is held is counted by the chain alone, and shown', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    await sale.send('4.00');
+    const tx = (await api.store().findSession(sale.id))?.payments[0]?.tx ?? '';
+    await ask(api, sale, tx);
+    await sight(api, 'test:ethereum', mined(await keyOf(api, sale)));
+    const text = await show(api, sale, tx);
+    assert.match(answerOf(text), /^Found: it came to this order’s address, and this page shows it/);
+    assert.match(textOf(text), /4\.00 USDT on Ethereum \(ERC20\) 1 of 12 confirmations/);
+    const before = await api.store().findSession(sale.id);
+    await ask(api, sale, HASH);
+    await sight(api, 'test:ethereum', mined(await keyOf(api, sale), { number: 0 }));
+    assert.equal(await api.store().findSession(sale.id), before, 'a look-up credits nothing');
+  }));
+
+test('questions are limited for each session, and the page says how long to wait', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const send = async (path: string, n: number) => {
+      const body = new URLSearchParams({ transaction: `0x${String(n).padStart(64, '0')}` });
+      return fetch(`${api.baseUrl}${path}/look-up`, { method: 'POST', body, redirect: 'manual' });
+    };
+    const isRefused = async (path: string, n: number) => {
+      const { status, headers } = await send(path, n);
+      assert.is(status, 303);
+      return new URL(String(headers.get('location')), api.baseUrl).searchParams.has('wait');
+    };
+    for (let n = 0; n < 6; n++) assert.not(await isRefused(sale.path, n));
+    const refused = String((await send(sale.path, 7)).headers.get('location'));
+    const { text } = await exchange('GET', new URL(refused, `${api.baseUrl}${sale.path}/look-up`).href);
+    assert.match(answerOf(text), /^Those were many look-ups\. Please wait 10 seconds/);
+    assert.is((await api.store().listLookUps(sale.id)).length, 18, 'six questions to three networks');
+    assert.not(await isRefused((await openSale(api)).path, 8), 'another session has its own limit');
+    api.clock.advance(10_000);
+    assert.not(await isRefused(sale.path, 9));
+    let asked = 0;
+    for (; asked < 60; asked++) {
+      if (await isRefused((await openSale(api)).path, asked)) break;
+    }
+    assert.ok(asked < 40, `one address may ask ${asked} more`);
+    assert.is((await send('/pay/cs_00000000000000000000000000', 1)).status, 404);
+  }));
+
+test('a session that has ended is live again while somebody looks', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    await pass(api, 1801);
+    assert.match(await show(api, sale, HASH), 'data-live=""');
+    await ask(api, sale, HASH);
+    assert.match(await show(api, sale, HASH), 'data-live="yes"');
+    const etag = String((await exchange('GET', `${api.baseUrl}${sale.path}?tx=${HASH}`)).headers.etag);
+    await sight(api, 'test:ethereum', mined('ee'.repeat(20)));
+    await sight(api, 'test:bsc', mined('ee'.repeat(20)));
+    await sight(api, 'live:ethereum', mined('ee'.repeat(20)));
+    const fresh = await exchange('GET', `${api.baseUrl}${sale.path}?tx=${HASH}`, { 'If-None-Match': etag });
+    assert.is(fresh.status, 200, 'an answer is another page');
+    assert.match(fresh.text, 'data-live=""');
+  }));
+
+test.run();

@@ -1,0 +1,459 @@
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Config, loadConfig, withPort } from '../../src/config/config.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { sourceNames } from '../../src/rates/sources.ts';
+import { readSecretKey } from '../../src/lib/secret-key.ts';
+import { plainSweepPolicy } from '../support/sweep-policy.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-config-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+const account = (seed: number) => HDKey.fromMasterSeed(new Uint8Array(32).fill(seed)).derive("m/44'/60'/0'/0");
+const xpub = account(1).publicExtendedKey;
+const otherXpub = account(2).publicExtendedKey;
+const node = { url: 'ws://127.0.0.1:8546', xpub };
+
+let files = 0;
+
+/** Loads a configuration made of the operator's file (an object, or the raw text) and variables. */
+function load(file: unknown, variables: Record<string, string> = {}): Config {
+  const name = join(folder, `operator-${files++}.json`);
+  writeFileSync(name, typeof file === 'string' ? file : JSON.stringify(file));
+  return loadConfig({ env: { QUAYSIDE_CONFIG: name, ...variables }, cwd: folder });
+}
+
+/** The lines that a wrong configuration is answered with. */
+function problems(file: unknown, variables: Record<string, string> = {}): string[] {
+  try {
+    load(file, variables);
+  } catch (error) {
+    assert.instance(error, Fault);
+    const { code, kind, message } = error as Fault;
+    assert.equal([code, kind], ['config_invalid', 'permanent']);
+    return message
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+  }
+  assert.unreachable('the configuration was accepted');
+  return [];
+}
+
+test('a preset needs only the node and the account', () => {
+  const config = load({ networks: { ethereum: node, bsc: node } });
+  const [ethereum, bsc] = config.networks;
+  assert.equal(ethereum, {
+    key: 'live:ethereum',
+    name: 'ethereum',
+    family: 'evm',
+    mode: 'live',
+    sandbox: false,
+    url: node.url,
+    xpub,
+    chainId: '1',
+    nativeSymbol: 'ETH',
+    confirmations: { kind: 'depth', blocks: 12 },
+    reorgDepthMax: 128,
+    blockTimeMs: 12_000,
+    pollMs: 4000,
+    sweep: plainSweepPolicy,
+    tokens: [
+      { symbol: 'USDT', address: '0xdAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 },
+      { symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 },
+    ],
+  });
+  assert.equal(bsc?.key, 'live:bsc');
+  assert.equal(
+    bsc?.tokens.map((token) => token.decimals),
+    [18, 18],
+  );
+  assert.is(config.sandbox, false);
+  assert.is(config.port, 8420);
+  assert.is(config.metricsPort, 9420);
+  assert.is(config.baseUrl, 'http://127.0.0.1:8420');
+  assert.is(config.checkoutUrl, config.baseUrl);
+  assert.ok(Object.isFrozen(config.networks[0]?.tokens[0]));
+});
+
+test('every preset that is shipped is valid, and test and live networks stand side by side', () => {
+  const testXpub = otherXpub;
+  const config = load({
+    networks: {
+      ethereum: node,
+      bsc: node,
+      sepolia: { ...node, xpub: testXpub },
+      'bsc-testnet': { ...node, xpub: testXpub },
+    },
+  });
+  assert.equal(
+    config.networks.map((network) => network.key),
+    ['live:ethereum', 'live:bsc', 'test:ethereum', 'test:bsc'],
+  );
+});
+
+test('what is not said of sweeping has its default, and nothing is swept by itself', () => {
+  const sweepOf = (sweep: unknown) => load({ networks: { ethereum: { ...node, sweep } } }).networks[0]?.sweep;
+  assert.equal(sweepOf(null), plainSweepPolicy);
+  assert.equal(sweepOf({ auto: true, native_price: '3000.5' }), {
+    ...plainSweepPolicy,
+    auto: true,
+    nativePricePar: 3_000_500_000_000_000_000_000n,
+  });
+  assert.equal(sweepOf({ min: '5.00', age_days_max: 7, cost_share_max: '0.005' }), {
+    ...plainSweepPolicy,
+    minPar: 5n * 10n ** 18n,
+    ageMsMax: 7 * 86_400_000,
+    costSharePpmMax: 5_000n,
+  });
+});
+
+test('a setting of sweeping that will not do is named', () => {
+  const sweep = { auto: 'yes', min: 20, age_days_max: 0, cost_share_max: '1.5', native_price: '0', max: '1' };
+  assert.equal(problems({ networks: { ethereum: { ...node, sweep } } }), [
+    'networks.ethereum.sweep.auto: "yes", expected true or false',
+    'networks.ethereum.sweep.min: 20, expected an amount of stablecoins as text, such as "50.00"',
+    'networks.ethereum.sweep.age_days_max: 0, expected a whole number from 1 to 3650',
+    'networks.ethereum.sweep.cost_share_max: "1.5", expected a part of one as text, such as "0.02"',
+    'networks.ethereum.sweep.native_price: "0", expected stablecoins per coin as text, such as "3000.00", or null',
+    'networks.ethereum.sweep.max: there is no such setting',
+  ]);
+  assert.equal(problems({ networks: { ethereum: { ...node, sweep: true } } }), [
+    'networks.ethereum.sweep: expected an object with settings',
+  ]);
+});
+
+test('without an operator’s file it is the sandbox, whose nodes are known once it runs', () => {
+  const dataDir = join(folder, 'sandbox');
+  mkdirSync(dataDir);
+  const env = { QUAYSIDE_DATA_DIR: 'sandbox', QUAYSIDE_PORT: '0' };
+  assert.throws(() => loadConfig({ env, cwd: folder }), /run `npm start` first/);
+
+  const before = loadConfig({ env, cwd: folder, beforeSandbox: true });
+  assert.is(before.sandbox, true);
+  assert.is(before.dataDir, dataDir);
+  assert.is(before.metricsPort, 0);
+  assert.equal(
+    before.networks.map(({ key, sandbox }) => [key, sandbox]),
+    [
+      ['test:tron', true],
+      ['test:ethereum', true],
+      ['test:bsc', true],
+      ['test:solana', true],
+    ],
+  );
+  const networks = {
+    tron: { url: 'http://127.0.0.1:1000' },
+    ethereum: { url: 'ws://127.0.0.1:1001' },
+    bsc: { url: 'ws://127.0.0.1:1002' },
+    solana: { url: 'ws://127.0.0.1:1003', rpc_url: 'http://127.0.0.1:1003' },
+  };
+  writeFileSync(join(dataDir, 'sandbox.json'), JSON.stringify({ xpub: { evm: xpub, tron: xpub }, networks }));
+  const running = loadConfig({ env, cwd: folder });
+  assert.equal(
+    running.networks.map(({ url }) => url),
+    ['http://127.0.0.1:1000', 'ws://127.0.0.1:1001', 'ws://127.0.0.1:1002', 'ws://127.0.0.1:1003'],
+  );
+  assert.equal(
+    running.networks.map(({ rpcUrl, xpub: key }) => [rpcUrl, key !== null]),
+    [
+      [undefined, true],
+      [undefined, true],
+      [undefined, true],
+      ['http://127.0.0.1:1003', false],
+    ],
+    'what imports its addresses has no xpub',
+  );
+  writeFileSync(join(dataDir, 'sandbox.json'), '{');
+  assert.throws(() => loadConfig({ env, cwd: folder }), /sandbox\.json cannot be read/);
+});
+
+test('sandbox chains share neither chain id nor contract with a real one', () => {
+  const own = { ...node, xpub: otherXpub };
+  const { xpub: _, ...place } = node;
+  const derived = { tron: node, ethereum: node, bsc: node, 'tron-nile': own, sepolia: own, 'bsc-testnet': own };
+  const shipped = load({ networks: { ...derived, solana: place, 'solana-devnet': place } }).networks;
+  const simulated = loadConfig({ env: {}, cwd: folder, beforeSandbox: true }).networks;
+  const real = new Set(shipped.flatMap(({ chainId, tokens }) => [chainId, ...tokens.map((token) => token.address)]));
+  for (const { chainId, tokens, confirmations, name, mode } of simulated) {
+    for (const mark of [chainId, ...tokens.map((token) => token.address)]) assert.not.ok(real.has(mark), mark);
+    const twin = shipped.find((network) => network.name === name && network.mode !== mode);
+    assert.equal(confirmations, twin?.confirmations);
+    assert.equal(
+      tokens.map(({ symbol, decimals }) => [symbol, decimals]),
+      twin?.tokens.map(({ symbol, decimals }) => [symbol, decimals]),
+    );
+  }
+});
+
+test('variables stand over the file, in any case and with underscores for dashes', () => {
+  const config = load(
+    { port: 1, networks: { 'bsc-testnet': {} } },
+    {
+      QUAYSIDE_PORT: '9000',
+      QUAYSIDE_DATA_DIR: 'elsewhere',
+      QUAYSIDE_BASE_URL: 'https://pay.example.com/',
+      QUAYSIDE_NETWORKS__BSC_TESTNET__URL: 'wss://node.example.com/?apikey=1',
+      QUAYSIDE_NETWORKS__Bsc_Testnet__Xpub: xpub,
+      QUAYSIDE_NETWORKS__BSC_TESTNET__TOKENS__1__DECIMALS: '6',
+      QUAYSIDE_NETWORKS__BSC_TESTNET__CONFIRMATIONS: '{"kind":"finalized","usual":3}',
+      QUAYSIDE_RATES__SOURCES: 'kraken, ecb',
+      QUAYSIDE_RATES__STATIC__EUR: '1.10',
+      QUAYSIDE_LIMITS__STORAGE_BYTES_MAX: 'null',
+    },
+  );
+  assert.is(config.port, 9000);
+  assert.is(config.metricsPort, 10_000);
+  assert.is(config.dataDir, join(folder, 'elsewhere'));
+  assert.is(config.baseUrl, 'https://pay.example.com');
+  assert.is(config.checkoutUrl, 'https://pay.example.com');
+  assert.equal(config.rates.sources, ['kraken', 'ecb']);
+  assert.is(config.rates.static.EUR, '1.10');
+  const [network] = config.networks;
+  assert.is(network?.url, 'wss://node.example.com/?apikey=1');
+  assert.is(network?.tokens[1]?.decimals, 6);
+  assert.equal(network?.confirmations, { kind: 'finalized', usual: 3 });
+});
+
+test('the amount that need not be final is laid over a preset, and read at par', () => {
+  const config = load(
+    { networks: { solana: { url: 'ws://10.0.0.8:8900' } } },
+    { QUAYSIDE_NETWORKS__SOLANA__CONFIRMATIONS__CONFIRMED_AMOUNT_MAX: '50.5' },
+  );
+  const confirmedParMax = 50_500_000_000_000_000_000n;
+  assert.equal(config.networks[0]?.confirmations, { kind: 'finalized', usual: 32, confirmedParMax });
+  const plain = load({ networks: { solana: { url: 'ws://10.0.0.8:8900' } } });
+  assert.equal(plain.networks[0]?.confirmations, { kind: 'finalized', usual: 32 }, 'all money waits unless told');
+});
+
+test('a variable alone brings in a preset', () => {
+  const config = load(
+    { networks: { ethereum: node } },
+    { QUAYSIDE_NETWORKS__BSC__URL: 'ws://b', QUAYSIDE_NETWORKS__BSC__XPUB: xpub },
+  );
+  assert.equal(
+    config.networks.map(({ key, url }) => [key, url]),
+    [
+      ['live:ethereum', node.url],
+      ['live:bsc', 'ws://b'],
+    ],
+  );
+});
+
+test('a network of one’s own writes everything, and its folder counts from its file', () => {
+  const own = {
+    ...node,
+    family: 'evm',
+    mode: 'test',
+    chain_id: 31337,
+    confirmations: { kind: 'depth', blocks: 1 },
+    reorg_depth_max: 1,
+    block_time_ms: 1000,
+    poll_ms: 1000,
+    tokens: [{ symbol: 'USDC', address: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48', decimals: 6 }],
+  };
+  const config = load({ data_dir: 'mine', networks: { anvil: own } });
+  assert.is(config.networks[0]?.key, 'test:anvil');
+  assert.is(config.networks[0]?.chainId, '31337');
+  assert.is(config.networks[0]?.tokens[0]?.address, '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48');
+  assert.is(config.dataDir, join(folder, 'mine'));
+});
+
+test('all problems are told at once, each with its path and the variable that set it', () => {
+  const found = problems(
+    {
+      prot: 1,
+      log_level: 'loud',
+      webhooks: { timeout: 1, allow_cidrs: ['10.0.0.0'] },
+      rates: { refresh: 'never', static: { EUR: '0', dollars: '1' } },
+      networks: {
+        ethereum: { url: 'ftp://x', tokens: [{ symbol: 'DAI', address: '0x1', decimals: 19 }] },
+        bsc: { ...node, confirmations: { kind: 'depth', blocks: 0 } },
+      },
+    },
+    { QUAYSIDE_PORT: 'eighty', QUAYSIDE_POOL: '3' },
+  );
+  assert.equal(found.sort(), [
+    'log_level: "loud", expected one of fatal, error, warn, info, debug, trace, silent',
+    'networks.bsc.confirmations.blocks: 0, expected a whole number from 1 to 100000',
+    'networks.ethereum.tokens[0].decimals: 19, expected a whole number from 0 to 18',
+    'networks.ethereum.tokens[0].symbol: "DAI", expected one of USDT, USDC',
+    'networks.ethereum.url: not usable, expected a ws://, wss://, http:// or https:// URL of your node',
+    'networks.ethereum.xpub: missing, expected an extended public key of the account that receives',
+    'pool: there is no such setting (set by QUAYSIDE_POOL)',
+    'port: "eighty", expected a whole number from 0 to 65535 (set by QUAYSIDE_PORT)',
+    'prot: there is no such setting',
+    'rates.refresh: "never", expected a cron expression such as "*/1 * * * *"',
+    'rates.static.EUR: "0", expected a positive decimal number as text, such as "1.08"',
+    'rates.static.dollars: expected currency codes of three capitals',
+    'webhooks.allow_cidrs[0]: "10.0.0.0", expected a CIDR range such as 10.0.0.0/8',
+    'webhooks.timeout: there is no such setting',
+  ]);
+});
+
+/** One wrong setting each: what is written into a good configuration, and the one line that must come back. */
+const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
+  ['a misspelt preset', { etherium: node }, /^networks\.etherium: not a preset \(.*sepolia.*\)/],
+  ['no network at all', {}, /^networks: empty, expected at least one network/],
+  [
+    'a wrong checksum',
+    {
+      ethereum: {
+        ...node,
+        tokens: [{ symbol: 'USDT', address: '0xDAC17F958D2ee523a2206206994597C13D831ec7', decimals: 6 }],
+      },
+    },
+    /^networks\.ethereum\.tokens\[0\]\.address: .*expected an address of family evm/,
+  ],
+  [
+    'a private key',
+    { ethereum: { ...node, xpub: account(1).privateExtendedKey } },
+    /^networks\.ethereum\.xpub: this is a private key/,
+  ],
+  ['a damaged key', { ethereum: { ...node, xpub: `${xpub.slice(0, -1)}1` } }, /^networks\.ethereum\.xpub: /],
+  [
+    'two accounts in one mode',
+    { ethereum: node, bsc: { ...node, xpub: otherXpub } },
+    /^networks\.bsc\.xpub: differs from that of networks\.ethereum/,
+  ],
+  [
+    'one name twice',
+    { ethereum: node, bsc: { ...node, name: 'ethereum' } },
+    /^networks\.bsc\.name: "ethereum" is also the name of networks\.ethereum/,
+  ],
+  [
+    'one chain twice',
+    { ethereum: node, bsc: { ...node, chain_id: '1' } },
+    /^networks\.bsc\.chain_id: 1 is also that of networks\.ethereum/,
+  ],
+  [
+    'a symbol twice',
+    {
+      ethereum: {
+        ...node,
+        tokens: [
+          { symbol: 'USDT', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 },
+          { symbol: 'USDT', address: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48', decimals: 6 },
+        ],
+      },
+    },
+    /^networks\.ethereum\.tokens\[1\]\.symbol: USDT is listed twice/,
+  ],
+  [
+    'a contract twice',
+    {
+      ethereum: {
+        ...node,
+        tokens: [
+          { symbol: 'USDT', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 },
+          { symbol: 'USDC', address: '0xdac17f958d2ee523a2206206994597c13d831ec7', decimals: 6 },
+        ],
+      },
+    },
+    /^networks\.ethereum\.tokens\[1\]\.address: 0xdAC.* is listed twice/,
+  ],
+  ['no tokens', { ethereum: { ...node, tokens: [] } }, /^networks\.ethereum\.tokens: empty/],
+  [
+    'deeper than reorgs go',
+    { ethereum: { ...node, confirmations: { kind: 'depth', blocks: 200 } } },
+    /^networks\.ethereum\.confirmations\.blocks: 200, expected at most reorg_depth_max \(128\)/,
+  ],
+  [
+    'an unknown policy',
+    { ethereum: { ...node, confirmations: { kind: 'hope' } } },
+    /^networks\.ethereum\.confirmations\.kind: expected \{"kind": "depth"/,
+  ],
+  ...['0', '-1', '1.001', 'many', 50].map(
+    (amount) =>
+      [
+        `a small amount of ${JSON.stringify(amount)}`,
+        { solana: { url: 'ws://10.0.0.8:8900', confirmations: { confirmed_amount_max: amount } } },
+        /^networks\.solana\.confirmations\.confirmed_amount_max: .*expected an amount of stablecoins as text, such as "50\.00"$/,
+      ] as const,
+  ),
+  [
+    'small amounts where nothing is confirmed before it is final',
+    { bsc: { ...node, confirmations: { kind: 'finalized', usual: 3, confirmed_amount_max: '50' } } },
+    /^networks\.bsc\.confirmations\.confirmed_amount_max: there is no such setting for this family: .*Leave it out, or count blocks/,
+  ],
+  [
+    'small amounts where blocks are counted',
+    { solana: { url: 'ws://10.0.0.8:8900', confirmations: { kind: 'depth', blocks: 5, confirmed_amount_max: '50' } } },
+    /^networks\.solana\.confirmations\.confirmed_amount_max: blocks are counted here, whatever the amount: leave it out$/,
+  ],
+  ['a network that is no object', { ethereum: 'ws://x' }, /^networks\.ethereum: expected an object/],
+];
+
+for (const [what, networks, line] of single) {
+  test(`refused with one line: ${what}`, () => {
+    const [first, ...more] = problems({ networks });
+    assert.match(first ?? '', line);
+    if (what !== 'a misspelt preset') assert.equal(more, []);
+  });
+}
+
+test('neither node URLs nor keys are repeated in a message', () => {
+  const secret = account(1).privateExtendedKey;
+  const text = problems({ networks: { ethereum: { url: 'htp://user:hunter2@node', xpub: secret } } }).join('\n');
+  assert.not.match(text, /hunter2/);
+  assert.not.ok(text.includes(secret));
+});
+
+test('a file that is missing or no JSON is named', () => {
+  assert.match(problems('{"port": 1,}')[0] ?? '', /operator-\d+\.json: cannot be read as configuration/);
+  assert.throws(
+    () => loadConfig({ env: { QUAYSIDE_CONFIG: 'nowhere.json' }, cwd: folder }),
+    (error: unknown) => error instanceof Fault && error.message.includes(join(folder, 'nowhere.json')),
+  );
+});
+
+test('URLs that were left to default follow the port that the system gave', () => {
+  const given = withPort(load({ port: 0, host: '0.0.0.0', networks: { ethereum: node } }), 5000);
+  assert.equal(
+    [given.port, given.baseUrl, given.checkoutUrl],
+    [5000, 'http://localhost:5000', 'http://localhost:5000'],
+  );
+  const own = withPort(load({ port: 0, base_url: 'https://pay.example.com', networks: { ethereum: node } }), 5000);
+  assert.equal([own.baseUrl, own.checkoutUrl], ['https://pay.example.com', 'https://pay.example.com']);
+});
+
+test('the signer is named by its folder, which counts from the data directory; nothing of it is there by default', () => {
+  assert.is(load({ networks: { ethereum: node } }).signer, null);
+  const networks = { ethereum: { ...node, witness_url: 'https://node.example' } };
+  const prompt = load({ data_dir: 'mine', signer: { dir: 'signer', unlock: 'prompt' }, networks });
+  assert.equal(prompt.signer, { dir: join(folder, 'mine', 'signer'), unlock: { kind: 'prompt' } });
+  assert.is(prompt.networks[0]?.witnessUrl, 'https://node.example');
+  const file = load({ data_dir: 'mine', signer: { dir: '/srv/signer', unlock: { file: 'pass' } }, networks });
+  assert.equal(file.signer, { dir: '/srv/signer', unlock: { kind: 'file', path: join(folder, 'mine', 'pass') } });
+  for (const signer of [{}, { dir: 'signer' }, { dir: '', unlock: 'prompt' }, { dir: 's', unlock: 'env' }, 'signer']) {
+    assert.match(problems({ signer, networks }).join(), /^signer/);
+  }
+});
+
+test('the rate sources that may be named are those that exist', () => {
+  const config = load({ networks: { ethereum: node }, rates: { sources: sourceNames } });
+  assert.equal(config.rates.sources, sourceNames);
+  for (const name of sourceNames) assert.type(config.rates.ageSMax[name], 'number', name);
+});
+
+test('the secret key is made once, for its owner only, and never beside an old database', () => {
+  const dataDir = join(folder, 'keys');
+  const first = readSecretKey(dataDir, {});
+  assert.is(first.length, 32);
+  assert.is(statSync(join(dataDir, 'secret.key')).mode & 0o777, 0o600);
+  assert.equal(readSecretKey(dataDir, {}), first);
+  writeFileSync(join(folder, 'mounted'), `${'ab'.repeat(32)}\n`);
+  assert.is(readSecretKey(dataDir, { QUAYSIDE_SECRET_KEY_FILE: join(folder, 'mounted') })[0], 0xab);
+
+  writeFileSync(join(dataDir, 'secret.key'), 'short');
+  assert.throws(() => readSecretKey(dataDir, {}), /64 hex digits/);
+  rmSync(join(dataDir, 'secret.key'));
+  writeFileSync(join(dataDir, 'quayside.db'), '');
+  assert.throws(() => readSecretKey(dataDir, {}), /put .*secret\.key back/);
+});
+
+test.run();

@@ -1,0 +1,197 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { NewSession } from '../../../src/database/database.ts';
+import {
+  inWorld,
+  type MakePlace,
+  merchant,
+  newSession,
+  option,
+  request,
+  sessionOf,
+  show,
+  T0_MS,
+  T0_S,
+} from '../../database/place.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+
+/** Creating sessions, and what happens when a request is sent again. */
+export function creationConforms(makePlace: MakePlace): void {
+  const test = suite('session creation');
+  const withReplay = (
+    orderId: string,
+    idempotencyKey: string | null,
+    bodyHash: string,
+    more: Partial<NewSession> = {},
+  ) => newSession(orderId, { replay: { idempotencyKey, path: '/sessions/create', bodyHash }, ...more });
+
+  test(
+    'everything that was asked for comes back, exact',
+    inWorld(
+      makePlace,
+      async ({ store }) => {
+        const input = newSession('o1', {
+          request: request('o1', {
+            amountMinor: 9_007_199_254_740_991n,
+            currency: 'EUR',
+            description: 'Grüße 🧾 "quoted"',
+            lineItems: [{ price_data: { currency: 'EUR', unit_amount: 5, product_data: { name: 'ü' } }, quantity: 3 }],
+            taxMinor: 0n,
+            shippingMinor: 12n,
+            successUrl: 'https://shop.example/ok',
+            cancelUrl: 'https://shop.example/no',
+            metadata: { order_id: 'o1', null: '' },
+          }),
+          conversion: { rate: '1.0842', currency: 'USDC', amountMinor: 9_765_605_031_850_302_443n },
+          duePar: 2n ** 255n,
+          accepts: ['USDC'],
+          expiresInS: 60,
+          options: [{ ...option('two', 'USDC', 1000n), units: 2n ** 256n - 1n }],
+          nowMs: T0_MS + 999,
+        });
+        const created = await store.createSession(input);
+        assert.is(created.kind, 'created');
+        const session = await show(store, 'cs_o1');
+        assert.equal(sessionOf(created), session);
+        assert.equal(session.request, input.request);
+        assert.equal(session.conversion, input.conversion);
+        assert.equal(session.options, input.options);
+        assert.equal(session.terms, {
+          duePar: 2n ** 255n,
+          tolerancePar: 25n * 10n ** 16n,
+          accepts: ['USDC'],
+          createdAtS: T0_S,
+          expiresAtS: T0_S + 60,
+          topUpGraceS: 90,
+          monitoringS: 1000,
+          latePolicy: 'accept',
+        });
+        assert.is(session.createdAtS, T0_S);
+        assert.is(session.life.status, 'pending');
+        assert.equal(session.payments, []);
+        assert.equal(await store.findSession('o1'), session, 'the prefix may be left out');
+        assert.is(await store.findSession('cs_nobody'), null);
+      },
+      { toleranceMinor: 25, topUpGraceS: 90, monitoringS: 1000, latePolicy: 'accept' },
+    ),
+  );
+
+  test(
+    'the same order with the same body is the first session, with another body a conflict',
+    inWorld(makePlace, async ({ store }) => {
+      const first = sessionOf(await store.createSession(withReplay('o1', null, 'a')));
+      const again = await store.createSession(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
+      assert.is(again.kind, 'replayed');
+      assert.equal(sessionOf(again), first);
+      assert.equal(await store.createSession(withReplay('o1', null, 'b')), { kind: 'order_id_conflict' });
+      assert.is(await store.findSession('cs_other'), null);
+    }),
+  );
+
+  test(
+    'an order id belongs to one store and one mode',
+    inWorld(makePlace, async ({ store }) => {
+      sessionOf(await store.createSession(withReplay('o1', 'k', 'a')));
+      await store.createStore(merchant('m2'));
+      const elsewhere = await store.createSession(withReplay('o1', 'k', 'b', { id: 'cs_m2', storeId: 'm2' }));
+      assert.is(elsewhere.kind, 'created');
+      // No live network is followed: the point is that the test order does not stand in its way.
+      const live = await store.createSession(withReplay('o1', 'k', 'c', { id: 'cs_live', mode: 'live' }));
+      assert.is(live.kind, 'address_pool_empty');
+    }),
+  );
+
+  test(
+    'an idempotency key comes first: same body replays, another body is a conflict of its own',
+    inWorld(makePlace, async ({ store }) => {
+      const first = sessionOf(await store.createSession(withReplay('o1', 'k1', 'a')));
+      const again = await store.createSession(withReplay('o1', 'k1', 'a'));
+      assert.is(again.kind, 'replayed');
+      assert.equal(sessionOf(again), first);
+      const other = await store.createSession(withReplay('o2', 'k1', 'b'));
+      assert.equal(other, { kind: 'idempotency_key_conflict' });
+      const both = await store.createSession(withReplay('o1', 'k1', 'b'));
+      assert.equal(both, { kind: 'idempotency_key_conflict' });
+      const elsewhere = withReplay('o3', 'k1', 'c');
+      const otherPath = await store.createSession({
+        ...elsewhere,
+        replay: { ...elsewhere.replay, path: '/v1/payment/sessions' },
+      });
+      assert.is(otherPath.kind, 'created', 'a key belongs to a path');
+    }),
+  );
+
+  test(
+    'a key that came with a replayed order is remembered; one that came with a conflict is not',
+    inWorld(makePlace, async ({ store }) => {
+      sessionOf(await store.createSession(withReplay('o1', null, 'a')));
+      assert.is((await store.createSession(withReplay('o1', 'k1', 'a'))).kind, 'replayed');
+      assert.equal(await store.createSession(withReplay('o2', 'k1', 'b')), { kind: 'idempotency_key_conflict' });
+      assert.equal(await store.createSession(withReplay('o1', 'k2', 'b')), { kind: 'order_id_conflict' });
+      assert.is((await store.createSession(withReplay('o2', 'k2', 'c'))).kind, 'created');
+    }),
+  );
+
+  test(
+    'a key is kept for a day; the order id for ever',
+    inWorld(makePlace, async ({ store }) => {
+      sessionOf(await store.createSession(withReplay('o1', 'k1', 'a')));
+      const within = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS });
+      assert.equal(await store.createSession(within), { kind: 'idempotency_key_conflict' });
+      const after = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS + 1 });
+      assert.is((await store.createSession(after)).kind, 'created');
+      const order = withReplay('o1', 'k1', 'x', { nowMs: T0_MS + 3 * DAY_MS });
+      assert.equal(await store.createSession(order), { kind: 'order_id_conflict' });
+    }),
+  );
+
+  test(
+    'one order sent many times at once, from two processes, becomes one session',
+    inWorld(makePlace, async ({ store, place }) => {
+      const other = place.connect();
+      const outcomes = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          (n % 2 ? store : other).createSession(withReplay('o1', `k${n}`, 'a', { id: `cs_${n}` })),
+        ),
+      );
+      assert.is(outcomes.filter(({ kind }) => kind === 'created').length, 1);
+      assert.is(new Set(outcomes.map((outcome) => sessionOf(outcome).id)).size, 1);
+      assert.is((await store.poolLevel({ family: 'evm', mode: 'test' }, 'xpub one')).taken, 1);
+      other.close();
+    }),
+  );
+
+  test(
+    'only networks that are followed are offered',
+    inWorld(makePlace, async ({ store, one, two }) => {
+      const offered = async (orderId: string) =>
+        sessionOf(await store.createSession(newSession(orderId))).options.map(({ networkKey }) => networkKey);
+      assert.equal(new Set(await offered('o1')), new Set(['test:one', 'test:two']));
+      await two.readThrough(T0_S, 'halted');
+      assert.equal(new Set(await offered('o2')), new Set(['test:one']));
+      await one.readThrough(T0_S, 'halted');
+      assert.equal(await store.createSession(newSession('o3')), { kind: 'address_pool_empty', family: null });
+      await two.readThrough(T0_S);
+      assert.equal(new Set(await offered('o3')), new Set(['test:two']));
+      const unheard = newSession('o4', {
+        options: [{ ...option('one', 'USDT', 1000n), network: 'new', networkKey: 'test:new' }],
+      });
+      assert.equal(await store.createSession(unheard), { kind: 'address_pool_empty', family: null });
+      await store.reportNetwork({
+        network: 'test:new',
+        state: 'starting',
+        reason: null,
+        headNumber: 5,
+        nodeConnected: true,
+        nodeHeardAtMs: T0_MS,
+        readThroughS: 0,
+        pid: 1,
+        nowMs: T0_MS,
+      });
+      assert.equal(await store.createSession(unheard), { kind: 'address_pool_empty', family: null });
+    }),
+  );
+
+  test.run();
+}

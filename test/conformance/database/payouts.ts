@@ -1,0 +1,376 @@
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
+import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
+import type { JournaledSignature } from '../../../src/database/money-out.ts';
+import type { Store } from '../../../src/database/database.ts';
+import { breaks, inWorld, type MakePlace, T0_MS } from '../../database/place.ts';
+
+const network = 'test:one';
+const payer = 'a'.repeat(40);
+
+const refund = (id: string): RefundIntent => ({
+  kind: 'refund',
+  id,
+  network,
+  currency: 'USDT',
+  to: 'b'.repeat(40),
+  units: 5n,
+  mac: 'c'.repeat(64),
+});
+
+const sweep = (id: string): SweepIntent => ({
+  kind: 'sweep',
+  id,
+  network,
+  currency: 'USDT',
+  from: [{ index: 3, units: 9n }],
+});
+
+/** Plans payouts that are due at once. */
+const plan = (store: Store, ...intents: readonly (RefundIntent | SweepIntent)[]) =>
+  store.planPayouts(
+    intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
+  );
+
+type Wish = { generation?: number; attempt?: number; nonce?: number | null; nowMs?: number };
+
+const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({
+  ...(nonce !== null && { nonce: String(nonce) }),
+  salt: `${generation}.${attempt}`,
+});
+
+const allot = (store: Store, id: string, wish: Wish = {}) => {
+  const { generation = 0, attempt = 0, nonce = 0, nowMs = T0_MS } = wish;
+  const own = { id, generation, attempt, payer, payerRole: 'refund', nonce } as const;
+  return store.allotAttempt({ ...own, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
+};
+
+const signatureOf = (intent: RefundIntent | SweepIntent, id: number, wish: Wish = {}): JournaledSignature => ({
+  id,
+  intent,
+  generation: wish.generation ?? 0,
+  attempt: wish.attempt ?? 0,
+  terms: termsOf(wish),
+  tx: `tx of ${intent.id} ${wish.generation ?? 0}.${wish.attempt ?? 0}`,
+  bytes: new Uint8Array([1, 2, id]),
+  signedAtMs: T0_MS,
+});
+
+const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, attempt });
+const sent = (store: Store, id: string, generation = 0) =>
+  store.recordSent({ ...name(id, generation), answer: 'accepted', refusal: null, nowMs: T0_MS });
+
+/** Brings the first attempt of a payout onto the wire. */
+async function bringOut(store: Store, intent: RefundIntent | SweepIntent, journalId: number, wish: Wish = {}) {
+  assert.is((await allot(store, intent.id, wish)).kind, 'allotted');
+  assert.is((await store.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
+  await sent(store, intent.id, wish.generation);
+}
+
+const stateOf = async (store: Store, id: string) => (await store.findPayout(id))?.state;
+const codes = async (store: Store) => (await store.listAlarms(100)).map(({ code }) => code);
+
+/** Payouts: turns, numbers, attempts, ends. */
+export function payoutsConform(makePlace: MakePlace): void {
+  const test = suite('payouts');
+
+  /** A lane from number 0, and a turn to record signatures in. */
+  const ready = (work: (store: Store) => Promise<void>) =>
+    inWorld(makePlace, async ({ store }) => {
+      assert.is(await store.nextFence(network, 0, T0_MS), 1);
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      await work(store);
+      const { unbalanced, differences } = await store.verifyLedger();
+      assert.equal([unbalanced, differences], [[], []]);
+    });
+
+  test(
+    'a turn rises with each start, and is refused where the signer has served a later one',
+    inWorld(makePlace, async ({ store, place }) => {
+      assert.is(await store.nextFence(network, 0, T0_MS), 1);
+      const other = place.connect();
+      assert.is(await other.nextFence(network, 1, T0_MS), 2);
+      other.close();
+      assert.is(await store.nextFence(network, 2, T0_MS), 3);
+      assert.is(await store.nextFence(network, 4, T0_MS), null);
+      assert.is(await store.nextFence('test:two', 1, T0_MS), null, 'a database that knows of nothing');
+      await store.reportEngine(network, { code: 'x', message: 'y' }, T0_MS + 1);
+      const [engine] = await store.listEngines();
+      assert.equal(engine, {
+        network,
+        fence: 3,
+        journalId: 0,
+        reason: { code: 'x', message: 'y' },
+        updatedAtMs: T0_MS + 1,
+      });
+    }),
+  );
+
+  test(
+    'a payout is planned once, keeps its intent, and is open when it is due',
+    ready(async (store) => {
+      await store.planPayouts([
+        { intent: refund('r1'), sessionId: null, servesId: null, notBeforeMs: T0_MS + 60_000, nowMs: T0_MS },
+      ]);
+      await plan(store, refund('r1'));
+      assert.equal(await store.openPayouts(network, T0_MS + 59_999, 10), []);
+      const [open] = await store.openPayouts(network, T0_MS + 60_000, 10);
+      assert.equal(open?.payout.intent, refund('r1'));
+      assert.equal([open?.attempts, open?.approval], [[], null]);
+      await breaks(plan(store, { ...refund('r1'), units: 6n }));
+      assert.is((await allot(store, 'r1')).kind, 'moved', 'not before its time');
+      assert.equal(await store.openPayouts('test:two', T0_MS + 60_000, 10), []);
+    }),
+  );
+
+  test(
+    'a payout is taken back only while nothing of it is allotted',
+    ready(async (store) => {
+      await plan(store, refund('r1'), refund('r2'));
+      assert.is(await store.cancelPayout('r1', T0_MS), true);
+      assert.is(await store.cancelPayout('r1', T0_MS), false);
+      assert.is((await allot(store, 'r1')).kind, 'moved');
+      const wait = { code: 'token_short', message: 'too late' };
+      const late = { id: 'r1', generation: 0, nowMs: T0_MS };
+      assert.is(await store.recordWait({ ...late, wait, nextLookAtMs: T0_MS }), false);
+      assert.is(await store.settlePayout({ ...late, outcome: { kind: 'failed', ...wait } }), false);
+      assert.is((await store.findPayout('r1'))?.wait, null);
+      await store.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
+      assert.is(await store.cancelPayout('r2', T0_MS), false, 'it may have been signed');
+      await store.reportEngine(network, null, T0_MS);
+      await allot(store, 'r2');
+      assert.is(await store.cancelPayout('r2', T0_MS), false);
+      assert.is(await store.cancelPayout('none', T0_MS), false);
+      assert.equal([await stateOf(store, 'r1'), await stateOf(store, 'r2')], ['canceled', 'sent']);
+    }),
+  );
+
+  test(
+    'what the signer refused for good can still be taken back, and what it may have signed cannot',
+    ready(async (store) => {
+      await plan(store, refund('r1'), refund('r2'));
+      const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
+      const stick = (id: string) =>
+        store.stickPayout({ id, generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      await allot(store, 'r1');
+      await store.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
+      await stick('r1');
+      assert.is(await stateOf(store, 'r1'), 'stuck');
+      assert.is(await store.cancelPayout('r1', T0_MS), true);
+      await allot(store, 'r2');
+      await stick('r2');
+      assert.is(await store.cancelPayout('r2', T0_MS), false);
+      assert.equal([await stateOf(store, 'r1'), await stateOf(store, 'r2')], ['canceled', 'stuck']);
+    }),
+  );
+
+  test(
+    'a sweep waits for the gas that it is given',
+    ready(async (store) => {
+      const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
+      const common = { sessionId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
+      await store.planPayouts([
+        { ...common, intent: sweep('s1'), servesId: null },
+        { ...common, intent: gas, servesId: 's1' },
+      ]);
+      const open = async () => (await store.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+      assert.equal(await open(), ['g1']);
+      await allot(store, 'g1');
+      await store.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
+      await sent(store, 'g1');
+      const ended = { tx: 'tx of g1 0.0', feeUnits: 2n };
+      await store.settlePayout({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+      assert.equal(await open(), ['s1']);
+      const { balances } = await store.verifyLedger();
+      assert.equal(
+        balances.map(({ asset, account, units }) => [asset, account, units]),
+        [
+          ['native', 'collected', 7n],
+          ['native', 'fees', 2n],
+          ['native', 'hot', -9n],
+        ],
+      );
+    }),
+  );
+
+  test(
+    'numbers have no gaps: one is given out once, after the last was signed, and taken back with a refusal',
+    ready(async (store) => {
+      await plan(store, refund('r1'), refund('r2'));
+      assert.is((await allot(store, 'r1', { nonce: 1 })).kind, 'moved', 'no number is left out');
+      assert.is((await allot(store, 'r1')).kind, 'allotted');
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'unsigned' });
+      assert.is((await allot(store, 'r2', { nonce: 1 })).kind, 'moved');
+      const wait = { code: 'signer_refused_cap', message: 'too much today' };
+      await store.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
+      assert.is(await stateOf(store, 'r1'), 'waiting');
+      assert.equal((await store.findPayout('r1'))?.wait, wait);
+      assert.equal(await codes(store), ['signer_refused_cap']);
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      await bringOut(store, refund('r2'), 1);
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 1 });
+      assert.equal(
+        (await store.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
+        ['r2'],
+        'the refused one is looked at later',
+      );
+      await breaks(store.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
+    }),
+  );
+
+  test(
+    'two engines at once give each number out once',
+    inWorld(makePlace, async ({ store, place }) => {
+      const other = place.connect();
+      await store.nextFence(network, 0, T0_MS);
+      await store.offerNonce(network, payer, 7, T0_MS);
+      await plan(store, refund('r1'), refund('r2'));
+      const outcomes = await Promise.all([allot(store, 'r1', { nonce: 7 }), allot(other, 'r2', { nonce: 7 })]);
+      assert.equal(outcomes.map(({ kind }) => kind).sort(), ['allotted', 'moved']);
+      other.close();
+    }),
+  );
+
+  test(
+    'a wallet has as many numbers open as a node keeps, and stops where somebody else has used one',
+    ready(async (store) => {
+      const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
+      await plan(store, ...intents, refund('last'));
+      for (const [nonce, intent] of intents.entries()) await bringOut(store, intent, nonce + 1, { nonce });
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'full' });
+      assert.equal(await store.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: IN_FLIGHT_MAX });
+      assert.equal(await store.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), { kind: 'halted' });
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' }, 'until a person says so');
+      assert.is((await allot(store, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
+      assert.equal(await codes(store), ['payout_nonce_foreign']);
+      assert.equal(
+        (await store.haltedLanes()).map((lane) => [lane.payer, lane.code]),
+        [[payer, 'payout_nonce_foreign']],
+      );
+      assert.is(await store.resumeLane(network, payer, IN_FLIGHT_MAX + 1), true);
+      assert.is(await store.resumeLane(network, payer, 0), false);
+      assert.equal(await store.haltedLanes(), []);
+      const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
+      assert.equal(await store.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), next);
+    }),
+  );
+
+  test(
+    'a signature is kept where it was asked for on those terms; at any other, everything stops',
+    ready(async (store) => {
+      await plan(store, refund('r1'));
+      await allot(store, 'r1');
+      const signature = signatureOf(refund('r1'), 4);
+      for (const stray of [
+        { ...signature, terms: { ...signature.terms, salt: 'other' } },
+        { ...signature, intent: { ...refund('r1'), units: 6n } },
+        { ...signature, generation: 1 },
+        signatureOf(refund('unknown'), 4),
+      ]) {
+        assert.equal(await store.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
+      }
+      assert.is((await store.listEngines())[0]?.journalId, 0);
+      assert.equal(await store.recordSigned(network, [signature]), { kind: 'recorded' });
+      assert.equal(await store.recordSigned(network, [signature]), { kind: 'recorded' }, 'as often as it is read');
+      assert.is((await store.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
+      assert.is((await store.listEngines())[0]?.journalId, 4);
+      const [attempt] = await store.listPayoutAttempts('r1');
+      assert.equal([attempt?.tx, attempt?.bytes], [signature.tx, signature.bytes]);
+    }),
+  );
+
+  test(
+    'a replacement has the number of what it replaces, and a new generation its own',
+    ready(async (store) => {
+      await plan(store, refund('r1'));
+      await bringOut(store, refund('r1'), 1);
+      await breaks(allot(store, 'r1', { attempt: 1, nonce: 1 }));
+      assert.is((await allot(store, 'r1', { attempt: 2 })).kind, 'moved');
+      assert.is((await allot(store, 'r1', { attempt: 1 })).kind, 'allotted');
+      await store.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
+      const ended = { tx: 'tx of r1 0.1', feeUnits: 3n };
+      await store.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS });
+      assert.is(await store.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS }), false);
+      assert.equal(await store.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
+      await bringOut(store, refund('r1'), 3, { generation: 1, nonce: 1 });
+      const outcome = { kind: 'succeeded', ended: { tx: 'tx of r1 1.0', feeUnits: 4n } } as const;
+      await store.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
+      assert.is(await store.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
+      const payout = await store.findPayout('r1');
+      assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'tx of r1 1.0', 4n]);
+      assert.is((await store.listPayoutAttempts('r1')).length, 3, 'every attempt is kept');
+      const fees = (await store.verifyLedger()).balances.find(({ account }) => account === 'fees');
+      assert.is(fees?.units, 7n);
+    }),
+  );
+
+  test(
+    'what waits says why, once; what a node refuses is told and goes on',
+    ready(async (store) => {
+      await plan(store, refund('r1'));
+      const wait = { code: 'token_short', message: 'the wallet has 3' };
+      const later = { id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS + 5000.5, nowMs: T0_MS };
+      await store.recordWait(later);
+      await store.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
+      assert.equal(await codes(store), ['token_short']);
+      assert.is((await store.findPayout('r1'))?.wait?.message, 'the wallet has 4');
+      const census = await store.payoutCensus();
+      assert.equal(census.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
+      assert.equal(census.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
+      assert.is((await allot(store, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
+      assert.is((await store.findPayout('r1'))?.wait, null);
+      await store.recordSigned(network, [signatureOf(refund('r1'), 1)]);
+      const refusal = { code: 'payout_rejected', message: 'pool full' };
+      await store.recordSent({ ...name('r1'), answer: 'rejected', refusal, nowMs: T0_MS });
+      assert.is((await store.findPayout('r1'))?.wait?.code, 'payout_rejected');
+      await sent(store, 'r1');
+      assert.is((await store.findPayout('r1'))?.wait, null);
+      const [attempt] = await store.listPayoutAttempts('r1');
+      assert.equal([attempt?.sentAtMs, attempt?.answer], [T0_MS, 'accepted']);
+    }),
+  );
+
+  test(
+    'a sweep is in transit while it is on its way, in whatever generation',
+    ready(async (store) => {
+      await plan(store, sweep('s1'));
+      const transit = async () =>
+        (await store.verifyLedger()).balances.flatMap(({ account, units }) => (account === 'in_transit' ? units : []));
+      await bringOut(store, sweep('s1'), 1);
+      assert.equal(await transit(), [9n]);
+      await store.newGeneration({ id: 's1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
+      assert.equal(await transit(), []);
+      await bringOut(store, sweep('s1'), 2, { generation: 1, nonce: 1 });
+      assert.equal(await transit(), [9n]);
+      const outcome = { kind: 'succeeded', ended: { tx: 'tx of s1 1.0', feeUnits: 0n } } as const;
+      await store.settlePayout({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
+      assert.equal(await transit(), []);
+    }),
+  );
+
+  test(
+    'a payout fails only while none of its attempts can be on the chain, and one that is stuck waits for a person',
+    ready(async (store) => {
+      await plan(store, refund('r1'), refund('r2'));
+      const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
+      await store.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
+      assert.is(await stateOf(store, 'r1'), 'failed');
+      await bringOut(store, refund('r2'), 1);
+      await breaks(store.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
+      const why = { code: 'payout_nonce_foreign', message: 'stolen' };
+      await store.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: payer, nowMs: T0_MS });
+      assert.equal(await store.openPayouts(network, T0_MS, 10), []);
+      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' });
+      assert.is(await store.resumePayout('r1', false, T0_MS), false);
+      assert.is(await store.resumePayout('r2', false, T0_MS), true);
+      assert.is(await stateOf(store, 'r2'), 'sent');
+      await store.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      assert.is(await store.resumePayout('r2', true, T0_MS), true);
+      const payout = await store.findPayout('r2');
+      assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'dead']);
+    }),
+  );
+
+  test.run();
+}

@@ -1,0 +1,70 @@
+/** What a transaction is to the payer who asks after it, and how long a node is asked. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type Bearing,
+  type Finding,
+  findings,
+  judge,
+  LOOK_UP_AGE_MS_MAX,
+  nextLookAtMs,
+} from '../../src/core/lookup.ts';
+
+const bearing: Bearing = {
+  ownKey: 'own',
+  isOthers: (key) => key === 'theirs',
+  accepts: ['USDT'],
+  isOwnNetwork: true,
+  isKept: false,
+  floor: 100,
+};
+const mined = (to: string, currency: 'USDT' | 'USDC' | null = 'USDT', number = 101) =>
+  ({ kind: 'mined', number, succeeded: true, moves: [{ to, currency }] }) as const;
+
+test('what a node saw, and what it means for one session', () => {
+  const cases: readonly (readonly [Finding, Parameters<typeof judge>[0], Partial<Bearing>?])[] = [
+    ['unknown', { kind: 'unknown' }],
+    ['waiting', { kind: 'waiting' }],
+    ['failed', { ...mined('own'), succeeded: false }],
+    ['elsewhere', mined('stranger')],
+    ['elsewhere', { ...mined('own'), moves: [] }],
+    ['other_order', mined('theirs')],
+    ['wrong_token', mined('own', 'USDC')],
+    ['wrong_token', mined('own', null), { isKept: true }],
+    ['wrong_network', mined('own'), { isOwnNetwork: false }],
+    ['unread', mined('own')],
+    ['missed', mined('own', 'USDT', 100)],
+    ['kept', mined('own'), { isKept: true }],
+    ['kept', mined('own', 'USDT', 1), { isKept: true }],
+  ];
+  for (const [finding, sighting, more] of cases) assert.is(judge(sighting, { ...bearing, ...more }), finding);
+  assert.equal(
+    [...new Set(cases.map(([finding]) => finding))].sort(),
+    [...findings].sort(),
+    'every finding is reached',
+  );
+});
+
+test('a payment to this session is told even where the same transaction pays others and other tokens', () => {
+  const moves = [...mined('theirs').moves, ...mined('own', null).moves, ...mined('own').moves];
+  assert.is(judge({ ...mined('own'), moves }, { ...bearing, isKept: true }), 'kept');
+});
+
+test('an open question is asked again, soon at first, and never for ever', () => {
+  let nowMs = 0;
+  const looks: number[] = [];
+  for (let next = nextLookAtMs('unknown', 0, 0); next !== null; next = nextLookAtMs('unknown', 0, nowMs)) {
+    assert.ok(next > nowMs);
+    nowMs = next;
+    looks.push(nowMs);
+  }
+  assert.ok(looks.length < 30, `${looks.length} looks`);
+  assert.is(looks[0], 2000);
+  assert.ok(nowMs < LOOK_UP_AGE_MS_MAX);
+  for (const finding of findings) {
+    const isOpen = ['unknown', 'waiting', 'unread'].includes(finding);
+    assert.is(nextLookAtMs(finding, 0, 10) !== null, isOpen, finding);
+  }
+});
+
+test.run();

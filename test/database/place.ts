@@ -1,0 +1,307 @@
+/**
+ * A store with a merchant, addresses and two networks, as the suites of this room begin with, and a follower's hand for each network.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import type { BlockRef } from '../../src/core/block.ts';
+import type { ChainTransfer, Currency, NetworkKey } from '../../src/core/transfer.ts';
+import type {
+  ClaimedDelivery,
+  CreateSessionOutcome,
+  Endpoint,
+  Ingest,
+  IngestOutcome,
+  MerchantStore,
+  NewSession,
+  PaymentOption,
+  Session,
+  SessionRequest,
+  Store,
+  StoreSettings,
+} from '../../src/database/database.ts';
+import { plainRequest } from '../support/new-session.ts';
+
+/** Where a store under test lives; the suites run over any implementation that can make one. */
+export type Place = Readonly<{
+  store: Store;
+  /** Another connection to the same data, as another process has one. */
+  connect(): Store;
+  close(): void;
+  /** What does not fit together in the data, looked at from the outside; nothing in a sound store. */
+  audit(): string[];
+}>;
+export type MakePlace = (outageWaitS?: number) => Place;
+
+export const T0_MS = 1_800_000_000_000;
+export const T0_S = T0_MS / 1000;
+export const OUTAGE_WAIT_S = 600;
+const POOL_SIZE = 40;
+
+/** The n-th address of the sample pool. */
+export const keyOf = (n: number): string => n.toString(16).padStart(40, '0');
+export const pool = { family: 'evm', mode: 'test' } as const;
+
+export const settings: StoreSettings = {
+  settlementCurrency: 'USDT',
+  toleranceMinor: 0,
+  topUpGraceS: 1800,
+  monitoringS: 7 * 86_400,
+  latePolicy: 'hold',
+};
+
+export const merchant = (id: string, more: Partial<StoreSettings> = {}): MerchantStore => ({
+  id,
+  name: `Shop ${id}`,
+  status: 'approved',
+  settings: { ...settings, ...more },
+  webhookSecret: `whsec_of_${id}`,
+  createdAtMs: T0_MS,
+});
+
+export const endpoint = (id: string, more: Partial<Endpoint> = {}): Endpoint => ({
+  id,
+  storeId: 'm1',
+  mode: 'test',
+  url: `https://shop.example/${id}`,
+  extendedEvents: [],
+  perSession: false,
+  disabledAtMs: null,
+  disabledReason: null,
+  createdAtMs: T0_MS,
+  ...more,
+});
+
+/** One stablecoin on one of the two sample networks; 6 decimals on `one`, 18 on `two`, as on Ethereum and BSC. */
+export function option(network: 'one' | 'two', currency: Currency, dueMinor: bigint): PaymentOption {
+  const decimals = network === 'one' ? 6 : 18;
+  return {
+    network,
+    networkKey: `test:${network}`,
+    family: 'evm',
+    chainId: network === 'one' ? '1' : '56',
+    currency,
+    token: `0x${currency}`,
+    decimals,
+    units: dueMinor * 10n ** BigInt(decimals - 2),
+    confirmationsRequired: 3,
+  };
+}
+
+export const request = (orderId: string, more: Partial<SessionRequest> = {}): SessionRequest => ({
+  ...plainRequest(orderId, 1000n),
+  ...more,
+});
+
+/** A session over 10.00 that may be paid in either coin on either network. */
+export function newSession(orderId: string, more: Partial<NewSession> = {}): NewSession {
+  return {
+    id: `cs_${orderId}`,
+    storeId: 'm1',
+    mode: 'test',
+    request: request(orderId),
+    conversion: null,
+    duePar: 10n * 10n ** 18n,
+    accepts: ['USDT', 'USDC'],
+    expiresInS: 1800,
+    options: [
+      option('one', 'USDT', 1000n),
+      option('one', 'USDC', 1000n),
+      option('two', 'USDT', 1000n),
+      option('two', 'USDC', 1000n),
+    ],
+    replay: { idempotencyKey: null, path: '/sessions/create', bodyHash: `body of ${orderId}` },
+    nowMs: T0_MS,
+    ...more,
+  };
+}
+
+/** The session of an outcome that must be a success. */
+export function sessionOf(outcome: CreateSessionOutcome): Session {
+  assert.ok(outcome.kind === 'created' || outcome.kind === 'replayed', `not ${outcome.kind}`);
+  return outcome.session;
+}
+
+/** The address of a session. */
+export function addressOf(session: Session): string {
+  const key = session.addresses.evm;
+  assert.ok(key, 'a session has an address');
+  return key;
+}
+
+let transfersMade = 0;
+
+/** A transfer of `minor` hundredths, in the decimals of the sample network. */
+export function pays(
+  to: string,
+  minor: bigint,
+  more: Partial<ChainTransfer> & { network?: 'one' | 'two' } = {},
+): ChainTransfer {
+  const { network = 'one', ...fields } = more;
+  const decimals = network === 'one' ? 6n : 18n;
+  transfersMade++;
+  return {
+    tx: `0xtx${transfersMade}`,
+    index: 0,
+    currency: 'USDT',
+    from: 'fe'.repeat(20),
+    to,
+    units: minor * 10n ** (decimals - 2n),
+    ...fields,
+  };
+}
+
+/** Plays a follower: keeps the canonical chain that it has written, and writes the next step. */
+export class Feed {
+  readonly network: NetworkKey;
+  /** Where it writes; another connection after a restart. */
+  store: Store;
+  readonly #decimals: number;
+  /** Counts blocks, so that every hash is new; another feed on the same data starts beyond the first one's. */
+  blocksMade = 0;
+  chain: BlockRef[] = [];
+  nowMs = T0_MS;
+
+  constructor(store: Store, name: 'one' | 'two') {
+    this.store = store;
+    this.network = `test:${name}`;
+    this.#decimals = name === 'one' ? 6 : 18;
+  }
+
+  /** A child of `parent` (the tip when left out); its time is the clock's unless told. */
+  child(parent = this.chain.at(-1), timeS = Math.floor(this.nowMs / 1000)): BlockRef {
+    this.blocksMade++;
+    return {
+      hash: `${this.network}/${this.blocksMade}`,
+      parent: parent?.hash ?? 'genesis',
+      number: (parent?.number ?? 99) + 1,
+      timeS,
+    };
+  }
+
+  step(more: Partial<Ingest>): Promise<IngestOutcome> {
+    const tip = this.chain.at(-1);
+    return this.store.ingest({
+      network: this.network,
+      family: 'evm',
+      expectTip: tip?.hash ?? null,
+      watchedThroughId: 1_000_000,
+      decimals: { USDT: this.#decimals, USDC: this.#decimals },
+      drop: [],
+      connect: [],
+      confirm: [],
+      floor: null,
+      readThroughS: Math.floor(this.nowMs / 1000),
+      nowMs: this.nowMs,
+      ...more,
+    });
+  }
+
+  /** Puts one block on top. */
+  async mine(transfers: readonly ChainTransfer[] = [], timeS?: number): Promise<BlockRef> {
+    const block = this.child(undefined, timeS);
+    assert.is(await this.step({ connect: [{ block, transfers }] }), 'done');
+    this.chain.push(block);
+    return block;
+  }
+
+  async confirm(...blocks: readonly BlockRef[]): Promise<void> {
+    assert.is(await this.step({ confirm: blocks.map(({ hash }) => hash) }), 'done');
+  }
+
+  /** Replaces the newest `depth` blocks by new ones with these contents. @returns the new blocks */
+  async reorg(depth: number, contents: readonly (readonly ChainTransfer[])[]): Promise<BlockRef[]> {
+    const dropped = this.chain.slice(this.chain.length - depth);
+    const kept = this.chain.slice(0, this.chain.length - depth);
+    const connect: { block: BlockRef; transfers: readonly ChainTransfer[] }[] = [];
+    for (const transfers of contents) {
+      connect.push({ block: this.child(connect.at(-1)?.block ?? kept.at(-1)), transfers });
+    }
+    assert.is(await this.step({ drop: dropped.map(({ hash }) => hash), connect }), 'done');
+    this.chain = [...kept, ...connect.map(({ block }) => block)];
+    return connect.map(({ block }) => block);
+  }
+
+  /** Puts blocks that were dropped back in place of the newest `depth`. */
+  async reconnect(depth: number, back: readonly { block: BlockRef; transfers: readonly ChainTransfer[] }[]) {
+    const drop = this.chain.slice(this.chain.length - depth).map(({ hash }) => hash);
+    const outcome = await this.step({ drop, connect: back });
+    this.chain = [...this.chain.slice(0, this.chain.length - depth), ...back.map(({ block }) => block)];
+    return outcome;
+  }
+
+  /** Says how far the network has been read, without a block. */
+  readThrough(readThroughS: number, state: 'following' | 'halted' = 'following'): Promise<void> {
+    return this.store.reportNetwork({
+      network: this.network,
+      state,
+      reason: state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null,
+      headNumber: this.chain.at(-1)?.number ?? null,
+      nodeConnected: true,
+      nodeHeardAtMs: this.nowMs,
+      readThroughS,
+      pid: 7,
+      nowMs: this.nowMs,
+    });
+  }
+}
+
+export type World = Readonly<{ store: Store; place: Place; one: Feed; two: Feed }>;
+
+/** Runs a test in a store of its own: merchant `m1`, 40 addresses, both networks followed from their first block on. */
+export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) {
+  return async (): Promise<void> => {
+    const place = makePlace(OUTAGE_WAIT_S);
+    try {
+      const { store } = place;
+      await store.createStore(merchant('m1', more));
+      const keys = Array.from({ length: POOL_SIZE }, (_, at) => keyOf(at + 1));
+      await store.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+      const one = new Feed(store, 'one');
+      const two = new Feed(store, 'two');
+      await one.mine();
+      await two.mine();
+      await work({ store, place, one, two });
+      assert.equal(place.audit(), []);
+    } finally {
+      place.close();
+    }
+  };
+}
+
+/** The session as it stands now. */
+export async function show(store: Store, id: string): Promise<Session> {
+  const session = await store.findSession(id);
+  assert.ok(session, `session ${id} is found`);
+  return session;
+}
+
+/** Everything that is due, leased for a minute. */
+export const claimAll = (store: Store, nowMs: number): Promise<readonly ClaimedDelivery[]> =>
+  store.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
+
+/** The types of a session's events, in order, as an endpoint that asked for all of them sees them. */
+export async function eventTypes(store: Store, sessionId: string): Promise<string[]> {
+  const deliveries = await store.listDeliveries({ sessionId, limit: 1000 });
+  return deliveries.map(({ eventType }) => eventType).reverse();
+}
+
+export const allExtended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'] as const;
+
+/** The promise fails with a fault of this code. */
+export async function fails(work: Promise<unknown>, code: string): Promise<void> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason as { code?: string },
+  );
+  assert.is(error?.code, code, `fails with ${code}, not with ${String(error)}`);
+}
+
+/** Expects the promise to fail because an assumption of the program, or a constraint of the database, is broken. */
+export async function breaks(work: Promise<unknown>): Promise<void> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason as { name?: string },
+  );
+  const isBroken = error?.name === 'InvariantBroken' || error?.name === 'ConstraintFailed';
+  assert.ok(isBroken, `breaks an invariant or a constraint, not ${String(error)}`);
+}

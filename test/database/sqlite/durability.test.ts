@@ -1,0 +1,204 @@
+/** What was answered stays, whole, whatever happens to the process, the lock or the disk. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import { openDatabase } from '../../../src/database/sqlite/open.ts';
+import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
+import { openTempStore, type TempStore } from '../../support/temp-database.ts';
+import {
+  addressOf,
+  endpoint,
+  Feed,
+  fails,
+  keyOf,
+  merchant,
+  newSession,
+  pays,
+  pool,
+  sessionOf,
+  show,
+} from '../place.ts';
+import { audit, untold } from './audit.ts';
+
+const secretKey = new Uint8Array(32).fill(7);
+const writerPath = new URL('./writer.ts', import.meta.url).pathname;
+
+/** Runs a test on a file with a merchant, an endpoint, 2,000 addresses and one followed network. */
+const onFile = (work: (place: TempStore) => Promise<void>) => async () => {
+  const place = openTempStore();
+  try {
+    await place.store.createStore(merchant('m1'));
+    await place.store.addEndpoint(endpoint('e1'));
+    const keys = Array.from({ length: 2_000 }, (_, at) => keyOf(at + 1));
+    await place.store.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+    await new Feed(place.store, 'one').mine();
+    await work(place);
+  } finally {
+    place.close();
+  }
+};
+
+/** Starts a writing process. @returns it, the lines it has said, and its end */
+function startWriter(file: string, role: string, first: number, count: number) {
+  const child: ChildProcess = spawn(
+    process.execPath,
+    ['--import', 'tsx', writerPath, file, role, String(first), String(count)],
+    { stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const lines: string[] = [];
+  let rest = '';
+  let errors = '';
+  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()));
+  const onLine: (() => void)[] = [];
+  child.stdout?.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk.toString()).split('\n');
+    rest = parts.pop() ?? '';
+    lines.push(...parts);
+    for (const call of onLine) call();
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  return { child, lines, ended, onLine, errors: () => errors };
+}
+
+/** What a line of the writer promised must be there. */
+async function checkPromises(place: TempStore, lines: readonly string[]): Promise<void> {
+  for (const line of lines) {
+    const [what, orderId = ''] = line.split(' ');
+    if (what === 'end') continue;
+    const session = await show(place.store, orderId);
+    if (what === 'paid') assert.is(session.life.status, 'paid', line);
+    if (what === 'seen') assert.ok(session.payments.length >= 2, line);
+  }
+}
+
+test(
+  'a process killed in the midst of writing leaves whole commands, and everything that it answered',
+  onFile(async (place) => {
+    const seed = Number(process.env.SEED ?? randomInt(1_000_000));
+    const random = createRandom('durability', seed);
+    let next = 1;
+    for (let round = 0; round < 8; round++) {
+      const writer = startWriter(place.file, 'all', next, 100_000);
+      const killAfter = 1 + random.int(60);
+      writer.onLine.push(() => {
+        if (writer.lines.length >= killAfter) writer.child.kill('SIGKILL');
+      });
+      await writer.ended;
+      assert.ok(writer.lines.length >= killAfter, `SEED=${seed}, round ${round}: ${writer.errors()}`);
+      assert.equal([...audit(place.file), ...untold(place.file)], [], `SEED=${seed}, round ${round}`);
+      await checkPromises(place, writer.lines);
+      next += 1000;
+    }
+  }),
+);
+
+test(
+  'two processes write at once: both get through, nothing is lost, nothing is shared',
+  onFile(async (place) => {
+    const creator = startWriter(place.file, 'sessions', 0, 150);
+    const follower = startWriter(place.file, 'blocks', 1, 150);
+    await Promise.all([creator.ended, follower.ended]);
+    assert.is(creator.lines.at(-1), 'end', creator.errors());
+    assert.is(follower.lines.at(-1), 'end', follower.errors());
+    assert.equal(audit(place.file), []);
+    assert.is((await place.store.census(0)).sessions.pending, 150);
+    assert.is((await place.store.tail('test:one', 1000)).length, 151);
+  }),
+);
+
+test(
+  'while another process holds the write lock, writing is refused in time and reading goes on',
+  onFile(async (place) => {
+    const impatient = place.connect(30);
+    const holder = new Database(place.file);
+    holder.exec('BEGIN IMMEDIATE');
+    await fails(impatient.createSession(newSession('o1')), 'storage_unavailable');
+    await fails(impatient.probe(), 'storage_unavailable');
+    await fails(new Feed(impatient, 'two').step({ connect: [] }), 'storage_unavailable');
+    assert.is(await impatient.findSession('o1'), null);
+    assert.is((await impatient.listNetworks()).length, 1);
+    holder.exec('COMMIT');
+    holder.close();
+    assert.is((await impatient.createSession(newSession('o1'))).kind, 'created');
+    await impatient.probe();
+    impatient.close();
+    assert.equal(audit(place.file), []);
+  }),
+);
+
+test(
+  'a full disk refuses new sessions and blocks, keeps what was answered, and serves again when there is room',
+  onFile(async (place) => {
+    const bytesMax = 1_000_000;
+    const small = openSqliteStore({ file: place.file, secretKey, busyTimeoutMs: 1000, bytesMax });
+    const feed = new Feed(small, 'one');
+    feed.chain = [...(await small.tail('test:one', 10))];
+    feed.blocksMade = 10;
+    const answered: string[] = [];
+    let fault: { code?: string; message?: string } | null = null;
+    for (let n = 0; n < 2_000 && !fault; n++) {
+      try {
+        const to = addressOf(sessionOf(await small.createSession(newSession(`o${n}`))));
+        answered.push(`created o${n}`);
+        const block = await feed.mine([pays(to, 1000n)]);
+        await feed.confirm(block);
+        answered.push(`paid o${n}`);
+      } catch (error) {
+        fault = error as { code?: string; message?: string };
+      }
+    }
+    assert.is(fault?.code, 'storage_unavailable');
+    assert.match(fault?.message ?? '', /full/);
+    assert.ok(answered.length > 20);
+    assert.equal(audit(place.file), []);
+    await checkPromises(place, answered);
+    const before = (await small.census(0)).sessions;
+    await fails(
+      small.createSession(newSession('big', { options: Array(2000).fill(newSession('x').options[0]) })),
+      'storage_unavailable',
+    );
+    assert.equal((await small.census(0)).sessions, before);
+    small.close();
+    assert.is((await place.store.createSession(newSession('roomy'))).kind, 'created');
+  }),
+);
+
+test(
+  'a wait for the lock that was in vain makes the next ones short, until one gets through',
+  onFile(async ({ file }) => {
+    const db = openDatabase({ file, busyTimeoutMs: 300, bytesMax: null });
+    const holder = new Database(file);
+    const waitMs = () => db.client.pragma('busy_timeout', { simple: true });
+    const write = () => db.write(() => db.client.exec("UPDATE session_counts SET sessions = 0 WHERE status = 'paid'"));
+    assert.is(waitMs(), 300);
+    holder.exec('BEGIN IMMEDIATE');
+    assert.throws(write, (error: { code?: string }) => error.code === 'storage_unavailable');
+    assert.is(waitMs(), 50);
+    assert.throws(write, (error: { code?: string }) => error.code === 'storage_unavailable');
+    assert.is(waitMs(), 50);
+    holder.exec('ROLLBACK');
+    write();
+    assert.is(waitMs(), 300);
+    holder.close();
+    db.client.close();
+  }),
+);
+
+test('a file that is no database is refused with a clear permanent fault', () => {
+  const place = openTempStore();
+  place.store.close();
+  writeFileSync(place.file, 'this is not a database, and long enough to be looked at as one '.repeat(100));
+  assert.throws(
+    () => place.connect(),
+    (error: { code?: string; kind?: string }) => error.code === 'storage_damaged' && error.kind === 'permanent',
+  );
+  place.close();
+});
+
+test.run();

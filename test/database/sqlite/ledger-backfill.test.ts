@@ -1,0 +1,66 @@
+/** Payments that were confirmed before there was a journal of money are in it afterwards. */
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { migrate } from '../../../src/database/sqlite/migrate.ts';
+import { connectTo } from '../../support/temp-database.ts';
+
+const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+const T0_S = 1_800_000_000;
+
+/** What an earlier program left: a session's money, what came well before it, a stray payment, and one that is not confirmed yet. */
+const before = `
+  INSERT INTO networks (key, state, updated_at_ms) VALUES ('test:one', 'following', 0);
+  INSERT INTO stores VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 0, 0, 'hold', 'sealed', 0);
+  INSERT INTO pools VALUES (1, 'evm', 'test', 'xpub', 1, 2, 1);
+  INSERT INTO sessions (id, store_id, mode, order_id, body_hash, amount_minor, currency, due_par, tolerance_par, accepts, expires_at_s,
+    top_up_grace_s, monitoring_s, late_policy, options, networks, created_at_ms, status, paid_late, funded, firm, touched, late, seen_par,
+    confirmed_par, late_par)
+  VALUES ('cs_1', 'm1', 'test', 'o1', 'h', '1000', 'USD', '0', '0', '[]', ${T0_S}, 0, 0, 'hold', '[]', '[]', ${T0_S}000, 'pending', 0,
+    'none', 'none', 0, 0, '0', '0', '0');
+  INSERT INTO addresses VALUES (1, 1, 'evm', 'test', 'aa', 0, 'taken', 'cs_1'), (2, 1, 'evm', 'test', 'bb', 1, 'spoiled', NULL);
+  INSERT INTO blocks VALUES (1, 'test:one', 'h1', 'h0', 1, ${T0_S - 601}, 1, 2), (2, 'test:one', 'h2', 'h1', 2, ${T0_S}, 1, 2);
+  INSERT INTO transfers VALUES
+    (1, 1, 'test:one', 't1', 0, 'USDT', 'ff', 1, '100', 6, 1, 5),
+    (2, 2, 'test:one', 't2', 0, 'USDT', 'ff', 1, '1000000000000000000000', 6, 1, 6),
+    (3, 2, 'test:one', 't3', 0, 'USDC', 'ff', 2, '7', 6, 1, 7),
+    (4, 2, 'test:one', 't4', 0, 'USDT', 'ff', 1, '9', 6, 0, NULL);`;
+
+test('the books begin with what was confirmed before them', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
+  const [file, backupDir, directory] = ['quayside.db', 'backups', 'old'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  mkdirSync(directory);
+  for (const name of readdirSync(own)) if (name < '0003') copyFileSync(join(own, name), join(directory, name));
+  try {
+    migrate({ file, backupDir, directory });
+    const raw = new Database(file);
+    raw.exec(before);
+    raw.close();
+    migrate({ file, backupDir });
+    const store = connectTo(file);
+    const { entries, balances, unbalanced, differences } = await store.verifyLedger();
+    store.close();
+    assert.equal([entries, unbalanced, differences], [3, [], []]);
+    assert.equal(
+      balances.map(({ asset, account, units }) => [asset, account, units]),
+      [
+        ['USDC', 'collected', 7n],
+        ['USDC', 'unclaimed', -7n],
+        ['USDT', 'collected', 10n ** 21n + 100n],
+        ['USDT', 'received', -(10n ** 21n)],
+        ['USDT', 'unclaimed', -100n],
+      ],
+    );
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test.run();

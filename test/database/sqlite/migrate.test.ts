@@ -1,0 +1,243 @@
+/** The schema's way from one version to the next: once, whole, with a copy of what was there before. */
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import Database from 'better-sqlite3';
+import { is, sql } from 'drizzle-orm';
+import { getTableConfig, SQLiteSyncDialect, SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
+import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
+import { refuseOldSqlite } from '../../../src/database/sqlite/open.ts';
+import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
+import * as schema from '../../../src/database/sqlite/schema.ts';
+import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
+
+type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
+
+/** Runs a test in a folder of its own, with an empty folder for migrations. */
+const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () => {
+  const root = mkdtempSync(join(tmpdir(), 'quayside-migrate-'));
+  const directory = join(root, 'migrations');
+  mkdirSync(directory);
+  try {
+    await work({
+      file: join(root, 'quayside.db'),
+      backupDir: join(root, 'backups'),
+      directory,
+      write: (name, text) => writeFileSync(join(directory, name), text),
+    });
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+};
+
+/** Reads or writes the file with plain SQL. */
+function raw<T>(file: string, work: (client: Database.Database) => T): T {
+  const client = new Database(file);
+  try {
+    return work(client);
+  } finally {
+    client.close();
+  }
+}
+
+const refuses = (work: () => unknown, code: string, words: RegExp) =>
+  assert.throws(
+    work,
+    (error: { code?: string; kind?: string; message: string }) =>
+      error.code === code && error.kind === 'permanent' && words.test(error.message),
+  );
+
+const open = (file: string) =>
+  openSqliteStore({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null });
+
+test(
+  'a new file is made for its owner only, brought to the current schema, and left alone the next time',
+  inFolder(({ file, backupDir }) => {
+    assert.is(migrate({ file, backupDir }).length, currentVersion());
+    assert.is(statSync(file).mode & 0o777, 0o600);
+    assert.equal(migrate({ file, backupDir }), []);
+    assert.throws(() => readdirSync(backupDir), /ENOENT/, 'nothing to back up');
+    open(file).close();
+  }),
+);
+
+test(
+  'a file that holds data is copied before each migration, and never over an older copy',
+  inFolder(({ file, backupDir, directory, write }) => {
+    write('0001_first.sql', 'CREATE TABLE things (name TEXT NOT NULL) STRICT;');
+    migrate({ file, backupDir, directory });
+    raw(file, (client) => client.exec("INSERT INTO things VALUES ('kept')"));
+    write('0002_second.sql', 'ALTER TABLE things ADD COLUMN size INTEGER;');
+    write('0003_third.sql', 'UPDATE things SET size = 3;');
+    const older = join(backupDir, 'quayside-before-0003_third.db');
+    mkdirSync(backupDir);
+    writeFileSync(older, 'an older copy');
+    assert.equal(migrate({ file, backupDir, directory }), ['0002_second.sql', '0003_third.sql']);
+    assert.equal(readdirSync(backupDir).sort(), [
+      'quayside-before-0002_second.db',
+      'quayside-before-0003_third-2.db',
+      'quayside-before-0003_third.db',
+    ]);
+    assert.is(statSync(older).size, 'an older copy'.length);
+    const copy = join(backupDir, 'quayside-before-0002_second.db');
+    assert.is(statSync(copy).mode & 0o777, 0o600);
+    raw(copy, (client) => {
+      assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept' }]);
+      assert.is(client.pragma('user_version', { simple: true }), 1);
+    });
+    raw(file, (client) => assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept', size: 3 }]));
+    // A copy is a whole database: put in place of the file, it goes the same way again.
+    copyFileSync(copy, file);
+    assert.is(migrate({ file, backupDir, directory }).length, 2);
+  }),
+);
+
+test(
+  'a migration that fails leaves the file as it was, and says so',
+  inFolder(({ file, backupDir, directory, write }) => {
+    write(
+      '0001_first.sql',
+      'CREATE TABLE a (id INTEGER PRIMARY KEY) STRICT; CREATE TABLE b (a INTEGER REFERENCES a (id)) STRICT;',
+    );
+    migrate({ file, backupDir, directory });
+    raw(file, (client) => client.exec('INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)'));
+    const broken: [string, RegExp][] = [
+      ['CREATE TABLE c (id INTEGER) STRICT; CREATE NONSENSE;', /0002_second\.sql failed .* unchanged: .*NONSENSE/],
+      ['DELETE FROM a;', /1 rows that refer to nothing/],
+      ['INSERT INTO a VALUES (1);', /UNIQUE/],
+    ];
+    for (const [text, words] of broken) {
+      write('0002_second.sql', text);
+      refuses(() => migrate({ file, backupDir, directory }), 'migration_failed', words);
+      raw(file, (client) => {
+        assert.is(client.pragma('user_version', { simple: true }), 1);
+        assert.is(client.prepare('SELECT count(*) FROM a JOIN b ON b.a = a.id').pluck().get(), 1);
+        assert.is(client.prepare("SELECT count(*) FROM sqlite_schema WHERE name = 'c'").pluck().get(), 0);
+      });
+    }
+  }),
+);
+
+test(
+  'a file of a newer program, with altered history, or of another program is refused',
+  inFolder(({ file, backupDir, directory, write }) => {
+    write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
+    migrate({ file, backupDir, directory });
+    write('0001_first.sql', 'CREATE TABLE a (id INTEGER, more TEXT) STRICT;');
+    refuses(() => migrate({ file, backupDir, directory }), 'migration_altered', /0001_first\.sql/);
+    write('0001_first.sql', 'CREATE TABLE a (id INTEGER) STRICT;');
+    raw(file, (client) => client.pragma('user_version = 2'));
+    refuses(() => migrate({ file, backupDir, directory }), 'database_newer', /schema 2.* knows 1/);
+    rmSync(file);
+    raw(file, (client) => client.exec('CREATE TABLE theirs (id INTEGER)'));
+    refuses(() => migrate({ file, backupDir, directory }), 'database_foreign', /another program/);
+    const nowhere = join(directory, 'no', 'such', 'folder', 'quayside.db');
+    assert.throws(
+      () => migrate({ file: nowhere, backupDir, directory }),
+      (error: { code?: string; message: string }) =>
+        error.code === 'storage_unavailable' && /ENOENT/.test(error.message),
+    );
+    rmSync(file);
+    write('0003_third.sql', '');
+    refuses(() => migrate({ file, backupDir, directory }), 'migration_missing', /2 is missing/);
+  }),
+);
+
+test(
+  'a store is not opened on a schema that is older or newer, nor on no file',
+  inFolder(({ file, backupDir }) => {
+    assert.throws(
+      () => open(file),
+      (error: { code?: string }) => error.code === 'storage_unavailable',
+    );
+    migrate({ file, backupDir });
+    raw(file, (client) => client.pragma('user_version = 0'));
+    refuses(() => open(file), 'schema_not_current', /has schema 0.*npm start/);
+    raw(file, (client) => client.pragma('user_version = 99'));
+    refuses(() => open(file), 'schema_not_current', /has schema 99.*newer program/);
+  }),
+);
+
+test(
+  'processes that start at once migrate once',
+  inFolder(async ({ file, backupDir }) => {
+    const program = `
+      import { migrate } from ${JSON.stringify(fileURLToPath(new URL('../../../src/database/sqlite/migrate.ts', import.meta.url)))};
+      process.stdout.write(String(migrate(${JSON.stringify({ file, backupDir })}).length));`;
+    const runs = Array.from({ length: 3 }, () => {
+      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program]);
+      let output = '';
+      child.stdout.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+      child.stderr.on('data', (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+      return new Promise<string>((resolve) => child.on('close', () => resolve(output)));
+    });
+    const outputs = await Promise.all(runs);
+    assert.equal(outputs.sort(), ['0', '0', String(currentVersion())].sort());
+    open(file).close();
+  }),
+);
+
+test(
+  'the query builder’s tables are those of the migrations, column by column',
+  inFolder(({ file, backupDir }) => {
+    migrate({ file, backupDir });
+    const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });
+    const described = new Map<string, string[]>();
+    for (const table of Object.values({ ...schema, ...refundSchema, ...moneyOutSchema })) {
+      if (!is(table, SQLiteTable)) continue;
+      const { name, columns } = getTableConfig(table);
+      described.set(
+        name,
+        columns.map((column) => {
+          const shown = dialect.sqlToQuery(sql`${column}`).sql.split('.').at(-1)?.replaceAll('"', '');
+          return `${shown} ${column.getSQLType().toUpperCase()}${column.notNull || column.primary ? ' NOT NULL' : ''}`;
+        }),
+      );
+    }
+    raw(file, (client) => {
+      const names = client
+        .prepare(
+          "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'migrations'",
+        )
+        .pluck()
+        .all() as string[];
+      assert.equal([...described.keys()].sort(), names.sort());
+      for (const name of names) {
+        const rows = client.pragma(`table_xinfo(${name})`) as {
+          name: string;
+          type: string;
+          notnull: number;
+          pk: number;
+        }[];
+        assert.equal(
+          [...(described.get(name) ?? [])].sort(),
+          rows.map((row) => `${row.name} ${row.type}${row.notnull || row.pk ? ' NOT NULL' : ''}`).sort(),
+          name,
+        );
+      }
+      const tables = client.pragma('table_list') as { name: string; strict: number; type: string }[];
+      const loose = tables.filter(
+        ({ strict, type, name }) => type === 'table' && !strict && !name.startsWith('sqlite_'),
+      );
+      assert.equal(loose, [], 'every table is STRICT');
+    });
+  }),
+);
+
+test('SQLite with the WAL-reset bug is refused', () => {
+  for (const version of ['3.7.0', '3.51.2', '3.50.9', '2.99.99']) {
+    refuses(() => refuseOldSqlite(version), 'sqlite_too_old', /3\.51\.3/);
+  }
+  for (const version of ['3.51.3', '3.51.10', '3.53.2', '4.0.0']) refuseOldSqlite(version);
+});
+
+test.run();

@@ -1,0 +1,59 @@
+/** Every statement that the store has prepared finds its rows by an index: none reads through a table that grows. */
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openTempStore } from '../../support/temp-database.ts';
+
+/** Tables with few rows, however long the program runs. */
+const small = [
+  'networks',
+  'payout_engines',
+  'stores',
+  'pools',
+  'session_counts',
+  'meta',
+  'migrations',
+  'sqlite_schema',
+  'CONSTANT',
+];
+/** Inner results with a limit of their own. */
+const bounded = ['sets', 'scheduled', 'due'];
+/** Indexes that hold only rows in a passing state: resends asked for, money not yet confirmed. */
+const smallIndexes = ['deliveries_manual', 'transfers_unconfirmed'];
+/** Serves lists for people; a prepared statement that goes by it walks the whole backlog. */
+const forLists = 'deliveries_by_state';
+
+test('no prepared statement scans', () => {
+  const statements = new Set<string>();
+  const prepare = Database.prototype.prepare;
+  Database.prototype.prepare = function (this: Database.Database, text: string) {
+    statements.add(text);
+    return prepare.call(this, text);
+  } as typeof prepare;
+  const place = openTempStore();
+  Database.prototype.prepare = prepare;
+  const client = new Database(place.file);
+  try {
+    const explained = [...statements].filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
+    assert.ok(explained.length > 30, `${explained.length} statements were seen`);
+    const scans = explained.flatMap((text) => {
+      const names = [...new Set(text.match(/:\w+/g) ?? [])].map((name) => [name.slice(1), 1]);
+      const holes = Array.from({ length: text.match(/\?/g)?.length ?? 0 }, () => 1);
+      const steps = client.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...holes, Object.fromEntries(names)) as {
+        detail: string;
+      }[];
+      return steps
+        .map(({ detail }) => detail)
+        .filter((detail) => detail.startsWith('SCAN') || detail.includes(forLists))
+        .filter((detail) => ![...small, ...bounded].includes(detail.split(' ')[1] ?? ''))
+        .filter((detail) => !smallIndexes.some((name) => detail.includes(name)))
+        .map((detail) => `${detail}: ${text}`);
+    });
+    assert.equal(scans, []);
+  } finally {
+    client.close();
+    place.close();
+  }
+});
+
+test.run();

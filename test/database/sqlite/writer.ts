@@ -1,0 +1,44 @@
+/**
+ * A process that writes into a store until it is killed, or has done its share. It says each command that was answered, at once and
+ * without a buffer, so that the line is out before the next command begins.
+ *
+ *   node --import tsx writer.ts <file> <all|sessions|blocks> <first number> <how many>
+ * @module
+ */
+import { writeSync } from 'node:fs';
+import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
+import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../place.ts';
+
+const [file = '', role = 'all', first = '0', count = '0'] = process.argv.slice(2);
+const store = openSqliteStore({
+  file,
+  secretKey: new Uint8Array(32).fill(7),
+  busyTimeoutMs: 20_000,
+  bytesMax: null,
+});
+const say = (line: string): void => void writeSync(1, `${line}\n`);
+
+const feed = new Feed(store, 'one');
+feed.chain = [...(await store.tail(feed.network, 50))];
+feed.blocksMade = Number(first) * 10;
+
+for (let number = Number(first); number < Number(first) + Number(count); number++) {
+  if (role === 'blocks') {
+    await feed.mine();
+    continue;
+  }
+  const outcome = await store.createSession(newSession(`w${number}`, { nowMs: T0_MS + number }));
+  const to = addressOf(sessionOf(outcome));
+  say(`created w${number}`);
+  if (role === 'sessions') continue;
+  const block = await feed.mine([pays(to, 400n, { tx: `0x${number}a` }), pays(to, 600n, { tx: `0x${number}b` })]);
+  say(`seen w${number}`);
+  if (number % 4 === 3) {
+    await feed.reorg(1, [[], [pays(to, 1000n, { tx: `0x${number}c` })]]);
+    say(`reorged w${number}`);
+  }
+  await feed.confirm(number % 4 === 3 ? (feed.chain.at(-1) ?? block) : block);
+  say(`paid w${number}`);
+}
+store.close();
+say('end');

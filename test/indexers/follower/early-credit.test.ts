@@ -1,0 +1,214 @@
+/** Small amounts on Solana count once their block is confirmed, with a real database and the simulated node. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { minorToPar } from '../../../src/core/money.ts';
+import { issueEndpoint } from '../../../src/app/new-credentials.ts';
+import type { Session } from '../../../src/database/database.ts';
+import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
+import type { IndexerChange } from '../../support/running-indexer.ts';
+import {
+  type SolanaNode,
+  solanaAccountKey,
+  solanaTokenKeys,
+  solanaTokens,
+  startSolanaNode,
+} from '../../support/solana-node.ts';
+import { testNetwork } from '../../support/test-network.ts';
+import { until } from '../../support/until.ts';
+
+const FINALITY = 12;
+
+type Scene = Readonly<{
+  node: SolanaNode;
+  shop: IndexedShop;
+  /** Sends so many cents of a token (USDT unless told) to an order. */
+  pay(order: Order, cents: number, token?: 0 | 1): void;
+  mine(blocks?: number): void;
+  /** Waits until everything in the chain has been looked at, to its last check: a cent that was paid last has been credited. */
+  isChecked(): Promise<void>;
+}>;
+
+/** A shop whose orders are over 10.00, and where amounts up to `limitCents` need not be final. */
+async function scene(
+  limitCents: number,
+  play: (scene: Scene) => Promise<void>,
+  change?: (node: SolanaNode) => IndexerChange,
+): Promise<void> {
+  const node = await startSolanaNode({ seed: 'early', finalityDistance: FINALITY });
+  const shop = await openIndexedShop(
+    testNetwork({
+      name: 'solana',
+      family: 'solana',
+      url: node.url,
+      rpcUrl: node.rpcUrl,
+      xpub: null,
+      confirmations: { kind: 'finalized', usual: FINALITY + 1, confirmedParMax: minorToPar(BigInt(limitCents)) },
+      reorgDepthMax: 60,
+    }),
+  );
+  const mine = (blocks = 1) => {
+    for (let left = blocks; left > 0; left--) node.world.mine();
+  };
+  const pay = (order: Order, cents: number, token: 0 | 1 = 0) => {
+    const units = BigInt(cents) * 10n ** BigInt(solanaTokens[token].decimals - 2);
+    const outputs = [{ token: solanaTokenKeys[token], to: order.address, units }];
+    node.world.pay({ kind: 'direct', from: solanaAccountKey('payer'), outputs });
+  };
+  let cents = 0;
+  try {
+    mine(3);
+    shop.start(change?.(node));
+    await shop.isIn('following');
+    await play({
+      node,
+      shop,
+      pay,
+      mine,
+      async isChecked() {
+        cents += 1;
+        const last = await shop.order(`cent ${cents}`);
+        pay(last, 1);
+        mine();
+        await until('the cent is credited', async () => (await last.read()).payments[0]?.state === 'confirmed');
+      },
+    });
+  } finally {
+    await shop.close();
+    await node.close();
+  }
+}
+
+const states = ({ payments }: Session): string[] => payments.map(({ state }) => state);
+const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');
+
+test('an amount up to the limit counts with its own block, and becomes final in its time', () =>
+  scene(1000, async ({ shop, pay, mine }) => {
+    const order = await shop.order('small');
+    pay(order, 1000);
+    mine();
+    await isPaid(order);
+    const paid = await order.read();
+    assert.equal(states(paid), ['confirmed'], 'credited, not final');
+    assert.is(paid.payments[0]?.confirmations, 1);
+    assert.is(paid.options[0]?.confirmationsRequired, 1, 'as the payer was told');
+    mine(FINALITY + 2);
+    await until('it is final', async () => (await order.read()).standing.firm === 'final');
+  }));
+
+test('a cent more waits until it is final, and so does an order of more', () =>
+  scene(1000, async ({ shop, pay, mine, isChecked }) => {
+    const order = await shop.order('large');
+    pay(order, 1001);
+    mine(2);
+    await isChecked();
+    assert.equal(states(await order.read()), ['seen']);
+    mine(FINALITY + 2);
+    await isPaid(order);
+  }));
+
+test('a payer of an order above the limit is told of the usual depth', () =>
+  scene(999, async ({ shop }) => {
+    const { options } = await (await shop.order('large')).read();
+    assert.is(options[0]?.confirmationsRequired, FINALITY + 1);
+  }));
+
+test('a payment in parts waits as one: in one block, and in tokens of different decimals', () =>
+  scene(600, async ({ shop, pay, mine, isChecked }) => {
+    const order = await shop.order('parts');
+    const other = await shop.order('two tokens');
+    pay(order, 500);
+    pay(order, 500);
+    mine();
+    pay(other, 500);
+    pay(other, 500, 1);
+    mine();
+    await isChecked();
+    assert.equal(states(await order.read()), ['seen', 'seen']);
+    assert.equal(states(await other.read()), ['seen', 'seen']);
+    mine(FINALITY + 2);
+    await isPaid(order);
+    await isPaid(other);
+  }));
+
+test('a part that follows over several blocks waits until what was credited before it is final', () =>
+  scene(600, async ({ node, shop, pay, mine, isChecked }) => {
+    const order = await shop.order('one by one');
+    pay(order, 500);
+    mine();
+    const first = node.world.tip().number;
+    await until('the first part counts', async () => states(await order.read())[0] === 'confirmed');
+    mine(3);
+    pay(order, 500);
+    mine();
+    await isChecked();
+    assert.equal(states(await order.read()), ['confirmed', 'seen']);
+    assert.is((await order.read()).life.status, 'pending');
+    while (node.world.finalized().number < first) mine();
+    await isPaid(order);
+    assert.equal(states(await order.read()), ['final', 'confirmed'], 'the rest is small by itself');
+  }));
+
+test('a block that the node no longer confirms at the last check is not credited', () => {
+  let isReorganised = false;
+  return scene(
+    1000,
+    async ({ shop, pay, mine }) => {
+      const order = await shop.order('check');
+      pay(order, 1000);
+      mine();
+      await until('the payment is seen to be gone', async () => states(await order.read())[0] === 'orphaned');
+      assert.ok(isReorganised);
+      assert.is((await order.read()).life.status, 'pending');
+    },
+    (node) => ({
+      through: (real) => ({
+        ...real,
+        async attest(block, txs) {
+          if (!isReorganised) node.world.reorg({ depth: 1, keep: 'none', blocks: 2 });
+          isReorganised = true;
+          return real.attest(block, txs);
+        },
+      }),
+    }),
+  );
+});
+
+test('a confirmed block that leaves the chain after all is what any reorg after a credit is: told, and alarmed', () =>
+  scene(1000, async ({ node, shop, pay, mine }) => {
+    const { store } = shop;
+    const [merchant] = await store.listStores();
+    const hook = 'https://shop.example/hook';
+    const extended = ['payment.reversed'] as const;
+    await store.addEndpoint(issueEndpoint(merchant?.id ?? '', 'test', hook, extended, systemClock.nowMs()));
+    const lost = await shop.order('lost');
+    const moved = await shop.order('moved');
+    const events = async (order: Order) => {
+      const { id } = await order.read();
+      return (await store.listDeliveries({ sessionId: id, limit: 10 })).map(({ eventType }) => eventType).reverse();
+    };
+    pay(lost, 1000);
+    mine();
+    await isPaid(lost);
+    node.world.reorg({ depth: 1, keep: 'none', blocks: 2 });
+    await until('the money is gone', async () => states(await lost.read())[0] === 'orphaned');
+    assert.is((await lost.read()).life.status, 'paid', 'never flipped in silence');
+    assert.equal(await events(lost), ['payment.completed', 'payment.reversed']);
+    const [alarm] = await store.listAlarms(1);
+    assert.equal([alarm?.code, alarm?.sessionId], ['payment_reversed', (await lost.read()).id]);
+
+    pay(moved, 1000);
+    mine();
+    await isPaid(moved);
+    node.world.reorg({ depth: 1, keep: 'all', blocks: 2 });
+    await until('the money is back', async () => {
+      const found = states(await moved.read());
+      return found.length === 2 && found.includes('orphaned') && found.includes('confirmed');
+    });
+    const { standing } = await moved.read();
+    assert.equal([standing.funded, standing.confirmedPar], ['full', minorToPar(1000n)], 'credited once');
+    const told = await events(moved);
+    assert.is(told.filter((type) => type === 'payment.completed').length, 1);
+  }));
+
+test.run();

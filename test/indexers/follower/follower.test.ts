@@ -1,0 +1,481 @@
+import Database from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../../src/lib/clock.ts';
+import type { NetworkConfig } from '../../../src/config/config.ts';
+import { transient } from '../../../src/core/fault.ts';
+import type { FaultRates } from '../../../src/sandbox/faults.ts';
+import { addressKeyOf } from '../../support/address-keys.ts';
+import { type IndexedShop, openIndexedShop } from '../../support/indexed-shop.ts';
+import { startIndexer, statusOf } from '../../support/running-indexer.ts';
+import { type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
+import { testNetwork } from '../../support/test-network.ts';
+import { until } from '../../support/until.ts';
+
+const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
+const DUE = 10_000_000n;
+const ADDRESSES = 20;
+/** The chain's first 30 blocks are so old; block times never go back. */
+const FIRST_AGO_MS = 300_000;
+
+/** A shop, a simulated node with 30 blocks, and nothing between them yet. */
+type Scene = IndexedShop &
+  Readonly<{
+    node: SandboxNode;
+    /** Mines `count` blocks, one after the other, made `agoMs` ago. */
+    mine(count: number, agoMs?: number): void;
+    /** Waits until the store holds the node's head. */
+    level(): Promise<void>;
+  }>;
+
+/** Everything is ended at the end. */
+async function scene(
+  change: Partial<NetworkConfig>,
+  play: (scene: Scene) => Promise<void>,
+  headAgoMs = 0,
+): Promise<void> {
+  let worldAgoMs = FIRST_AGO_MS;
+  const node = await startSandboxNode({
+    seed: 'follower',
+    clock: { nowMs: () => systemClock.nowMs() - worldAgoMs },
+  });
+  const shop = await openIndexedShop(testNetwork({ name: 'ethereum', url: node.wsUrl, ...change }), ADDRESSES);
+  const mine = (count: number, agoMs = 0) => {
+    worldAgoMs = agoMs;
+    for (let n = 0; n < count; n++) node.world.mine();
+  };
+  mine(29, FIRST_AGO_MS);
+  mine(1, headAgoMs);
+  try {
+    await play({ ...shop, node, mine, level: () => shop.holds(`0x${node.world.tip().hash}`) });
+  } finally {
+    await shop.close();
+    await node.close();
+  }
+}
+
+test('the first step starts as far back as a reorg may reach, and the network is followed from there', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    await s.isIn('following');
+    const tail = await s.store.tail(s.network.key, 100);
+    assert.is(tail[0]?.number, 10, 'head 30 less a reorg of at most 20');
+    assert.is(tail.length, 21);
+    const status = await s.status();
+    assert.is(status?.floor, 10);
+    assert.is(status?.headNumber, 30);
+    assert.ok(status?.nodeConnected);
+    // Level now means read up to now, but for two block times.
+    const behindS = systemClock.nowMs() / 1000 - (status?.readThroughS ?? 0);
+    assert.ok(behindS >= 0 && behindS < 30, `read through ${behindS} s ago`);
+  }));
+
+test('a young chain is followed from its first block', () =>
+  scene({ reorgDepthMax: 1000 }, async (s) => {
+    s.start();
+    await s.level();
+    assert.is((await s.store.tail(s.network.key, 100))[0]?.number, 0);
+  }));
+
+test('a payment is seen in its block, and counts once its own block and the depth above it are there', () =>
+  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+    s.start();
+    await s.level();
+    const order = await s.order('depth');
+    s.node.pay(order.address, DUE);
+    s.mine(1);
+    await s.level();
+    for (const confirmations of [1, 2]) {
+      const session = await order.read();
+      assert.is(session.payments[0]?.state, 'seen');
+      assert.is(session.payments[0]?.confirmations, confirmations);
+      assert.is(session.life.status, 'pending');
+      s.mine(1);
+      await s.level();
+    }
+    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+    assert.is((await order.read()).payments[0]?.confirmations, 3);
+  }));
+
+test('where the node decides on finality, nothing counts before it says so', () =>
+  scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+    s.start();
+    await s.level();
+    const order = await s.order('final');
+    s.node.pay(order.address, DUE);
+    s.mine(20);
+    await s.level();
+    assert.is((await order.read()).life.status, 'pending');
+    s.node.world.finalize(31);
+    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+    await until('what the node calls final is our floor', async () => (await s.status())?.floor === 31);
+    assert.is((await order.read()).payments[0]?.state, 'final');
+  }));
+
+test('what is called final above the head is another chain’s word: nothing counts by it', () =>
+  scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+    let isMixed = true;
+    let looks = 0;
+    s.start({
+      // A gateway that asks a node of another network for what is final.
+      through: (node) => ({
+        ...node,
+        async finalized() {
+          looks += 1;
+          const final = await node.finalized();
+          return isMixed && final ? { ...final, number: 1_000_000, hash: `0x${'ab'.repeat(32)}` } : final;
+        },
+      }),
+    });
+    await s.level();
+    const order = await s.order('mixed');
+    s.node.pay(order.address, DUE);
+    s.mine(3);
+    await s.level();
+    const before = looks;
+    await until('the indexer has looked again', () => looks > before + 2);
+    assert.is((await order.read()).payments[0]?.state, 'seen');
+    isMixed = false;
+    s.node.world.finalize(33);
+    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+  }));
+
+test('a reorg takes a payment away; mined again elsewhere it counts once', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    const gone = await s.order('gone');
+    const moved = await s.order('moved');
+    s.node.pay(gone.address, DUE);
+    s.mine(2);
+    await s.level();
+    assert.is((await gone.read()).payments[0]?.state, 'seen');
+    s.node.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
+    await s.level();
+    assert.is((await gone.read()).payments[0]?.state, 'orphaned');
+    assert.is((await gone.read()).standing.funded, 'none');
+
+    s.node.pay(moved.address, DUE);
+    s.mine(2);
+    await s.level();
+    const before = (await moved.read()).payments;
+    s.node.world.reorg({ depth: 2, keep: 'all', blocks: 4 });
+    s.mine(3);
+    await s.level();
+    await until('the session is paid', async () => (await moved.read()).life.status === 'paid');
+    const { payments, standing } = await moved.read();
+    const standingOnes = payments.filter((payment) => payment.state !== 'orphaned');
+    assert.is(standingOnes.length, 1);
+    assert.is(standingOnes[0]?.tx, before[0]?.tx);
+    assert.is.not(standingOnes[0]?.index, before[0]?.index);
+    assert.is(standing.funded, 'full');
+    assert.is((await gone.read()).life.status, 'pending');
+  }));
+
+test('a reorg between the look at the chain and the last check: the payment is not credited', () =>
+  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+    let isReorganised = false;
+    s.start({
+      through: (node) => ({
+        ...node,
+        async attest(block, txs) {
+          if (!isReorganised) s.node.world.reorg({ depth: 5, keep: 'none', blocks: 3 });
+          isReorganised = true;
+          return node.attest(block, txs);
+        },
+      }),
+    });
+    await s.level();
+    const order = await s.order('check');
+    s.node.pay(order.address, DUE);
+    s.mine(3);
+    await until('the last check was made', async () => isReorganised);
+    await until('the network says why it waits', async () => (await s.status())?.state !== 'following');
+    assert.is((await order.read()).life.status, 'pending');
+    s.mine(5);
+    await s.level();
+    assert.is((await order.read()).payments[0]?.state, 'orphaned');
+    assert.is((await order.read()).life.status, 'pending');
+  }));
+
+test('a check that fails holds up its own block only', () =>
+  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+    let isOpen = false;
+    s.start({
+      through: (node) => ({
+        ...node,
+        attest: (block, txs) =>
+          block.number === 31 && !isOpen ? Promise.reject(transient('node_test', 'not now')) : node.attest(block, txs),
+      }),
+    });
+    await s.level();
+    const stuck = await s.order('stuck');
+    const free = await s.order('free');
+    s.node.pay(stuck.address, DUE);
+    s.mine(1);
+    s.node.pay(free.address, DUE);
+    s.mine(4);
+    await until('the other session is paid', async () => (await free.read()).life.status === 'paid');
+    assert.is((await stuck.read()).life.status, 'pending');
+    await s.isIn('fault', 'node_test');
+    isOpen = true;
+    await until('the session is paid', async () => (await stuck.read()).life.status === 'paid');
+  }));
+
+test('a shorter fork is waited out, and followed when it has grown', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    const before = (await s.status())?.cursor?.hash;
+    s.node.world.reorg({ depth: 5, keep: 'none', blocks: 2 });
+    await s.isIn('behind', 'node_behind');
+    assert.is((await s.status())?.cursor?.hash, before);
+    s.mine(4);
+    await s.level();
+    await s.isIn('following');
+  }));
+
+test('an outage of many blocks is caught up with in steps, and every payment in it is found', () =>
+  scene({}, async (s) => {
+    const first = s.start();
+    await s.level();
+    const orders = await Promise.all(['one', 'two', 'three'].map((name) => s.order(name)));
+    assert.is(await first.stop(), 'stopped');
+    for (const order of orders) {
+      s.mine(70);
+      s.node.pay(order.address, DUE);
+    }
+    s.mine(10);
+    s.start({ blocksPerIngestMax: 7 });
+    await s.level();
+    for (const order of orders) {
+      await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+      assert.is((await order.read()).payments.length, 1);
+    }
+  }));
+
+test('a node that fails one request in six is caught up with all the same', () =>
+  scene({}, async (s) => {
+    // Waits are shortened: there are many of them.
+    s.start({ clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 20, signal) } });
+    await s.level();
+    const order = await s.order('faulty');
+    s.node.faults.set({
+      rates: { rpc_error: 0.05, unknown_block: 0.05, empty_content: 0.05, sibling_content: 0.05, cut: 0.01 },
+    });
+    s.mine(60);
+    s.node.pay(order.address, DUE);
+    s.mine(20);
+    await s.level();
+    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+    assert.is((await order.read()).payments.length, 1);
+  }));
+
+test('an answer that hides transfers is never an empty block', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    const order = await s.order('hidden');
+    s.node.faults.set({ rates: { empty_content: 1 } });
+    s.node.pay(order.address, DUE);
+    s.mine(1);
+    await until('the network is in fault', async () => (await s.status())?.state === 'fault');
+    assert.match((await s.status())?.reason?.code ?? '', /^node_content_/);
+    assert.is((await s.status())?.cursor?.number, 30, 'the block is not taken');
+    s.node.faults.heal();
+    await s.level();
+    assert.is((await order.read()).payments.length, 1);
+  }));
+
+test('a node that lags is behind, and nothing is rolled back', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    s.node.faults.set({ rates: { lag: 1 }, lagBlocks: 4 });
+    await s.isIn('behind', 'node_behind');
+    assert.is((await s.status())?.cursor?.number, 30);
+    s.node.faults.heal();
+    await s.isIn('following');
+  }));
+
+test('what was read counts as read, and no more: not the time of a standing chain, not blocks still to come', () =>
+  scene(
+    {},
+    async (s) => {
+      let isOpen = false;
+      s.start({
+        blocksPerIngestMax: 4,
+        // The node keeps the later blocks to itself for a while.
+        through: (node) => ({
+          ...node,
+          content: (block, isThorough) =>
+            isOpen || block.number <= 35
+              ? node.content(block, isThorough)
+              : Promise.reject(transient('node_test', 'later')),
+        }),
+      });
+      await s.isIn('behind', 'node_stale');
+      const standing = await s.status();
+      assert.is(standing?.readThroughS, standing?.cursor?.timeS);
+      s.mine(10, 30_000);
+      await s.isIn('fault', 'node_test');
+      await until('what can be read is read', async () => (await s.status())?.cursor?.number === 35);
+      const waiting = await s.status();
+      assert.is(waiting?.readThroughS, waiting?.cursor?.timeS);
+      isOpen = true;
+      await s.level();
+      await until('being level with a living chain counts as having read up to now', async () => {
+        const { readThroughS = 0, cursor } = (await s.status()) ?? {};
+        return readThroughS > (cursor?.timeS ?? 0) + 20;
+      });
+    },
+    FIRST_AGO_MS,
+  ));
+
+test('a reorg of final blocks halts the network, loudly and for good, and no other', () =>
+  scene({ reorgDepthMax: 8 }, async (s) => {
+    const other = testNetwork({ name: 'bsc', url: s.node.wsUrl, reorgDepthMax: 25 });
+    const first = s.start();
+    const second = startIndexer(s.store, other);
+    await s.level();
+    await until('the other is level', async () => (await statusOf(s.store, other))?.cursor?.number === 30);
+    s.node.world.reorg({ depth: 12, keep: 'none', blocks: 20, breakFinality: true });
+    await s.isIn('halted', 'reorg_below_floor');
+    await until('the other follows the reorg', async () => (await statusOf(s.store, other))?.cursor?.number === 38);
+    const alarm = (await s.store.listAlarms(10)).find(({ code }) => code === 'reorg_below_floor');
+    assert.is(alarm?.network, s.network.key);
+    // It goes on reporting, and does not go on following.
+    const { updatedAtMs = 0 } = (await s.status()) ?? {};
+    await until('it reports again', async () => ((await s.status())?.updatedAtMs ?? 0) > updatedAtMs);
+    assert.is((await s.status())?.cursor?.number, 30);
+    await second.stop();
+    // A restart looks again, and finds the same.
+    await first.stop();
+    s.start();
+    await s.isIn('halted', 'reorg_below_floor');
+  }));
+
+for (const [about, fault, code, expected] of [
+  ['another chain', 'wrong_chain', 'chain_id_mismatch', /expected a node of chain 900001, found chain 900002/],
+  ['other decimals', 'wrong_decimals', 'decimals_mismatch', /expected USDT at 0x5a.* to have 6 decimals, found 7/],
+] as const) {
+  const rates: FaultRates = { [fault]: 1 };
+
+  test(`a node of ${about} is refused at the start`, () =>
+    scene({}, async (s) => {
+      s.node.faults.set({ rates });
+      s.start();
+      await s.isIn('halted', code);
+      assert.match((await s.status())?.reason?.message ?? '', expected);
+      assert.is((await s.store.listAlarms(10))[0]?.code, code);
+      assert.is((await s.status())?.cursor, null);
+    }));
+
+  test(`a node of ${about} behind the same address is noticed when the connection is made again`, () =>
+    scene({}, async (s) => {
+      s.start();
+      await s.level();
+      s.node.faults.set({ rates: { ...rates, drop: 1 } });
+      await until('the connection is lost', async () => (await s.status())?.state === 'fault');
+      s.node.faults.heal();
+      s.node.faults.set({ rates });
+      await s.isIn('halted', code);
+    }));
+}
+
+test('a node that cannot be reached is a named fault, also at the start, and the network comes back by itself', () =>
+  scene({ url: 'ws://127.0.0.1:9' }, async (s) => {
+    s.start();
+    await s.isIn('fault', 'node_unreachable');
+    assert.is((await s.status())?.nodeConnected, false);
+  }));
+
+test('a silent node is a named fault, and the network comes back by itself', () =>
+  scene({}, async (s) => {
+    s.start({ requestTimeoutMs: 200, idleMsMax: 600 });
+    await s.level();
+    const order = await s.order('silent');
+    s.node.faults.set({ rates: { half_open: 1 } });
+    s.node.pay(order.address, DUE);
+    s.mine(5);
+    await until('the network is in fault', async () => (await s.status())?.state === 'fault');
+    s.node.faults.heal();
+    await s.level();
+    await s.isIn('following');
+    assert.is((await order.read()).payments.length, 1);
+  }));
+
+test('an address that is added while blocks are being read is watched before they are saved', () =>
+  scene({}, async (s) => {
+    let added = 0;
+    s.start({
+      blocksPerIngestMax: 4,
+      // Each time a block is read for the first time, the addresses that it pays are added just then.
+      through: (node) => ({
+        ...node,
+        async content(block, isThorough) {
+          if (block.number > 30 && added < block.number - 30) {
+            const firstIndex = ADDRESSES + added;
+            added = block.number - 30;
+            const keys = Array.from({ length: added - (firstIndex - ADDRESSES) }, (_, n) =>
+              addressKeyOf(firstIndex + n, 20),
+            );
+            await s.store.addAddresses({ ...pool, firstIndex, keys });
+          }
+          return node.content(block, isThorough);
+        },
+      }),
+    });
+    await s.level();
+    for (let n = 0; n < 12; n++) {
+      s.node.pay(addressKeyOf(ADDRESSES + n, 20), 1n);
+      s.mine(1);
+    }
+    await s.level();
+    const found = (await s.store.listAlarms(100)).filter(({ code }) => code === 'payment_without_session');
+    assert.is(found.length, 12, 'each payment was found, although its address came later than the look at the pool');
+  }));
+
+test('of two indexers of one network, one ends and the other goes on', () =>
+  scene({}, async (s) => {
+    const elsewhere = s.temp.connect();
+    const one = s.start();
+    const two = startIndexer(elsewhere, s.network);
+    const mining = setInterval(() => s.mine(1), 20);
+    const end = await Promise.race([
+      one.ended.then((how) => ({ how, left: two })),
+      two.ended.then((how) => ({ how, left: one })),
+    ]);
+    clearInterval(mining);
+    assert.is(end.how, 'moved');
+    await s.level();
+    await end.left.stop();
+    elsewhere.close();
+  }));
+
+test('a locked database is a named fault, and nothing is lost by it', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    const order = await s.order('locked');
+    // Two connections of this test: the indexer's gives up early, and the other one holds the lock.
+    const hasty = s.temp.connect(20);
+    const network = { ...s.network, name: 'bsc', key: 'test:bsc' } as const;
+    const indexer = startIndexer(hasty, network);
+    await until('it follows', async () => (await statusOf(s.store, network))?.cursor?.number === 30);
+    const holder = new Database(s.temp.file);
+    holder.exec('BEGIN IMMEDIATE');
+    s.node.pay(order.address, DUE);
+    s.mine(3);
+    await systemClock.sleep(500);
+    holder.exec('ROLLBACK');
+    holder.close();
+    await until('it catches up', async () => (await statusOf(s.store, network))?.cursor?.number === 33);
+    const { payments } = await order.read();
+    assert.is(payments.filter(({ networkKey }) => networkKey === network.key).length, 1);
+    assert.is(await indexer.stop(), 'stopped');
+    hasty.close();
+  }));
+
+test.run();

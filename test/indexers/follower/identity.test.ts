@@ -1,0 +1,235 @@
+/**
+ * A node may be swapped for one of another network without a single failed request: it is restarted with other data between two polls, or
+ * a gateway sends the same connection elsewhere. Nothing of the other network is ever credited, and the network says what it is.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Family, Node } from '../../../src/chains/chain.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
+import { lockstepClock } from '../../support/lockstep-clock.ts';
+import { SLEEPERS } from '../../support/running-indexer.ts';
+import { type SimulatedNode, startSimulatedNode, writtenBy } from '../../support/simulated-node.ts';
+import { type Switchboard, startSwitchboard } from '../../support/switchboard.ts';
+import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+import { startTronBridge } from '../../support/tron-bridge.ts';
+import { until } from '../../support/until.ts';
+
+const families = ['evm', 'tron', 'solana'] as const;
+const otherChainId: Readonly<Record<Family, string>> = {
+  evm: '900002',
+  tron: '842000777',
+  solana: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG',
+};
+const POLL_MS = 1000;
+const RETRY_MS = 300;
+const BLOCKS = 30;
+const DUE = 10_000_000n;
+
+type Scene = Readonly<{
+  family: Family;
+  shop: IndexedShop;
+  /** The network's own node. */
+  own: SimulatedNode;
+  /** A node of another network of the same family, with so many blocks, each of which pays `payee`. */
+  startStranger(blocks: number, payee: string, port?: number): Promise<SimulatedNode>;
+  /** How often the node was asked who it is. */
+  asked(): number;
+  /** How often the node's client saw a connection made. */
+  connections(): number;
+  /** Lets the indexer poll so often, each time until there is nothing more to do; so much time passes from one to the next. */
+  poll(times?: number, stepMs?: number): Promise<void>;
+}>;
+
+/** @param urlOf where the indexer finds its node, if not at the node's own port */
+async function scene(
+  family: Family,
+  play: (scene: Scene) => Promise<void>,
+  urlOf: (own: SimulatedNode) => Promise<string> = async ({ httpUrl }) => httpUrl,
+): Promise<void> {
+  const clock = lockstepClock();
+  const own = await startSimulatedNode({ ...simulatedChains[family], seed: 'own', clock });
+  for (let left = BLOCKS; left > 0; left--) own.world.mine();
+  const network = testNetwork({ name: family, family, url: await urlOf(own), pollMs: POLL_MS });
+  const shop = await openIndexedShop(network);
+  const nodes = [own];
+  const view = clock.view();
+  let asked = 0;
+  let connections = () => 0;
+  const counted = (node: Node): Node => {
+    connections = () => node.health().connections;
+    return {
+      ...node,
+      identity() {
+        asked += 1;
+        return node.identity();
+      },
+    };
+  };
+  const rest = () => until('the indexer rests', () => view.asleep() >= SLEEPERS);
+  shop.start({ clock: view, nodeClock: clock.view(), requestTimeoutMs: 20_000, through: counted });
+  try {
+    // What fails before the connection stands is tried again, once time passes.
+    await until('the indexer is level', async () => {
+      clock.advance(RETRY_MS);
+      return (await shop.status())?.cursor?.hash === hashOf(own);
+    });
+    await rest();
+    await play({
+      family,
+      shop,
+      own,
+      async startStranger(blocks, payee, port = 0) {
+        const chain = { ...simulatedChains[family], chainId: otherChainId[family] };
+        const stranger = await startSimulatedNode({ ...chain, seed: 'stranger', clock, port });
+        nodes.push(stranger);
+        for (let left = blocks; left > 0; left--) {
+          stranger.pay(payee, DUE);
+          stranger.world.mine();
+        }
+        return stranger;
+      },
+      asked: () => asked,
+      connections: () => connections(),
+      async poll(times = 1, stepMs = POLL_MS) {
+        for (let left = times; left > 0; left--) {
+          clock.advance(stepMs);
+          await rest();
+        }
+      },
+    });
+  } finally {
+    await shop.close();
+    await Promise.all(nodes.map((node) => node.close()));
+  }
+}
+
+/**
+ * The indexer's connection ends at a gateway, which may send it to any node.
+ * @param bridgeTo puts something between the indexer and the gateway
+ */
+async function sceneBehindGateway(
+  family: Family,
+  play: (scene: Scene & Readonly<{ gateway: Switchboard }>) => Promise<void>,
+  bridgeTo?: (url: string) => Promise<Readonly<{ url: string; stop(): Promise<unknown> }>>,
+): Promise<void> {
+  const closers: (() => Promise<unknown>)[] = [];
+  let gateway: Switchboard | null = null;
+  const urlOf = async ({ httpUrl }: SimulatedNode) => {
+    gateway = await startSwitchboard(httpUrl);
+    closers.unshift(gateway.close);
+    const bridge = await bridgeTo?.(gateway.url);
+    if (bridge) closers.unshift(bridge.stop);
+    return bridge?.url ?? gateway.url;
+  };
+  try {
+    await scene(family, (s) => play({ ...s, gateway: gateway as Switchboard }), urlOf);
+  } finally {
+    for (const close of closers) await close();
+  }
+}
+
+const hashOf = ({ family, world }: SimulatedNode): string => writtenBy[family].hash(world.tip().hash);
+
+/** The network has stopped for the right reason, where it was, and nothing came to anybody. */
+async function isRefused({ family, shop, own }: Scene, order: Order): Promise<void> {
+  await shop.isIn('halted', 'chain_id_mismatch');
+  const { reason, cursor } = (await shop.status()) ?? {};
+  assert.match(
+    reason?.message ?? '',
+    `expected a node of chain ${simulatedChains[family].chainId}, found chain ${otherChainId[family]}`,
+  );
+  assert.is(cursor?.hash, hashOf(own));
+  assert.equal((await order.read()).payments, []);
+  assert.is((await shop.store.listAlarms(10))[0]?.code, 'chain_id_mismatch');
+}
+
+/** The gateway sends the indexer's connection to another network's node from now on. */
+async function isNoticedBehind(s: Scene & Readonly<{ gateway: Switchboard }>, blocks: number): Promise<void> {
+  const order = await s.shop.order('stranger');
+  const connections = s.connections();
+  s.gateway.connectTo((await s.startStranger(blocks, order.address)).httpUrl);
+  await s.poll(5);
+  await isRefused(s, order);
+  assert.is(s.connections(), connections, 'by the connection nothing could be told');
+}
+
+const lengths = [
+  [3, 'shorter'],
+  [BLOCKS, 'as long'],
+  [3 * BLOCKS, 'longer'],
+] as const;
+
+for (const family of families) {
+  for (const [blocks, what] of lengths) {
+    test(`${family}: another network’s node at the same port, its chain ${what}, is noticed at the next poll`, () =>
+      scene(family, async (s) => {
+        const order = await s.shop.order('stranger');
+        await s.own.stop();
+        const stranger = await s.startStranger(blocks, order.address, Number(new URL(s.own.httpUrl).port));
+        assert.is(stranger.httpUrl, s.own.httpUrl);
+        // Between two polls the ends of the old sockets arrive, so that no request fails.
+        await systemClock.sleep(100);
+        await s.poll();
+        await isRefused(s, order);
+      }));
+
+    test(`${family}: another network’s node behind the same connection, its chain ${what}, is noticed in 5 s`, () =>
+      sceneBehindGateway(family, (s) => isNoticedBehind(s, blocks)));
+  }
+
+  test(`${family}: a node that links to our chain but names another network is noticed in a minute`, () =>
+    sceneBehindGateway(family, async (s) => {
+      s.own.faults.set({ rates: { wrong_chain: 1 } });
+      s.own.world.mine();
+      await s.poll(5, 10_000);
+      assert.equal((await s.shop.status())?.reason, null);
+      await s.shop.holds(hashOf(s.own));
+      await s.poll(1, 10_000);
+      await s.shop.isIn('halted', 'chain_id_mismatch');
+    }));
+
+  test(`${family}: a token whose decimals change is noticed in a minute`, () =>
+    sceneBehindGateway(family, async (s) => {
+      s.own.faults.set({ rates: { wrong_decimals: 1 } });
+      await s.poll(6, 10_000);
+      await s.shop.isIn('halted', 'decimals_mismatch');
+    }));
+
+  test(`${family}: a reorg is followed only after the node has said again who it is`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const asked = s.asked();
+      s.own.world.mine();
+      await s.poll();
+      assert.is(s.asked(), asked, 'a block that links to ours needs no proof');
+      s.own.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
+      await s.poll();
+      assert.is(s.asked(), asked + 1);
+      await s.shop.holds(hashOf(s.own));
+      const { cursor } = (await s.shop.status()) ?? {};
+      s.own.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
+      s.own.faults.set({ rates: { wrong_chain: 1 } });
+      await s.poll();
+      await s.shop.isIn('halted', 'chain_id_mismatch');
+      assert.equal((await s.shop.status())?.cursor, cursor);
+    }));
+
+  test(`${family}: a node that is behind is asked who it is now and then, not at every look`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const asked = s.asked();
+      s.own.faults.set({ rates: { lag: 1 }, lagBlocks: 5 });
+      await s.poll(20);
+      await s.shop.isIn('behind', 'node_behind');
+      assert.ok(s.asked() > asked && s.asked() <= asked + 4, `asked ${s.asked() - asked} times in 20 polls`);
+      s.own.faults.heal();
+      await s.poll();
+      await s.shop.isIn('following');
+    }));
+}
+
+for (const [blocks, what] of lengths) {
+  test(`tron through the bridge: another network’s node behind it, its chain ${what}, is noticed in 5 s`, () =>
+    sceneBehindGateway('tron', (s) => isNoticedBehind(s, blocks), startTronBridge));
+}
+
+test.run();

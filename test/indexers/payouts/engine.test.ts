@@ -1,0 +1,360 @@
+/**
+ * The payout engine where nobody dies: what it waits for, what it says, and how it stops. Its deaths are in `test/sim/payouts.test.ts`.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createPayer, type Payer, paceOf } from '../../../indexers/payouts/engine.ts';
+import { chains } from '../../../src/chains/index.ts';
+import type { PayoutNode } from '../../../src/chains/spend.ts';
+import { Fault, permanent, transient } from '../../../src/core/fault.ts';
+import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import type { Signer } from '../../../src/signer/signer.ts';
+import type { NetworkState, Store } from '../../../src/database/database.ts';
+import { type Chain, createChain } from '../../sim/payout-chain.ts';
+import { overSocket } from '../../sim/payout-engine.ts';
+import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
+import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { lockstepClock } from '../../support/lockstep-clock.ts';
+import { openTempStore } from '../../support/temp-database.ts';
+import { until } from '../../support/until.ts';
+
+const network = 'test:one';
+const rules = chains[familyOf.sequence].spendRules;
+
+type Bench = Readonly<{
+  store: Store;
+  clock: HandClock;
+  chain: Chain;
+  payer: Payer;
+  report(state: NetworkState): Promise<void>;
+  plan(...ids: readonly string[]): Promise<void>;
+  /** Time and a block, and a look of the engine. @returns what it reports */
+  pass(): Promise<Fault | null>;
+  alarms(): Promise<string[]>;
+}>;
+type Change = Readonly<{ node?: (node: PayoutNode) => PayoutNode; signer?: (signer: Signer) => Signer }>;
+
+const same = <T>(one: T): T => one;
+
+/** An engine on a chain that behaves, unless the test changes its node or its signer. */
+const onBench =
+  (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'quayside-payer-'));
+    const temp = openTempStore();
+    const clock = handClock();
+    const signing = openSimSigner(join(folder, 'signer.db'), clock);
+    const { store } = temp;
+    const chain = createChain('sequence', createRandom('payer'), () => {});
+    const signer = overSocket(signing.desk(network, 'sequence'), createRandom('socket'), () => 0);
+    const payer = createPayer({
+      network: { key: network, tokens, blockTimeMs: 5000 },
+      rules,
+      node: (change.node ?? same)(chain.node()),
+      signer: (change.signer ?? same)(signer),
+      store,
+      clock,
+      log: pino({ level: 'silent' }),
+    });
+    const report = (state: NetworkState) =>
+      store.reportNetwork({
+        network,
+        state,
+        reason: null,
+        headNumber: 1,
+        nodeConnected: true,
+        nodeHeardAtMs: clock.nowMs(),
+        readThroughS: 0,
+        pid: 1,
+        nowMs: clock.nowMs(),
+      });
+    try {
+      await work({
+        store,
+        clock,
+        chain,
+        payer,
+        report,
+        async plan(...ids) {
+          const nowMs = clock.nowMs();
+          const plans = ids.map((id) => {
+            const shape = {
+              kind: 'refund',
+              id,
+              network,
+              currency: 'USDT',
+              to: keyOf({ role: 'gas' }),
+              units: 5n,
+            } as const;
+            const intent: RefundIntent = { ...shape, mac: intentMac(macKey, shape) };
+            return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
+          });
+          await store.planPayouts(plans);
+        },
+        async pass() {
+          clock.advance(10_000);
+          chain.step();
+          await report('following');
+          return payer.look().catch((error: unknown) => {
+            if (error instanceof Fault) return error;
+            throw error;
+          });
+        },
+        alarms: async () => (await store.listAlarms(100)).map(({ code }) => code),
+      });
+    } finally {
+      temp.close();
+      signing.close();
+      rmSync(folder, { recursive: true });
+    }
+  };
+
+async function untilSettled({ pass, store }: Bench, id: string): Promise<void> {
+  for (let n = 0; n < 60; n++) {
+    await pass();
+    if ((await store.findPayout(id))?.settledAtMs) return;
+  }
+  assert.unreachable(`${id} is ${JSON.stringify((await store.findPayout(id))?.wait)}`);
+}
+
+test(
+  'nothing is asked of anybody while the network is not followed',
+  onBench(
+    async ({ payer, plan, report, store }) => {
+      await plan('r1');
+      for (const state of ['starting', 'behind', 'fault', 'halted'] as const) {
+        await report(state);
+        const error = await payer.look().then(
+          () => null,
+          (fault: Fault) => fault.code,
+        );
+        assert.is(error, 'network_not_followed');
+      }
+      assert.equal(await store.listEngines(), []);
+    },
+    { node: () => ({}) as PayoutNode, signer: () => ({}) as Signer },
+  ),
+);
+
+test(
+  'payouts of one wallet go out side by side, with numbers in order',
+  onBench(async (bench) => {
+    const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
+    await bench.plan(...ids);
+    await bench.pass();
+    const attempts = (await Promise.all(ids.map((id) => bench.store.listPayoutAttempts(id)))).flat();
+    assert.equal(attempts.map(({ nonce }) => nonce).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    assert.ok(attempts.every(({ sentAtMs }) => sentAtMs !== null));
+    for (const id of ids) await untilSettled(bench, id);
+  }),
+);
+
+let isCapped = true;
+test(
+  'what the signer refuses waits without its number, and others go on',
+  onBench(
+    async (bench) => {
+      const { plan, pass, store, alarms } = bench;
+      await plan('r1', 'r2');
+      assert.is(await pass(), null);
+      assert.equal((await store.findPayout('r1'))?.wait?.code, 'signer_refused_cap');
+      assert.equal(await store.listPayoutAttempts('r1'), []);
+      assert.is((await store.listPayoutAttempts('r2'))[0]?.nonce, 0);
+      assert.equal(await alarms(), ['signer_refused_cap']);
+      isCapped = false;
+      await untilSettled(bench, 'r1');
+      assert.is((await store.listPayoutAttempts('r1'))[0]?.nonce, 1);
+    },
+    {
+      signer: (signer) => ({
+        ...signer,
+        async sign(request) {
+          if (isCapped && request.intent.id === 'r1') throw permanent('signer_refused_cap', 'too much today');
+          return signer.sign(request);
+        },
+      }),
+    },
+  ),
+);
+
+test(
+  'an altered payout is left to a person',
+  onBench(async ({ plan, pass, store, alarms }) => {
+    await plan('r1');
+    const intent = { kind: 'refund', id: 'r2', network, currency: 'USDT', to: 'e'.repeat(40), units: 5n } as const;
+    const mac = intentMac(macKey, { ...intent, units: 4n });
+    await store.planPayouts([
+      { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
+    ]);
+    await pass();
+    const altered = await store.findPayout('r2');
+    assert.equal([altered?.state, altered?.wait?.code], ['stuck', 'signer_refused_mac']);
+    assert.ok((await alarms()).includes('signer_refused_mac'));
+    assert.is((await store.findPayout('r1'))?.state, 'sent');
+  }),
+);
+
+test(
+  'a price that rises above an attempt replaces it; one that does not leaves it alone',
+  onBench(async (bench) => {
+    const { plan, pass, chain, store } = bench;
+    chain.weather = { ...chain.weather, mines: 0 };
+    await plan('r1');
+    for (let n = 0; n < 10; n++) await pass();
+    assert.is((await store.listPayoutAttempts('r1')).length, 1, 'the price has not risen');
+    chain.weather = { ...chain.weather, dear: 1 };
+    for (let n = 0; n < 10; n++) await pass();
+    const attempts = await store.listPayoutAttempts('r1');
+    assert.ok(attempts.length > 1);
+    assert.equal([...new Set(attempts.map(({ nonce }) => nonce))], [0]);
+    chain.weather = { ...chain.weather, dear: 0, mines: 1 };
+    await untilSettled(bench, 'r1');
+  }),
+);
+
+let isFrozen = true;
+test(
+  'a receiver that can never be paid ends a payout; a wallet that is short makes it wait, and is called low',
+  onBench(
+    async (bench) => {
+      const { plan, pass, store, alarms } = bench;
+      await plan('r1');
+      await pass();
+      assert.equal((await store.findPayout('r1'))?.state, 'failed');
+      isFrozen = false;
+      await plan('r2');
+      await pass();
+      for (let n = 0; n < 8; n++) await pass();
+      assert.equal((await store.findPayout('r2'))?.wait?.code, 'token_short');
+      const refundWallet = (await store.listHoldings()).find(({ role }) => role === 'refund');
+      assert.equal(refundWallet?.low, ['USDT']);
+      assert.equal(
+        (await alarms()).filter((code) => code !== 'wallet_low'),
+        ['token_short', 'destination_frozen'],
+      );
+      assert.is((await alarms()).filter((code) => code === 'wallet_low').length, 1, 'said once');
+    },
+    {
+      node: (node) => ({
+        ...node,
+        quote: async () => ({
+          kind: 'refused',
+          code: isFrozen ? 'destination_frozen' : 'token_short',
+          message: 'by the chain',
+        }),
+      }),
+    },
+  ),
+);
+
+let isGone = true;
+test(
+  'a signer that is away is told of, and payouts go on when it is back',
+  onBench(
+    async (bench) => {
+      await bench.plan('r1');
+      assert.is((await bench.pass())?.code, 'signer_unreachable');
+      isGone = false;
+      await untilSettled(bench, 'r1');
+    },
+    {
+      signer: (signer) =>
+        new Proxy(signer, {
+          get: (target, name) =>
+            isGone
+              ? async () => {
+                  throw transient('signer_unreachable', 'nobody listens');
+                }
+              : Reflect.get(target, name),
+        }),
+    },
+  ),
+);
+
+test(
+  'two halves of a payout that serve each other come in their order',
+  onBench(async (bench) => {
+    const { store, clock } = bench;
+    const nowMs = clock.nowMs();
+    const common = { sessionId: null, notBeforeMs: nowMs, nowMs };
+    const sweep = { kind: 'sweep', id: 's1', network, currency: 'USDT', from: [{ index: 3, units: 9n }] } as const;
+    const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
+    await store.planPayouts([
+      { ...common, intent: sweep, servesId: null },
+      { ...common, intent: gas, servesId: 's1' },
+    ]);
+    await bench.pass();
+    assert.equal(await store.listPayoutAttempts('s1'), []);
+    await untilSettled(bench, 'g1');
+    await untilSettled(bench, 's1');
+    const { unbalanced, differences } = await store.verifyLedger();
+    assert.equal([unbalanced, differences], [[], []]);
+  }),
+);
+
+let isForgetful = false;
+test(
+  'a signer whose journal has lost what is recorded here is asked for nothing more',
+  onBench(
+    async (bench) => {
+      const { plan, pass, alarms, store } = bench;
+      await plan('r1');
+      await untilSettled(bench, 'r1');
+      isForgetful = true;
+      await plan('r2');
+      assert.is((await pass())?.code, 'signer_journal_behind');
+      // As after a restart: the same, before anything is signed.
+      assert.is((await pass())?.code, 'signer_journal_behind');
+      assert.equal(
+        (await store.listPayoutAttempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
+        [],
+      );
+      assert.equal(await alarms(), []);
+      isForgetful = false;
+      await untilSettled(bench, 'r2');
+    },
+    {
+      signer: (signer) => ({
+        ...signer,
+        journal: async (key, after, limit) => (isForgetful ? [] : signer.journal(key, after, limit)),
+      }),
+    },
+  ),
+);
+
+test('an engine that is told to stop stops, whatever it waits for', async () => {
+  const temp = openTempStore();
+  const clock = lockstepClock().view();
+  const payer = createPayer({
+    network: { key: network, tokens, blockTimeMs: 5000 },
+    rules,
+    node: {} as PayoutNode,
+    signer: {} as Signer,
+    store: temp.store,
+    clock,
+    log: pino({ level: 'silent' }),
+  });
+  const stopping = new AbortController();
+  const running = payer.run(stopping.signal);
+  await until('it waits for its network', async () => clock.asleep() === 1);
+  const [engine] = await temp.store.listEngines();
+  assert.equal([engine?.reason?.code, engine?.fence], ['network_not_followed', 0]);
+  stopping.abort();
+  await running;
+  temp.close();
+});
+
+test('the same bytes go out again every block or two, or every few seconds where they expire', () => {
+  const expiring = chains[familyOf.expiry].spendRules;
+  const pace = (of: typeof rules, blockTimeMs: number) => paceOf(of, blockTimeMs).resendMs;
+  assert.equal([pace(rules, 12_000), pace(rules, 450), pace(rules, 60_000)], [15_000, 1000, 15_000]);
+  assert.equal([pace(expiring, 3000), pace(expiring, 400)], [3000, 3000]);
+  assert.equal([paceOf(rules, 12_000).outbidMs, paceOf(rules, 450).outbidMs], [120_000, 30_000]);
+});
+
+test.run();

@@ -1,0 +1,312 @@
+/**
+ * What a sweeper plans: a real store, a real signing desk, and payout nodes of the families before simulated nodes.
+ * @module
+ */
+import pino from 'pino';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { createSweepWatch } from '../../../indexers/payouts/sweep-watch.ts';
+import { createSweeper } from '../../../indexers/payouts/sweeper.ts';
+import { readOwners } from '../../../indexers/payouts/unswept.ts';
+import type { Family } from '../../../src/chains/chain.ts';
+import { evmSpending } from '../../../src/chains/evm/spend.ts';
+import { chains } from '../../../src/chains/index.ts';
+import { solanaSpending } from '../../../src/chains/solana/spend.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
+import type { Wallet } from '../../../src/core/intent.ts';
+import type { SweepPolicy } from '../../../src/core/sweep.ts';
+import type { Signer } from '../../../src/signer/signer.ts';
+import { handClock } from '../../support/hand-clock.ts';
+import { startSimulatedNode } from '../../support/simulated-node.ts';
+import { plainSweepPolicy } from '../../support/sweep-policy.ts';
+import { makeSignerFolder, openDeskIn, seed } from '../../support/temp-signer.ts';
+import { openTempStore } from '../../support/temp-database.ts';
+import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+import { until } from '../../support/until.ts';
+
+const PAR = 10n ** 18n;
+const CENT = 10_000n;
+const FOREIGN = 'fe'.repeat(32);
+const spendings = { evm: evmSpending, solana: solanaSpending };
+const closers: (() => unknown)[] = [];
+test.after(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+/** Ten addresses of the seed, the last one foreign, on a network whose payments are final at once. */
+async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSweepPolicy) {
+  const clock = handClock();
+  const { chainId, tokens } = simulatedChains[family];
+  const sim = await startSimulatedNode({ family, seed: 'sweeper', chainId, tokens });
+  const { store, close } = openTempStore();
+  const keyOf = (wallet: Wallet) => spendings[family].derive(seed, wallet).key;
+  const treasury = spendings[family].derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
+  const [usdt] = tokens;
+  if (!usdt) throw new Error('there is a token');
+  const settings = {
+    family,
+    chain_id: chainId,
+    tokens: [usdt],
+    treasury: chains[family].address.format(treasury),
+    fee_max: '0.05',
+    caps: { USDT: { transaction: '100', hour: '100', day: '100' } },
+    gas_caps: { transaction: '0.05', day: '1' },
+  };
+  const folder = makeSignerFolder({ version: 1, approvers: [], networks: { 'test:one': settings } }, false);
+  const families = new Map(Object.entries(spendings)) as ReadonlyMap<Family, typeof evmSpending>;
+  const { desk, journal, close: closeDesk } = openDeskIn(folder.dir, clock, (journal) => journal, families);
+  const signer: Signer = {
+    wallets: async (key) => desk.wallets(key),
+    addresses: async (key, indices) => desk.addresses(key, indices),
+    sign: async (request) => desk.sign(request),
+    journal: async (key, after, limit) => desk.journal(key, after, limit),
+    fence: async (key) => desk.fence(key),
+    close: async () => {},
+  };
+  const payouts = await chains[family].payouts?.();
+  if (!payouts) throw new Error('the family pays out');
+  const node = payouts.openPayoutNode({
+    url: sim.httpUrl,
+    chainId,
+    tokens,
+    finalDepth: 10,
+    requestTimeoutMs: 5_000,
+    responseBytesMax: 1 << 20,
+  });
+  closers.push(
+    () => sim.close(),
+    close,
+    folder.remove,
+    closeDesk,
+    () => node.close(),
+  );
+  const network = testNetwork({ name: 'one', family, tokens: [usdt], sweep });
+  const foreign = FOREIGN.slice(0, keyOf({ role: 'gas' }).length);
+  const own = Array.from({ length: 9 }, (_, index) => keyOf({ role: 'collection', index }));
+  const pool = { family, mode: 'test' } as const;
+  await store.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [...own, foreign] });
+  const keys = [...own, foreign];
+  let tip: { hash: string; number: number } | null = null;
+
+  /** Payments that the store holds for final; `onChain`: those that are there. */
+  async function receive(amounts: Readonly<Record<number, number>>, onChain = true): Promise<void> {
+    const parent: { hash: string; number: number } = tip ?? { hash: 'genesis', number: 0 };
+    const number = parent.number + 1;
+    const block = { hash: `b${number}`, parent: parent.hash, number, timeS: Math.floor(clock.nowMs() / 1000) };
+    const transfers = Object.entries(amounts).map(([index, cents]) => ({
+      tx: `t${number}.${index}`,
+      index: 0,
+      currency: 'USDT' as const,
+      from: foreign.replaceAll('f', 'd'),
+      to: keys[Number(index)] ?? '',
+      units: BigInt(cents) * CENT,
+    }));
+    const decimals = { USDT: usdt?.decimals ?? 0, USDC: 6 };
+    const common = { network: 'test:one', family, watchedThroughId: 1000, decimals, drop: [] } as const;
+    const times = { readThroughS: block.timeS, nowMs: clock.nowMs() };
+    const step = { ...common, ...times, expectTip: tip?.hash ?? null };
+    assert.is(await store.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }), 'done');
+    tip = { hash: block.hash, number };
+    const end = { ...step, expectTip: block.hash, connect: [], confirm: [block.hash], floor: number };
+    assert.is(await store.ingest(end), 'done');
+    if (onChain) for (const { to, units } of transfers) sim.pay(to, units);
+    sim.world.mine();
+  }
+
+  const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, store, clock });
+  const look = async (policy = sweep) => sweeper.plan(await readOwners(network, store, clock), policy);
+  const log = pino({ level: 'silent' });
+  // Between two rounds a quarter of a minute passes at once; whoever runs the watch says when it is enough.
+  const passing: Clock = {
+    nowMs: clock.nowMs,
+    async sleep(ms) {
+      clock.advance(ms);
+      await new Promise((resolve) => setImmediate(resolve));
+    },
+  };
+  const watch = createSweepWatch({ network, sweeper, store, clock: passing, log });
+  const signerFence = (fence: number) => journal.raiseFence('test:one', fence, clock.nowMs());
+  return { sim, store, clock, sweeper, watch, look, receive, keyOf, treasury, pool, signerFence };
+}
+
+const COIN = { evm: 10n ** 18n, solana: 10n ** 9n };
+const reasons = (left: readonly Readonly<{ owner: { index: number }; why: string }>[]) =>
+  left.map(({ owner, why }) => [owner.index, why]);
+
+test('what is due is priced with its gas; what is foreign, gone, small or dear is left and named', async () => {
+  const { sim, look, receive, keyOf } = await openBench('evm');
+  await receive({ 0: 5_000, 1: 2_000, 2: 1_999, 9: 9_000 });
+  await receive({ 3: 7_000 }, false);
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
+  sim.world.mine();
+  const plan = await look();
+  assert.equal(
+    plan.sweeps.map(({ sweep, needs }) => [sweep.from, needs.before.length, needs.after]),
+    [
+      [[{ index: 0, units: 5_000n * CENT }], 1, null],
+      [[{ index: 1, units: 2_000n * CENT }], 1, null],
+    ],
+  );
+  for (const { costUnits, needs, sharePpm } of plan.sweeps) {
+    assert.is(sharePpm, null, 'nobody told the price');
+    const [gas] = needs.before;
+    assert.ok(gas && costUnits > 0n && gas.units < costUnits * 2n && gas.units > 0n);
+  }
+  assert.equal(reasons(plan.left), [
+    [9, 'not_ours'],
+    [3, 'refused'],
+    [2, 'too_small'],
+  ]);
+  assert.match(plan.left[1]?.detail ?? '', /^token_short/);
+
+  // A price at which the sweep of 20 is too dear, and that of 50 is not.
+  const cost = plan.sweeps[0]?.costUnits ?? 0n;
+  const nativePricePar = (COIN.evm * (30n * PAR)) / (cost * 50n);
+  const judged = await look({ ...plainSweepPolicy, nativePricePar });
+  assert.equal(
+    judged.sweeps.map(({ sweep }) => sweep.from[0]?.index),
+    [0],
+  );
+  assert.ok(judged.left.some(({ owner, why }) => owner.index === 1 && why === 'too_dear'));
+});
+
+test('a treasury that is a payment address of ours is refused before anything is asked', async () => {
+  const { store, pool, treasury, look, receive } = await openBench('evm');
+  await receive({ 0: 5_000 });
+  await store.addAddresses({ ...pool, source: 'x', firstIndex: 10, keys: [treasury] });
+  await look().then(
+    () => assert.unreachable('the treasury collects'),
+    (fault: { code?: string }) => assert.is(fault.code, 'treasury_collects'),
+  );
+});
+
+test('a sweep that waits for coin is sent more, once at a time', async () => {
+  const { sim, store, clock, sweeper, look, receive, keyOf } = await openBench('evm');
+  await receive({ 0: 5_000 });
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
+  sim.world.mine();
+  const [id] = await sweeper.commit(await look());
+  assert.ok(id);
+  const nowMs = clock.nowMs();
+  assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 });
+  const [first] = await store.listPayouts({ kind: 'gas', limit: 10 });
+  assert.ok(first && (await store.cancelPayout(first.id, nowMs)));
+  const wait = { code: 'native_short', message: 'more' };
+  await store.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  assert.equal(await sweeper.tend(), { toppedUp: 1, takenBack: 0 });
+  assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 }, 'some is on its way');
+  const gas = await store.listPayouts({ kind: 'gas', limit: 10 });
+  assert.equal(gas.map(({ state, servesId }) => [state, servesId]).sort(), [
+    ['canceled', id],
+    ['waiting', id],
+  ]);
+  assert.equal((await look()).sweeps, []);
+});
+
+test('a sweep of money that is gone is taken back, and planned anew without it', async () => {
+  const policy = { ...plainSweepPolicy, minPar: PAR };
+  const { sim, store, clock, sweeper, look, receive, keyOf, treasury } = await openBench('solana', policy);
+  sim.pay(treasury, 1n);
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.solana);
+  await receive({ 0: 500, 1: 600 });
+  const [id] = await sweeper.commit(await look());
+  assert.ok(id);
+  const nowMs = clock.nowMs();
+  const wait = { code: 'token_short', message: 'somebody took it' };
+  await store.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  assert.equal((await look()).sweeps, []);
+  assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 1 });
+  assert.is((await store.findPayout(id))?.state, 'canceled');
+  const again = await sweeper.commit(await look());
+  assert.is(again.length, 1);
+  assert.is.not(again[0], id);
+});
+
+test('nothing is swept by a database that is older than what was signed', async () => {
+  const { store, look, receive, clock, signerFence } = await openBench('evm');
+  await receive({ 0: 5_000 });
+  signerFence(4);
+  await look().then(
+    () => assert.unreachable('it may be on its way already'),
+    (fault: { code?: string }) => assert.is(fault.code, 'payouts_not_adopted'),
+  );
+  await store.adopt('test:one', { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
+  const { left, sweeps } = await look();
+  assert.is(left.length + sweeps.length, 1);
+});
+
+test('a group with one that cannot pay is swept without it', async () => {
+  const { sim, look, receive, keyOf, treasury } = await openBench('solana', { ...plainSweepPolicy, minPar: PAR });
+  sim.pay(treasury, 1n);
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.solana);
+  await receive({ 0: 500, 1: 600 });
+  await receive({ 2: 700 }, false);
+  const plan = await look();
+  assert.equal(
+    plan.sweeps.map(({ sweep, needs }) => [sweep.from.map(({ index }) => index), needs.before]),
+    [
+      [[1], []],
+      [[0], []],
+    ],
+  );
+  assert.equal(reasons(plan.left), [[2, 'refused']]);
+});
+
+test('the watch tells what lies there, and sweeps by itself only where the policy says so', async () => {
+  for (const auto of [false, true]) {
+    const bench = await openBench('evm', { ...plainSweepPolicy, auto });
+    const { sim, store, watch, receive, keyOf, clock } = bench;
+    await receive({ 0: 5_000, 2: 100, 9: 9_000 });
+    sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
+    sim.world.mine();
+    assert.is(await watch.look(), auto ? 1 : 0);
+    assert.is(await watch.look(), 0);
+    const [level] = await store.listUnswept();
+    const openUnits = auto ? 5_000n * CENT : 0n;
+    const units = 14_100n * CENT - openUnits;
+    const common = { network: 'test:one', currency: 'USDT', owners: 3, readAtMs: clock.nowMs() };
+    assert.equal(level, { ...common, units, openUnits });
+    const kinds = (await store.listPayouts({ limit: 10 })).map(({ intent }) => intent.kind).sort();
+    assert.equal(kinds, auto ? ['gas', 'sweep'] : []);
+    const alarms = (await store.listAlarms(10)).filter(({ code }) => code === 'sweep_not_ours');
+    assert.is(alarms.length, auto ? 1 : 0, 'told once');
+  }
+});
+
+test('the watch waits for its network, looks at once and then every ten minutes, and ends when it is told to', async () => {
+  const { sim, store, watch, receive, keyOf, clock } = await openBench('evm', { ...plainSweepPolicy, auto: true });
+  sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
+  await receive({ 0: 5_000 });
+  const stopping = new AbortController();
+  const running = watch.run(stopping.signal);
+  const plannedAt = async () => (await store.listPayouts({ kind: 'sweep', limit: 9 })).length;
+  const follow = async () => {
+    const report = {
+      network: 'test:one',
+      state: 'following',
+      reason: null,
+      headNumber: 1,
+      nodeConnected: true,
+    } as const;
+    const nowMs = clock.nowMs();
+    await store.reportNetwork({ ...report, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+  };
+  const startMs = clock.nowMs();
+  await until('time passes', () => clock.nowMs() > startMs + 3_600_000);
+  assert.is(await plannedAt(), 0, 'it is not followed');
+  await until('it is swept', async () => {
+    await follow();
+    return (await plannedAt()) === 1;
+  });
+  await receive({ 1: 6_000 });
+  const laterMs = clock.nowMs();
+  await until('the next look sweeps the rest', async () => {
+    await follow();
+    return (await plannedAt()) === 2;
+  });
+  assert.ok(clock.nowMs() > laterMs);
+  stopping.abort();
+  await running;
+});
+
+test.run();

@@ -1,0 +1,275 @@
+/**
+ * What the signer signs and what it refuses, with its real journal on a disk.
+ */
+import { Transaction } from 'ethers';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
+import type { SignRequest } from '../../src/signer/signer.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { refusalOf } from '../support/refusal.ts';
+import {
+  firstOf,
+  makeSignerFolder,
+  openDeskIn,
+  payer,
+  policySettings,
+  refundOf,
+  seed,
+  terms,
+  treasury,
+  usdt,
+} from '../support/temp-signer.ts';
+
+const clock = handClock();
+const folders: { remove(): void }[] = [];
+const closing: { close(): void }[] = [];
+test.after(() => {
+  for (const open of closing) open.close();
+  for (const folder of folders) folder.remove();
+});
+
+function newDesk(settings = policySettings) {
+  const folder = makeSignerFolder(settings, false);
+  folders.push(folder);
+  const opened = openDeskIn(folder.dir, clock);
+  closing.push(opened);
+  return { ...opened, dir: folder.dir };
+}
+
+const keyOf = (index: number) => evmSpending.derive(seed, { role: 'collection', index }).key;
+const refundKey = evmSpending.derive(seed, { role: 'refund' }).key;
+const gasKey = evmSpending.derive(seed, { role: 'gas' }).key;
+
+test('a refund is signed by the refund wallet, to the payer, on the policy’s chain', () => {
+  const { desk, journal } = newDesk();
+  const { tx, bytes } = desk.sign(firstOf(refundOf('rf_1', usdt(12.5)), 7));
+  const signed = Transaction.from(`0x${Buffer.from(bytes).toString('hex')}`);
+  assert.is(signed.hash, tx);
+  assert.is(signed.from?.toLowerCase(), `0x${refundKey}`);
+  assert.equal(
+    [signed.chainId, signed.nonce, signed.to],
+    [31337n, 7, policySettings.networks['test:one']?.tokens[0]?.address],
+  );
+  assert.is(signed.data, `0xa9059cbb${payer.padStart(64, '0')}${usdt(12.5).toString(16).padStart(64, '0')}`);
+  const [entry, ...others] = journal.entries('test:one', 0, 10);
+  assert.equal(
+    [entry?.tx, entry?.intent, entry?.terms, others.length],
+    [tx, refundOf('rf_1', usdt(12.5)), terms(7), 0],
+  );
+});
+
+test('a sweep goes to the treasury of the policy, and gas to an address of the seed', () => {
+  const { desk } = newDesk();
+  const sweep: SweepIntent = {
+    kind: 'sweep',
+    id: 'sw_1',
+    network: 'test:one',
+    currency: 'USDT',
+    from: [{ index: 3, units: 5n }],
+  };
+  const swept = Transaction.from(`0x${Buffer.from(desk.sign(firstOf(sweep, 0)).bytes).toString('hex')}`);
+  assert.is(swept.from?.toLowerCase(), `0x${keyOf(3)}`);
+  assert.ok(swept.data.includes(treasury.slice(2).toLowerCase()));
+  const gas: GasIntent = {
+    kind: 'gas',
+    id: 'ga_1',
+    network: 'test:one',
+    form: 'transfer',
+    index: 3,
+    units: 10n ** 15n,
+  };
+  const given = Transaction.from(`0x${Buffer.from(desk.sign(firstOf(gas, 0)).bytes).toString('hex')}`);
+  assert.equal(
+    [given.from?.toLowerCase(), given.to?.toLowerCase(), given.value],
+    [`0x${gasKey}`, `0x${keyOf(3)}`, 10n ** 15n],
+  );
+  assert.equal(desk.addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
+  assert.equal(desk.wallets('test:two'), { refund: refundKey, gas: gasKey, treasury: treasury.slice(2).toLowerCase() });
+});
+
+test('the same attempt gets the bytes of the first time, whatever else is asked', () => {
+  const { desk, journal } = newDesk();
+  const first = desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  const others: Partial<SignRequest>[] = [
+    {},
+    { terms: terms(2) },
+    { intent: refundOf('rf_1', usdt(6)) },
+    { intent: refundOf('rf_1', usdt(5), { to: 'c'.repeat(40) }) },
+    { intent: refundOf('rf_1', usdt(5), { mac: '0'.repeat(64) }) },
+    { intent: refundOf('rf_1', usdt(5), { network: 'test:two' }) },
+    { proof: 'dead' },
+  ];
+  for (const other of others) assert.equal(desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1, other)), first);
+  assert.is(journal.entries('test:one', 0, 10).length, 1);
+});
+
+const refusals: readonly (readonly [what: string, code: string, request: SignRequest])[] = [
+  [
+    'another amount in a new generation',
+    'intent',
+    firstOf(refundOf('rf_1', usdt(6)), 2, { generation: 1, proof: 'dead' }),
+  ],
+  [
+    'another destination in a new generation',
+    'intent',
+    firstOf(refundOf('rf_1', usdt(5), { to: 'c'.repeat(40) }), 2, { generation: 1, proof: 'dead' }),
+  ],
+  [
+    'another network in a new generation',
+    'intent',
+    firstOf(refundOf('rf_1', usdt(5), { network: 'test:two' }), 2, { generation: 1, proof: 'dead' }),
+  ],
+  ['a generation without proof', 'generation', firstOf(refundOf('rf_1', usdt(5)), 2, { generation: 1 })],
+  [
+    'a generation that skips one',
+    'generation',
+    firstOf(refundOf('rf_1', usdt(5)), 2, { generation: 2, proof: 'dead' }),
+  ],
+  [
+    'a later generation of what was never signed',
+    'generation',
+    firstOf(refundOf('rf_2', usdt(5)), 2, { generation: 1, proof: 'dead' }),
+  ],
+  ['a first generation with proof', 'generation', firstOf(refundOf('rf_2', usdt(5)), 2, { proof: 'failed' })],
+  ['a replacement with another number', 'nonce', firstOf(refundOf('rf_1', usdt(5)), 2, { attempt: 1 })],
+  ['a replacement that skips one', 'attempt', firstOf(refundOf('rf_1', usdt(5)), 1, { attempt: 2 })],
+  ['a replacement of what was never signed', 'attempt', firstOf(refundOf('rf_2', usdt(5)), 2, { attempt: 1 })],
+  ['another refund on the same number', 'nonce', firstOf(refundOf('rf_2', usdt(5)), 1)],
+  [
+    'a new generation on the old number',
+    'nonce',
+    firstOf(refundOf('rf_1', usdt(5)), 1, { generation: 1, proof: 'failed' }),
+  ],
+  ['terms without a number', 'nonce', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { gas_limit: '65000' } }],
+  [
+    'a number that is none',
+    'nonce',
+    { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), nonce: '0x2' } },
+  ],
+  [
+    'terms with a foreign word',
+    'terms',
+    { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), data: '0x' } },
+  ],
+  ['a fee above the policy’s', 'terms', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: terms(2, 400) }],
+  ['a changed destination', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), to: 'c'.repeat(40) }, 2)],
+  ['a changed amount', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), units: usdt(6) }, 2)],
+  ['a changed id', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), id: 'rf_3' }, 2)],
+  ['a changed network', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), network: 'test:two' }, 2)],
+  ['a MAC of another key', 'mac', firstOf(refundOf('rf_2', usdt(5), { mac: 'a'.repeat(64) }), 2)],
+  ['an unknown network', 'policy', firstOf(refundOf('rf_2', usdt(5), { network: 'test:three' }), 2)],
+  ['a token that the policy does not know', 'policy', firstOf(refundOf('rf_2', usdt(5), { currency: 'USDC' }), 2)],
+  ['a refund to the refund wallet itself', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: refundKey }), 2)],
+  ['a refund to nobody', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: '0'.repeat(40) }), 2)],
+  [
+    'a sweep of two addresses where one is the most',
+    'intent',
+    firstOf(
+      {
+        kind: 'sweep',
+        id: 'sw_1',
+        network: 'test:one',
+        currency: 'USDT',
+        from: [
+          { index: 1, units: 1n },
+          { index: 2, units: 1n },
+        ],
+      },
+      0,
+    ),
+  ],
+  [
+    'a loan where there are none',
+    'intent',
+    firstOf({ kind: 'gas', id: 'ga_1', network: 'test:one', form: 'delegate', index: 1, units: 1n }, 0),
+  ],
+  [
+    'too much gas at once',
+    'cap',
+    firstOf({ kind: 'gas', id: 'ga_1', network: 'test:one', form: 'transfer', index: 1, units: 10n ** 16n + 1n }, 0),
+  ],
+];
+
+for (const [what, code, request] of refusals) {
+  test(`refused: ${what}`, () => {
+    const { desk, journal } = newDesk();
+    desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+    assert.is(
+      refusalOf(() => desk.sign(request)),
+      `signer_refused_${code}`,
+    );
+    assert.is(journal.entries('test:one', 0, 10).length, 1, 'nothing more was signed');
+    assert.is(journal.entries('test:two', 0, 10).length, 0);
+  });
+}
+
+test('a replacement has the number of what it replaces; a new generation a new one', () => {
+  const { desk, journal } = newDesk();
+  const refund = refundOf('rf_1', usdt(90));
+  desk.sign(firstOf(refund, 1));
+  desk.sign(firstOf(refund, 1, { attempt: 1, terms: terms(1, 30) }));
+  desk.sign(firstOf(refund, 2, { generation: 1, proof: 'failed' }));
+  desk.sign(firstOf(refund, 2, { generation: 1, attempt: 1, terms: terms(2, 30), proof: 'failed' }));
+  assert.is(
+    refusalOf(() => desk.sign(firstOf(refund, 1, { attempt: 2, terms: terms(1, 40) }))),
+    'signer_refused_generation',
+  );
+  const signed = journal.entries('test:one', 0, 10).map(({ generation, attempt }) => [generation, attempt]);
+  assert.equal(signed, [
+    [0, 0],
+    [0, 1],
+    [1, 0],
+    [1, 1],
+  ]);
+  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(90), 'it counts once');
+});
+
+test('what failed five times is not signed a sixth time', () => {
+  const { desk } = newDesk();
+  const refund = refundOf('rf_1', usdt(5));
+  const ask = (generation: number) =>
+    refusalOf(() => desk.sign(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null })));
+  assert.equal([0, 1, 2, 3, 4, 5].map(ask), [...Array(5).fill('none'), 'signer_refused_generation']);
+});
+
+test('only the highest turn is served, also after a restart', () => {
+  const { desk, close, dir } = newDesk();
+  desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 4 }));
+  assert.is(desk.fence('test:one'), 4);
+  assert.is(
+    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 3 }))),
+    'signer_refused_fence',
+  );
+  assert.is(
+    refusalOf(() => desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 }))),
+    'signer_refused_fence',
+    'stored bytes too',
+  );
+  // A second engine shows itself with a request that is refused: the first is out all the same.
+  assert.is(
+    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(500)), 2, { fence: 5 }))),
+    'signer_refused_approval',
+  );
+  assert.is(
+    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
+    'signer_refused_fence',
+  );
+  assert.is(desk.fence('test:two'), 0, 'each network has turns of its own');
+  assert.is(
+    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 2 ** 40 }))),
+    'signer_refused_fence',
+  );
+  close();
+  const again = openDeskIn(dir, clock);
+  closing.push(again);
+  assert.is(again.desk.fence('test:one'), 5);
+  assert.is(
+    refusalOf(() => again.desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
+    'signer_refused_fence',
+  );
+  again.desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 5 }));
+});
+
+test.run();
