@@ -5,22 +5,22 @@
 import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
-import type { Clock } from '../src/lib/clock.ts';
 import type { NetworkConfig } from '../src/config/config.ts';
 import { Fault } from '../src/core/fault.ts';
+import type { Database } from '../src/database/database.ts';
+import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
 import type { Signer } from '../src/signer/signer.ts';
-import type { Store } from '../src/database/database.ts';
 import { createAddressTable } from './follower/address-table.ts';
+import { createWatch } from './follower/address-watch.ts';
 import { createFollower, type FollowerEnd } from './follower/follower.ts';
-import { answerLookUps } from './lookups.ts';
 import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
+import { createReporter } from './follower/reporter.ts';
+import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
-import { createReporter } from './follower/reporter.ts';
 import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
-import { createWatch } from './follower/address-watch.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** A full Ethereum block's receipts take about 1 MB as JSON; the limit is there for nodes that answer without end. */
@@ -32,7 +32,7 @@ const IDLE_BLOCKS = 5;
 
 export type IndexerOptions = Readonly<{
   network: NetworkConfig;
-  store: Store;
+  database: Database;
   chain: Chain;
   /** Where payouts are signed; null where money only comes in. */
   signer?: Signer | null;
@@ -51,9 +51,9 @@ export type IndexerOptions = Readonly<{
  * @throws what is no operating fault; faults are reported, waited out, or halt the network
  */
 export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
-  const { network, store, chain, clock, log, pid } = options;
+  const { network, database, chain, clock, log, pid } = options;
   const table = createAddressTable(chain.address.keyBytes);
-  const watch = createWatch(store, network, table);
+  const watch = createWatch(database, network, table);
   const matcher = await createMatcher({
     chain,
     tokens: network.tokens,
@@ -63,15 +63,15 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   });
   const { openNode } = await chain.node();
   const node = openNode(nodeOptions(network));
-  const before = (await store.listNetworks()).find((status) => status.network === network.key) ?? null;
-  const reporter = createReporter({ network: network.key, store, node, clock, log, pid, before });
+  const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
+  const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
   const follower = createFollower({ ...options, node, matcher, watch, reporter });
   // What is under way at a stop ends at once, as a fault of the closed node.
   const closeNode = () => void node.close();
   signal.addEventListener('abort', closeNode, { once: true });
   // What works beside the follower ends with it, however that ends.
   const beside = new AbortController();
-  const asking = { network: network.key, store, node, state: reporter.state, clock, log };
+  const asking = { network: network.key, database, node, state: reporter.state, clock, log };
   try {
     const following = follower.run(signal).finally(() => {
       reporter.stop();
@@ -80,7 +80,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     const [end] = await Promise.all([
       following,
       reporter.run(),
-      answerLookUps(asking, beside.signal),
+      answerLookups(asking, beside.signal),
       pay(options, beside.signal),
     ]);
     return end;
@@ -91,16 +91,16 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
 
 /** Makes the network's payouts and looks after its sweeps, where there is a signer and the family knows how. */
 async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> {
-  const { network, store, chain, signer, clock, log } = options;
+  const { network, database, chain, signer, clock, log } = options;
   const node = signer && (await openForPayouts(options));
   if (!node) return;
   // What is under way at a stop ends at once, as a fault of what was closed.
   const close = () => void Promise.all([node.close(), signer.close()]);
   signal.addEventListener('abort', close, { once: true });
   try {
-    const parts = { network, rules: chain.spendRules, node, signer, store, clock, log };
+    const parts = { network, rules: chain.spendRules, node, signer, database, clock, log };
     const sweeper = createSweeper(parts);
-    const watch = createSweepWatch({ network, sweeper, store, clock, log });
+    const watch = createSweepWatch({ network, sweeper, database, clock, log });
     await Promise.all([createPayer(parts).run(signal), watch.run(signal)]);
   } finally {
     await node.close();
@@ -111,7 +111,7 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
  * The nodes as payouts ask them; null where the family knows no payouts, or the settings allow none. Those are told and no more: payments are
  * to be seen all the same.
  */
-async function openForPayouts({ network, store, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
+async function openForPayouts({ network, database, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
   const family = await chain.payouts?.();
   if (!family) return null;
   try {
@@ -121,8 +121,8 @@ async function openForPayouts({ network, store, chain, clock, log }: IndexerOpti
     const { code, message } = error;
     log.error({ code }, message);
     const atMs = clock.nowMs();
-    await store.reportEngine(network.key, { code, message }, atMs);
-    await store.raiseAlarm({ atMs, code, message, network: network.key, sessionId: null });
+    await database.reportEngine(network.key, { code, message }, atMs);
+    await database.raiseAlarm({ atMs, code, message, network: network.key, sessionId: null });
     return null;
   }
 }

@@ -4,21 +4,21 @@
  * @module
  */
 import type { Node } from '../src/chains/chain.ts';
-import type { Clock } from '../src/lib/clock.ts';
 import { Fault } from '../src/core/fault.ts';
-import type { Sighting } from '../src/core/lookup.ts';
+import type { TransactionReport } from '../src/core/lookup.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
+import type { Database, NetworkState } from '../src/database/database.ts';
+import type { Clock } from '../src/lib/clock.ts';
 import type { Log } from '../src/lib/log.ts';
-import type { NetworkState, Store } from '../src/database/database.ts';
 
 const POLL_MS = 500;
 /** Asked of the node side by side; followers come first, and payers ask seldom. */
 const AT_ONCE_MAX = 8;
 
-export type LookUpOptions = Readonly<{
+export type LookupOptions = Readonly<{
   network: NetworkKey;
-  store: Pick<Store, 'dueLookUps' | 'answerLookUp'>;
-  node: Pick<Node, 'lookUp'>;
+  database: Pick<Database, 'dueLookups' | 'answerLookup'>;
+  node: Pick<Node, 'lookup'>;
   /** What the follower thinks of the node: only one that it follows is believed. */
   state: () => NetworkState;
   clock: Clock;
@@ -26,14 +26,14 @@ export type LookUpOptions = Readonly<{
 }>;
 
 /** Answers until the signal aborts. @throws what is no operating fault */
-export async function answerLookUps(options: LookUpOptions, signal: AbortSignal): Promise<void> {
-  const { network, store, node, state, clock, log } = options;
-  let isStoreOut = false;
+export async function answerLookups(options: LookupOptions, signal: AbortSignal): Promise<void> {
+  const { network, database, node, state, clock, log } = options;
+  let isDatabaseUnavailable = false;
 
   /** A node that fails has told nothing: it is asked again later, and the others' questions do not wait for this one. */
-  async function ask(tx: string): Promise<Sighting | null> {
+  async function ask(tx: string): Promise<TransactionReport | null> {
     try {
-      return await node.lookUp(tx);
+      return await node.lookup(tx);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (!signal.aborted) log.warn({ code: error.code, error: error.message, tx }, 'a look-up waits for the node');
@@ -43,19 +43,19 @@ export async function answerLookUps(options: LookUpOptions, signal: AbortSignal)
 
   async function answer({ id, tx }: Readonly<{ id: number; tx: string }>): Promise<void> {
     const sighting = await ask(tx);
-    if (!signal.aborted) await store.answerLookUp({ id, sighting, nowMs: clock.nowMs() });
+    if (!signal.aborted) await database.answerLookup({ id, sighting, nowMs: clock.nowMs() });
   }
 
   while (!signal.aborted) {
     try {
       if (state() === 'following' || state() === 'behind') {
-        await Promise.all((await store.dueLookUps(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
+        await Promise.all((await database.dueLookups(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
       }
-      isStoreOut = false;
+      isDatabaseUnavailable = false;
     } catch (error) {
       if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'look-ups wait for the store');
-      isStoreOut = true;
+      if (!isDatabaseUnavailable) log.warn({ code: error.code, error: error.message }, 'look-ups wait for the store');
+      isDatabaseUnavailable = true;
     }
     await clock.sleep(POLL_MS, signal);
   }

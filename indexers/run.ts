@@ -6,18 +6,19 @@
  * process follows the same network. A supervisor starts it again after 1 and 3, and not after 0 and 2.
  * @module
  */
+
+import { openDatabase } from '../src/app/open-database.ts';
 import type { Family } from '../src/chains/chain.ts';
 import { chains } from '../src/chains/index.ts';
-import { systemClock } from '../src/lib/clock.ts';
 import { loadConfig, type NetworkConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
+import type { Database } from '../src/database/database.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { openLog } from '../src/lib/log.ts';
-import { openStore } from '../src/app/open-database.ts';
-import type { Signer } from '../src/signer/signer.ts';
 import { openConfiguredSigner } from '../src/signer/client.ts';
-import type { Store } from '../src/database/database.ts';
-import { makeRoomForAnswers } from './v8-flags.ts';
+import type { Signer } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
+import { makeRoomForAnswers } from './v8-flags.ts';
 
 export const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
 
@@ -40,17 +41,17 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
   const requests = ['SIGTERM', 'SIGINT', 'disconnect'] as const;
   for (const request of requests) process.on(request, stop);
   let log = openLog(`indexer ${key ?? ''}`, 'info');
-  let store: Store | null = null;
+  let database: Database | null = null;
   let signer: Signer | null = null;
   try {
     const config = loadConfig({ env, cwd });
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
     const network = findNetwork(config.networks, family, key);
-    store = openStore(config, env);
+    database = openDatabase(config, env);
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
     signer = config.signer && openConfiguredSigner(config.signer, systemClock);
-    const parts = { network, store, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
+    const parts = { network, database, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;
     log.fatal({ code: 'second_follower' }, 'another process moved the cursor of this network: two must not follow it');
@@ -63,7 +64,7 @@ export async function runIndexer({ family, network: key, env, cwd }: IndexerProc
     // The listener for the supervisor would keep this process alive.
     for (const request of requests) process.off(request, stop);
     await signer?.close();
-    store?.close();
+    database?.close();
   }
 }
 

@@ -4,17 +4,17 @@
  */
 import type { Clock } from '../src/lib/clock.ts';
 
-export interface Bell {
-  ring(): void;
-  /** Waits until the bell rings, at most `ms`. */
+export interface Wakeup {
+  notify(): void;
+  /** Waits until the wakeup rings, at most `ms`. */
   wait(ms: number): Promise<void>;
 }
 
-export function createBell(clock: Clock): Bell {
+export function createWakeup(clock: Clock): Wakeup {
   let isRung = false;
   let wake = (): void => {};
   return {
-    ring() {
+    notify() {
       isRung = true;
       wake();
     },

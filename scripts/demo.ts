@@ -11,16 +11,16 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../src/lib/clock.ts';
+import { issueEndpoint } from '../src/app/new-credentials.ts';
+import { openDatabase } from '../src/app/open-database.ts';
+import { type Credentials, readCredentials } from '../src/app/sandbox-credentials.ts';
 import { type Config, loadConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import { parseUnits } from '../src/core/money.ts';
-import { type Credentials, readCredentials } from '../src/app/sandbox-credentials.ts';
-import { issueEndpoint } from '../src/app/new-credentials.ts';
-import { openStore } from '../src/app/open-database.ts';
+import { isSupervised } from '../src/database/sqlite/instance-lock.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { payInSandbox } from '../src/sandbox/operator/control.ts';
 import { strangersAddress } from '../src/sandbox/operator/signer.ts';
-import { isSupervised } from '../src/database/sqlite/instance-lock.ts';
 
 const READY_MS_MAX = 30_000;
 const PAYMENT_MS_MAX = 60_000;
@@ -140,14 +140,14 @@ async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | u
 
 /** Registers the listener as an endpoint of the store. A merchant does this once: `npx quayside webhooks add <url>`. */
 async function withEndpoint<T>(config: Config, merchantId: string, url: string, work: () => Promise<T>): Promise<T> {
-  const store = openStore(config, process.env);
+  const database = openDatabase(config, process.env);
   const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
   try {
-    await store.addEndpoint(endpoint);
+    await database.addEndpoint(endpoint);
     return await work();
   } finally {
-    await store.removeEndpoint(endpoint.id);
-    store.close();
+    await database.removeEndpoint(endpoint.id);
+    database.close();
   }
 }
 

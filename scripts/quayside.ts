@@ -6,10 +6,10 @@
  */
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { systemClock } from '../src/lib/clock.ts';
+import { openDatabase, prepareDatabase } from '../src/app/open-database.ts';
 import { loadConfig } from '../src/config/config.ts';
 import { Fault } from '../src/core/fault.ts';
-import { openStore, prepareStore } from '../src/app/open-database.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { databaseFile } from '../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './cli/address-pool.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './cli/command.ts';
@@ -122,12 +122,12 @@ async function runOn(command: Command | OfflineCommand, input: Input) {
   if ('runOffline' in command) return command.runOffline(input);
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: !command.needsSandbox });
   // A new installation gets its database here; an older one is left to `npm start`, which knows that nobody else runs.
-  if (!existsSync(databaseFile(config.dataDir))) prepareStore(config, process.env);
-  const store = openStore(config, process.env);
+  if (!existsSync(databaseFile(config.dataDir))) prepareDatabase(config, process.env);
+  const database = openDatabase(config, process.env);
   try {
-    return await command.run(input, { config, store, clock: systemClock });
+    return await command.run(input, { config, database, clock: systemClock });
   } finally {
-    store.close();
+    database.close();
   }
 }
 

@@ -7,17 +7,17 @@
  * @module
  */
 import { z } from 'zod';
-import { systemClock } from './lib/clock.ts';
+import { openDatabase, prepareDatabase } from './app/open-database.ts';
+import { ensureCredentials } from './app/sandbox-credentials.ts';
+import { operatorBanner, sandboxBanner } from './app/startup-banner.ts';
+import { type ChildSpec, type Supervised, supervise } from './app/supervisor.ts';
 import { type Config, loadConfig, type SignerConfig } from './config/config.ts';
 import { Fault, permanent } from './core/fault.ts';
-import { ensureCredentials } from './app/sandbox-credentials.ts';
-import { introduceOperator, introduceSandbox } from './app/startup-banner.ts';
-import { openLog } from './lib/log.ts';
-import { openStore, prepareStore } from './app/open-database.ts';
-import { ensureSandboxSigner, fundSandboxWallets } from './sandbox/operator/signer.ts';
-import { secretKeyFile } from './lib/secret-key.ts';
 import { takeInstanceLock } from './database/sqlite/instance-lock.ts';
-import { type ChildSpec, type Supervised, supervise } from './app/supervisor.ts';
+import { systemClock } from './lib/clock.ts';
+import { openLog } from './lib/log.ts';
+import { secretKeyFile } from './lib/secret-key.ts';
+import { ensureSandboxSigner, fundSandboxWallets } from './sandbox/operator/signer.ts';
 
 const EXIT_CANNOT_START = 2;
 
@@ -60,7 +60,7 @@ try {
 
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
 async function run(config: Config): Promise<void> {
-  prepareStore(config, env, log);
+  prepareDatabase(config, env, log);
   if (config.networks.some((network) => network.sandbox)) {
     const simulating = start('sandbox', './sandbox/main.ts', ready);
     if (!(await Promise.race([simulating, stopped]))) return;
@@ -138,14 +138,14 @@ function supervised(spec: Omit<ChildSpec, 'env'>): void {
 
 /** Says what there is to know; in the sandbox, after making a store and credentials to try it with. */
 async function introduce(config: Config, baseUrl: string): Promise<void> {
-  const store = openStore(config, env);
+  const database = openDatabase(config, env);
   try {
     if (config.sandbox) {
       const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
-      say(introduceSandbox(config, await ensureCredentials(store, at)));
-    } else say(introduceOperator(config, baseUrl, (await store.listStores()).length));
+      say(sandboxBanner(config, await ensureCredentials(database, at)));
+    } else say(operatorBanner(config, baseUrl, (await database.listStores()).length));
   } finally {
-    store.close();
+    database.close();
   }
 }
 

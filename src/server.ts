@@ -6,26 +6,27 @@
  * allow a start.
  * @module
  */
-import { createApp } from './api/app.ts';
-import { createCheckout } from './checkout/router.ts';
-import { systemClock } from './lib/clock.ts';
-import { type Config, loadConfig, withPort } from './config/config.ts';
-import { Fault } from './core/fault.ts';
-import { createDestinationCheck } from './payments/destination.ts';
-import { type Listening, listen } from './app/http-server.ts';
+
 import { watchImportedPools } from './addresses/imported-pool-alarm.ts';
-import { openLog } from './lib/log.ts';
-import { createMetrics, type Metrics } from './app/metrics.ts';
-import { openStore } from './app/open-database.ts';
-import { watchOverdueRefunds } from './app/overdue-refunds.ts';
 import { startPool } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
+import { createApp } from './api/app.ts';
+import { type Listening, listen } from './app/http-server.ts';
+import { createMetrics, type Metrics } from './app/metrics.ts';
+import { openDatabase } from './app/open-database.ts';
+import { watchOverdueRefunds } from './app/overdue-refunds.ts';
+import { removeServerFile, writeServerFile } from './app/server-file.ts';
+import { createCheckout } from './checkout/router.ts';
+import { type Config, loadConfig, withPort } from './config/config.ts';
+import { Fault } from './core/fault.ts';
+import type { Database } from './database/database.ts';
+import { systemClock } from './lib/clock.ts';
+import { openLog } from './lib/log.ts';
+import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
-import { removeRunning, writeRunning } from './app/server-file.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
-import type { Store } from './database/database.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 import { createUrlGuard } from './webhooks/guard.ts';
 
@@ -45,24 +46,24 @@ for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(r
 let log = openLog('server', 'info');
 
 /** Runs everything until the signal, then takes it apart in an order that loses nothing that was answered. */
-async function serve(config: Config, store: Store, signal: AbortSignal): Promise<void> {
+async function serve(config: Config, database: Database, signal: AbortSignal): Promise<void> {
   const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
-  const metrics = createMetrics({ store, config, rates, clock });
-  const pool = startPool({ store, config, clock, log });
+  const metrics = createMetrics({ database, config, rates, clock });
+  const pool = startPool({ database, config, clock, log });
   // Before anybody can ask for one: until a changed xpub has addresses, those of the earlier one are on offer.
-  await Promise.race([firstAddresses(config, store, signal), pool.ended]);
-  const api = await listenForMerchants(config, store, rates, metrics);
+  await Promise.race([firstAddresses(config, database, signal), pool.ended]);
+  const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
   const { baseUrl } = withPort(config, api.port);
-  const dispatcher = startDispatcher({ store, config: config.webhooks, clock, log });
-  const settling = settleDue(store, signal);
-  const watching = watchImportedPools({ store, config, clock, log }, signal);
-  const minding = watchOverdueRefunds({ store, config, clock, log }, signal);
-  const simulating = keepSandboxAddresses({ store, config, clock, log }, signal);
+  const dispatcher = startDispatcher({ database, config: config.webhooks, clock, log });
+  const settling = settleDue(database, signal);
+  const watching = watchImportedPools({ database, config, clock, log }, signal);
+  const minding = watchOverdueRefunds({ database, config, clock, log }, signal);
+  const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   const refreshing = rates.start();
 
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
-  writeRunning(config.dataDir, {
+  writeServerFile(config.dataDir, {
     pid: process.pid,
     base_url: baseUrl,
     port: api.port,
@@ -73,7 +74,7 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
 
   await Promise.race([aborted(signal), pool.ended]);
   log.info('the server stops');
-  removeRunning(config.dataDir);
+  removeServerFile(config.dataDir);
   await api.close(REQUESTS_PATIENCE_MS);
   await Promise.all([
     settling,
@@ -88,15 +89,20 @@ async function serve(config: Config, store: Store, signal: AbortSignal): Promise
   await refreshing;
 }
 
-async function listenForMerchants(config: Config, store: Store, rates: Rates, metrics: Metrics): Promise<Listening> {
+async function listenForMerchants(
+  config: Config,
+  database: Database,
+  rates: Rates,
+  metrics: Metrics,
+): Promise<Listening> {
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
     const reached = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
-    const play = hasSandbox && { simulate: createSimulator({ store, config, clock }) };
+    const play = hasSandbox && { simulate: createSimulator({ database, config, clock }) };
     return createApp({
-      store,
+      database,
       config: reached,
       rates,
       clock,
@@ -104,7 +110,15 @@ async function listenForMerchants(config: Config, store: Store, rates: Rates, me
       checkWebhookUrl: guard.check,
       checkDestination,
       isDraining: () => stopping.signal.aborted,
-      pages: createCheckout({ store, config: reached, clock, log, checkDestination, signal: stopping.signal, ...play }),
+      pages: createCheckout({
+        database,
+        config: reached,
+        clock,
+        log,
+        checkDestination,
+        signal: stopping.signal,
+        ...play,
+      }),
       ...play,
       onAnswered: metrics.observe,
     });
@@ -131,11 +145,11 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
 }
 
 /** Waits until new sessions find an address; a fresh installation has to derive some first. What takes longer shows in `status`. */
-async function firstAddresses(config: Config, store: Store, signal: AbortSignal): Promise<void> {
+async function firstAddresses(config: Config, database: Database, signal: AbortSignal): Promise<void> {
   const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
   for (const network of networkOfEachPool(config.networks)) {
     while (!signal.aborted && clock.nowMs() < giveUpAtMs) {
-      const { free, imported } = await readPool(store, network);
+      const { free, imported } = await readPool(database, network);
       if (free > 0 || (imported && !network.sandbox)) break;
       await clock.sleep(FIRST_ADDRESSES_POLL_MS, signal);
     }
@@ -143,19 +157,19 @@ async function firstAddresses(config: Config, store: Store, signal: AbortSignal)
 }
 
 /** Ends sessions whose time is up and moves refunds on, once a second; also those whose time passed while nothing ran. */
-async function settleDue(store: Store, signal: AbortSignal): Promise<void> {
-  let isStoreOut = false;
+async function settleDue(database: Database, signal: AbortSignal): Promise<void> {
+  let isDatabaseUnavailable = false;
   while (!signal.aborted) {
     try {
-      const settled = await store.settleDue(clock.nowMs(), SETTLE_BATCH);
-      const moved = await store.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
-      isStoreOut = false;
+      const settled = await database.settleDue(clock.nowMs(), SETTLE_BATCH);
+      const moved = await database.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
+      isDatabaseUnavailable = false;
       if (settled === SETTLE_BATCH || moved === SETTLE_BATCH) continue;
     } catch (error) {
       if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isStoreOut)
+      if (!isDatabaseUnavailable)
         log.warn({ code: error.code, error: error.message }, 'sessions and refunds that are due wait for the store');
-      isStoreOut = true;
+      isDatabaseUnavailable = true;
     }
     await clock.sleep(SETTLE_MS, signal);
   }
@@ -171,11 +185,11 @@ function aborted(signal: AbortSignal): Promise<void> {
 try {
   const config = loadConfig({ env: process.env, cwd: process.cwd() });
   log = openLog('server', config.logLevel);
-  const store = openStore(config, process.env);
+  const database = openDatabase(config, process.env);
   try {
-    await serve(config, store, stopping.signal);
+    await serve(config, database, stopping.signal);
   } finally {
-    store.close();
+    database.close();
   }
   // The supervisor's channel would keep this process alive.
   process.exit(0);

@@ -2,7 +2,7 @@
  * Keeps the table of watched addresses level with the store. Addresses are only ever added, so the newest id says how far it got.
  * @module
  */
-import type { PoolKey, Store } from '../../src/database/database.ts';
+import type { Database, PoolKey } from '../../src/database/database.ts';
 import type { AddressTable } from './address-table.ts';
 
 const PAGE = 10_000;
@@ -16,7 +16,7 @@ export interface Watch {
 
 /** @param pool one address serves every network of its family and mode */
 export function createWatch(
-  store: Pick<Store, 'watchList' | 'changeCount'>,
+  database: Pick<Database, 'watchList' | 'changeCount'>,
   pool: PoolKey,
   table: AddressTable,
 ): Watch {
@@ -25,10 +25,10 @@ export function createWatch(
   return {
     throughId: () => throughId,
     async load(force) {
-      const change = store.changeCount();
+      const change = database.changeCount();
       if (change === seenChange && !force) return;
       for (;;) {
-        const page = await store.watchList(pool, throughId, PAGE);
+        const page = await database.watchList(pool, throughId, PAGE);
         for (const { key } of page) table.add(key);
         throughId = page.at(-1)?.id ?? throughId;
         if (page.length < PAGE) break;

@@ -5,7 +5,7 @@
 import type { NetworkConfig } from '../../src/config/config.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { IngestOutcome, Store } from '../../src/database/database.ts';
+import type { Database, IngestOutcome } from '../../src/database/database.ts';
 import { placeFinal } from './confirmations.ts';
 
 /** What the node showed in one look. `askedAtMs` is our clock just before. */
@@ -35,7 +35,7 @@ export interface Cursor {
 }
 
 export function createCursor(
-  store: Pick<Store, 'tail' | 'ingest' | 'listNetworks'>,
+  database: Pick<Database, 'tail' | 'ingest' | 'listNetworks'>,
   network: NetworkConfig,
   nowMs: () => number,
 ): Cursor {
@@ -58,8 +58,8 @@ export function createCursor(
 
   return {
     async load() {
-      blocks = await store.tail(network.key, blocksMax);
-      const known = (await store.listNetworks()).find((status) => status.network === network.key);
+      blocks = await database.tail(network.key, blocksMax);
+      const known = (await database.listNetworks()).find((status) => status.network === network.key);
       floor = known?.floor ?? 0;
       readThroughS = known?.readThroughS ?? 0;
     },
@@ -78,7 +78,7 @@ export function createCursor(
       const nextFloor = Math.max(floor, final, (tip?.number ?? 0) - network.reorgDepthMax);
       if (drop.length + connect.length + confirm.length === 0 && nextFloor === floor) return 'done';
       const nextReadThroughS = readThrough(tip, look);
-      const outcome = await store.ingest({
+      const outcome = await database.ingest({
         network: network.key,
         family: network.family,
         expectTip: blocks.at(-1)?.hash ?? null,

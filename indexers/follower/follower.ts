@@ -3,26 +3,26 @@
  * What a chain's answer means is decided in `src/core/follow.ts`; this is the shell that asks and acts, at its own pace.
  *
  * Each turn starts from the store's last commit and the node's head, so catching up after an outage, a reconnect or a crash is the same
- * code as following. A bell from the node only shortens the wait between turns.
+ * code as following. A wakeup from the node only shortens the wait between turns.
  * @module
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { isDue, smallBlocks, smallParMax } from '../../src/core/confirmation.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { NetworkReport, Store, Unconfirmed } from '../../src/database/database.ts';
-import { createBell } from '../wakeup.ts';
+import type { Database, NetworkReport, Unconfirmed } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { createWakeup } from '../wakeup.ts';
+import type { Watch } from './address-watch.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
 import { createIdentityProof } from './identity.ts';
 import type { Matcher } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
 import { createWalk, type WalkEnd } from './walk.ts';
-import type { Watch } from './address-watch.ts';
 
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
@@ -43,7 +43,7 @@ const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 export type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
-  store: Pick<Store, 'tail' | 'unconfirmed' | 'transfersAbove' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
+  database: Pick<Database, 'tail' | 'unconfirmed' | 'transfersAbove' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'tell'>;
@@ -64,14 +64,14 @@ export interface Follower {
   run(signal: AbortSignal): Promise<FollowerEnd>;
 }
 
-/** `again`: there is more to do at once. `rest`: wait for the bell. */
+/** `again`: there is more to do at once. `rest`: wait for the wakeup. */
 type TurnEnd = 'again' | 'rest' | 'moved';
 
 export function createFollower(options: FollowerOptions): Follower {
-  const { network, node, store, matcher, watch, reporter, clock } = options;
+  const { network, node, database, matcher, watch, reporter, clock } = options;
   const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * network.blockTimeMs);
-  const bell = createBell(clock);
-  const cursor = createCursor(store, network, () => clock.nowMs());
+  const wakeup = createWakeup(clock);
+  const cursor = createCursor(database, network, () => clock.nowMs());
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
   const identity = createIdentityProof(network, node, clock);
@@ -161,14 +161,14 @@ export function createFollower(options: FollowerOptions): Follower {
   async function earlyBlocks(final: number | null): Promise<ReadonlySet<string>> {
     const parMax = smallParMax(network.confirmations);
     if (parMax === null || final === null) return new Set();
-    const open = await store.transfersAbove(network.key, final, OPEN_MAX + 1);
+    const open = await database.transfersAbove(network.key, final, OPEN_MAX + 1);
     return open.length > OPEN_MAX ? new Set() : smallBlocks(open, parMax);
   }
 
   /** Blocks whose transfers count now, if the node stands by them. */
   async function dueBlocks(final: number | null): Promise<Unconfirmed[]> {
     const tip = cursor.tip()?.number ?? 0;
-    const waiting = await store.unconfirmed(network.key, UNCONFIRMED_MAX);
+    const waiting = await database.unconfirmed(network.key, UNCONFIRMED_MAX);
     const early = await earlyBlocks(final);
     return waiting.filter(({ hash, number }) => isDue(network.confirmations, number, tip, final) || early.has(hash));
   }
@@ -261,25 +261,25 @@ export function createFollower(options: FollowerOptions): Follower {
     const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
     for (let isTold = false; !signal.aborted; ) {
       try {
-        if (!isTold) await store.raiseAlarm(alarm);
+        if (!isTold) await database.raiseAlarm(alarm);
         isTold = true;
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
       }
-      await bell.wait(RETRY_MS_MAX);
+      await wakeup.wait(RETRY_MS_MAX);
     }
   }
 
   return {
     async run(signal) {
-      node.onBell(bell.ring);
-      signal.addEventListener('abort', bell.ring, { once: true });
+      node.onChange(wakeup.notify);
+      signal.addEventListener('abort', wakeup.notify, { once: true });
       while (!signal.aborted) {
         try {
           const end = await turn();
           retryMs = RETRY_MS_MIN;
           if (end === 'moved') return 'moved';
-          if (end === 'rest') await bell.wait(network.pollMs);
+          if (end === 'rest') await wakeup.wait(network.pollMs);
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
           // Stopping closes the node, so what was under way fails.
@@ -290,9 +290,9 @@ export function createFollower(options: FollowerOptions): Follower {
           }
           reporter.tell({ state: 'fault', reason: { code: error.code, message: error.message } });
           shorten();
-          // A bell may say that the node is back; it never makes the retries faster than the first.
+          // A wakeup may say that the node is back; it never makes the retries faster than the first.
           await clock.sleep(RETRY_MS_MIN, signal);
-          await bell.wait((retryMs - RETRY_MS_MIN) * (0.5 + options.random() / 2));
+          await wakeup.wait((retryMs - RETRY_MS_MIN) * (0.5 + options.random() / 2));
           retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
         }
       }

@@ -3,9 +3,9 @@
  * @module
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 /** What a configuration says about its nodes. */
 type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;

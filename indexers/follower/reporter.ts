@@ -4,12 +4,12 @@
  * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database, NetworkReport, NetworkState } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { NetworkReport, NetworkState, Store } from '../../src/database/database.ts';
-import { createBell } from '../wakeup.ts';
+import { createWakeup } from '../wakeup.ts';
 
 const REPORT_MS = 1000;
 
@@ -17,7 +17,7 @@ export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 
 
 export type ReporterOptions = Readonly<{
   network: NetworkKey;
-  store: Pick<Store, 'reportNetwork'>;
+  database: Pick<Database, 'reportNetwork'>;
   node: Pick<Node, 'health'>;
   clock: Clock;
   log: Log;
@@ -34,8 +34,8 @@ export interface Reporter {
   stop(): void;
 }
 
-export function createReporter({ network, store, node, clock, log, pid, before }: ReporterOptions): Reporter {
-  const bell = createBell(clock);
+export function createReporter({ network, database, node, clock, log, pid, before }: ReporterOptions): Reporter {
+  const wakeup = createWakeup(clock);
   let situation: Situation = {
     state: 'starting',
     reason: null,
@@ -43,12 +43,12 @@ export function createReporter({ network, store, node, clock, log, pid, before }
     readThroughS: before?.readThroughS ?? 0,
   };
   let isStopping = false;
-  let isStoreOut = false;
+  let isDatabaseUnavailable = false;
 
   async function report(): Promise<void> {
     const { connected, heardAtMs } = node.health();
     try {
-      await store.reportNetwork({
+      await database.reportNetwork({
         network,
         ...situation,
         nodeConnected: connected,
@@ -56,11 +56,11 @@ export function createReporter({ network, store, node, clock, log, pid, before }
         pid,
         nowMs: clock.nowMs(),
       });
-      isStoreOut = false;
+      isDatabaseUnavailable = false;
     } catch (error) {
       if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'the store cannot take reports');
-      isStoreOut = true;
+      if (!isDatabaseUnavailable) log.warn({ code: error.code, error: error.message }, 'the store cannot take reports');
+      isDatabaseUnavailable = true;
     }
   }
 
@@ -72,7 +72,7 @@ export function createReporter({ network, store, node, clock, log, pid, before }
       if (state === last.state && reason?.code === last.reason?.code) return;
       const level = state === 'halted' ? 'error' : state === 'fault' ? 'warn' : 'info';
       log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
-      bell.ring();
+      wakeup.notify();
     },
     state: () => situation.state,
     async run() {
@@ -80,12 +80,12 @@ export function createReporter({ network, store, node, clock, log, pid, before }
         const isLast = isStopping;
         await report();
         if (isLast) return;
-        await bell.wait(REPORT_MS);
+        await wakeup.wait(REPORT_MS);
       }
     },
     stop() {
       isStopping = true;
-      bell.ring();
+      wakeup.notify();
     },
   };
 }

@@ -3,11 +3,11 @@
  * @module
  */
 import type { PayoutNode, Quote, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { SignerWallets } from '../../src/signer/signer.ts';
-import type { Store } from '../../src/database/database.ts';
 
 const READ_MS = 60_000;
 /** A wallet that cannot pay for so many more payouts is low. */
@@ -16,23 +16,23 @@ const PAYOUTS_AHEAD = 10n;
 const roles = ['refund', 'gas'] as const;
 type Role = (typeof roles)[number];
 
-export interface HoldingsWatch {
+export interface BalanceWatch {
   /** What a quote tells of the wallets: what payouts cost now, and what is short. */
   hear(draft: SpendDraft, quote: Quote): void;
   /** Reads the balances when it is time. A fault of the node is the caller's. */
   renew(wallets: SignerWallets): Promise<void>;
 }
 
-export function createHoldingsWatch(
+export function createBalanceWatch(
   parts: Readonly<{
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
-    store: Pick<Store, 'recordHolding' | 'raiseAlarm'>;
+    database: Pick<Database, 'recordHolding' | 'raiseAlarm'>;
     clock: Clock;
     roleOf: (draft: SpendDraft) => string;
   }>,
-): HoldingsWatch {
-  const { network, node, store, clock, roleOf } = parts;
+): BalanceWatch {
+  const { network, node, database, clock, roleOf } = parts;
   const feeUnitsMax = new Map<string, bigint>();
   const short: Record<Role, Set<Asset>> = { refund: new Set(), gas: new Set() };
   const alarmed = new Set<string>();
@@ -50,7 +50,7 @@ export function createHoldingsWatch(
     if (low.length === 0 || alarmed.has(name)) return;
     alarmed.add(name);
     const message = `The ${role} wallet ${key} on ${network} needs more ${low.join(' and ')}: payouts wait, or soon will. Send it some.`;
-    await store.raiseAlarm({ atMs: clock.nowMs(), code: 'wallet_low', message, network, sessionId: null });
+    await database.raiseAlarm({ atMs: clock.nowMs(), code: 'wallet_low', message, network, sessionId: null });
   }
 
   return {
@@ -68,7 +68,7 @@ export function createHoldingsWatch(
         const key = wallets[role];
         const held = await node.balance(key);
         const low = lowAssets(role, held);
-        await store.recordHolding({
+        await database.recordHolding({
           network,
           role,
           key,

@@ -7,19 +7,19 @@
  */
 import PQueue from 'p-queue';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
-import type { Log } from '../../src/lib/log.ts';
-import { isFollowed } from '../../src/database/network-health.ts';
-import type { Signer } from '../../src/signer/signer.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
-import type { Store } from '../../src/database/database.ts';
-import { createBell } from '../wakeup.ts';
-import { createHoldingsWatch } from './balances.ts';
-import { type CarryPayout, createCarrier, type Memory } from './step.ts';
-import { endsTurn, type PayoutTurn, takeTurn } from './lease.ts';
+import { isFollowed } from '../../src/database/network-health.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import { createWakeup } from '../wakeup.ts';
+import { createBalanceWatch } from './balances.ts';
+import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
+import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createPayoutWallets } from './wallets.ts';
 
 /** Payouts that are looked at, and so on their way, at once. */
@@ -42,7 +42,7 @@ export type PayerOptions = Readonly<{
   rules: SpendRules;
   node: PayoutNode;
   signer: Signer;
-  store: Store;
+  database: Database;
   clock: Clock;
   log: Log;
 }>;
@@ -66,55 +66,55 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
 };
 
 export function createPayer(options: PayerOptions): Payer {
-  const { network, rules, node, signer, store, clock, log } = options;
+  const { network, rules, node, signer, database, clock, log } = options;
   const pace = paceOf(rules, network.blockTimeMs);
-  const bell = createBell(clock);
+  const wakeup = createWakeup(clock);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
-  const holdings = createHoldingsWatch({ network: network.key, node, store, clock, roleOf });
+  const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
   /** When each open payout is looked at next, what is remembered of it, and what went wrong with it last. */
   const schedule = new Map<
     string,
     Readonly<{ nextAtMs: number; memory: Memory; retryMs: number; fault: Fault | null }>
   >();
-  let turn: PayoutTurn | null = null;
-  let carry: CarryPayout | null = null;
+  let turn: PayoutLease | null = null;
+  let carry: AdvancePayout | null = null;
   let followedAtMs = 0;
   let told: string | null | undefined;
 
-  async function begin(): Promise<CarryPayout> {
+  async function begin(): Promise<AdvancePayout> {
     if (turn && carry) return carry;
-    turn = await takeTurn(network.key, signer, store, clock.nowMs());
-    carry = createCarrier({
+    turn = await acquireLease(network.key, signer, database, clock.nowMs());
+    carry = createAdvancePayout({
       node,
       signer,
-      store,
+      database,
       wallets,
       turn,
       rules,
       pace,
       allotting,
       clock,
-      onQuote: holdings.hear,
+      onQuote: balances.hear,
     });
     return carry;
   }
 
   /** @throws Fault transient `network_not_followed` */
   async function refuseUnfollowed(): Promise<void> {
-    const status = (await store.listNetworks()).find((one) => one.network === network.key);
+    const status = (await database.listNetworks()).find((one) => one.network === network.key);
     if (status && isFollowed(status, clock.nowMs())) return;
     const state = status?.state ?? 'not started';
     throw transient('network_not_followed', `${network.key} is ${state}; payouts wait until it is followed again`);
   }
 
-  async function carryOne(carryPayout: CarryPayout, open: OpenPayout): Promise<void> {
+  async function advanceOne(advancePayout: AdvancePayout, open: OpenPayout): Promise<void> {
     const { id } = open.payout;
     const { memory = { sentAtMs: null, outbidAtMs: null }, retryMs = 0 } = schedule.get(id) ?? {};
     try {
-      const carried = await carryPayout(open, memory);
+      const carried = await advancePayout(open, memory);
       schedule.set(id, { ...carried, retryMs: 0, fault: null });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
@@ -128,7 +128,7 @@ export function createPayer(options: PayerOptions): Payer {
       return await lookOnce();
     } catch (error) {
       // The right to sign has gone to somebody else; it must be earned anew.
-      if (error instanceof Fault && endsTurn(error)) {
+      if (error instanceof Fault && endsLease(error)) {
         turn = null;
         schedule.clear();
       }
@@ -138,21 +138,21 @@ export function createPayer(options: PayerOptions): Payer {
 
   async function lookOnce(): Promise<Fault | null> {
     await refuseUnfollowed();
-    const carryPayout = await begin();
+    const advancePayout = await begin();
     const nowMs = clock.nowMs();
-    const open = await store.openPayouts(network.key, nowMs, OPEN_MAX);
+    const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
     for (const id of schedule.keys()) if (!ids.has(id)) schedule.delete(id);
     const due = open.filter(({ payout }) => (schedule.get(payout.id)?.nextAtMs ?? 0) <= nowMs);
-    await queue.addAll(due.map((one) => () => carryOne(carryPayout, one)));
+    await queue.addAll(due.map((one) => () => advanceOne(advancePayout, one)));
     const faults = [...schedule.values()].flatMap(({ fault }) => fault ?? []);
-    const last = faults.find(endsTurn);
+    const last = faults.find(endsLease);
     if (last) throw last;
     if (nowMs >= followedAtMs + FOLLOW_MS) {
       await turn?.follow();
       followedAtMs = nowMs;
     }
-    await holdings.renew(await wallets.own());
+    await balances.renew(await wallets.own());
     return faults[0] ?? null;
   }
 
@@ -161,9 +161,9 @@ export function createPayer(options: PayerOptions): Payer {
     if (told === (fault?.code ?? null)) return;
     const nowMs = clock.nowMs();
     const reason = fault && { code: fault.code, message: fault.message };
-    await store.reportEngine(network.key, reason, nowMs);
+    await database.reportEngine(network.key, reason, nowMs);
     if (reason && fault.kind === 'permanent') {
-      await store.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
+      await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
     }
     told = reason?.code ?? null;
     // A network that is not followed (yet) is told of by its follower.
@@ -184,19 +184,19 @@ export function createPayer(options: PayerOptions): Payer {
   return {
     look,
     async run(signal) {
-      signal.addEventListener('abort', bell.ring, { once: true });
+      signal.addEventListener('abort', wakeup.notify, { once: true });
       let retryMs = RETRY_MS_MIN;
       while (!signal.aborted) {
         try {
           await tell(await look());
           retryMs = RETRY_MS_MIN;
-          await bell.wait(LOOK_MS);
+          await wakeup.wait(LOOK_MS);
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
           // Stopping closes the node, so what was under way fails.
           if (signal.aborted) return;
           await stopFor(error);
-          await bell.wait(retryMs);
+          await wakeup.wait(retryMs);
           retryMs = Math.min(2 * retryMs, RETRY_MS_MAX);
         }
       }

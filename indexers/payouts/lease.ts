@@ -5,12 +5,12 @@
 import { type Fault, permanent } from '../../src/core/fault.ts';
 import { judgeRefusal } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import type { Store } from '../../src/database/database.ts';
 
 const PAGE = 100;
 
-export interface PayoutTurn {
+export interface PayoutLease {
   readonly fence: number;
   /**
    * Reads what the signer's journal has beyond what is recorded here, and records it. After each signature, before its bytes are used.
@@ -34,31 +34,31 @@ export const journalBehind = (why: string): Fault =>
   );
 
 /** True for faults that end a turn: whatever is signed next could be a second payment. */
-export const endsTurn = ({ code }: Fault): boolean =>
+export const endsLease = ({ code }: Fault): boolean =>
   code === 'payouts_not_adopted' || code === 'signer_journal_behind' || judgeRefusal(code) === 'stop';
 
 /**
  * Takes the next turn.
  * @throws Fault permanent `payouts_not_adopted`, `signer_journal_behind`; what the signer and the store throw
  */
-export async function takeTurn(
+export async function acquireLease(
   network: NetworkKey,
   signer: Signer,
-  store: Pick<Store, 'nextFence' | 'listEngines' | 'recordSigned'>,
+  database: Pick<Database, 'nextFence' | 'listEngines' | 'recordSigned'>,
   nowMs: number,
-): Promise<PayoutTurn> {
+): Promise<PayoutLease> {
   const served = await signer.fence(network);
-  const fence = await store.nextFence(network, served, nowMs);
+  const fence = await database.nextFence(network, served, nowMs);
   if (fence === null)
     throw notAdopted(network, `the signer has served turn ${served} of ${network}, which is unknown here`);
-  let journalId = (await store.listEngines()).find((engine) => engine.network === network)?.journalId ?? 0;
+  let journalId = (await database.listEngines()).find((engine) => engine.network === network)?.journalId ?? 0;
 
   async function follow(): Promise<void> {
     for (;;) {
       const entries = await signer.journal(network, journalId, PAGE);
       const last = entries.at(-1);
       if (!last) return;
-      const outcome = await store.recordSigned(network, entries);
+      const outcome = await database.recordSigned(network, entries);
       if (outcome.kind === 'stray') {
         const { id, intent, generation, attempt } = outcome.signature;
         const name = `${intent.kind} ${intent.id}, generation ${generation}, attempt ${attempt}`;

@@ -4,7 +4,6 @@
  */
 import type PQueue from 'p-queue';
 import type { PayoutNode, Quote, SentAttempt, SpendDraft, SpendRules } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { Fault, invariant, permanent } from '../../src/core/fault.ts';
 import {
   type Attempt,
@@ -20,10 +19,11 @@ import {
   type SignedAttempt,
   type Step,
 } from '../../src/core/payout.ts';
-import type { Signer } from '../../src/signer/signer.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
-import type { Store } from '../../src/database/database.ts';
-import { journalBehind, type PayoutTurn } from './lease.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Signer } from '../../src/signer/signer.ts';
+import { journalBehind, type PayoutLease } from './lease.ts';
 import type { PayoutWallets } from './wallets.ts';
 
 /** More steps than any payout needs before it must wait for somebody. */
@@ -31,12 +31,12 @@ const STEPS_MAX = 20;
 /** A wallet whose newest attempt is just being signed has its next number soon. */
 const LANE_WAIT_MS = 1000;
 
-export type CarrierParts = Readonly<{
+export type AdvanceParts = Readonly<{
   node: PayoutNode;
   signer: Signer;
-  store: Store;
+  database: Database;
   wallets: PayoutWallets;
-  turn: PayoutTurn;
+  turn: PayoutLease;
   rules: SpendRules;
   pace: PayoutRules;
   /** Allots and signs. One at a time where numbers must not have gaps. */
@@ -50,12 +50,12 @@ export type CarrierParts = Readonly<{
 export type Memory = Recent;
 
 /** When to look at the payout again, and what to remember until then. */
-export type Carried = Readonly<{ nextAtMs: number; memory: Memory }>;
+export type Progress = Readonly<{ nextAtMs: number; memory: Memory }>;
 
-export type CarryPayout = (open: OpenPayout, memory: Memory) => Promise<Carried>;
+export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
 
-export function createCarrier(parts: CarrierParts): CarryPayout {
-  const { node, signer, store, wallets, turn, rules, pace, allotting, clock, onQuote } = parts;
+export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
+  const { node, signer, database, wallets, turn, rules, pace, allotting, clock, onQuote } = parts;
 
   return async (open, before) => {
     const { payout, approval } = open;
@@ -63,14 +63,14 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
     const name = { id, generation };
     let attempts: readonly Attempt[] = open.attempts;
     let memory = before;
-    let fate: Awaited<ReturnType<PayoutNode['fate']>> | null = null;
+    let outcome: Awaited<ReturnType<PayoutNode['outcome']>> | null = null;
     const draft = await wallets.draft(payout.intent);
-    const restUntil = (nextAtMs: number): Carried => ({ nextAtMs, memory });
-    const lookAgain = (): Carried => restUntil(clock.nowMs());
+    const restUntil = (nextAtMs: number): Progress => ({ nextAtMs, memory });
+    const lookAgain = (): Progress => restUntil(clock.nowMs());
     const later = (): number => nextLookAtMs(payout, clock.nowMs());
 
     /** A first attempt: a number, what it takes now, and the signature, before another payout gets the wallet's next number. */
-    async function begin(): Promise<Carried | null> {
+    async function begin(): Promise<Progress | null> {
       const nonce = await nextNonce(payout, draft.payer);
       if (nonce === 'halted') return haltedWallet();
       if (nonce === 'soon') return restUntil(clock.nowMs() + LANE_WAIT_MS);
@@ -79,20 +79,20 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
       const judged = judgeQuote(quote);
       const nowMs = clock.nowMs();
       if (judged.kind === 'wait') {
-        await store.recordWait({ ...name, wait: judged, nextLookAtMs: later(), nowMs });
+        await database.recordWait({ ...name, wait: judged, nextLookAtMs: later(), nowMs });
         return restUntil(later());
       }
       if (judged.kind === 'fail') {
-        await store.settlePayout({ ...name, outcome: { ...judged, kind: 'failed' }, nowMs });
+        await database.settlePayout({ ...name, outcome: { ...judged, kind: 'failed' }, nowMs });
         return lookAgain();
       }
       return allot(0, nonce, judged.terms, judged.feeUnitsMax);
     }
 
-    async function haltedWallet(): Promise<Carried> {
+    async function haltedWallet(): Promise<Progress> {
       const message = `wallet ${draft.payer} is halted; \`quayside status\` says why`;
       const wait = { code: 'wallet_halted', message };
-      await store.recordWait({ ...name, wait, nextLookAtMs: later(), nowMs: clock.nowMs() });
+      await database.recordWait({ ...name, wait, nextLookAtMs: later(), nowMs: clock.nowMs() });
       return restUntil(later());
     }
 
@@ -101,7 +101,7 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
       if (rules.lane === 'expiry') return null;
       const sequence = await node.sequence(payer);
       invariant(sequence, `the node of ${network} counts transactions`);
-      const offer = await store.offerNonce(network, payer, sequence.final, clock.nowMs());
+      const offer = await database.offerNonce(network, payer, sequence.final, clock.nowMs());
       if (offer.kind === 'free') return offer.nonce;
       return offer.kind === 'halted' ? 'halted' : 'soon';
     }
@@ -111,17 +111,17 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
       nonce: number | null,
       terms: Attempt['terms'],
       feeUnitsMax: bigint,
-    ): Promise<Carried | null> {
+    ): Promise<Progress | null> {
       const payerRole = rules.payer(payout.intent).role;
       const wish = { ...name, attempt, payer: draft.payer, payerRole, nonce, terms, feeUnitsMax, nowMs: clock.nowMs() };
-      const outcome = await store.allotAttempt(wish);
+      const outcome = await database.allotAttempt(wish);
       if (outcome.kind === 'moved') return lookAgain();
       attempts = [...attempts, outcome.attempt];
       return sign(outcome.attempt);
     }
 
     /** @returns null when the attempt is signed and recorded */
-    async function sign({ attempt, terms }: Attempt): Promise<Carried | null> {
+    async function sign({ attempt, terms }: Attempt): Promise<Progress | null> {
       const { intent, proof } = payout;
       try {
         const request = { fence: turn.fence, intent, generation, attempt, proof, terms, approval };
@@ -138,11 +138,11 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
 
     async function reload(): Promise<void> {
       await turn.follow();
-      const all = await store.listPayoutAttempts(id);
+      const all = await database.listPayoutAttempts(id);
       attempts = all.filter((one) => one.generation === generation);
     }
 
-    async function refused(attempt: number, { code, message }: Fault): Promise<Carried | null> {
+    async function refused(attempt: number, { code, message }: Fault): Promise<Progress | null> {
       const judged = judgeRefusal(code);
       if (judged === 'stop') throw permanent(code, message);
       await reload();
@@ -150,8 +150,8 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
       if (attempts.some((one) => one.attempt === attempt && isSigned(one))) return null;
       const wait = { code, message };
       const nowMs = clock.nowMs();
-      await store.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(), nowMs });
-      if (judged === 'stick') await store.stickPayout({ ...name, why: wait, ended: null, haltsPayer: null, nowMs });
+      await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(), nowMs });
+      if (judged === 'stick') await database.stickPayout({ ...name, why: wait, ended: null, haltsPayer: null, nowMs });
       return restUntil(attempt === 0 ? later() : nowMs + pace.resendMs);
     }
 
@@ -160,7 +160,7 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
       const nowMs = clock.nowMs();
       memory = { ...memory, sentAtMs: nowMs };
       if (attempt.sentAtMs !== null && attempt.answer === answer) return;
-      await store.recordSent({ ...name, attempt: attempt.attempt, answer, refusal, nowMs });
+      await database.recordSent({ ...name, attempt: attempt.attempt, answer, refusal, nowMs });
       const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, answer };
       attempts = attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
     }
@@ -180,7 +180,7 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
     }
 
     /** A replacement with the same number, if the price has risen above what was offered. */
-    async function outbid(newest: SignedAttempt): Promise<Carried | null> {
+    async function outbid(newest: SignedAttempt): Promise<Progress | null> {
       memory = { ...memory, outbidAtMs: clock.nowMs() };
       if (!isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain();
       const terms = attempts.map((attempt) => attempt.terms);
@@ -190,7 +190,7 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
     }
 
     /** @returns null to decide again at once */
-    async function act(step: Step): Promise<Carried | null> {
+    async function act(step: Step): Promise<Progress | null> {
       const nowMs = clock.nowMs();
       switch (step.kind) {
         case 'rest':
@@ -203,30 +203,30 @@ export function createCarrier(parts: CarrierParts): CarryPayout {
           await send(step.attempt);
           return null;
         case 'ask':
-          fate = await node.fate(draft, attempts.filter(isSigned).map(toSent));
+          outcome = await node.outcome(draft, attempts.filter(isSigned).map(toSent));
           return null;
         case 'outbid':
           return allotting.add(() => outbid(step.newest));
         case 'succeed':
-          await store.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
+          await database.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
           return lookAgain();
         case 'renew':
           // What was concluded from the attempts that are known here holds only if they are all there are.
           await turn.follow();
-          await store.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
+          await database.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
           return lookAgain();
         case 'stick': {
           const { code, message, ended, haltsLane } = step;
           await turn.follow();
           const haltsPayer = haltsLane ? draft.payer : null;
-          await store.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
+          await database.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
           return lookAgain();
         }
       }
     }
 
     for (let steps = 0; steps < STEPS_MAX; steps++) {
-      const step: Step = decide(payout, attempts, fate, memory, clock.nowMs(), pace);
+      const step: Step = decide(payout, attempts, outcome, memory, clock.nowMs(), pace);
       const end = await act(step);
       if (end) return end;
     }

@@ -3,12 +3,13 @@
  * lack, and sweeps by itself where the policy says so.
  * @module
  */
-import type { Clock } from '../../src/lib/clock.ts';
+
 import type { NetworkConfig } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
-import type { Log } from '../../src/lib/log.ts';
+import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/log.ts';
 import type { Sweeper } from './sweeper.ts';
 import { levelsOf, readOwners } from './unswept.ts';
 
@@ -20,7 +21,7 @@ const LOOK_MS = 600_000;
 export type SweepWatchOptions = Readonly<{
   network: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens' | 'sweep'>;
   sweeper: Sweeper;
-  store: Pick<Store, 'listNetworks' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
+  database: Pick<Database, 'listNetworks' | 'unswept' | 'recordUnswept' | 'raiseAlarm'>;
   clock: Clock;
   log: Log;
 }>;
@@ -33,7 +34,7 @@ export interface SweepWatch {
 }
 
 export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
-  const { network, sweeper, store, clock, log } = options;
+  const { network, sweeper, database, clock, log } = options;
   const { key, sweep: policy } = network;
   /** Codes that were told; once is enough while this process lives. */
   const told = new Set<string>();
@@ -41,14 +42,14 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
   async function alarm(code: string, message: string): Promise<void> {
     if (told.has(code)) return;
     log.warn({ code }, message);
-    await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
+    await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
     told.add(code);
   }
 
   async function look(signal?: AbortSignal): Promise<number> {
-    const owners = await readOwners(network, store, clock, signal);
+    const owners = await readOwners(network, database, clock, signal);
     if (signal?.aborted) return 0;
-    await store.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
+    await database.recordUnswept(key, levelsOf(key, owners, clock.nowMs()));
     if (!policy.auto) return 0;
     const plan = await sweeper.plan(owners, policy);
     const foreign = plan.left.filter(({ why }) => why === 'not_ours');
@@ -65,7 +66,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
 
   /** A network that is not followed may show money that is gone. */
   async function isReady(): Promise<boolean> {
-    const status = (await store.listNetworks()).find((one) => one.network === key);
+    const status = (await database.listNetworks()).find((one) => one.network === key);
     return status !== undefined && isFollowed(status, clock.nowMs());
   }
 

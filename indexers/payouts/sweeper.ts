@@ -4,7 +4,6 @@
  * @module
  */
 import type { PayoutNode, Quote, SpendRules } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
 import { invariant, permanent } from '../../src/core/fault.ts';
 import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
@@ -25,10 +24,11 @@ import {
   unitsOfGroup,
 } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import type { Signer } from '../../src/signer/signer.ts';
-import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { PlannedSweep, SweepPlace } from '../../src/database/sweeps.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
+import type { Signer } from '../../src/signer/signer.ts';
 import { createPayoutWallets } from './wallets.ts';
 
 /** Transactions of one round; each takes a few questions to the node. */
@@ -45,7 +45,7 @@ export type SweeperOptions = Readonly<{
   rules: SpendRules;
   node: Pick<PayoutNode, 'quote'>;
   signer: Signer;
-  store: Store;
+  database: Database;
   clock: Clock;
 }>;
 
@@ -89,7 +89,7 @@ type Round = { lentUnits: bigint };
 
 const noNeeds: SweepNeeds = { before: [], after: null };
 
-export function createSweeper({ network, rules, node, signer, store, clock }: SweeperOptions): Sweeper {
+export function createSweeper({ network, rules, node, signer, database, clock }: SweeperOptions): Sweeper {
   const { key, family, mode, tokens } = network;
   const place: SweepPlace = { network: key, pool: { family, mode } };
   const wallets = createPayoutWallets({ network: key, tokens, rules, signer });
@@ -205,17 +205,17 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
 
   /** @returns whether more is on its way now */
   async function topUp(sweep: SweepIntent): Promise<boolean> {
-    const turn = await store.countTopUps(sweep.id);
+    const turn = await database.countTopUps(sweep.id);
     const short = shortOf(sweep, await node.quote(await wallets.draft(sweep), null, []));
     if (!short || turn >= TOP_UPS_MAX) return false;
     const gas = gasIntent(sweep.id, 'transfer', short.index, turn, withMargin(short.missing));
-    return store.topUpSweep(sweep.id, gas, clock.nowMs());
+    return database.topUpSweep(sweep.id, gas, clock.nowMs());
   }
 
   /** What an older database calls unswept may be on its way already. @throws Fault permanent `payouts_not_adopted` */
   async function refuseBehind(): Promise<void> {
     const served = await signer.fence(key);
-    const engine = (await store.listEngines()).find((one) => one.network === key);
+    const engine = (await database.listEngines()).find((one) => one.network === key);
     if (served <= (engine?.fence ?? 0)) return;
     throw permanent(
       'payouts_not_adopted',
@@ -227,7 +227,7 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
     async plan(all, policy) {
       await refuseBehind();
       const { treasury } = await wallets.own();
-      await store.checkTreasury(place.pool, treasury);
+      await database.checkTreasury(place.pool, treasury);
       const { due, left } = judgeOwners(all, policy, (currency) => decimalsOf(currency) ?? 0, clock.nowMs());
       const { own, foreign } = await ours(due);
       const groups = groupSweeps(own, rules.sweepOwnersMax);
@@ -252,15 +252,15 @@ export function createSweeper({ network, rules, node, signer, store, clock }: Sw
         ...needs,
         keys: ownersOf(group).map((owner) => owner.key),
       }));
-      return store.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
+      return database.planSweeps({ ...place, treasury, sweeps: planned, nowMs: clock.nowMs() });
     },
     async tend() {
-      const waiting = await store.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
+      const waiting = await database.listPayouts({ network: key, kind: 'sweep', state: 'waiting', limit: SWEEPS_MAX });
       let [toppedUp, takenBack] = [0, 0];
       for (const { id, intent, wait } of waiting) {
         if (!wait || intent.kind !== 'sweep') continue;
         if (wait.code === 'native_short' && (await topUp(intent))) toppedUp++;
-        if (hopeless.includes(wait.code) && (await store.cancelPayout(id, clock.nowMs()))) takenBack++;
+        if (hopeless.includes(wait.code) && (await database.cancelPayout(id, clock.nowMs()))) takenBack++;
       }
       return { toppedUp, takenBack };
     },

@@ -2,12 +2,13 @@
  * What lies on a network's collection addresses, read from the store page by page.
  * @module
  */
-import type { Clock } from '../../src/lib/clock.ts';
+
 import type { NetworkConfig } from '../../src/config/config.ts';
 import type { SweepOwner } from '../../src/core/sweep.ts';
 import type { Currency, NetworkKey } from '../../src/core/transfer.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { UnsweptLevel } from '../../src/database/sweeps.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 /** Addresses in one read of the store, after which other work has its turn. */
 const PAGE = 200;
@@ -16,13 +17,13 @@ const PAUSE_MS = 1;
 /** Everything that lies on a network's collection addresses, and what open sweeps are to take, in currencies that the network has now. */
 export async function readOwners(
   { key, family, mode, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens'>,
-  store: Pick<Store, 'unswept'>,
+  database: Pick<Database, 'unswept'>,
   clock: Clock,
   signal?: AbortSignal,
 ): Promise<SweepOwner[]> {
   const all: SweepOwner[] = [];
   for (let after: number | null = 0; after !== null && !signal?.aborted; ) {
-    const page = await store.unswept({ network: key, pool: { family, mode } }, after, PAGE);
+    const page = await database.unswept({ network: key, pool: { family, mode } }, after, PAGE);
     for (const owner of page.owners) if (tokens.some(({ symbol }) => symbol === owner.currency)) all.push(owner);
     after = page.next;
     if (after !== null) await clock.sleep(PAUSE_MS, signal);

@@ -7,13 +7,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { makeRoomForAnswers } from '../../indexers/v8-flags.ts';
 import { indexNetwork } from '../../indexers/indexer.ts';
+import { makeRoomForAnswers } from '../../indexers/v8-flags.ts';
 import { chains } from '../../src/chains/index.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 import { testNetwork } from '../../test/support/test-network.ts';
 import { findNetwork, type Served } from './catch-up-networks.ts';
@@ -42,11 +42,11 @@ const network = testNetwork({ ...settings, url });
 const folder = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
 const file = join(folder, 'quayside.db');
 migrate({ file, backupDir: folder });
-const store = openSqliteStore({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 5000, bytesMax: null });
+const database = openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 5000, bytesMax: null });
 const keys = Array.from({ length: ADDRESSES_WATCHED }, (_, n) => addressKeyOf(n, keyBytes));
-await store.addAddresses({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
+await database.addAddresses({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
 // The indexer was here when the outage began.
-await store.ingest({
+await database.ingest({
   network: network.key,
   family,
   expectTip: null,
@@ -75,7 +75,7 @@ const startedAtMs = performance.now();
 const indexing = indexNetwork(
   {
     network,
-    store,
+    database,
     chain: chains[family],
     clock: systemClock,
     log,
@@ -90,7 +90,7 @@ const indexing = indexNetwork(
 let quarters = 0;
 for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
   await systemClock.sleep(LOOK_MS);
-  blocks = ((await store.listNetworks())[0]?.cursor?.number ?? from.number) - from.number;
+  blocks = ((await database.listNetworks())[0]?.cursor?.number ?? from.number) - from.number;
   const isQuarter = blocks >= (blocksToRead * (quarters + 1)) / 4;
   const rssBytes = process.memoryUsage.rss();
   if (isQuarter) quarters += 1;
@@ -100,10 +100,10 @@ const wallMs = performance.now() - startedAtMs;
 const cpu = process.cpuUsage(cpuBefore);
 const loopBusyMs = performance.eventLoopUtilization(loopBefore).active;
 const bytesRead = sockets.reduce((sum, socket) => sum + socket.bytesRead, 0);
-const paid = (await store.listAlarms(1_000_000)).length;
+const paid = (await database.listAlarms(1_000_000)).length;
 stopping.abort();
 await indexing;
-store.close();
+database.close();
 rmSync(folder, { recursive: true, force: true });
 tell({ kind: 'end', wallMs, cpuMs: (cpu.user + cpu.system) / 1000, loopBusyMs, bytesRead, paid });
 process.disconnect();

@@ -3,8 +3,8 @@
  * @module
  */
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
 import { startEvmServer } from '../../src/sandbox/evm-server.ts';
 import { createFaults } from '../../src/sandbox/faults.ts';

@@ -6,10 +6,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
-import { systemClock } from '../../src/lib/clock.ts';
+import Sqlite from 'better-sqlite3';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { readRunning } from '../../src/app/server-file.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { payInSandbox } from '../../src/sandbox/operator/control.ts';
 import { endAll, find, sandboxInstallation } from '../../test/support/quayside-process.ts';
 import { signedClient } from '../../test/support/signed-client.ts';
@@ -139,7 +139,7 @@ async function makeSales(dataDir: string): Promise<Sale[]> {
 }
 
 function reach(dataDir: string) {
-  const [running, known] = [readRunning(dataDir), readCredentials(dataDir)];
+  const [running, known] = [readServerFile(dataDir), readCredentials(dataDir)];
   if (!running || !known) throw new Error(`the sandbox in ${dataDir} does not run`);
   return {
     pid: running.pid,
@@ -225,7 +225,7 @@ async function payAll(dataDir: string, sales: readonly Sale[], pages: readonly O
       rendering.push(timeRender(sales[at]?.url ?? '', at).then((ms) => void renders.push(ms)));
     });
   }
-  const database = new Database(join(dataDir, 'quayside.db'), { readonly: true });
+  const database = new Sqlite(join(dataDir, 'quayside.db'), { readonly: true });
   const rowsAbove = database.prepare(
     'SELECT transfers.id, session_id FROM transfers JOIN addresses ON addresses.id = address_id WHERE transfers.id > ?',
   );

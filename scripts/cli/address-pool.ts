@@ -67,13 +67,13 @@ export const addressPoolImport: Command = {
   args: ['file'],
   summary: 'Verify a list made by `address-pool derive` and add its addresses.',
   options: {},
-  async run(input, { store, config }) {
+  async run(input, { database, config }) {
     const [file = ''] = input.args;
     const list = await verifyAddressList(readText(file));
     const { family, mode } = list;
-    const isFirst = (await store.poolSource({ family, mode })) === null;
-    const added = await importAddressList({ store, config }, list);
-    const { free, nextIndex } = await store.poolLevel({ family, mode }, list.signer);
+    const isFirst = (await database.poolSource({ family, mode })) === null;
+    const added = await importAddressList({ database, config }, list);
+    const { free, nextIndex } = await database.poolLevel({ family, mode }, list.signer);
     return {
       json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },
       lines: [

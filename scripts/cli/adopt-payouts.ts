@@ -7,9 +7,9 @@ import type { SpendRules } from '../../src/chains/spend.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
-import type { JournalEntry, Signer } from '../../src/signer/signer.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { Adoption } from '../../src/database/money-out.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { JournalEntry, Signer } from '../../src/signer/signer.ts';
 
 const PAGE = 100;
 
@@ -19,11 +19,11 @@ export async function adoptPayouts(
     network: NetworkKey;
     rules: SpendRules;
     signer: Signer;
-    store: Pick<Store, 'adopt'>;
+    database: Pick<Database, 'adopt'>;
     nowMs: number;
   }>,
 ): Promise<Readonly<{ signatures: number; added: number }>> {
-  const { network, rules, signer, store, nowMs } = parts;
+  const { network, rules, signer, database, nowMs } = parts;
   const servedFence = await signer.fence(network);
   const entries = await wholeJournal(network, signer);
   const keys = await walletKeys(
@@ -35,7 +35,7 @@ export async function adoptPayouts(
     const payer = rules.payer(entry.intent);
     return { ...entry, payer: keys(payer), payerRole: payer.role };
   });
-  const added = await store.adopt(network, { signatures, servedFence, nowMs });
+  const added = await database.adopt(network, { signatures, servedFence, nowMs });
   return { signatures: signatures.length, added };
 }
 

@@ -3,13 +3,14 @@
  * prints its answer; a command knows nothing of the terminal.
  * @module
  */
-import type { Clock } from '../../src/lib/clock.ts';
+
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import type { MerchantStore, Store } from '../../src/database/database.ts';
+import type { Database, MerchantStore } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 /** What commands work on: one installation's configuration and database. */
-export type Installation = Readonly<{ config: Config; store: Store; clock: Clock }>;
+export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
 
 /** An option takes a value when `value` names its placeholder; otherwise it is a switch. */
 export type Option = Readonly<{ value?: string; help: string }>;
@@ -68,14 +69,14 @@ export function wholeOption(input: Input, name: string, min: number, max: number
 }
 
 /** The store that `--store` names, or the only one there is. @throws Fault permanent `usage`, `not_found` */
-export async function storeOf(input: Input, store: Store): Promise<MerchantStore> {
+export async function storeOf(input: Input, database: Database): Promise<MerchantStore> {
   const id = textOption(input, 'store');
   if (id !== undefined) {
-    const found = await store.findStore(id);
+    const found = await database.findStore(id);
     if (found) return found;
     throw notFound(`there is no store ${id}; \`quayside store list\` shows them`);
   }
-  const [only, ...others] = await store.listStores();
+  const [only, ...others] = await database.listStores();
   if (!only) throw notFound('there is no store yet; make one with `quayside store create <name>`');
   if (others.length === 0) return only;
   throw usage('there are several stores: name one with --store (`quayside store list` shows them)');

@@ -2,8 +2,9 @@
  * API keys: issued per store and mode, shown once, revoked for good.
  * @module
  */
-import type { Mode } from '../../src/core/transfer.ts';
+
 import { issueKey, scopes } from '../../src/app/new-credentials.ts';
+import type { Mode } from '../../src/core/transfer.ts';
 import type { ApiKey, Scope } from '../../src/database/database.ts';
 import {
   type Command,
@@ -28,12 +29,12 @@ export const keyCreate: Command = {
     mode: { value: 'test|live', help: 'which networks its sessions use' },
     scopes: { value: 'LIST', help: `with commas, of ${scopes.join(', ')} (all of them)` },
   },
-  async run(input, { store, clock }) {
+  async run(input, { database, clock }) {
     const mode = choiceOption(input, 'mode', modes);
     const granted = readScopes(textOption(input, 'scopes'));
-    const { id: storeId } = await storeOf(input, store);
+    const { id: storeId } = await storeOf(input, database);
     const { key, row } = issueKey(storeId, mode, granted, clock.nowMs());
-    await store.createKey(row);
+    await database.createKey(row);
     return {
       json: { ...shown(row), api_key: key, api_secret: row.secret },
       lines: [
@@ -51,8 +52,8 @@ export const keyList: Command = {
   args: [],
   summary: 'List API keys, revoked ones too.',
   options: { store: { value: 'ID', help: 'only this store’s' } },
-  async run(input, { store }) {
-    const keys = await store.listKeys(textOption(input, 'store') ?? null);
+  async run(input, { database }) {
+    const keys = await database.listKeys(textOption(input, 'store') ?? null);
     const rows = keys.map((key) => [
       key.id,
       key.storeId,
@@ -70,9 +71,9 @@ export const keyRevoke: Command = {
   args: ['id'],
   summary: 'Revoke an API key: requests with it are refused from now on.',
   options: {},
-  async run(input, { store, clock }) {
+  async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
-    const isKnown = await store.revokeKey(id, clock.nowMs());
+    const isKnown = await database.revokeKey(id, clock.nowMs());
     if (!isKnown) throw notFound(`there is no key ${id}; \`quayside key list\` shows them`);
     return { json: { id, revoked: true }, lines: [`${id} is revoked`] };
   },

@@ -14,8 +14,8 @@ export const ledgerVerify: Command = {
   summary:
     'Add up the whole journal of money and compare it with transfers, refunds and payouts; exit code 1 when it is wrong.',
   options: {},
-  async run(_input, { store, config }) {
-    const report = await store.verifyLedger();
+  async run(_input, { database, config }) {
+    const report = await database.verifyLedger();
     const { entries, balances } = report;
     const problems = problemsOf(report);
     const text = (network: string, asset: LedgerReport['balances'][number]['asset'], units: bigint) =>

@@ -5,9 +5,9 @@
 
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits, parToUnitsCeil } from '../../src/core/money.ts';
+import type { PaymentOption, Session } from '../../src/database/database.ts';
 import { optionAddress } from '../../src/payments/option.ts';
 import { payInSandbox } from '../../src/sandbox/operator/control.ts';
-import type { PaymentOption, Session } from '../../src/database/database.ts';
 import { type Command, type Input, notFound, textOption, usage } from './command.ts';
 import { findSession } from './session.ts';
 
@@ -21,8 +21,8 @@ export const pay: Command = {
     amount: { value: '10.00', help: 'how much, as a decimal number' },
   },
   needsSandbox: true,
-  async run(input, { store, config }) {
-    const session = await findSession(store, input.args[0] ?? '');
+  async run(input, { database, config }) {
+    const session = await findSession(database, input.args[0] ?? '');
     const option = chooseOption(input, session);
     const network = config.networks.find(({ key }) => key === option.networkKey);
     if (!network?.sandbox) {

@@ -9,23 +9,23 @@ import { type Installation, table } from './command.ts';
 const open = ['waiting', 'sent', 'stuck'];
 
 /** Empty lines where nothing was ever to be paid out. */
-export async function payoutStatus({ store, config, clock }: Installation) {
+export async function payoutStatus({ database, config, clock }: Installation) {
   const nowMs = clock.nowMs();
-  const [engines, census, holdings, lanes] = await Promise.all([
-    store.listEngines(),
-    store.payoutCensus(),
-    store.listHoldings(),
-    store.haltedLanes(),
+  const [engines, stats, balances, lanes] = await Promise.all([
+    database.listEngines(),
+    database.payoutStats(),
+    database.listBalances(),
+    database.haltedLanes(),
   ]);
-  const openCount = census.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
-  const waits = census.waiting.map(({ network, code, count, oldestAtMs }) => ({
+  const openCount = stats.counts.filter(({ state }) => open.includes(state)).reduce((sum, one) => sum + one.count, 0);
+  const waits = stats.waiting.map(({ network, code, count, oldestAtMs }) => ({
     network,
     reason: code,
     payouts: count,
     oldest_s: Math.max(0, Math.floor((nowMs - oldestAtMs) / 1000)),
   }));
   const halted = lanes.map(({ payer, ...lane }) => ({ ...lane, wallet: payer }));
-  const wallets = holdings.map(({ network, role, key, units, low }) => ({
+  const wallets = balances.map(({ network, role, key, units, low }) => ({
     network,
     wallet: role,
     key,

@@ -3,13 +3,13 @@
  * @module
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
-import { adoptPayouts } from './adopt-payouts.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Config, NetworkConfig } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
 import type { Attempt, Payout, PayoutState } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
+import { adoptPayouts } from './adopt-payouts.ts';
 import { coinText } from './coins.ts';
 import {
   type Answer,
@@ -37,7 +37,7 @@ export const payoutsList: Command = {
     kind: { value: 'KIND', help: kinds.join(', ') },
     limit: { value: 'N', help: `how many at most (50), up to ${LISTED_MAX}` },
   },
-  async run(input, { store, config }) {
+  async run(input, { database, config }) {
     const chosen = <T extends string>(name: string, choices: readonly T[]): T | undefined => {
       const text = textOption(input, name);
       const choice = choices.find((one) => one === text);
@@ -47,7 +47,7 @@ export const payoutsList: Command = {
     const network = textOption(input, 'network');
     const state = chosen('state', states);
     const kind = chosen('kind', kinds);
-    const payouts = await store.listPayouts({
+    const payouts = await database.listPayouts({
       ...(network !== undefined && { network: networkOf(config, network).key }),
       ...(state && { state }),
       ...(kind && { kind }),
@@ -74,10 +74,10 @@ export const payoutsShow: Command = {
   args: ['id'],
   summary: 'Show a payout with every attempt at it, and what keeps it.',
   options: {},
-  async run(input, { store, config }) {
-    const payout = await store.findPayout(input.args[0] ?? '');
+  async run(input, { database, config }) {
+    const payout = await database.findPayout(input.args[0] ?? '');
     if (!payout) throw unknownPayout(input.args[0] ?? '');
-    const attempts = await store.listPayoutAttempts(payout.id);
+    const attempts = await database.listPayoutAttempts(payout.id);
     const { wait } = payout;
     const rows = attempts.map((one) => [
       `${one.generation}.${one.attempt}`,
@@ -114,11 +114,11 @@ export const payoutsResume: Command = {
     const name = input.args[0] ?? '';
     const network = installation.config.networks.find(({ key }) => key === name);
     if (network) return resumeWallets(network, installation);
-    const { store, clock } = installation;
-    const stuck = await store.findPayout(name);
+    const { database, clock } = installation;
+    const stuck = await database.findPayout(name);
     // An attempt that is not known here may have paid it already.
     if (stuck && input.options.anew === true) await adopt(networkOf(installation.config, stuck.network), installation);
-    if (await store.resumePayout(name, input.options.anew === true, clock.nowMs())) {
+    if (await database.resumePayout(name, input.options.anew === true, clock.nowMs())) {
       return {
         json: { id: name, resumed: true },
         lines: [`${name} goes on; \`quayside payouts show ${name}\` follows it`],
@@ -149,28 +149,28 @@ export const payoutsAdopt: Command = {
 };
 
 /** Takes in what the signer has signed. @throws Fault permanent `no_signer` */
-async function adopt({ key, family }: NetworkConfig, { store, config, clock }: Installation) {
+async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
   if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing was ever paid out here');
   const signer = openConfiguredSigner(config.signer, clock);
   try {
     const rules = chains[family].spendRules;
-    return await adoptPayouts({ network: key, rules, signer, store, nowMs: clock.nowMs() });
+    return await adoptPayouts({ network: key, rules, signer, database, nowMs: clock.nowMs() });
   } finally {
     await signer.close();
   }
 }
 
 /** Halted wallets go on from the number that is free at finality, so the node is asked. */
-async function resumeWallets(network: NetworkConfig, { store }: Installation): Promise<Answer> {
+async function resumeWallets(network: NetworkConfig, { database }: Installation): Promise<Answer> {
   const { key, family } = network;
-  const halted = (await store.haltedLanes()).filter((lane) => lane.network === key);
+  const halted = (await database.haltedLanes()).filter((lane) => lane.network === key);
   const { payouts } = chains[family];
   if (halted.length === 0 || !payouts) throw permanent('not_halted', `no wallet on ${key} is halted`);
   const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
   try {
     for (const { payer } of halted) {
       const sequence = await node.sequence(payer);
-      await store.resumeLane(key, payer, sequence?.final ?? 0);
+      await database.resumeLane(key, payer, sequence?.final ?? 0);
     }
   } finally {
     await node.close();

@@ -4,15 +4,15 @@
  */
 import { claimUrl } from '../../src/api/refund-view.ts';
 import { chains } from '../../src/chains/index.ts';
-import { toSeconds } from '../../src/lib/clock.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../src/core/money.ts';
 import type { RefundPolicy, RefundStatus } from '../../src/core/refund.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Refund } from '../../src/database/refunds.ts';
+import { toSeconds } from '../../src/lib/clock.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
-import type { Refund } from '../../src/database/refunds.ts';
-import type { Store } from '../../src/database/database.ts';
 import {
   type Command,
   type Input,
@@ -42,12 +42,12 @@ export const refundsList: Command = {
     status: { value: 'STATUS', help: statuses.join(', ') },
     limit: { value: 'N', help: `how many at most (50), up to ${LISTED_MAX}` },
   },
-  async run(input, { store, config }) {
+  async run(input, { database, config }) {
     const status = statuses.find((one) => one === textOption(input, 'status'));
     if (textOption(input, 'status') !== undefined && !status) throw usage(`--status is one of ${statuses.join(', ')}`);
     const storeId = textOption(input, 'store');
     const sessionId = textOption(input, 'session');
-    const refunds = await store.listRefunds({
+    const refunds = await database.listRefunds({
       ...(storeId !== undefined && { storeId }),
       ...(sessionId !== undefined && { sessionId }),
       ...(status && { status }),
@@ -74,10 +74,10 @@ export const refundsShow: Command = {
   args: ['id'],
   summary: 'Show a refund: what is paid to whom, and what it waits for.',
   options: {},
-  async run(input, { store, config }) {
-    const refund = await findRefund(store, input.args[0] ?? '');
+  async run(input, { database, config }) {
+    const refund = await findRefund(database, input.args[0] ?? '');
     const { json, lines } = { json: shown(refund, config), lines: describe(refund, config) };
-    const payout = await store.findPayout(refund.id);
+    const payout = await database.findPayout(refund.id);
     const waits = payout?.wait ? [['the payment waits', `${payout.wait.code}: ${payout.wait.message}`]] : [];
     const state = { payout_state: payout?.state ?? null, payout_waits_for: payout?.wait ?? null };
     return { json: { ...json, ...state }, lines: table([...lines, ...waits]) };
@@ -92,12 +92,12 @@ export const refundsApprove: Command = {
     key: { value: 'FILE', help: 'an operator’s key made by `signer operator-key`; its passphrase is asked for' },
     hours: { value: 'N', help: 'how long the signed approval is good for (24)' },
   },
-  async run(input, { store, config, clock }) {
-    const refund = await findRefund(store, input.args[0] ?? '');
+  async run(input, { database, config, clock }) {
+    const refund = await findRefund(database, input.args[0] ?? '');
     const approval = await signedApproval(input, refund, config, toSeconds(clock.nowMs()));
-    const done = await store.approveRefund(refund.id, approval, clock.nowMs());
+    const done = await database.approveRefund(refund.id, approval, clock.nowMs());
     if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status}: there is nothing left to approve`);
-    const approved = await findRefund(store, refund.id);
+    const approved = await findRefund(database, refund.id);
     const signed = approval ? `, signed by ${approval.approver} until ${moment(approval.untilS * 1000)}` : '';
     return {
       json: { ...shown(approved, config), approver: approval?.approver ?? null },
@@ -111,10 +111,10 @@ export const refundsReject: Command = {
   args: ['id'],
   summary: 'Say no to a refund of which nothing is signed yet. It fails, and its amount is free again.',
   options: { reason: { value: 'TEXT', help: 'what the merchant is told (rejected_by_operator)' } },
-  async run(input, { store, config, clock }) {
-    const refund = await findRefund(store, input.args[0] ?? '');
+  async run(input, { database, config, clock }) {
+    const refund = await findRefund(database, input.args[0] ?? '');
     const reason = textOption(input, 'reason') ?? 'rejected_by_operator';
-    const done = await store.rejectRefund(refund.id, reason, clock.nowMs());
+    const done = await database.rejectRefund(refund.id, reason, clock.nowMs());
     if (!done) {
       throw permanent(
         'refused',
@@ -122,7 +122,7 @@ export const refundsReject: Command = {
       );
     }
     return {
-      json: shown(await findRefund(store, refund.id), config),
+      json: shown(await findRefund(database, refund.id), config),
       lines: [`refund ${refund.id} of ${amountText(refund)} has failed: ${reason}`],
     };
   },
@@ -142,11 +142,11 @@ export const refundsPolicy: Command = {
   args: [],
   summary: 'Show a store’s refund policy, or change what the options name.',
   options: { store: storeOption, ...policyOptions },
-  async run(input, { store }) {
-    const { id } = await storeOf(input, store);
+  async run(input, { database }) {
+    const { id } = await storeOf(input, database);
     const changes = readPolicy(input);
     const isChanged = Object.keys(changes).length > 0;
-    const policy = isChanged ? await store.setRefundPolicy(id, changes) : await store.refundPolicy(id);
+    const policy = isChanged ? await database.setRefundPolicy(id, changes) : await database.refundPolicy(id);
     return {
       json: {
         store: id,
@@ -220,8 +220,8 @@ async function signedApproval(input: Input, refund: Refund, config: Config, nowS
 }
 
 /** A refund by our id, or by the merchant's where that is the only one. @throws Fault permanent `not_found` */
-async function findRefund(store: Pick<Store, 'findRefundBy'>, id: string): Promise<Refund> {
-  const refund = await store.findRefundBy({ id });
+async function findRefund(database: Pick<Database, 'findRefundBy'>, id: string): Promise<Refund> {
+  const refund = await database.findRefundBy({ id });
   if (refund) return refund;
   throw notFound(`there is no refund ${id}; \`quayside refunds list\` shows them, by the ids that begin with rf_`);
 }

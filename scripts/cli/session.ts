@@ -4,15 +4,15 @@
  */
 import { paymentSession } from '../../src/api/session-view.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
-import { optionAddress } from '../../src/payments/option.ts';
+import type { Database, Session } from '../../src/database/database.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
-import type { Session, Store } from '../../src/database/database.ts';
+import { optionAddress } from '../../src/payments/option.ts';
 import { type Command, moment, notFound, table } from './command.ts';
 
 /** @throws Fault permanent `not_found` */
-export async function findSession(store: Pick<Store, 'findSession'>, text: string): Promise<Session> {
+export async function findSession(database: Pick<Database, 'findSession'>, text: string): Promise<Session> {
   const id = parseSessionId(text);
-  const session = id && (await store.findSession(id));
+  const session = id && (await database.findSession(id));
   if (session) return session;
   throw notFound(`there is no session ${text}; check the id (cs_ and 26 characters) and the data directory`);
 }
@@ -22,8 +22,8 @@ export const sessionShow: Command = {
   args: ['id'],
   summary: 'Show a session: status, what is due, what came, how it may be paid.',
   options: {},
-  async run(input, { store, config }) {
-    const session = await findSession(store, input.args[0] ?? '');
+  async run(input, { database, config }) {
+    const session = await findSession(database, input.args[0] ?? '');
     const { terms, standing, life, request } = session;
     const value = (par: bigint) => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
     return {

@@ -4,14 +4,14 @@
  * @module
  */
 import { existsSync } from 'node:fs';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { networkOfEachPool } from '../../src/addresses/pool-level.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
-import { networkOfEachPool } from '../../src/addresses/pool-level.ts';
+import type { Database } from '../../src/database/database.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
-import type { Store } from '../../src/database/database.ts';
 import { type Command, table } from './command.ts';
 import { askMnemonic, withTerminal } from './signer.ts';
 
@@ -29,13 +29,14 @@ export const signerDrill: Command = {
   args: [],
   summary: 'Backup drill: type the seed phrase and compare its first and last address of each pool with the database.',
   options: {},
-  run: (_input, { config, store }) =>
+  run: (_input, { config, database }) =>
     withTerminal(async (terminal) => {
       const seed = await askMnemonic(terminal);
       try {
         const fingerprint = fingerprintOf(seed);
         const pools: Pool[] = [];
-        for (const network of networkOfEachPool(config.networks)) pools.push(await comparePool(store, network, seed));
+        for (const network of networkOfEachPool(config.networks))
+          pools.push(await comparePool(database, network, seed));
         const keystore = config.signer && signerFiles(config.signer.dir).keystore;
         const kept = keystore && existsSync(keystore) ? readKeystore(keystore).fingerprint : null;
         const wrong = pools.filter(({ source, addresses }) => source === 'other' || addresses.some(differs));
@@ -55,21 +56,21 @@ export const signerDrill: Command = {
 
 const differs = ({ seed, database }: Compared): boolean => database !== null && database !== seed;
 
-async function comparePool(store: Store, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
+async function comparePool(database: Database, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
   const { family, mode, xpub } = network;
   const chain = chains[family];
   const spending = await chain.spending?.();
   const offline = await chain.offlineKeys?.();
-  const configured = xpub === null ? (network.addressSigner ?? (await store.poolSource({ family, mode }))) : xpub;
+  const configured = xpub === null ? (network.addressSigner ?? (await database.poolSource({ family, mode }))) : xpub;
   const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : spending?.xpub(seed);
   if (!own || configured === null) return { family, mode, source: 'none', addresses: [] };
   const source = xpub === null ? own : xpubFingerprint(own);
-  const { nextIndex } = await store.poolLevel({ family, mode }, source);
+  const { nextIndex } = await database.poolLevel({ family, mode }, source);
   const indices = [...new Set([0, Math.max(0, nextIndex - 1)])];
   const addresses = await Promise.all(
     indices.map(async (index): Promise<Compared> => {
       const [key = ''] = offline ? offline.derive(seed, index, 1) : [chain.address.derive?.(own, index)];
-      const known = await store.poolAddress({ family, mode }, source, index);
+      const known = await database.poolAddress({ family, mode }, source, index);
       return { index, seed: chain.address.format(key), database: known === null ? null : chain.address.format(known) };
     }),
   );

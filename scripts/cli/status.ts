@@ -2,12 +2,13 @@
  * How the installation is doing: networks, pools, rates, deliveries, alarms.
  * @module
  */
-import type { NetworkConfig } from '../../src/config/config.ts';
+
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
-import type { SourceStatus } from '../../src/rates/rates.ts';
-import { readRunning } from '../../src/app/server-file.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
+import type { NetworkConfig } from '../../src/config/config.ts';
 import type { Alarm, NetworkStatus } from '../../src/database/database.ts';
+import type { SourceStatus } from '../../src/rates/rates.ts';
 import { type Command, type Installation, moment, table } from './command.ts';
 import { payoutStatus } from './payout-status.ts';
 
@@ -21,16 +22,16 @@ export const status: Command = {
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
-    const { store, config, clock } = installation;
+    const { database, config, clock } = installation;
     const nowMs = clock.nowMs();
-    const running = readRunning(config.dataDir);
-    const reported = new Map((await store.listNetworks()).map((network) => [network.network, network]));
+    const running = readServerFile(config.dataDir);
+    const reported = new Map((await database.listNetworks()).map((network) => [network.network, network]));
     const networks = config.networks.map((network) => networkLine(network, reported.get(network.key) ?? null, nowMs));
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
-    const { sessions, deliveriesWaiting, oldestWaitingMs } = await store.census(nowMs);
+    const { sessions, deliveriesWaiting, oldestWaitingMs } = await database.stats(nowMs);
     const payouts = await payoutStatus(installation);
-    const alarms = await store.listAlarms(ALARMS_SHOWN);
+    const alarms = await database.listAlarms(ALARMS_SHOWN);
     return {
       json: {
         server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
@@ -106,8 +107,8 @@ function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs
 const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
 
 /** The pool of each family and mode; all networks of one share it. */
-const readPools = ({ store, config }: Installation): Promise<PoolReport[]> =>
-  Promise.all(networkOfEachPool(config.networks).map((network) => readPool(store, network)));
+const readPools = ({ database, config }: Installation): Promise<PoolReport[]> =>
+  Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
 
 /** What a pool's level means and what a person must do about it; empty when nothing. */
 const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>

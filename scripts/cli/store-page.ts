@@ -5,9 +5,9 @@
 import { readFileSync } from 'node:fs';
 import { readAccent } from '../../src/checkout/accent.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
 import { type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
+import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 
 const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
@@ -28,14 +28,14 @@ export const storePage: Command = {
     logo: { value: 'FILE|none', help: `a PNG or a plain SVG of at most ${LOGO_BYTES_MAX / 1024} KiB; it is copied` },
     origins: { value: 'LIST|none', help: 'sites that may open the page in a frame, with commas: https://shop.example' },
   },
-  async run(input, { store }) {
-    const { id } = await storeOf(input, store);
+  async run(input, { database }) {
+    const { id } = await storeOf(input, database);
     const name = readName(input);
     const change = readChange(input);
-    if (name !== undefined) await store.renameStore(id, name);
-    if (Object.keys(change).length > 0) await store.setPageSettings(id, change);
-    const settings = await store.findPageSettings(id);
-    const json = { store_id: id, name: (await store.findStore(id))?.name, ...shown(settings) };
+    if (name !== undefined) await database.renameStore(id, name);
+    if (Object.keys(change).length > 0) await database.setPageSettings(id, change);
+    const settings = await database.findPageSettings(id);
+    const json = { store_id: id, name: (await database.findStore(id))?.name, ...shown(settings) };
     return { json, lines: table(Object.entries(json).map(([key, value]) => [key, text(value)])) };
   },
 };

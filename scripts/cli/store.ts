@@ -2,8 +2,9 @@
  * Stores: each is one merchant account with its own keys, endpoints and policy.
  * @module
  */
-import { currencies } from '../../src/core/transfer.ts';
+
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
+import { currencies } from '../../src/core/transfer.ts';
 import type { MerchantStore, StoreSettings } from '../../src/database/database.ts';
 import { type Command, choiceOption, type Input, moment, table, wholeOption } from './command.ts';
 
@@ -18,10 +19,10 @@ export const storeCreate: Command = {
     monitoring: { value: 'SECONDS', help: 'how long after the end a late payment may still be accepted (604800)' },
     late: { value: 'hold|accept', help: 'what becomes of a late full payment (hold: it waits for you)' },
   },
-  async run(input, { store, clock }) {
+  async run(input, { database, clock }) {
     const name = input.args[0] ?? '';
     const made = issueStore(name, readSettings(input), clock.nowMs());
-    await store.createStore(made);
+    await database.createStore(made);
     return {
       json: { ...shown(made), webhook_secret: made.webhookSecret },
       lines: [
@@ -38,8 +39,8 @@ export const storeList: Command = {
   args: [],
   summary: 'List the stores.',
   options: {},
-  async run(_input, { store }) {
-    const stores = await store.listStores();
+  async run(_input, { database }) {
+    const stores = await database.listStores();
     const rows = stores.map((one) => [
       one.id,
       one.status,

@@ -15,8 +15,8 @@ import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts'
 import type { Payout } from '../../src/core/payout.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
-import type { Store } from '../../src/database/database.ts';
 import { coinText } from './coins.ts';
 import {
   type Answer,
@@ -100,12 +100,12 @@ export const sweepStatus: Command = {
   args: [],
   summary: 'Show what lies on payment addresses, and the newest sweeps. Needs neither signer nor node.',
   options: { network: { value: 'KEY', help: 'only this network, such as live:mychain' } },
-  async run(input, { store, config, clock }) {
+  async run(input, { database, config, clock }) {
     const networks = chosen(input, config);
     const looked = [];
     for (const network of networks) {
-      const owners = await readOwners(network, store, clock);
-      const sweeps = await store.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
+      const owners = await readOwners(network, database, clock);
+      const sweeps = await database.listPayouts({ network: network.key, kind: 'sweep', limit: LISTED });
       looked.push({ network, levels: levelsOf(network.key, owners, clock.nowMs()), sweeps });
     }
     const text = (network: NetworkConfig, currency: Currency, units: bigint) =>
@@ -147,7 +147,7 @@ type Opened = Readonly<{ network: NetworkConfig; sweeper: Sweeper }>;
 /** Opens signer and nodes for the networks that are asked for, and closes them. @throws Fault permanent `no_signer` */
 async function withSweepers<T>(
   input: Input,
-  { store, config, clock }: Installation,
+  { database, config, clock }: Installation,
   work: (sweepers: readonly Opened[]) => Promise<T>,
 ): Promise<T> {
   if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing can be swept here');
@@ -161,7 +161,7 @@ async function withSweepers<T>(
       if (!payouts) continue;
       const node = (await payouts()).openPayoutNode(payoutNodeOptions(network));
       nodes.push(node);
-      sweepers.push({ network, sweeper: createSweeper({ network, rules, node, signer, store, clock }) });
+      sweepers.push({ network, sweeper: createSweeper({ network, rules, node, signer, database, clock }) });
     }
     return await work(sweepers);
   } finally {
@@ -195,10 +195,10 @@ async function plansOf(input: Input, sweepers: readonly Opened[], installation: 
 async function planOf(
   { network, sweeper }: Opened,
   policy: SweepPolicy,
-  { store, clock }: Installation,
+  { database, clock }: Installation,
 ): Promise<NetworkPlan> {
   try {
-    return { network, plan: await sweeper.plan(await readOwners(network, store, clock), policy) };
+    return { network, plan: await sweeper.plan(await readOwners(network, database, clock), policy) };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { network, problem: { code: error.code, message: error.message } };
@@ -217,7 +217,7 @@ async function isAgreed(input: Input, plans: readonly NetworkPlan[]): Promise<bo
 const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(state);
 
 /** Watches the payouts until none is open, or the time is over; with a bar where a person sits. */
-async function follow(ids: readonly string[], waitMs: number, { store, clock }: Installation): Promise<Payout[]> {
+async function follow(ids: readonly string[], waitMs: number, { database, clock }: Installation): Promise<Payout[]> {
   const bar = new SingleBar({
     format: 'sweeps {bar} {value}/{total} {waits}',
     hideCursor: true,
@@ -227,7 +227,7 @@ async function follow(ids: readonly string[], waitMs: number, { store, clock }: 
   bar.start(ids.length, 0, { waits: '' });
   try {
     for (;;) {
-      const payouts = await read(ids, store);
+      const payouts = await read(ids, database);
       const waits = payouts.flatMap(({ state, wait }) => (state === 'waiting' && wait ? wait.code : []));
       bar.update(payouts.filter(ended).length, { waits: [...new Set(waits)].join(', ') });
       if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
@@ -238,8 +238,8 @@ async function follow(ids: readonly string[], waitMs: number, { store, clock }: 
   }
 }
 
-async function read(ids: readonly string[], store: Store): Promise<Payout[]> {
-  const payouts = await Promise.all(ids.map((id) => store.findPayout(id)));
+async function read(ids: readonly string[], database: Database): Promise<Payout[]> {
+  const payouts = await Promise.all(ids.map((id) => database.findPayout(id)));
   return payouts.flatMap((payout) => payout ?? []);
 }
 

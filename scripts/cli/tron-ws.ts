@@ -7,8 +7,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { startBridge } from '../../src/chains/tron/node/bridge.ts';
 import { solidUrlOf } from '../../src/chains/tron/node/http.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { createSecretFile } from '../../src/lib/secret-file.ts';
 

@@ -2,8 +2,9 @@
  * Webhook endpoints, the deliveries to them and every attempt.
  * @module
  */
-import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
+
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
 import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/database/database.ts';
 import { createUrlGuard } from '../../src/webhooks/guard.ts';
 import {
@@ -32,13 +33,13 @@ export const webhooksList: Command = {
     state: { value: states.join('|'), help: 'only deliveries in this state' },
     limit: { value: 'N', help: 'at most so many deliveries (50)' },
   },
-  async run(input, { store }) {
+  async run(input, { database }) {
     const storeId = textOption(input, 'store');
     const sessionId = textOption(input, 'session');
     const state = textOption(input, 'state') && choiceOption(input, 'state', states);
     const limit = wholeOption(input, 'limit', 1, 1000, 50);
-    const endpoints = await store.listEndpoints(storeId ?? null);
-    const deliveries = await store.listDeliveries({
+    const endpoints = await database.listEndpoints(storeId ?? null);
+    const deliveries = await database.listDeliveries({
       limit,
       ...(storeId && { storeId }),
       ...(sessionId && { sessionId }),
@@ -78,14 +79,14 @@ export const webhooksAdd: Command = {
     mode: { value: 'test|live', help: 'events of which mode' },
     events: { value: 'LIST', help: `extended events too, with commas: ${extendedEvents.join(', ')}` },
   },
-  async run(input, { store, clock, config }) {
+  async run(input, { database, clock, config }) {
     const url = input.args[0] ?? '';
     const mode = choiceOption(input, 'mode', modes, config.sandbox ? 'test' : undefined);
-    const owner = await storeOf(input, store);
+    const owner = await storeOf(input, database);
     const refusal = await createUrlGuard(config.webhooks.allowCidrs).check(url, mode);
     if (refusal) throw usage(`${url} cannot be an endpoint: ${refusal}`);
     const endpoint = issueEndpoint(owner.id, mode, url, readEvents(textOption(input, 'events')), clock.nowMs());
-    await store.addEndpoint(endpoint);
+    await database.addEndpoint(endpoint);
     return {
       json: { ...shownEndpoint(endpoint), webhook_secret: owner.webhookSecret },
       lines: [`endpoint ${endpoint.id}`, `its messages are signed with ${owner.webhookSecret}`],
@@ -98,9 +99,9 @@ export const webhooksRemove: Command = {
   args: ['endpoint'],
   summary: 'Remove an endpoint; what still waits for it is not sent.',
   options: {},
-  async run(input, { store }) {
+  async run(input, { database }) {
     const id = input.args[0] ?? '';
-    if (!(await store.removeEndpoint(id))) throw unknownEndpoint(id);
+    if (!(await database.removeEndpoint(id))) throw unknownEndpoint(id);
     return { json: { id, removed: true }, lines: [`${id} is removed`] };
   },
 };
@@ -110,9 +111,9 @@ export const webhooksEnable: Command = {
   args: ['endpoint'],
   summary: 'Use an endpoint again that was disabled because it answered 410 Gone.',
   options: {},
-  async run(input, { store, clock }) {
+  async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
-    if (!(await store.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);
+    if (!(await database.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);
     return { json: { id, enabled: true }, lines: [`${id} is enabled`] };
   },
 };
@@ -122,9 +123,9 @@ export const webhooksResend: Command = {
   args: ['delivery'],
   summary: 'Send a delivery once more, now, whatever its state.',
   options: {},
-  async run(input, { store, clock }) {
+  async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
-    if (!(await store.resendDelivery(id, clock.nowMs()))) throw unknownDelivery(id);
+    if (!(await database.resendDelivery(id, clock.nowMs()))) throw unknownDelivery(id);
     return {
       json: { id, due: true },
       lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows how it went`],
@@ -137,9 +138,9 @@ export const webhooksAttempts: Command = {
   args: ['delivery'],
   summary: 'Show every try of a delivery and what was answered.',
   options: {},
-  async run(input, { store }) {
+  async run(input, { database }) {
     const id = input.args[0] ?? '';
-    const attempts = await store.listAttempts(id);
+    const attempts = await database.listAttempts(id);
     if (attempts.length === 0)
       throw notFound(`no attempt of a delivery ${id} is known; \`quayside webhooks list\` shows them`);
     const rows = attempts.map((one) => [

@@ -10,7 +10,7 @@ import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Store } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 
 /** Addresses that one list may hold: some 5 MB. */
 export const LIST_ADDRESSES_MAX = 100_000;
@@ -123,27 +123,30 @@ const invalid = (why: string) => permanent('address_list_invalid', `the list can
  */
 export async function importAddressList(
   {
-    store,
+    database,
     config,
-  }: Readonly<{ store: Pick<Store, 'poolLevel' | 'poolSource' | 'addAddresses'>; config: Pick<Config, 'networks'> }>,
+  }: Readonly<{
+    database: Pick<Database, 'poolLevel' | 'poolSource' | 'addAddresses'>;
+    config: Pick<Config, 'networks'>;
+  }>,
   { family, mode, from, keys, signer }: VerifiedList,
 ): Promise<number> {
   const network = config.networks.find((one) => one.family === family && one.mode === mode);
   if (!network) throw refused(`no ${mode} network of the family ${family} is configured`);
-  const pinned = network.addressSigner ?? (await store.poolSource({ family, mode }));
+  const pinned = network.addressSigner ?? (await database.poolSource({ family, mode }));
   if (pinned !== null && pinned !== signer) {
     throw refused(
       `it was signed by ${signer}, and this pool takes lists of ${pinned} only. If the seed was really changed, set address_signer of ${network.key}`,
     );
   }
-  const { nextIndex } = await store.poolLevel({ family, mode }, signer);
+  const { nextIndex } = await database.poolLevel({ family, mode }, signer);
   if (from > nextIndex)
     throw refused(`it begins at ${from}, and the pool ends before ${nextIndex}: derive from ${nextIndex}`);
   const fresh = keys.slice(nextIndex - from);
   if (fresh.length === 0) throw refused(`all of it was imported before; the next list begins at ${nextIndex}`);
   for (let at = 0; at < fresh.length; at += SLICE) {
     const slice = fresh.slice(at, at + SLICE);
-    await store.addAddresses({ family, mode, source: signer, firstIndex: nextIndex + at, keys: slice });
+    await database.addAddresses({ family, mode, source: signer, firstIndex: nextIndex + at, keys: slice });
   }
   return fresh.length;
 }

@@ -2,18 +2,19 @@
  * Tells when an imported address pool runs out. Nobody but a person can fill it: the seed is elsewhere.
  * @module
  */
-import type { Clock } from '../lib/clock.ts';
+
 import type { Config } from '../config/config.ts';
 import { Fault } from '../core/fault.ts';
+import type { Database } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { WHILE_EMPTY } from './pool-keeper.ts';
 import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from './pool-level.ts';
-import type { Store } from '../database/database.ts';
 
 const POLL_MS = 5_000;
 
 export type ImportedPoolsOptions = Readonly<{
-  store: Pick<Store, 'poolLevel' | 'poolSource' | 'raiseAlarm'>;
+  database: Pick<Database, 'poolLevel' | 'poolSource' | 'raiseAlarm'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   log: Log;
@@ -21,19 +22,19 @@ export type ImportedPoolsOptions = Readonly<{
 
 /** Looks after the imported pools of real networks until the signal aborts: a line in the log and an alarm when one gets low, and again when it is empty. */
 export async function watchImportedPools(options: ImportedPoolsOptions, signal: AbortSignal): Promise<void> {
-  const { store, config, clock, log } = options;
+  const { database, config, clock, log } = options;
   const imported = networkOfEachPool(config.networks).filter(({ xpub, sandbox }) => xpub === null && !sandbox);
   /** What was told last of each pool. */
   const told = new Map<string, string | null>();
   while (imported.length > 0 && !signal.aborted) {
     for (const network of imported) {
       try {
-        const report = await readPool(store, network);
+        const report = await readPool(database, network);
         const code = trouble(report);
         if (code !== null && told.get(network.key) !== code) {
           const message = advice(report);
           log.warn({ code, family: network.family, mode: network.mode, free: report.free }, message);
-          await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network: network.key, sessionId: null });
+          await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: network.key, sessionId: null });
         }
         told.set(network.key, code);
       } catch (error) {

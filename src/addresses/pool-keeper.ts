@@ -5,14 +5,14 @@
  */
 import { createHash } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
-import type { Clock } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import { Fault } from '../core/fault.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
+import type { Database, PoolLevel } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { DeriveTask } from './derive-worker.ts';
-import type { PoolLevel, Store } from '../database/database.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
+import type { DeriveTask } from './derive-worker.ts';
 
 /** A fresh install can take its first session as soon as this many addresses are there. */
 const FIRST_SLICE = 25;
@@ -33,7 +33,7 @@ export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refu
 type Source = Readonly<{ network: NetworkKey; family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 export type PoolOptions = Readonly<{
-  store: Pick<Store, 'poolLevel' | 'addAddresses' | 'raiseAlarm'>;
+  database: Pick<Database, 'poolLevel' | 'addAddresses' | 'raiseAlarm'>;
   config: Pick<Config, 'networks'> & { readonly limits: Pick<Config['limits'], 'poolTarget'> };
   clock: Clock;
   log: Log;
@@ -52,7 +52,7 @@ export interface PoolKeeper {
 export const xpubFingerprint = (xpub: string): string => createHash('sha256').update(xpub).digest('hex').slice(0, 16);
 
 /** Starts keeping the pools of every configured network. */
-export function startPool({ store, config, clock, log }: PoolOptions): PoolKeeper {
+export function startPool({ database, config, clock, log }: PoolOptions): PoolKeeper {
   const stopping = new AbortController();
   const { signal } = stopping;
   const thread = openThreadPool<DeriveTask, string[]>({
@@ -67,7 +67,7 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
     const code = 'address_pool_empty';
     const message = `The ${mode} ${family} address pool ran empty: until it is filled, ${WHILE_EMPTY}. If this comes again, raise limits.pool_target above ${config.limits.poolTarget}.`;
     log.warn({ code, family, mode }, message);
-    await store.raiseAlarm({ atMs: clock.nowMs(), code, message, network, sessionId: null });
+    await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network, sessionId: null });
   }
 
   /** Adds one slice when the pool wants one. @returns whether it did */
@@ -77,7 +77,7 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
     if (free >= (isFilling ? target : target * REFILL_BELOW)) return false;
     const count = Math.min(free === 0 ? FIRST_SLICE : SLICE, target - free);
     const keys = await thread.run({ family, xpub, firstIndex: nextIndex, count });
-    await store.addAddresses({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });
+    await database.addAddresses({ family, mode, source: fingerprint, firstIndex: nextIndex, keys });
     log.debug({ family, mode, source: fingerprint, firstIndex: nextIndex, count }, 'addresses added to the pool');
     return true;
   }
@@ -91,7 +91,7 @@ export function startPool({ store, config, clock, log }: PoolOptions): PoolKeepe
     while (!signal.aborted) {
       try {
         const wasFilling = isFilling;
-        const level = await store.poolLevel({ family, mode }, fingerprint);
+        const level = await database.poolLevel({ family, mode }, fingerprint);
         if (level.free === 0 && wasFull) {
           await tellEmpty(source);
           wasFull = false;

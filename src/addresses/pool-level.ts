@@ -3,8 +3,8 @@
  * @module
  */
 import type { NetworkConfig } from '../config/config.ts';
+import type { Database, PoolLevel } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
-import type { PoolLevel, Store } from '../database/database.ts';
 
 /** An imported pool that has come down to this share of all that was ever imported wants a further list. */
 export const LOW_SHARE = 0.2;
@@ -14,14 +14,14 @@ export type PoolReport = PoolLevel & Readonly<{ imported: boolean; source: strin
 
 /** The level of the pool that a network takes its addresses from. */
 export async function readPool(
-  store: Pick<Store, 'poolLevel' | 'poolSource'>,
+  database: Pick<Database, 'poolLevel' | 'poolSource'>,
   network: Pick<NetworkConfig, 'family' | 'mode' | 'xpub' | 'addressSigner'>,
 ): Promise<PoolReport> {
   const { family, mode, xpub, addressSigner } = network;
   const imported = xpub === null;
-  const source = imported ? (addressSigner ?? (await store.poolSource({ family, mode }))) : xpubFingerprint(xpub);
+  const source = imported ? (addressSigner ?? (await database.poolSource({ family, mode }))) : xpubFingerprint(xpub);
   const none = { family, mode, free: 0, taken: 0, nextIndex: 0 };
-  const level = source === null ? none : await store.poolLevel({ family, mode }, source);
+  const level = source === null ? none : await database.poolLevel({ family, mode }, source);
   return { ...level, imported, source, isLow: imported && level.free <= level.nextIndex * LOW_SHARE };
 }
 

@@ -6,6 +6,9 @@ import express, { type Express, type Request, type Response } from 'express';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
+import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
+import { Refusal } from './errors.ts';
+import { readiness } from './health.ts';
 import {
   answerErrors,
   echoVersion,
@@ -17,9 +20,6 @@ import {
   refuseRoute,
   securityHeaders,
 } from './middleware.ts';
-import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
-import { Refusal } from './errors.ts';
-import { readiness } from './health.ts';
 import { openApiDocument } from './openapi.ts';
 import { refundEndpoints } from './refunds.ts';
 import { sessionEndpoints } from './sessions.ts';

@@ -7,10 +7,10 @@
  */
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Clock, toSeconds } from '../lib/clock.ts';
 import { sameHex, sign } from '../core/delivery.ts';
+import type { ApiKeyWithSecret, Database, Scope } from '../database/database.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Limiter } from '../lib/rate-limit.ts';
-import type { ApiKeyWithSecret, Scope, Store } from '../database/database.ts';
 import type { Caller } from './endpoint.ts';
 import { refuse } from './errors.ts';
 
@@ -25,7 +25,7 @@ const TIMESTAMP = /^[0-9]{1,15}$/;
 const NONCE = /^[!-~]{8,128}$/;
 
 export type AuthDeps = Readonly<{
-  store: Pick<Store, 'findKey' | 'useNonce'>;
+  database: Pick<Database, 'findKey' | 'useNonce'>;
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
   /** Told as soon as the key is known, so that the log names it also when a later check fails. */
@@ -50,7 +50,7 @@ export async function authenticate(
   const nonce = required(headers, 'X-Service-Nonce');
   const signature = required(headers, 'X-Service-Signature');
 
-  const key = await findKey(deps.store, authorization);
+  const key = await findKey(deps.database, authorization);
   if (!key) throw refuse('invalid_api_key');
   deps.onKey(key.id);
 
@@ -66,7 +66,7 @@ export async function authenticate(
 
   // A dot in the nonce would let one signature fit two requests that are cut at different dots.
   if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
-  const isFresh = await deps.store.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS });
+  const isFresh = await deps.database.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS });
   if (!isFresh) throw refuse('nonce_reused');
 
   const merchantId = headers['x-merchant-id'];
@@ -94,10 +94,10 @@ function required(headers: IncomingHttpHeaders, name: string): string {
 }
 
 /** The key that the header names, unless it is revoked or its prefix speaks of the other mode. */
-async function findKey(store: Pick<Store, 'findKey'>, authorization: string): Promise<ApiKeyWithSecret | null> {
+async function findKey(database: Pick<Database, 'findKey'>, authorization: string): Promise<ApiKeyWithSecret | null> {
   const text = API_KEY.exec(authorization)?.[1];
   if (!text) return null;
-  const key = await store.findKey(createHash('sha256').update(text).digest('hex'));
+  const key = await database.findKey(createHash('sha256').update(text).digest('hex'));
   if (!key || key.revokedAtMs !== null || !text.startsWith(`sk_${key.mode}_`)) return null;
   return key;
 }

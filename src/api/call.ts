@@ -4,10 +4,10 @@
  */
 import type { Request, Response } from 'express';
 import { type AuthDeps, authenticate, authorize } from './auth.ts';
-import { note } from './middleware.ts';
 import type { Call, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { readJsonObject } from './json.ts';
+import { note } from './middleware.ts';
 import { badParam } from './parameter.ts';
 
 const NO_BODY = new Uint8Array();

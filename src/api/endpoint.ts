@@ -5,19 +5,19 @@
  */
 import type { RequestHandler } from 'express';
 import type { z } from 'zod';
-import type { Clock } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { Log } from '../lib/log.ts';
-import type { Rates } from '../rates/rates.ts';
-import type { Simulate } from '../payments/simulation.ts';
+import type { Database, Scope } from '../database/database.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
-import type { Scope, Store } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import type { Simulate } from '../payments/simulation.ts';
+import type { Rates } from '../rates/rates.ts';
 import type { ErrorCode } from './errors.ts';
 
 /** Everything the API needs from outside. */
 export type ApiDeps = Readonly<{
-  store: Store;
+  database: Database;
   config: Config;
   rates: Pick<Rates, 'quote'>;
   clock: Clock;

@@ -21,15 +21,15 @@ export type Health = z.infer<typeof healthSchema>;
 
 /** Ready means: storage can be written, at least one network of every configured mode is followed, and no stop is under way. */
 export async function readiness({
-  store,
+  database,
   config,
   clock,
   isDraining,
-}: Pick<ApiDeps, 'store' | 'config' | 'clock' | 'isDraining'>): Promise<Health> {
+}: Pick<ApiDeps, 'database' | 'config' | 'clock' | 'isDraining'>): Promise<Health> {
   const reasons = isDraining?.() ? ['draining'] : [];
   try {
-    await store.probe();
-    const reports = await store.listNetworks();
+    await database.probe();
+    const reports = await database.listNetworks();
     const nowMs = clock.nowMs();
     const followed = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
     for (const mode of new Set(config.networks.map((network) => network.mode))) {

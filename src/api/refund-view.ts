@@ -3,12 +3,12 @@
  * @module
  */
 import { z } from 'zod';
-import { toSeconds } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { refundReasons } from '../core/refund.ts';
 import { currencies } from '../core/transfer.ts';
 import type { Refund } from '../database/refunds.ts';
+import { toSeconds } from '../lib/clock.ts';
 
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
 

@@ -3,8 +3,8 @@
  * @module
  */
 
-import { toSeconds } from '../lib/clock.ts';
 import type { Refund } from '../database/refunds.ts';
+import { toSeconds } from '../lib/clock.ts';
 import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { type ErrorCode, refuse } from './errors.ts';
 import { exampleCreatedRefund, exampleRefund, exampleRefundBody } from './examples.ts';
@@ -33,7 +33,7 @@ const destinationFaults = {
 } as const;
 
 export function refundEndpoints(deps: ApiDeps): Endpoint[] {
-  const { store, config, clock } = deps;
+  const { database, config, clock } = deps;
   return [
     {
       method: 'post',
@@ -86,7 +86,7 @@ export function refundEndpoints(deps: ApiDeps): Endpoint[] {
         errors: ['REFUND_NOT_FOUND'],
       },
       async run({ caller: { storeId, mode }, params }) {
-        const outcome = await store.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
+        const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
         if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config) };
         throw unknownRefund(outcome.kind);
       },
@@ -113,7 +113,7 @@ export function refundEndpoints(deps: ApiDeps): Endpoint[] {
       async run({ caller: { storeId, mode }, params, idempotencyKey }) {
         const refundId = readRefundId(params.refund_id ?? '');
         const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
-        const outcome = await store.cancelRefund({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
+        const outcome = await database.cancelRefund({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
         switch (outcome.kind) {
           case 'done':
           case 'replayed':
@@ -142,13 +142,13 @@ const unknownRefund = (kind: 'not_found' | 'foreign') =>
     : refuse('REFUND_NOT_FOUND');
 
 async function createRefund(
-  { store, clock, checkDestination }: ApiDeps,
+  { database, clock, checkDestination }: ApiDeps,
   { storeId, mode }: Caller,
   { sessionId, ...input }: RefundInput,
   idempotencyKey: string | null,
 ): Promise<Readonly<{ refund: Refund; replayed: boolean }>> {
   const replay = { idempotencyKey, path: CREATE_PATH, bodyHash: meaningHash({ sessionId, ...input }) };
-  const outcome = await store.createRefund(
+  const outcome = await database.createRefund(
     { storeId, mode, ...input, sessionId: sessionId ?? '', replay, nowMs: clock.nowMs() },
     checkDestination,
   );

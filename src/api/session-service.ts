@@ -8,9 +8,9 @@ import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
-import { exponentOf } from '../rates/currencies.ts';
-import { newSessionId, parseSessionId } from '../lib/session-id.ts';
 import type { Conversion, NewSession, PaymentOption, Replay, Session } from '../database/database.ts';
+import { newSessionId, parseSessionId } from '../lib/session-id.ts';
+import { exponentOf } from '../rates/currencies.ts';
 import type { ApiDeps, Caller } from './endpoint.ts';
 import { type ErrorCode, Refusal, refuse } from './errors.ts';
 import { meaningHash } from './json.ts';
@@ -54,7 +54,7 @@ export async function createSession(
   const nowMs = deps.clock.nowMs();
   const offer = await makeOffer(deps, caller, input);
   // What cannot be offered now may have been created before: the store looks for that first, and finds nothing to offer after it.
-  const outcome = await deps.store.createSession({
+  const outcome = await deps.database.createSession({
     id: newSessionId(nowMs),
     storeId: caller.storeId,
     mode: caller.mode,
@@ -81,9 +81,13 @@ export async function createSession(
  * The caller's own session.
  * @throws Refusal `session_not_found`, also for another merchant's or the other mode's session and for a malformed id
  */
-export async function findSession({ store }: Pick<ApiDeps, 'store'>, caller: Caller, text: string): Promise<Session> {
+export async function findSession(
+  { database }: Pick<ApiDeps, 'database'>,
+  caller: Caller,
+  text: string,
+): Promise<Session> {
   const id = parseSessionId(text);
-  const session = id && (await store.findSession(id));
+  const session = id && (await database.findSession(id));
   if (!session || session.storeId !== caller.storeId || session.mode !== caller.mode) throw refuse('session_not_found');
   return session;
 }
@@ -93,7 +97,7 @@ export async function findSession({ store }: Pick<ApiDeps, 'store'>, caller: Cal
  * @throws Refusal
  */
 export async function cancelSession(
-  { store, clock }: Pick<ApiDeps, 'store' | 'clock'>,
+  { database, clock }: Pick<ApiDeps, 'database' | 'clock'>,
   { storeId, mode }: Caller,
   text: string,
   replayOf: (sessionId: string) => ReplayOf,
@@ -101,7 +105,7 @@ export async function cancelSession(
   const id = parseSessionId(text);
   if (!id) throw refuse('session_not_found');
   const replay = { ...replayOf(id), bodyHash: meaningHash({}) };
-  const outcome = await store.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  const outcome = await database.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
   switch (outcome.kind) {
     case 'done':
     case 'replayed':
@@ -138,12 +142,12 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
 
 /** Locks a rate to the store's settlement currency. Everything follows from the shown text of the rate. */
 async function convert(
-  { rates, store, log }: ApiDeps,
+  { rates, database, log }: ApiDeps,
   { storeId }: Caller,
   currency: string,
   amountMinor: bigint,
 ): Promise<Conversion | Refusal> {
-  const merchant = await store.findStore(storeId);
+  const merchant = await database.findStore(storeId);
   invariant(merchant, `key of store ${storeId} has a store`);
   const target = merchant.settings.settlementCurrency;
   const exponent = exponentOf(currency);

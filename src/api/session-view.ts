@@ -6,8 +6,8 @@ import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
-import { optionAddress, optionLink } from '../payments/option.ts';
 import type { Payment, PaymentOption, Session } from '../database/database.ts';
+import { optionAddress, optionLink } from '../payments/option.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });

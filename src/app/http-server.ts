@@ -4,8 +4,8 @@
  */
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Clock } from '../lib/clock.ts';
 import { permanent } from '../core/fault.ts';
+import type { Clock } from '../lib/clock.ts';
 
 /** After a crash, a process of the earlier run may hold the port for a moment while it ends. */
 const PORT_WAIT_MS_MAX = 3000;

@@ -3,27 +3,27 @@
  * @module
  */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Clock } from '../lib/clock.ts';
-import type { Config } from '../config/config.ts';
-import { createPayoutMetrics } from './payout-metrics.ts';
 import { networkOfEachPool, readPool } from '../addresses/pool-level.ts';
+import type { Config } from '../config/config.ts';
+import type { Database, NetworkState } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
-import type { NetworkState, Store } from '../database/database.ts';
+import { createPayoutMetrics } from './payout-metrics.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
 export type MetricsOptions = Readonly<{
-  store: Pick<
-    Store,
+  database: Pick<
+    Database,
     | 'listNetworks'
-    | 'census'
+    | 'stats'
     | 'poolLevel'
     | 'poolSource'
     | 'listAlarms'
-    | 'payoutCensus'
+    | 'payoutStats'
     | 'listEngines'
     | 'haltedLanes'
-    | 'listHoldings'
+    | 'listBalances'
     | 'listUnswept'
   >;
   config: Pick<Config, 'networks'>;
@@ -44,7 +44,7 @@ export interface Metrics {
   read(): Promise<Readonly<{ contentType: string; text: string }>>;
 }
 
-export function createMetrics({ store, config, rates, clock }: MetricsOptions): Metrics {
+export function createMetrics({ database, config, rates, clock }: MetricsOptions): Metrics {
   const registry = new Registry();
   // Memory, garbage collection, open handles and the event loop's lag.
   collectDefaultMetrics({ register: registry });
@@ -83,7 +83,7 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
   async function readNetworks(nowMs: number): Promise<void> {
-    const reports = new Map((await store.listNetworks()).map((report) => [report.network, report]));
+    const reports = new Map((await database.listNetworks()).map((report) => [report.network, report]));
     for (const part of Object.values(network)) part.reset();
     for (const { key } of config.networks) {
       const report = reports.get(key);
@@ -102,7 +102,7 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
 
   async function readPools(): Promise<void> {
     for (const network of networkOfEachPool(config.networks)) {
-      const { family, mode, free, taken, isLow } = await readPool(store, network);
+      const { family, mode, free, taken, isLow } = await readPool(database, network);
       pool.free.set({ family, mode }, free);
       pool.taken.set({ family, mode }, taken);
       pool.low.set({ family, mode }, isLow ? 1 : 0);
@@ -110,11 +110,11 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
   }
 
   async function readWork(nowMs: number): Promise<void> {
-    const census = await store.census(nowMs);
-    for (const [status, count] of Object.entries(census.sessions)) sessions.set({ status }, count);
-    waiting.set(census.deliveriesWaiting);
-    oldestWaiting.set(census.oldestWaitingMs / 1000);
-    const [alarm] = await store.listAlarms(1);
+    const stats = await database.stats(nowMs);
+    for (const [status, count] of Object.entries(stats.sessions)) sessions.set({ status }, count);
+    waiting.set(stats.deliveriesWaiting);
+    oldestWaiting.set(stats.oldestWaitingMs / 1000);
+    const [alarm] = await database.listAlarms(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);
   }
 
@@ -123,7 +123,7 @@ export function createMetrics({ store, config, rates, clock }: MetricsOptions): 
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();
-      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), payouts.read(store, nowMs)]);
+      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), payouts.read(database, nowMs)]);
       for (const { source, ageS, fresh } of rates.status()) {
         if (ageS !== null) rate.age.set({ source }, ageS);
         rate.fresh.set({ source }, fresh ? 1 : 0);

@@ -5,11 +5,11 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
+import type { Database } from '../database/database.ts';
+import { migrate } from '../database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
-import { migrate } from '../database/sqlite/migrate.ts';
-import { openSqliteStore } from '../database/sqlite/sqlite-database.ts';
-import type { Store } from '../database/database.ts';
 
 /** How long a call waits for another process's write: those take milliseconds, but for a checkpoint on a slow disk. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -19,16 +19,16 @@ const BUSY_TIMEOUT_MS = 5000;
  * Only for a process that knows that no older program runs on it.
  * @throws Fault permanent: see `migrate` and `readSecretKey`
  */
-export function prepareStore(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
+export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Log): void {
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 });
   // The key comes first: a database without its key is refused, and an empty one gets a key of its own.
   readSecretKey(config.dataDir, env);
   migrate({ file: databaseFile(config.dataDir), backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
 }
 
-/** @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteStore` */
-export function openStore(config: Config, env: NodeJS.ProcessEnv): Store {
-  return openSqliteStore({
+/** @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase` */
+export function openDatabase(config: Config, env: NodeJS.ProcessEnv): Database {
+  return openSqliteDatabase({
     file: databaseFile(config.dataDir),
     secretKey: readSecretKey(config.dataDir, env),
     busyTimeoutMs: BUSY_TIMEOUT_MS,

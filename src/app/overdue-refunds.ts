@@ -3,26 +3,27 @@
  * an engine has been silent for an hour. What an engine itself finds, such as an empty wallet, it tells by itself.
  * @module
  */
-import type { Clock } from '../lib/clock.ts';
+
 import { Fault } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import type { Log } from '../lib/log.ts';
+import type { Database } from '../database/database.ts';
 import type { OverdueRefunds } from '../database/money-out.ts';
-import type { Store } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
 
 const POLL_MS = 60_000;
 /** A payout takes minutes; the slowest of networks is final within half an hour. */
 const PATIENCE_MS = 3_600_000;
 
 export type OverdueRefundsOptions = Readonly<{
-  store: Pick<Store, 'overdueRefunds' | 'listEngines' | 'raiseAlarm'>;
+  database: Pick<Database, 'overdueRefunds' | 'listEngines' | 'raiseAlarm'>;
   config: Readonly<{ signer: unknown; networks: readonly Readonly<{ key: NetworkKey }>[] }>;
   clock: Clock;
   log: Log;
 }>;
 
 /** @returns one look: a line in the log and an alarm for each network whose refunds are overdue since the last look */
-export function createOverdueLook({ store, config, clock, log }: OverdueRefundsOptions): () => Promise<void> {
+export function createOverdueLook({ database, config, clock, log }: OverdueRefundsOptions): () => Promise<void> {
   let told = new Set<string>();
 
   /** Why nobody pays on a network; null while somebody may. */
@@ -30,13 +31,13 @@ export function createOverdueLook({ store, config, clock, log }: OverdueRefundsO
     if (!config.signer) return 'the configuration has no `signer` (README.md, "Money out")';
     if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}: put it back`;
     if (clock.nowMs() < oldestDueMs + PATIENCE_MS) return null;
-    const engine = (await store.listEngines()).find((one) => one.network === network);
+    const engine = (await database.listEngines()).find((one) => one.network === network);
     return engine?.reason?.message ?? 'its engine says nothing: see `quayside status` and the log of its indexer';
   }
 
   return async () => {
     const overdue = new Set<string>();
-    for (const found of await store.overdueRefunds(clock.nowMs())) {
+    for (const found of await database.overdueRefunds(clock.nowMs())) {
       const reason = await reasonOf(found);
       if (reason === null) continue;
       const { network, count } = found;
@@ -44,7 +45,7 @@ export function createOverdueLook({ store, config, clock, log }: OverdueRefundsO
       if (told.has(network)) continue;
       const message = `Refunds on ${network} are due and are not paid (${count}): ${reason}. They wait, and nothing is lost.`;
       log.warn({ code: 'refunds_overdue', network, refunds: count }, message);
-      await store.raiseAlarm({ atMs: clock.nowMs(), code: 'refunds_overdue', message, network, sessionId: null });
+      await database.raiseAlarm({ atMs: clock.nowMs(), code: 'refunds_overdue', message, network, sessionId: null });
       told.add(network);
     }
     told = overdue;

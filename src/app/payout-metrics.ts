@@ -7,7 +7,7 @@ import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { Asset } from '../core/ledger.ts';
 import { formatUnits } from '../core/money.ts';
-import type { Store } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 
 type MakeGauge = <L extends string>(name: string, help: string, labelNames?: readonly L[]) => Gauge<L>;
 
@@ -51,21 +51,21 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
 
   return {
     async read(
-      store: Pick<Store, 'payoutCensus' | 'listEngines' | 'haltedLanes' | 'listHoldings' | 'listUnswept'>,
+      database: Pick<Database, 'payoutStats' | 'listEngines' | 'haltedLanes' | 'listBalances' | 'listUnswept'>,
       nowMs: number,
     ): Promise<void> {
       for (const one of [count, waiting, oldest, stopped, halted, balance, low, unswept]) one.reset();
-      const census = await store.payoutCensus();
-      for (const { kind, state, count: number } of census.counts) count.set({ kind, state }, number);
-      for (const { network, code, count: number, oldestAtMs } of census.waiting) {
+      const stats = await database.payoutStats();
+      for (const { kind, state, count: number } of stats.counts) count.set({ kind, state }, number);
+      for (const { network, code, count: number, oldestAtMs } of stats.waiting) {
         waiting.set({ network, reason: code ?? 'none' }, number);
         oldest.set({ network, reason: code ?? 'none' }, Math.max(0, nowMs - oldestAtMs) / 1000);
       }
-      for (const { network, reason } of await store.listEngines()) {
+      for (const { network, reason } of await database.listEngines()) {
         if (reason) stopped.set({ network, reason: reason.code }, 1);
       }
-      for (const { network } of await store.haltedLanes()) halted.inc({ network });
-      for (const { network, role: wallet, units, low: assets } of await store.listHoldings()) {
+      for (const { network } of await database.haltedLanes()) halted.inc({ network });
+      for (const { network, role: wallet, units, low: assets } of await database.listBalances()) {
         for (const [asset, value] of Object.entries(units)) {
           const decimals = decimalsOf(network, asset as Asset);
           if (decimals === null) continue;
@@ -73,7 +73,7 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
         }
         for (const asset of assets) low.set({ network, wallet, asset }, 1);
       }
-      for (const { network, currency, units, openUnits } of await store.listUnswept()) {
+      for (const { network, currency, units, openUnits } of await database.listUnswept()) {
         const decimals = decimalsOf(network, currency);
         if (decimals === null) continue;
         unswept.set({ network, currency, part: 'resting' }, wholeCoins(units, decimals));

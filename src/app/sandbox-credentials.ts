@@ -8,9 +8,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { permanent } from '../core/fault.ts';
-import { defaultStoreSettings, issueKey, issueStore, scopes } from './new-credentials.ts';
+import type { Database } from '../database/database.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
-import type { Store } from '../database/database.ts';
+import { defaultStoreSettings, issueKey, issueStore, scopes } from './new-credentials.ts';
 
 const SANDBOX_CANCEL_WINDOW_S = 5;
 
@@ -49,13 +49,13 @@ export function readCredentials(dataDir: string): Credentials | null {
  * names this start's base URL.
  */
 export async function ensureCredentials(
-  store: Pick<Store, 'findKey' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  database: Pick<Database, 'findKey' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
-  const known = before && (await store.findKey(createHash('sha256').update(before.api_key).digest('hex')));
+  const known = before && (await database.findKey(createHash('sha256').update(before.api_key).digest('hex')));
   const isNew = !before || !known || known.revokedAtMs !== null;
-  const credentials = isNew ? await issueCredentials(store, at) : { ...before, base_url: at.baseUrl };
+  const credentials = isNew ? await issueCredentials(database, at) : { ...before, base_url: at.baseUrl };
   if (isNew || before.base_url !== at.baseUrl) {
     writeSecretFile(credentialsFile(at.dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
   }
@@ -63,15 +63,15 @@ export async function ensureCredentials(
 }
 
 async function issueCredentials(
-  store: Pick<Store, 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  database: Pick<Database, 'createStore' | 'createKey' | 'setRefundPolicy'>,
   { baseUrl, nowMs }: Readonly<{ baseUrl: string; nowMs: number }>,
 ): Promise<Credentials> {
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
-  await store.createStore(demo);
+  await database.createStore(demo);
   // Who tries a refund does not want to wait a minute in case it is canceled.
-  await store.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
-  await store.createKey(row);
+  await database.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
+  await database.createKey(row);
   return {
     base_url: baseUrl,
     merchant_id: demo.id,

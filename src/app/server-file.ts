@@ -9,17 +9,17 @@ import { writeSecretFile } from '../lib/secret-file.ts';
 
 const schema = z.object({ pid: z.int(), base_url: z.string(), port: z.int(), metrics_url: z.string() });
 
-export type Running = z.infer<typeof schema>;
+export type ServerFile = z.infer<typeof schema>;
 
 const fileIn = (dataDir: string): string => join(dataDir, 'server.json');
 
-export const writeRunning = (dataDir: string, running: Running): void =>
+export const writeServerFile = (dataDir: string, running: ServerFile): void =>
   writeSecretFile(fileIn(dataDir), `${JSON.stringify(running, null, 2)}\n`);
 
-export const removeRunning = (dataDir: string): void => rmSync(fileIn(dataDir), { force: true });
+export const removeServerFile = (dataDir: string): void => rmSync(fileIn(dataDir), { force: true });
 
 /** @returns what the server wrote, or null when none runs: the file outlives a server that was killed, its process does not */
-export function readRunning(dataDir: string): Running | null {
+export function readServerFile(dataDir: string): ServerFile | null {
   try {
     const running = schema.parse(JSON.parse(readFileSync(fileIn(dataDir), 'utf8')));
     process.kill(running.pid, 0);

@@ -12,7 +12,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 };
 
 /** The sandbox: on the first start with its credentials, which are shown this once. */
-export function introduceSandbox(
+export function sandboxBanner(
   config: Pick<Config, 'dataDir' | 'networks'>,
   { credentials, isNew }: Readonly<{ credentials: Credentials; isNew: boolean }>,
 ): string[] {
@@ -45,7 +45,7 @@ export function introduceSandbox(
 }
 
 /** An installation with networks of the operator's own. */
-export function introduceOperator(
+export function operatorBanner(
   config: Pick<Config, 'networks' | 'dataDir'>,
   baseUrl: string,
   stores: number,

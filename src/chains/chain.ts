@@ -10,7 +10,7 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
-import type { Sighting } from '../core/lookup.ts';
+import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
 import type { Wallets } from './wallet.ts';
@@ -121,7 +121,7 @@ export interface Node {
   range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]>;
   /** One header by hash; null when the node does not know it now. */
   header(hash: string): Promise<BlockRef | null>;
-  /** The raw answer with the block's transfers, asked for by hash. `thorough` takes the slower road that leaves no doubt. */
+  /** The raw answer with the block's transfers, asked for by hash. `thorough` takes the slower transport that leaves no doubt. */
   content(block: BlockRef, thorough: boolean): Promise<RawContent>;
   /** Whether the block is the node's own at its height and every transaction in `txs` stands in it as a success. */
   attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation>;
@@ -130,9 +130,9 @@ export interface Node {
    * only blocks credit.
    * @param tx canonical text, as `Chain.transactionId` gives it
    */
-  lookUp(tx: string): Promise<Sighting>;
+  lookup(tx: string): Promise<TransactionReport>;
   /** Calls `ring` whenever something may have changed: a new head, or a connection made again. Carries no truth. */
-  onBell(ring: () => void): void;
+  onChange(ring: () => void): void;
   /**
    * Whether the push connection is up, when the node was last heard (Unix ms; 0 = never), and how often a connection was made: a
    * higher count means that another node may be behind the address now.

@@ -3,40 +3,40 @@
  * @module
  */
 import { invariant, transient } from '../core/fault.ts';
-import type { Fate } from './spend.ts';
+import type { Outcome } from './spend.ts';
 
-const isSettled = (fate: Fate): boolean => fate.kind === 'succeeded' || fate.kind === 'failed';
+const isSettled = (outcome: Outcome): boolean => outcome.kind === 'succeeded' || outcome.kind === 'failed';
 
 /**
  * What all nodes together say: an outcome only where each of them has it as final.
  * @throws Fault transient `payout_nodes_disagree`
  */
-export function agreedFate(fates: readonly Fate[]): Fate {
-  const [first] = fates;
+export function agreeOnOutcome(outcomes: readonly Outcome[]): Outcome {
+  const [first] = outcomes;
   invariant(first, 'at least one node was asked');
   const disagreement = (): Error =>
     transient(
       'payout_nodes_disagree',
-      `the network's nodes disagree on an outcome: ${fates.map(tell).join('; ')}. Nothing more is paid until they agree: find out which of them is wrong`,
+      `the network's nodes disagree on an outcome: ${outcomes.map(tell).join('; ')}. Nothing more is paid until they agree: find out which of them is wrong`,
     );
-  const isForeign = fates.map(({ kind }) => kind === 'foreign');
+  const isForeign = outcomes.map(({ kind }) => kind === 'foreign');
   if (isForeign.every(Boolean)) return first;
   if (isForeign.some(Boolean)) throw disagreement();
-  const settled = fates.filter(isSettled);
-  const isDead = fates.map(({ kind }) => kind === 'dead');
+  const settled = outcomes.filter(isSettled);
+  const isDead = outcomes.map(({ kind }) => kind === 'dead');
   if (new Set(settled.map(tell)).size > 1 || (settled.length > 0 && isDead.some(Boolean))) throw disagreement();
-  if (settled.length === fates.length || isDead.every(Boolean)) return first;
+  if (settled.length === outcomes.length || isDead.every(Boolean)) return first;
   // A node that is behind holds the outcome up.
-  const included = fates.map(inclusion).find((one) => one !== null);
+  const included = outcomes.map(inclusion).find((one) => one !== null);
   return { kind: 'waiting', included: included ?? null };
 }
 
-const inclusion = (fate: Fate): Readonly<{ tx: string; number: number }> | null => {
-  if (fate.kind === 'waiting') return fate.included;
-  return fate.kind === 'succeeded' || fate.kind === 'failed' ? { tx: fate.tx, number: fate.number } : null;
+const inclusion = (outcome: Outcome): Readonly<{ tx: string; number: number }> | null => {
+  if (outcome.kind === 'waiting') return outcome.included;
+  return outcome.kind === 'succeeded' || outcome.kind === 'failed' ? { tx: outcome.tx, number: outcome.number } : null;
 };
 
-const tell = (fate: Fate): string => {
-  const at = inclusion(fate);
-  return at ? `${fate.kind} ${at.tx} in block ${at.number}` : fate.kind;
+const tell = (outcome: Outcome): string => {
+  const at = inclusion(outcome);
+  return at ? `${outcome.kind} ${at.tx} in block ${at.number}` : outcome.kind;
 };

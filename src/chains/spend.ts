@@ -5,7 +5,7 @@
  * Rules that every implementation keeps:
  * - `sign` is deterministic: the same order gives the same bytes. Whoever signs reads the bytes again with `read` and compares.
  * - Amounts are bigint base units; address keys are lower-case hex; transaction ids are the chain's canonical text.
- * - `fate` says `dead`, `failed` or `succeeded` only of what is final. Doubt is `waiting` or a transient Fault, never `dead`.
+ * - `outcome` says `dead`, `failed` or `succeeded` only of what is final. Doubt is `waiting` or a transient Fault, never `dead`.
  * @module
  */
 import type { Intent, Wallet } from '../core/intent.ts';
@@ -141,7 +141,7 @@ export type SentAttempt = Readonly<{ tx: string; terms: Terms; payer: string }>;
  * - `dead`: final state proves that none of them can ever stand on the chain. It may be signed anew.
  * - `foreign`: the wallet's sequence number was used up, at finality, by something that is not ours. The wallet must stop.
  */
-export type Fate =
+export type Outcome =
   | Readonly<{ kind: 'waiting'; included: Readonly<{ tx: string; number: number }> | null }>
   | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; number: number; feeUnits: bigint }>
   | Readonly<{ kind: 'dead' }>
@@ -162,7 +162,7 @@ export interface PayoutNode {
   quote(draft: SpendDraft, nonce: number | null, outbid: readonly Terms[]): Promise<Quote>;
   broadcast(bytes: Uint8Array): Promise<Broadcast>;
   /** Asks every configured node; each must agree before anything is `dead`. */
-  fate(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Fate>;
+  outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;
 }
 

@@ -4,9 +4,9 @@
  * @module
  */
 import type { Router } from 'express';
+import type { Database } from '../database/database.ts';
+import type { PageSettingsDatabase } from '../database/page-settings.ts';
 import { type Html, html } from '../lib/html.ts';
-import type { PageSettingsStore } from '../database/page-settings.ts';
-import type { Store } from '../database/database.ts';
 import { accentStyle, readAccent } from './accent.ts';
 import { keepForever } from './assets.ts';
 import type { PageModel } from './model.ts';
@@ -27,7 +27,7 @@ export const brandName = ({ session, shop, settings: { logo } }: PageModel): Htm
 
 export function serveBrand(
   router: Router,
-  store: Pick<Store, 'findSession'> & Pick<PageSettingsStore, 'findLogo'>,
+  database: Pick<Database, 'findSession'> & Pick<PageSettingsDatabase, 'findLogo'>,
 ): void {
   router.get('/pay/assets/accent/:name', (request, response) => {
     const accent = readAccent(`#${/^([0-9a-f]{6})\.css$/.exec(request.params.name)?.[1]}`);
@@ -36,8 +36,8 @@ export function serveBrand(
     else response.set('Cache-Control', `public, max-age=${ACCENT_AGE_S}`).type('css').send(accentStyle(accent));
   });
   router.get('/pay/:id/logo/:hash', async (request, response) => {
-    const session = await findSession(store, request);
-    const logo = session && (await store.findLogo(session.storeId, request.params.hash));
+    const session = await findSession(database, request);
+    const logo = session && (await database.findLogo(session.storeId, request.params.hash));
     if (!logo) {
       response.status(404).end();
       return;

@@ -4,10 +4,10 @@
  * @module
  */
 import type { Router } from 'express';
-import type { Clock } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
+import type { Database, Session } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import { createLimiter } from '../lib/rate-limit.ts';
-import type { Session, Store } from '../database/database.ts';
 import { PASTED_CHARS_MAX, readTransaction } from './lookup.ts';
 import { findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
 
@@ -16,13 +16,13 @@ const ofSession = { perSecond: 1 / 10, burst: 6, namesMax: SESSIONS_MAX };
 const ofCaller = { perSecond: 1 / 3, burst: 30 };
 const FORM_BYTES_MAX = 4096;
 
-export type LookUpDeps = Readonly<{
-  store: Pick<Store, 'findSession' | 'requestLookUps'>;
+export type LookupDeps = Readonly<{
+  database: Pick<Database, 'findSession' | 'requestLookups'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
 }>;
 
-export function serveLookUps(router: Router, { store, config, clock }: LookUpDeps, refuse: Refuse): void {
+export function serveLookups(router: Router, { database, config, clock }: LookupDeps, refuse: Refuse): void {
   const perSession = createLimiter({ ...ofSession, clock });
   const countCaller = limitCallers(ofCaller, clock);
 
@@ -33,11 +33,11 @@ export function serveLookUps(router: Router, { store, config, clock }: LookUpDep
       const tx = ids.get(family);
       return tx === undefined ? [] : [{ network: key, family, tx }];
     });
-    await store.requestLookUps({ sessionId: session.id, asks, nowMs: clock.nowMs() });
+    await database.requestLookups({ sessionId: session.id, asks, nowMs: clock.nowMs() });
   }
 
   router.post('/pay/:id/look-up', formReader(FORM_BYTES_MAX), async (request, response) => {
-    const session = await findSession(store, request);
+    const session = await findSession(database, request);
     if (!session) return refuse(request, response, null);
     const pasted = String(Object(request.body).transaction ?? '')
       .trim()

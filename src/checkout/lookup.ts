@@ -5,11 +5,11 @@
  */
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import { type Finding, LOOK_UP_AGE_MS_MAX } from '../core/lookup.ts';
+import { LOOKUP_AGE_MS_MAX, type LookupResult } from '../core/lookup.ts';
 import type { NetworkKey } from '../core/transfer.ts';
-import { type Html, html } from '../lib/html.ts';
-import type { LookUp } from '../database/lookups.ts';
 import type { Session } from '../database/database.ts';
+import type { Lookup } from '../database/lookups.ts';
+import { type Html, html } from '../lib/html.ts';
 import { type IconName, icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import type { TextKey } from './texts.ts';
@@ -20,7 +20,7 @@ export const PASTED_CHARS_MAX = 400;
 const ANSWER_MS_MAX = 20_000;
 
 /** The strongest first: what the payer wants to know of a transaction that several networks have an opinion of. */
-const byWeight: readonly Exclude<Finding, 'unknown'>[] = [
+const byWeight: readonly Exclude<LookupResult, 'unknown'>[] = [
   'kept',
   'unread',
   'missed',
@@ -31,7 +31,7 @@ const byWeight: readonly Exclude<Finding, 'unknown'>[] = [
   'other_order',
   'elsewhere',
 ];
-const goodNews: readonly Finding[] = ['kept', 'unread', 'waiting'];
+const goodNews: readonly LookupResult[] = ['kept', 'unread', 'waiting'];
 
 /**
  * The transaction that a text names, as each family would write it: a hash by itself, within a link to an explorer, or broken over lines.
@@ -50,15 +50,15 @@ export function readTransaction(pasted: string): ReadonlyMap<Family, string> {
 }
 
 /** Whether an indexer is still looking, so that the page has something to wait for. */
-export const isAwaited = ({ isOpen, askedAtMs }: LookUp, nowMs: number): boolean =>
-  isOpen && nowMs < askedAtMs + LOOK_UP_AGE_MS_MAX;
+export const isAwaited = ({ isOpen, askedAtMs }: Lookup, nowMs: number): boolean =>
+  isOpen && nowMs < askedAtMs + LOOKUP_AGE_MS_MAX;
 
 /** Whether nobody has looked for so long that the payer is to hear of it. */
-export const isUnanswered = ({ finding, askedAtMs }: LookUp, nowMs: number): boolean =>
+export const isUnanswered = ({ finding, askedAtMs }: Lookup, nowMs: number): boolean =>
   finding === null && nowMs > askedAtMs + ANSWER_MS_MAX;
 
 /** Who is done needs no help, but for an answer that was asked for. */
-export function lookUpPanel(model: PageModel): Html | null {
+export function lookupPanel(model: PageModel): Html | null {
   const { session, state, words, choice } = model;
   const { say } = words;
   const pasted = choice.transaction;
@@ -90,7 +90,7 @@ function verdictOf(model: PageModel, pasted: string): Verdict | null {
   if (choice.waitS !== null) {
     return { name: 'wait', tone: 'attention', texts: [words.say('rescue_too_often', { seconds: choice.waitS })] };
   }
-  const named = model.lookUps.filter(({ tx }) => [...ids.values()].includes(tx));
+  const named = model.lookups.filter(({ tx }) => [...ids.values()].includes(tx));
   for (const finding of byWeight) {
     const found = named.find((one) => one.finding === finding);
     if (!found) continue;
@@ -108,20 +108,20 @@ function verdictOf(model: PageModel, pasted: string): Verdict | null {
 }
 
 /** Money counts on every network of the session's mode, so a wrong network is one of the other: a test order was paid, or with play money. */
-function textOf(finding: Exclude<Finding, 'unknown'>, { mode }: Session): TextKey {
+function textOf(finding: Exclude<LookupResult, 'unknown'>, { mode }: Session): TextKey {
   if (finding !== 'wrong_network') return `rescue_${finding}`;
   return mode === 'live' ? 'rescue_play_money' : 'rescue_real_money';
 }
 
 /** Nobody has found it (yet). */
-function openVerdict(model: PageModel, named: readonly LookUp[]): Verdict | null {
+function openVerdict(model: PageModel, named: readonly Lookup[]): Verdict | null {
   const { words, shop, nowMs } = model;
   const { say } = words;
-  const isHopeless = (one: LookUp) => isUnanswered(one, nowMs) || !(model.networks.get(one.network)?.isUp ?? false);
+  const isHopeless = (one: Lookup) => isUnanswered(one, nowMs) || !(model.networks.get(one.network)?.isUp ?? false);
   const unanswered = named.filter(({ finding }) => finding === null);
   const looking = unanswered.filter((one) => !isHopeless(one));
   const without = named.filter(({ finding }) => finding === 'unknown');
-  const titles = (those: readonly LookUp[]) => those.map(({ network }) => titleOf(model, network)).join(', ');
+  const titles = (those: readonly Lookup[]) => those.map(({ network }) => titleOf(model, network)).join(', ');
   if (looking.length > 0)
     return { name: 'wait', tone: '', texts: [say('rescue_looking', { networks: titles(looking) })] };
   const silent = unanswered.filter(isHopeless);

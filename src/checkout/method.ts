@@ -3,9 +3,9 @@
  * @module
  */
 import type { Currency } from '../core/transfer.ts';
+import type { PaymentOption } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
-import type { PaymentOption } from '../database/database.ts';
 import { icon } from './icon.ts';
 import { isUp, linkTo, networkTitle, type PageModel } from './model.ts';
 

@@ -6,11 +6,11 @@ import type { NetworkConfig } from '../config/config.ts';
 import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
-import { isFollowed } from '../database/network-health.ts';
-import { optionName } from '../payments/option.ts';
-import type { LookUp } from '../database/lookups.ts';
-import type { PageSettings } from '../database/page-settings.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../database/database.ts';
+import type { Lookup } from '../database/lookups.ts';
+import { isFollowed } from '../database/network-health.ts';
+import type { PageSettings } from '../database/page-settings.ts';
+import { optionName } from '../payments/option.ts';
 import known from './networks.json' with { type: 'json' };
 import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';
@@ -51,7 +51,7 @@ export type PageModel = Readonly<{
   settings: PageSettings;
   state: PageState;
   /** What payers of this session have asked after. */
-  lookUps: readonly LookUp[];
+  lookups: readonly Lookup[];
   /** Address keys that the payer named for refunds, by network. */
   refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
   /** Something may still happen without the payer. */

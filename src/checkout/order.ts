@@ -3,9 +3,9 @@
  * @module
  */
 import { formatUnits } from '../core/money.ts';
+import type { LineItem } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import type { LineItem } from '../database/database.ts';
 import type { PageModel } from './model.ts';
 
 /** An amount that keeps its order in a right-to-left line. */

@@ -8,7 +8,7 @@ import { optionName } from '../payments/option.ts';
 import { brandName, brandStyle } from './brand.ts';
 import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon } from './icon.ts';
-import { lookUpPanel } from './lookup.ts';
+import { lookupPanel } from './lookup.ts';
 import { methodChoice } from './method.ts';
 import {
   amountDue,
@@ -46,7 +46,7 @@ ${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RE
     html`<a class="skip" href="#main">${say('skip')}</a>
 <header>${brandName(model)}${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
 <main id="main" tabindex="-1" data-version="${version}" data-now="${toSeconds(nowMs)}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${model.isLive ? 'yes' : ''}" data-session="${session.id}" data-status="${session.life.status}" data-seen="${session.payments.some(({ state: receipt }) => receipt !== 'orphaned') ? 'yes' : ''}" data-parent="${choice.parent ?? ''}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
-<section class="card pay" aria-labelledby="headline">${body}${refundAddressPanel(model)}${lookUpPanel(model)}</section>
+<section class="card pay" aria-labelledby="headline">${body}${refundAddressPanel(model)}${lookupPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
 </main>

@@ -5,12 +5,12 @@
  */
 import type { Router } from 'express';
 import { chains } from '../chains/index.ts';
-import type { Clock } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import type { Database, Session } from '../database/database.ts';
+import type { DestinationCheck, DestinationFault, RefundDatabase } from '../database/refunds.ts';
+import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
-import type { DestinationCheck, DestinationFault, RefundStore } from '../database/refunds.ts';
-import type { Session, Store } from '../database/database.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import { ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
@@ -58,7 +58,7 @@ export function refundAddressPanel(model: PageModel): Html | null {
 }
 
 export type RefundAddressDeps = Readonly<{
-  store: Pick<Store, 'findSession'> & Pick<RefundStore, 'leaveRefundAddress'>;
+  database: Pick<Database, 'findSession'> & Pick<RefundDatabase, 'leaveRefundAddress'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;
@@ -66,19 +66,19 @@ export type RefundAddressDeps = Readonly<{
 
 export function serveRefundAddress(
   router: Router,
-  { store, clock, checkDestination }: RefundAddressDeps,
+  { database, clock, checkDestination }: RefundAddressDeps,
   refuse: Refuse,
 ): void {
   const count = limitCallers(ADDRESS_TRIES, clock);
   router.post('/pay/:id/refund-address', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
-    const session = await findSession(store, request);
+    const session = await findSession(database, request);
     const network = session && paidNetwork(session);
     if (!session || !network) return refuse(request, response, null);
     const waitS = count(request);
     if (waitS > 0) return refuse(request, response, waitS);
     const address = String(Object(request.body).address ?? '').slice(0, ADDRESS_CHARACTERS_MAX);
     const asked = { sessionId: session.id, network, address, nowMs: clock.nowMs() };
-    const outcome = await store.leaveRefundAddress(asked, checkDestination);
+    const outcome = await database.leaveRefundAddress(asked, checkDestination);
     const query = queryOf(request);
     query.delete('fault');
     if (typeof outcome === 'object') query.set('fault', outcome.why);

@@ -6,8 +6,8 @@
 import { chains } from '../chains/index.ts';
 import type { NetworkConfig } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
-import { type Html, html } from '../lib/html.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
+import { type Html, html } from '../lib/html.ts';
 import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon } from './icon.ts';
 import { networkNameOf } from './model.ts';

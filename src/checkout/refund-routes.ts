@@ -5,11 +5,11 @@
  */
 import type { Request, Response, Router } from 'express';
 import { chains } from '../chains/index.ts';
-import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
-import type { DestinationCheck, Refund, RefundStore } from '../database/refunds.ts';
-import type { Store } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
+import type { DestinationCheck, Refund, RefundDatabase } from '../database/refunds.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
 import { protect } from './policy.ts';
 import {
   ADDRESS_CHARACTERS_MAX,
@@ -21,7 +21,7 @@ import {
 import { asked, formReader, limitCallers, type Refuse } from './request.ts';
 
 export type RefundPageDeps = Readonly<{
-  store: Pick<Store, 'findStore'> & Pick<RefundStore, 'findRefundBy' | 'claimRefund'>;
+  database: Pick<Database, 'findStore'> & Pick<RefundDatabase, 'findRefundBy' | 'claimRefund'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;
@@ -32,7 +32,7 @@ const TOKEN = /^[0-9a-f]{32}$/;
 /** @param style where the style sheet is, relative to the page */
 export function serveRefunds(
   router: Router,
-  { store, config, clock, checkDestination }: RefundPageDeps,
+  { database, config, clock, checkDestination }: RefundPageDeps,
   style: string,
   refuse: Refuse,
 ): void {
@@ -40,7 +40,7 @@ export function serveRefunds(
 
   async function find(request: Request): Promise<Refund | null> {
     const token = String(request.params.token);
-    return TOKEN.test(token) ? store.findRefundBy({ claimToken: token }) : null;
+    return TOKEN.test(token) ? database.findRefundBy({ claimToken: token }) : null;
   }
 
   const networkOf = (refund: Refund) => config.networks.find(({ key }) => key === refund.network);
@@ -49,7 +49,7 @@ export function serveRefunds(
 
   async function show(request: Request, response: Response, refund: Refund, step: RefundStep): Promise<void> {
     const network = networkOf(refund);
-    const merchant = await store.findStore(refund.storeId);
+    const merchant = await database.findStore(refund.storeId);
     invariant(merchant, `refund ${refund.id} belongs to a store`);
     if (!network) return refuse(request, response, null);
     const { words } = asked(request);
@@ -83,7 +83,7 @@ export function serveRefunds(
       return show(request, response, refund, { kind: 'confirm', address });
     }
     const claimToken = String(request.params.token);
-    const outcome = await store.claimRefund({ claimToken, address: typed, nowMs: clock.nowMs() }, checkDestination);
+    const outcome = await database.claimRefund({ claimToken, address: typed, nowMs: clock.nowMs() }, checkDestination);
     if (typeof outcome === 'object') {
       return show(request, response.status(400), refund, { kind: 'ask', typed, fault: outcome.why });
     }

@@ -3,10 +3,10 @@
  * @module
  */
 import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { Database, Session } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
 import { parseSessionId } from '../lib/session-id.ts';
-import type { Session, Store } from '../database/database.ts';
 import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
 import { chooseWords, type Words } from './texts.ts';
@@ -52,7 +52,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
 }
 
 /** The session that the address names. */
-export async function findSession(store: Pick<Store, 'findSession'>, request: Request): Promise<Session | null> {
+export async function findSession(database: Pick<Database, 'findSession'>, request: Request): Promise<Session | null> {
   const id = parseSessionId(String(request.params.id));
-  return id === null ? null : store.findSession(id);
+  return id === null ? null : database.findSession(id);
 }

@@ -4,21 +4,21 @@
  * @module
  */
 import express, { type ErrorRequestHandler, type Response, type Router } from 'express';
-import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
-import { subscriberOf } from '../lib/rate-limit.ts';
-import type { Log } from '../lib/log.ts';
+import type { Database, Session } from '../database/database.ts';
 import { isFollowed } from '../database/network-health.ts';
+import type { DestinationCheck } from '../database/refunds.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
+import type { Log } from '../lib/log.ts';
+import { subscriberOf } from '../lib/rate-limit.ts';
 import { walletNodeOrigins } from '../payments/option.ts';
 import { type Simulate, simulations } from '../payments/simulation.ts';
-import type { DestinationCheck } from '../database/refunds.ts';
-import type { Session, Store } from '../database/database.ts';
 import { hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
 import { acceptParent, serveEmbed } from './embed.ts';
 import { isAwaited } from './lookup.ts';
-import { serveLookUps } from './lookup-route.ts';
+import { serveLookups } from './lookup-route.ts';
 import { type Choice, isSimulated, networkViews, type PageModel, selectedOption } from './model.ts';
 import { type Assets, messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
@@ -32,15 +32,15 @@ import { answerTransfer } from './transfer.ts';
 import { pageVersion } from './version.ts';
 
 export type CheckoutDeps = Readonly<{
-  store: Pick<
-    Store,
+  database: Pick<
+    Database,
     | 'findSession'
     | 'findStore'
     | 'listNetworks'
     | 'findPageSettings'
     | 'findLogo'
-    | 'listLookUps'
-    | 'requestLookUps'
+    | 'listLookups'
+    | 'requestLookups'
     | 'findRefundBy'
     | 'claimRefund'
     | 'leaveRefundAddress'
@@ -67,19 +67,19 @@ export function createCheckout(deps: CheckoutDeps): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const { assets, handlers } = loadAssets();
   const streams = createStreams(deps);
-  const { store } = deps;
+  const { database } = deps;
 
   serveEmbed(router);
   router.use('/pay', protect);
-  serveBrand(router, store);
-  serveLookUps(router, deps, refuseIn(assets));
+  serveBrand(router, database);
+  serveLookups(router, deps, refuseIn(assets));
   serveRefundAddress(router, deps, refuseIn(assets));
   const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
   serveRefunds(router, deps, beside.style, refuseIn(beside));
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
   router.get('/pay/:id', async (request, response) => {
     const { choice, words } = asked(request);
-    const session = await findSession(store, request);
+    const session = await findSession(database, request);
     if (!session) {
       sendMessage(response.status(404), words, 'not_found', assets);
       return;
@@ -97,7 +97,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
     else response.type('html').send(paymentPage(model, assets));
   });
   router.get('/pay/:id/events', async (request, response) => {
-    const session = await findSession(store, request);
+    const session = await findSession(database, request);
     if (!session) {
       response.status(404).end();
       return;
@@ -107,7 +107,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   });
   router.get('/pay/:id/transfer', async (request, response) => {
     const query = queryOf(request);
-    const session = await findSession(store, request);
+    const session = await findSession(database, request);
     const option = session && findOption(session, query.get('pay'));
     const network = deps.config.networks.find(({ key }) => key === option?.networkKey);
     if (!session || !option || !network || network.sandbox) {
@@ -115,7 +115,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
       return;
     }
     const nowMs = deps.clock.nowMs();
-    const report = (await deps.store.listNetworks()).find((one) => one.network === network.key);
+    const report = (await deps.database.listNetworks()).find((one) => one.network === network.key);
     const newest = report && isFollowed(report, nowMs) ? report.cursor : null;
     const asked = { due: query.get('due') ?? '', from: query.get('from') ?? '' };
     const answer = answerTransfer(session, pageState(session, toSeconds(nowMs)), option, newest, asked);
@@ -125,7 +125,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   if (simulate) {
     router.post('/pay/:id/simulate', formReader(SIMULATION_FORM_BYTES_MAX), async (request, response) => {
       const { choice, words } = asked(request);
-      const session = await findSession(store, request);
+      const session = await findSession(database, request);
       const action = simulations.find((one) => one === Object(request.body).action);
       const option = session && (findOption(session, choice.pay) ?? session.options[0]);
       if (session?.mode !== 'test' || !option || !action) {
@@ -164,14 +164,14 @@ async function modelOf(
   words: Words,
   isHandheld: boolean,
 ): Promise<PageModel> {
-  const { store, config, clock } = deps;
+  const { database, config, clock } = deps;
   const nowMs = clock.nowMs();
-  const [merchant, settings, reports, lookUps, refundAddresses] = await Promise.all([
-    store.findStore(session.storeId),
-    store.findPageSettings(session.storeId),
-    store.listNetworks(),
-    store.listLookUps(session.id),
-    store.refundAddresses(session.id),
+  const [merchant, settings, reports, lookups, refundAddresses] = await Promise.all([
+    database.findStore(session.storeId),
+    database.findPageSettings(session.storeId),
+    database.listNetworks(),
+    database.listLookups(session.id),
+    database.refundAddresses(session.id),
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
   const state = pageState(session, toSeconds(nowMs));
@@ -180,14 +180,14 @@ async function modelOf(
     shop: merchant.name,
     settings,
     state,
-    lookUps,
+    lookups,
     refundAddresses,
-    isLive: !state.hasEnded || lookUps.some((one) => isAwaited(one, nowMs)),
+    isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)),
     networks: networkViews(config.networks, reports, session.terms.duePar, nowMs),
     choice: { ...choice, parent: acceptParent(choice.parent, settings.embedOrigins) },
     words,
     nowMs,
-    version: pageVersion(session, reports, lookUps, nowMs),
+    version: pageVersion(session, reports, lookups, nowMs),
     isHandheld,
     canSimulate: deps.simulate !== undefined && session.mode === 'test',
     pageUrl: `${config.checkoutUrl}/pay/${session.id}`,

@@ -2,10 +2,11 @@
  * What a payer needs to send the money: amount, address, QR code, time left.
  * @module
  */
+
+import type { PaymentOption } from '../database/database.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionAddress, optionLink, optionName, walletCode } from '../payments/option.ts';
-import type { PaymentOption } from '../database/database.ts';
 import { amountDue, linkTo, networkTitle, type PageModel, unitsDue } from './model.ts';
 import { qrSvg } from './qr.ts';
 import { walletPanel } from './wallet-panel.ts';

@@ -3,8 +3,8 @@
  * @module
  */
 import { deadline } from '../core/session.ts';
-import { optionName } from '../payments/option.ts';
 import type { Payment, PaymentOption, Session } from '../database/database.ts';
+import { optionName } from '../payments/option.ts';
 
 /**
  * - `open`: nothing has come, and there is time to pay.

@@ -6,10 +6,10 @@
  * @module
  */
 import type { Response } from 'express';
-import type { Clock } from '../lib/clock.ts';
 import { Fault } from '../core/fault.ts';
+import type { Database } from '../database/database.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { Store } from '../database/database.ts';
 import { isAwaited } from './lookup.ts';
 import { pageVersion } from './version.ts';
 
@@ -41,13 +41,13 @@ export interface Streams {
 
 export function createStreams(
   deps: Readonly<{
-    store: Pick<Store, 'findSession' | 'listNetworks' | 'listLookUps'>;
+    database: Pick<Database, 'findSession' | 'listNetworks' | 'listLookups'>;
     clock: Clock;
     log: Log;
     signal: AbortSignal;
   }>,
 ): Streams {
-  const { store, clock, log, signal } = deps;
+  const { database, clock, log, signal } = deps;
   const streams = new Set<Stream>();
   let isLooking = false;
 
@@ -56,18 +56,18 @@ export function createStreams(
   });
 
   async function look(): Promise<void> {
-    const reports = await store.listNetworks();
+    const reports = await database.listNetworks();
     const versions = new Map<string, Readonly<{ version: string; hasEnded: boolean }>>();
     const watched = new Set([...streams].map((stream) => stream.sessionId));
     for (const [at, sessionId] of [...watched].entries()) {
       // Reading is quick and never waits: many at a stretch would keep every request waiting.
       if (at % READS_AT_A_STRETCH === READS_AT_A_STRETCH - 1) await clock.sleep(0);
-      const session = await store.findSession(sessionId);
+      const session = await database.findSession(sessionId);
       if (!session) continue;
-      const lookUps = await store.listLookUps(sessionId);
+      const lookups = await database.listLookups(sessionId);
       const nowMs = clock.nowMs();
-      const version = pageVersion(session, reports, lookUps, nowMs);
-      const hasEnded = session.life.status !== 'pending' && !lookUps.some((one) => isAwaited(one, nowMs));
+      const version = pageVersion(session, reports, lookups, nowMs);
+      const hasEnded = session.life.status !== 'pending' && !lookups.some((one) => isAwaited(one, nowMs));
       versions.set(sessionId, { version, hasEnded });
     }
     for (const stream of streams) {
@@ -93,15 +93,16 @@ export function createStreams(
   async function watch(): Promise<void> {
     if (isLooking) return;
     isLooking = true;
-    let isStoreOut = false;
+    let isDatabaseUnavailable = false;
     while (streams.size > 0 && !signal.aborted) {
       try {
         await look();
-        isStoreOut = false;
+        isDatabaseUnavailable = false;
       } catch (error) {
         if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-        if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'live payment pages wait for the store');
-        isStoreOut = true;
+        if (!isDatabaseUnavailable)
+          log.warn({ code: error.code, error: error.message }, 'live payment pages wait for the store');
+        isDatabaseUnavailable = true;
       }
       await clock.sleep(LOOK_MS, signal);
     }

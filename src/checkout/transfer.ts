@@ -4,8 +4,8 @@
  * @module
  */
 import { parToUnitsCeil } from '../core/money.ts';
-import { walletTransfer } from '../payments/option.ts';
 import type { NetworkStatus, PaymentOption, Session } from '../database/database.ts';
+import { walletTransfer } from '../payments/option.ts';
 import type { PageState } from './state.ts';
 
 /** `changed`: something else is due, or nothing. `locked`: no payment can be made from that account. Both are words of the page. */

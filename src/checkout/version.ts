@@ -3,10 +3,10 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import { toSeconds } from '../lib/clock.ts';
-import { isFollowed } from '../database/network-health.ts';
-import type { LookUp } from '../database/lookups.ts';
 import type { NetworkStatus, Session } from '../database/database.ts';
+import type { Lookup } from '../database/lookups.ts';
+import { isFollowed } from '../database/network-health.ts';
+import { toSeconds } from '../lib/clock.ts';
 import { isAwaited, isUnanswered } from './lookup.ts';
 import { pageState } from './state.ts';
 
@@ -14,7 +14,7 @@ import { pageState } from './state.ts';
 export function pageVersion(
   session: Session,
   reports: readonly NetworkStatus[],
-  lookUps: readonly LookUp[],
+  lookups: readonly Lookup[],
   nowMs: number,
 ): string {
   const { life, standing, payments, options } = session;
@@ -28,7 +28,7 @@ export function pageVersion(
     standing,
     payments.map(({ tx, index, block, confirmations, state }) => [tx, index, block, confirmations, state]),
     up.map(({ network }) => network).sort(),
-    lookUps.map((one) => [one.network, one.tx, one.finding, isAwaited(one, nowMs), isUnanswered(one, nowMs)]),
+    lookups.map((one) => [one.network, one.tx, one.finding, isAwaited(one, nowMs), isUnanswered(one, nowMs)]),
   ];
   const text = JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? `${value}` : value));
   return createHash('sha256').update(text).digest('base64url').slice(0, 16);

@@ -3,9 +3,10 @@
  * that is in the browser.
  * @module
  */
+
+import type { PaymentOption } from '../database/database.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName, walletLinks } from '../payments/option.ts';
-import type { PaymentOption } from '../database/database.ts';
 import { amountDue, isSimulated, networkTitle, type PageModel, unitsDue } from './model.ts';
 
 /** What `browser/wallets.js` may have to say. */

@@ -6,13 +6,13 @@ import { resolve } from 'node:path';
 import type { z } from 'zod';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import { isTree, pathText, readLayers, readSandbox, type Tree } from './layers.ts';
-import { type GeneralSettings, generalSettings, type NetworkSettings, networkSettings } from './schema.ts';
 import { type ConfirmationPolicy, smallParMax, usualDepth } from '../core/confirmation.ts';
 import { Fault, permanent } from '../core/fault.ts';
-import { deepFreeze } from '../lib/deep-freeze.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
+import { deepFreeze } from '../lib/deep-freeze.ts';
+import { isTree, pathText, readLayers, readSandbox, type Tree } from './layers.ts';
+import { type GeneralSettings, generalSettings, type NetworkSettings, networkSettings } from './schema.ts';
 
 /** One network and the node that serves it. */
 export type NetworkConfig = Readonly<{

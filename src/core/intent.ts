@@ -26,7 +26,7 @@ export type RefundIntent = Readonly<{
   mac: string;
 }>;
 
-/** Moves everything named from collection addresses to the treasury, which the signer knows itself. The gas wallet pays where a chain lets it. */
+/** SessionTransitions everything named from collection addresses to the treasury, which the signer knows itself. The gas wallet pays where a chain lets it. */
 export type SweepIntent = Readonly<{
   kind: 'sweep';
   id: string;

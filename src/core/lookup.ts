@@ -15,7 +15,7 @@ export type Move = Readonly<{ to: string; currency: Currency | null }>;
  * - `waiting`: it was sent and stands in no block yet.
  * - `mined`: it stands in block `number`; a failed one moved nothing.
  */
-export type Sighting =
+export type TransactionReport =
   | Readonly<{ kind: 'unknown' | 'waiting' }>
   | Readonly<{ kind: 'mined'; number: number; succeeded: boolean; moves: readonly Move[] }>;
 
@@ -40,10 +40,10 @@ export const findings = [
   'other_order',
   'elsewhere',
 ] as const;
-export type Finding = (typeof findings)[number];
+export type LookupResult = (typeof findings)[number];
 
 /** What is known here of the transaction's recipients and of the session. */
-export type Bearing = Readonly<{
+export type LookupContext = Readonly<{
   /** The session's own address key; null where it has none of the family. */
   ownKey: string | null;
   /** Whether another session has taken the address. */
@@ -60,7 +60,7 @@ export type Bearing = Readonly<{
 /** Recipients that are looked up among our addresses; an airdrop may have thousands. */
 const OTHERS_ASKED_MAX = 200;
 
-export function judge(sighting: Sighting, bearing: Bearing): Finding {
+export function judge(sighting: TransactionReport, bearing: LookupContext): LookupResult {
   if (sighting.kind !== 'mined') return sighting.kind;
   const { number, succeeded, moves } = sighting;
   if (!succeeded) return 'failed';
@@ -76,15 +76,15 @@ export function judge(sighting: Sighting, bearing: Bearing): Finding {
 }
 
 /** After this long nothing more is asked of a node; whoever still wants to know asks again. */
-export const LOOK_UP_AGE_MS_MAX = 15 * 60_000;
+export const LOOKUP_AGE_MS_MAX = 15 * 60_000;
 const AGAIN_MS_MIN = 2000;
 
 /** What may still become something else. */
-const passing: readonly Finding[] = ['unknown', 'waiting', 'unread'];
+const passing: readonly LookupResult[] = ['unknown', 'waiting', 'unread'];
 
 /** When the node is asked once more (Unix ms): soon at first, then ever less often. Null when the answer stands. */
-export function nextLookAtMs(finding: Finding, askedAtMs: number, nowMs: number): number | null {
+export function nextLookAtMs(finding: LookupResult, askedAtMs: number, nowMs: number): number | null {
   const ageMs = Math.max(0, nowMs - askedAtMs);
   const nextMs = nowMs + Math.max(AGAIN_MS_MIN, ageMs / 2);
-  return passing.includes(finding) && nextMs < askedAtMs + LOOK_UP_AGE_MS_MAX ? Math.ceil(nextMs) : null;
+  return passing.includes(finding) && nextMs < askedAtMs + LOOKUP_AGE_MS_MAX ? Math.ceil(nextMs) : null;
 }

@@ -70,8 +70,8 @@ export type SignedAttempt = Attempt & Readonly<{ tx: string; bytes: Uint8Array; 
 export const isSigned = (attempt: Attempt): attempt is SignedAttempt =>
   attempt.tx !== null && attempt.bytes !== null && attempt.signedAtMs !== null;
 
-/** What became of a generation's attempts; as `Fate` of the chain seam has it. */
-type Fate =
+/** What became of a generation's attempts; as `Outcome` of the chain seam has it. */
+type Outcome =
   | Readonly<{ kind: 'waiting'; included: unknown }>
   | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
   | Readonly<{ kind: 'dead' }>
@@ -116,12 +116,12 @@ export type Step =
 /**
  * The next step of a payout.
  * @param attempts those of its current generation, in order
- * @param fate what the nodes said just now; null when they were not asked
+ * @param outcome what the nodes said just now; null when they were not asked
  */
 export function decide(
   payout: Payout,
   attempts: readonly Attempt[],
-  fate: Fate | null,
+  outcome: Outcome | null,
   recent: Recent,
   nowMs: number,
   rules: PayoutRules,
@@ -133,18 +133,18 @@ export function decide(
   }
   if (!isSigned(newest)) return { kind: 'sign', attempt: newest };
   if (newest.sentAtMs === null) return { kind: 'send', attempt: newest };
-  if (fate === null) return { kind: 'ask' };
-  switch (fate.kind) {
+  if (outcome === null) return { kind: 'ask' };
+  switch (outcome.kind) {
     case 'succeeded':
-      return { kind: 'succeed', ended: fate };
+      return { kind: 'succeed', ended: outcome };
     case 'failed':
-      return renew(payout, 'failed', fate);
+      return renew(payout, 'failed', outcome);
     case 'dead':
       return renew(payout, 'dead', null);
     case 'foreign':
-      return { kind: 'stick', code: 'payout_nonce_foreign', message: fate.message, ended: null, haltsLane: true };
+      return { kind: 'stick', code: 'payout_nonce_foreign', message: outcome.message, ended: null, haltsLane: true };
     case 'waiting':
-      return fate.included === null ? chase(attempts, newest, recent, nowMs, rules) : restFor(rules.resendMs, nowMs);
+      return outcome.included === null ? chase(attempts, newest, recent, nowMs, rules) : restFor(rules.resendMs, nowMs);
   }
 }
 

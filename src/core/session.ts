@@ -186,7 +186,7 @@ function sortOut(
 }
 
 /**
- * Moves a session as far as its receipts and the clock carry it.
+ * SessionTransitions a session as far as its receipts and the clock carry it.
  * Paid is final here: money that a deep reorg takes away afterwards shows in the standing and as `payment.reversed`.
  */
 export function advance(

@@ -13,11 +13,11 @@ import type { Verdict } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { LookUpStore } from './lookups.ts';
-import type { MoneyOutStore } from './money-out.ts';
-import type { PageSettingsStore } from './page-settings.ts';
-import type { RefundStore } from './refunds.ts';
-import type { SweepStore } from './sweeps.ts';
+import type { LookupDatabase } from './lookups.ts';
+import type { MoneyOutDatabase } from './money-out.ts';
+import type { PageSettingsDatabase } from './page-settings.ts';
+import type { RefundDatabase } from './refunds.ts';
+import type { SweepDatabase } from './sweeps.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -304,7 +304,12 @@ export type Alarm = Readonly<{
 
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-export interface Store extends LookUpStore, PageSettingsStore, RefundStore, MoneyOutStore, SweepStore {
+export interface Database
+  extends LookupDatabase,
+    PageSettingsDatabase,
+    RefundDatabase,
+    MoneyOutDatabase,
+    SweepDatabase {
   createStore(input: MerchantStore): Promise<void>;
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;
@@ -345,7 +350,7 @@ export interface Store extends LookUpStore, PageSettingsStore, RefundStore, Mone
    * @returns false when there is no such session
    */
   cutShort(id: string, nowMs: number): Promise<boolean>;
-  /** Moves up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
+  /** SessionTransitions up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
 
   /** The newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
@@ -382,7 +387,7 @@ export interface Store extends LookUpStore, PageSettingsStore, RefundStore, Mone
   listAlarms(limit: number): Promise<readonly Alarm[]>;
 
   /** Sessions by status, waiting deliveries and the age of the oldest: for metrics. */
-  census(
+  stats(
     nowMs: number,
   ): Promise<
     Readonly<{ sessions: Readonly<Record<string, number>>; deliveriesWaiting: number; oldestWaitingMs: number }>

@@ -74,7 +74,7 @@ export type PayoutEngine = Readonly<{
 }>;
 
 /** What a wallet of the signer's holds, in base units; `low` names what it needs more of. */
-export type WalletHolding = Readonly<{
+export type WalletBalance = Readonly<{
   network: NetworkKey;
   role: 'refund' | 'gas';
   key: string;
@@ -91,7 +91,7 @@ export type PayoutFilter = Readonly<{
 }>;
 
 /** How many payouts of a kind are in a state, and what keeps the oldest of them. */
-export type PayoutCensus = Readonly<{
+export type PayoutStats = Readonly<{
   counts: readonly Readonly<{ kind: Intent['kind']; state: PayoutState; count: number }>[];
   /** Open payouts by network and reason, `code` null for those that nothing keeps. */
   waiting: readonly Readonly<{ network: NetworkKey; code: string | null; count: number; oldestAtMs: number }>[];
@@ -116,7 +116,7 @@ export type LedgerReport = Readonly<{
  * Commands that move a payout on name its generation, and answer false, having changed nothing, when it is no longer open in that one: a merchant
  * has taken it back, or an operator has acted.
  */
-export interface MoneyOutStore {
+export interface MoneyOutDatabase {
   /**
    * The engine's next turn on a network; null when the signer has served a higher one, which means that this database is older than what was
    * signed: it was put back to an earlier state, or another one is in use. Then nothing may be signed before `adopt`.
@@ -207,9 +207,9 @@ export interface MoneyOutStore {
     input: Readonly<{ signatures: readonly Adoption[]; servedFence: number; nowMs: number }>,
   ): Promise<number>;
 
-  recordHolding(holding: WalletHolding): Promise<void>;
-  listHoldings(): Promise<readonly WalletHolding[]>;
-  payoutCensus(): Promise<PayoutCensus>;
+  recordHolding(holding: WalletBalance): Promise<void>;
+  listBalances(): Promise<readonly WalletBalance[]>;
+  payoutStats(): Promise<PayoutStats>;
   /** Open refunds that were due before this moment, and that no engine gave a reason for, by network. */
   overdueRefunds(dueBeforeMs: number): Promise<readonly OverdueRefunds[]>;
   /** Adds up the whole journal and compares it with the facts; takes time with the number of payments. */

@@ -18,7 +18,7 @@ export type PageSettings = Readonly<{
 /** What is left out stays as it is. */
 export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
-export interface PageSettingsStore {
+export interface PageSettingsDatabase {
   /** @returns false when there is no such store */
   renameStore(id: string, name: string): Promise<boolean>;
   setPageSettings(storeId: string, change: PageSettingsChange): Promise<void>;

@@ -91,7 +91,7 @@ export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ 
 /** An operator's approval as it stands beside a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
-export interface RefundStore {
+export interface RefundDatabase {
   /** Judges, reserves and writes a refund, so that calls at the same time never exceed what was received. */
   createRefund(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome>;
   findRefund(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome>;

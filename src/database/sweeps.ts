@@ -35,7 +35,7 @@ export type UnsweptLevel = Readonly<{
   readAtMs: number;
 }>;
 
-export interface SweepStore {
+export interface SweepDatabase {
   /**
    * What collection addresses hold, by facts: canonical, confirmed payments at or below the network's final height, less what sweeps took or are to
    * take. An address without any of it is not among them.

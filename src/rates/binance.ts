@@ -8,11 +8,11 @@
 import { z } from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
-import { type Door, getJson } from './http.ts';
+import { getJson, type HttpLimits } from './http.ts';
 import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'binance';
-const door: Door = { origin: 'https://data-api.binance.vision', timeoutMs: 10_000, bytesMax: 2 << 20 };
+const limits: HttpLimits = { origin: 'https://data-api.binance.vision', timeoutMs: 10_000, bytesMax: 2 << 20 };
 
 /** Fiat that is traded for stablecoins, in markets named `EURUSDT`. A list, because some coins have the code of a currency. */
 const asBase = ['AUD', 'EUR', 'GBP'];
@@ -30,14 +30,14 @@ const markets: ReadonlyMap<string, Market> = new Map(
 const answerShape = z.array(z.object({ symbol: z.string(), price: z.unknown() }));
 
 /** @param at another address, for tests and proxies */
-export function binance(at: Partial<Door> = {}): RateSource {
+export function binance(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
     currencies: new Set([...asBase, ...asQuote]),
     async fetch(signal) {
       const path = '/api/v3/ticker/price?symbolStatus=TRADING';
       const quotes = new Map<Pair, Rate>();
-      for (const { symbol, price } of await getJson(NAME, { ...door, ...at }, path, answerShape, signal)) {
+      for (const { symbol, price } of await getJson(NAME, { ...limits, ...at }, path, answerShape, signal)) {
         const market = markets.get(symbol);
         const rate = market && readPrice(NAME, `${symbol}.price`, price);
         if (rate) quotes.set(market.pair, market.inverted ? invertRate(rate) : rate);

@@ -8,11 +8,11 @@ import { z } from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
 import { isoCodes } from './currencies.ts';
-import { type Door, getJson } from './http.ts';
+import { getJson, type HttpLimits } from './http.ts';
 import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'coinbase';
-const door: Door = { origin: 'https://api.coinbase.com', timeoutMs: 10_000, bytesMax: 1 << 20 };
+const limits: HttpLimits = { origin: 'https://api.coinbase.com', timeoutMs: 10_000, bytesMax: 1 << 20 };
 
 /**
  * Coins and currencies share one table there, and these codes are a coin's too (Ethernity, Mantle, Scroll): what the answer
@@ -22,7 +22,7 @@ const ambiguous = ['ERN', 'MNT', 'SCR'];
 const fiat = isoCodes.filter((code) => code !== 'USD' && !ambiguous.includes(code));
 
 /** @param at another address, for tests and proxies */
-export function coinbase(at: Partial<Door> = {}): RateSource {
+export function coinbase(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
     currencies: new Set(fiat),
@@ -33,7 +33,7 @@ export function coinbase(at: Partial<Door> = {}): RateSource {
           data: z.object({ currency: z.literal(target), rates: z.record(z.string(), z.unknown()) }),
         });
         const path = `/v2/exchange-rates?currency=${target}`;
-        const { rates } = (await getJson(NAME, { ...door, ...at }, path, shape, signal)).data;
+        const { rates } = (await getJson(NAME, { ...limits, ...at }, path, shape, signal)).data;
         for (const currency of fiat) {
           if (rates[currency] === undefined) continue;
           const price = readPrice(NAME, `data.rates.${currency} for ${target}`, rates[currency]);

@@ -7,11 +7,11 @@
  */
 import { divideRates, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
-import { type Door, getText } from './http.ts';
+import { getText, type HttpLimits } from './http.ts';
 import { malformed, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'ecb';
-const door: Door = { origin: 'https://www.ecb.europa.eu', timeoutMs: 10_000, bytesMax: 256 << 10 };
+const limits: HttpLimits = { origin: 'https://www.ecb.europa.eu', timeoutMs: 10_000, bytesMax: 256 << 10 };
 
 const fiat = (
   'AUD BRL CAD CHF CNY CZK DKK EUR GBP HKD HUF IDR ILS INR ISK JPY KRW MXN MYR NOK NZD PHP PLN RON SEK SGD THB ' +
@@ -22,12 +22,12 @@ const cubes = /<Cube\b([^<>]*)>/g;
 const attributes = /([a-z]+)=(?:'([^'<>]*)'|"([^"<>]*)")/g;
 
 /** @param at another address, for tests and proxies */
-export function ecb(at: Partial<Door> = {}): RateSource {
+export function ecb(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
     currencies: new Set(fiat),
     async fetch(signal) {
-      const text = await getText(NAME, { ...door, ...at }, '/stats/eurofxref/eurofxref-daily.xml', signal);
+      const text = await getText(NAME, { ...limits, ...at }, '/stats/eurofxref/eurofxref-daily.xml', signal);
       const { asOfMs, perEuro } = readReferenceRates(text);
       const dollar = perEuro.get('USD');
       if (!dollar) throw malformed(NAME, 'the USD rate', 'is missing');

@@ -8,17 +8,17 @@ import { transient } from '../core/fault.ts';
 import { check, malformed } from './source.ts';
 
 /** Where a source is asked and how much of an answer is accepted. `timeoutMs` covers everything from connecting to the last byte. */
-export type Door = Readonly<{ origin: string; timeoutMs: number; bytesMax: number }>;
+export type HttpLimits = Readonly<{ origin: string; timeoutMs: number; bytesMax: number }>;
 
 /** Gets a JSON document and checks its shape. @throws Fault transient, see `RateSource.fetch` */
 export async function getJson<Shape>(
   source: string,
-  door: Door,
+  limits: HttpLimits,
   path: string,
   schema: z.ZodType<Shape>,
   signal: AbortSignal,
 ): Promise<Shape> {
-  const text = await getText(source, door, path, signal);
+  const text = await getText(source, limits, path, signal);
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -29,31 +29,31 @@ export async function getJson<Shape>(
 }
 
 /** Gets a text document. Redirects are refused. @throws Fault transient, see `RateSource.fetch` */
-export async function getText(source: string, door: Door, path: string, signal: AbortSignal): Promise<string> {
-  const { ok, status, text, whole } = await getOnce(source, door, path, signal);
-  if (!ok) throw refused(source, door, status, text);
-  if (!whole) throw malformed(source, 'the body', `is longer than ${door.bytesMax} bytes`);
+export async function getText(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<string> {
+  const { ok, status, text, whole } = await getOnce(source, limits, path, signal);
+  if (!ok) throw refused(source, limits, status, text);
+  if (!whole) throw malformed(source, 'the body', `is longer than ${limits.bytesMax} bytes`);
   return text;
 }
 
 /** `whole` is false when the body was longer than allowed and the rest was not read. */
 type Got = Readonly<{ ok: boolean; status: number; text: string; whole: boolean }>;
 
-async function getOnce(source: string, door: Door, path: string, signal: AbortSignal): Promise<Got> {
-  const timeout = AbortSignal.timeout(door.timeoutMs);
+async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<Got> {
+  const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
-    const response = await fetch(door.origin + path, {
+    const response = await fetch(limits.origin + path, {
       redirect: 'error',
       headers: { 'user-agent': 'Quayside' },
       signal: AbortSignal.any([signal, timeout]),
     });
-    const body = await readBody(response, door.bytesMax);
+    const body = await readBody(response, limits.bytesMax);
     return { ok: response.ok, status: response.status, ...body };
   } catch (error) {
-    const why = timeout.aborted ? `no whole answer within ${door.timeoutMs} ms` : deepestReason(error);
+    const why = timeout.aborted ? `no whole answer within ${limits.timeoutMs} ms` : deepestReason(error);
     throw transient(
       'rate_source_unreachable',
-      `${source} could not be reached at ${door.origin}: ${why}; asked again at the next refresh`,
+      `${source} could not be reached at ${limits.origin}: ${why}; asked again at the next refresh`,
       error,
     );
   }
@@ -79,7 +79,7 @@ async function readBody(response: Response, bytesMax: number): Promise<{ text: s
   return { text: Buffer.concat(chunks).toString('utf8'), whole: bytes <= bytesMax };
 }
 
-function refused(source: string, door: Door, status: number, body: string) {
+function refused(source: string, limits: HttpLimits, status: number, body: string) {
   const advice =
     status === 429 || status === 418
       ? 'it wants fewer requests: make rates.refresh rarer'
@@ -88,7 +88,7 @@ function refused(source: string, door: Door, status: number, body: string) {
         : 'asked again at the next refresh';
   return transient(
     'rate_source_refused',
-    `${source} at ${door.origin} answered HTTP ${status}${body && ` ${excerpt(body)}`}; ${advice}`,
+    `${source} at ${limits.origin} answered HTTP ${status}${body && ` ${excerpt(body)}`}; ${advice}`,
   );
 }
 

@@ -7,11 +7,11 @@
 import { z } from 'zod';
 import { invertRate, meanRate, type Rate } from '../core/rate.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
-import { type Door, getJson } from './http.ts';
+import { getJson, type HttpLimits } from './http.ts';
 import { check, malformed, type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 
 const NAME = 'kraken';
-const door: Door = { origin: 'https://api.kraken.com', timeoutMs: 10_000, bytesMax: 4 << 20 };
+const limits: HttpLimits = { origin: 'https://api.kraken.com', timeoutMs: 10_000, bytesMax: 4 << 20 };
 
 /** Fiat in which Kraken trades stablecoins, in markets named `USDTEUR`. */
 const fiat = ['AUD', 'CAD', 'CHF', 'EUR', 'GBP', 'JPY'];
@@ -22,12 +22,12 @@ const side = z.array(z.unknown()).nonempty();
 const tickerShape = z.object({ a: side, b: side });
 
 /** @param at another address, for tests and proxies */
-export function kraken(at: Partial<Door> = {}): RateSource {
+export function kraken(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
     currencies: new Set(fiat),
     async fetch(signal) {
-      const { error, result } = await getJson(NAME, { ...door, ...at }, '/0/public/Ticker', answerShape, signal);
+      const { error, result } = await getJson(NAME, { ...limits, ...at }, '/0/public/Ticker', answerShape, signal);
       if (error.length > 0 || !result) throw malformed(NAME, 'error', `says ${JSON.stringify(error).slice(0, 160)}`);
       const quotes = new Map<Pair, Rate>();
       for (const target of stablecoins) {

@@ -4,10 +4,10 @@
  * @module
  */
 import { createTask, validate } from 'node-cron';
-import type { Clock } from '../lib/clock.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
 import { compareRates, formatRate, medianRate, middleRates, type Rate } from '../core/rate.ts';
 import type { Currency } from '../core/transfer.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { type Pair, pairOf, type RateSource } from './source.ts';
 
@@ -57,7 +57,7 @@ export type RatesSetup = Readonly<{
 const SPREAD_PERCENT_MAX = 10n;
 
 /** What one source has said so far. */
-type Desk = {
+type SourceState = {
   readonly source: RateSource;
   readonly ageMsMax: number;
   /** The last good rate of each pair. A pair that later answers leave out grows old here. */
@@ -71,43 +71,43 @@ type Desk = {
 /** @throws Fault permanent `config_invalid` when the schedule or an age is missing or wrong */
 export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetup): Rates {
   if (!validate(refresh)) throw permanent('config_invalid', `rates.refresh: "${refresh}" is not a cron expression`);
-  const desks = sources.map((source): Desk => {
+  const states = sources.map((source): SourceState => {
     const ageS = ageSMax[source.name];
     if (ageS === undefined) throw permanent('config_invalid', `rates.age_s_max.${source.name}: is missing`);
     return { source, ageMsMax: ageS * 1000, held: new Map(), answeredAtMs: null, fault: null, asking: null };
   });
   const stopping = new AbortController();
 
-  async function ask(desk: Desk): Promise<void> {
+  async function ask(state: SourceState): Promise<void> {
     const askedAtMs = clock.nowMs();
     let fault: string | null = null;
     try {
-      const { quotes, asOfMs } = await desk.source.fetch(stopping.signal);
-      if (quotes.size === 0) throw transient('rate_source_malformed', `${desk.source.name} answered without any rate`);
+      const { quotes, asOfMs } = await state.source.fetch(stopping.signal);
+      if (quotes.size === 0) throw transient('rate_source_malformed', `${state.source.name} answered without any rate`);
       const at = Math.min(asOfMs ?? askedAtMs, askedAtMs);
-      for (const [pair, rate] of quotes) desk.held.set(pair, { rate, asOfMs: at });
-      desk.answeredAtMs = clock.nowMs();
+      for (const [pair, rate] of quotes) state.held.set(pair, { rate, asOfMs: at });
+      state.answeredAtMs = clock.nowMs();
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (stopping.signal.aborted) return;
       fault = error.message;
     }
     // A source that stays dead is told once; its state stands in `status`.
-    if (fault !== desk.fault) {
-      if (fault) log.warn({ source: desk.source.name, fault }, 'rate source failed');
-      else log.info({ source: desk.source.name }, 'rate source answers again');
+    if (fault !== state.fault) {
+      if (fault) log.warn({ source: state.source.name, fault }, 'rate source failed');
+      else log.info({ source: state.source.name }, 'rate source answers again');
     }
-    desk.fault = fault;
+    state.fault = fault;
   }
 
   async function refreshAll(): Promise<void> {
     await Promise.all(
-      desks.map((desk) => {
+      states.map((state) => {
         // A slow source is not asked again before it has answered.
-        desk.asking ??= ask(desk).finally(() => {
-          desk.asking = null;
+        state.asking ??= ask(state).finally(() => {
+          state.asking = null;
         });
-        return desk.asking;
+        return state.asking;
       }),
     );
   }
@@ -116,7 +116,7 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
   const schedule = createTask(refresh, () => void refreshAll(), { timezone: 'UTC', suppressMissedWarning: true });
   const [first, second] = schedule.getNextRuns(2);
   const pauseMs = first && second ? second.getTime() - first.getTime() : 0;
-  const hasty = desks.find(({ ageMsMax }) => pauseMs > ageMsMax);
+  const hasty = states.find(({ ageMsMax }) => pauseMs > ageMsMax);
   if (hasty) {
     throw permanent(
       'config_invalid',
@@ -133,17 +133,17 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
     async stop() {
       stopping.abort();
       await schedule.destroy();
-      await Promise.all(desks.map((desk) => desk.asking));
+      await Promise.all(states.map((state) => state.asking));
     },
-    quote: (currency, target) => quote(desks, currency, target, clock.nowMs()),
-    status: () => desks.map((desk) => statusOf(desk, clock.nowMs())),
+    quote: (currency, target) => quote(states, currency, target, clock.nowMs()),
+    status: () => states.map((state) => statusOf(state, clock.nowMs())),
   };
 }
 
-function quote(desks: readonly Desk[], currency: string, target: Currency, nowMs: number): Quote {
+function quote(states: readonly SourceState[], currency: string, target: Currency, nowMs: number): Quote {
   const pair = pairOf(currency, target);
   const fresh: { source: string; rate: Rate }[] = [];
-  for (const { source, held, ageMsMax } of desks) {
+  for (const { source, held, ageMsMax } of states) {
     const last = held.get(pair);
     if (last && nowMs - last.asOfMs <= ageMsMax) fresh.push({ source: source.name, rate: last.rate });
   }
@@ -159,18 +159,18 @@ function quote(desks: readonly Desk[], currency: string, target: Currency, nowMs
     return { kind: 'rate', rate: formatRate(medianRate(rates)), sources: fresh.map(({ source }) => source) };
   }
   // A source that has not answered yet may still quote the currency; one that answered without it does not.
-  const hopes = desks.filter(
+  const hopes = states.filter(
     ({ source, held, answeredAtMs }) => held.has(pair) || (answeredAtMs === null && source.currencies.has(currency)),
   );
   if (hopes.length === 0) return { kind: 'unsupported' };
-  return { kind: 'unavailable', why: hopes.map((desk) => whyStale(desk, pair, nowMs)).join('; ') };
+  return { kind: 'unavailable', why: hopes.map((state) => whyStale(state, pair, nowMs)).join('; ') };
 }
 
 function agree([low, high]: readonly [Rate, Rate]): boolean {
   return compareRates(high, { num: low.num * (100n + SPREAD_PERCENT_MAX), den: low.den * 100n }) <= 0;
 }
 
-function whyStale({ source, held, ageMsMax, fault }: Desk, pair: Pair, nowMs: number): string {
+function whyStale({ source, held, ageMsMax, fault }: SourceState, pair: Pair, nowMs: number): string {
   const last = held.get(pair);
   const when = last
     ? `quoted ${pair} ${Math.floor((nowMs - last.asOfMs) / 1000)} s ago, which is more than ${ageMsMax / 1000} s`
@@ -178,7 +178,7 @@ function whyStale({ source, held, ageMsMax, fault }: Desk, pair: Pair, nowMs: nu
   return `${source.name} ${when}${fault ? ` (${fault})` : ''}`;
 }
 
-function statusOf({ source, ageMsMax, held, answeredAtMs, fault }: Desk, nowMs: number): SourceStatus {
+function statusOf({ source, ageMsMax, held, answeredAtMs, fault }: SourceState, nowMs: number): SourceStatus {
   const newestMs = [...held.values()].reduce(
     (newest, { asOfMs }) => Math.max(newest, asOfMs),
     Number.NEGATIVE_INFINITY,

@@ -33,7 +33,7 @@ export async function listenOnLoopback(server: Server, port: number): Promise<nu
 }
 
 /** Closes the port and every HTTP connection to it. */
-export async function closeDoor(server: Server): Promise<void> {
+export async function closeServer(server: Server): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeAllConnections();
   await closed;

@@ -7,7 +7,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { FaultKind, InjectedFault } from './faults.ts';
 import {
   bearerOf,
-  closeDoor,
+  closeServer,
   cut,
   listenOnLoopback,
   MESSAGE_BYTES_MAX,
@@ -66,7 +66,7 @@ export async function serveJsonRpc(
     port: listening,
     async close() {
       for (const client of sockets.clients) client.terminate();
-      await closeDoor(server);
+      await closeServer(server);
     },
   };
 }

@@ -6,9 +6,10 @@
  * Exit codes: 0 ended as asked; 1 a network can mine no more; 2 the configuration or a file of an earlier run does not allow a start.
  * @module
  */
-import { systemClock } from '../lib/clock.ts';
+
 import { loadConfig } from '../config/config.ts';
 import { Fault } from '../core/fault.ts';
+import { systemClock } from '../lib/clock.ts';
 import { type Log, openLog } from '../lib/log.ts';
 import { openSandbox, type Sandbox } from './sandbox.ts';
 

@@ -5,13 +5,13 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
-import type { Clock } from '../lib/clock.ts';
 import type { NetworkConfig } from '../config/config.ts';
-import { sandboxSeed } from './operator/seed.ts';
+import type { Clock } from '../lib/clock.ts';
 import { families, worldShape } from './families.ts';
 import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';
 import { startMiner } from './miner.ts';
+import { sandboxSeed } from './operator/seed.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
 
 export type SandboxNetwork = Pick<NetworkConfig, 'name' | 'family' | 'chainId' | 'tokens' | 'blockTimeMs'>;

@@ -8,7 +8,7 @@ import { tronAddress } from '../chains/tron/address.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
 import type { FaultKind, InjectedFault } from './faults.ts';
-import { bearerOf, closeDoor, listenOnLoopback, readBody, refuse, sendThrough } from './http-listener.ts';
+import { bearerOf, closeServer, listenOnLoopback, readBody, refuse, sendThrough } from './http-listener.ts';
 import { answerMessage } from './json-rpc.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { TronError } from './tron-arguments.ts';
@@ -72,7 +72,7 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
     void serve(request, response);
   });
   const port = await listenOnLoopback(server, options.port);
-  return { url: `http://127.0.0.1:${port}`, close: () => closeDoor(server) };
+  return { url: `http://127.0.0.1:${port}`, close: () => closeServer(server) };
 }
 
 /** What a node shows on its second port: its chain as far as it is final. */

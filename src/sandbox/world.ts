@@ -3,8 +3,9 @@
  * The same seed, clock and calls make the same chain. It knows no chain family; node servers render it in theirs.
  * @module
  */
-import { type Clock, toSeconds } from '../lib/clock.ts';
+
 import { permanent, transient } from '../core/fault.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
 import { type Accounts, accountsOf } from './accounts.ts';
 import { type BlockTree, createBlockTree, loggedEntries, type WorldBlock } from './block-tree.ts';
 import { type Admit, chooseForBlock, isSigned, type NextBlock } from './mempool.ts';

@@ -5,18 +5,11 @@
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Clock } from '../lib/clock.ts';
 import type { SignerConfig } from '../config/config.ts';
 import { Fault, permanent, transient } from '../core/fault.ts';
+import type { Clock } from '../lib/clock.ts';
+import { ANSWER_BYTES_MAX, answerLine, type CallName, type CallParams, type CallResult, calls } from './protocol.ts';
 import type { Signer } from './signer.ts';
-import {
-  ANSWER_BYTES_MAX,
-  answerLine,
-  type CallName,
-  type CallParams,
-  type CallResult,
-  calls,
-} from './protocol.ts';
 
 export type SignerOptions = Readonly<{
   /** Path of the signer's socket. */

@@ -4,15 +4,15 @@
  * @module
  */
 import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { z } from 'zod';
 import type { SignedSpend, Terms } from '../chains/spend.ts';
 import { invariant, permanent, transient } from '../core/fault.ts';
 import type { Intent } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import type { Approval, JournalEntry } from './signer.ts';
 import { intentWire } from './protocol.ts';
+import type { Approval, JournalEntry } from './signer.ts';
 
 /** Marks the file as ours (`PRAGMA application_id`): "QSGN". */
 const APPLICATION_ID = 0x5153474e;
@@ -110,8 +110,8 @@ export function createJournal(file: string, fingerprint: string): void {
   }
 }
 
-function connect(file: string): Database.Database {
-  const client = new Database(file, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
+function connect(file: string): Sqlite.Database {
+  const client = new Sqlite(file, { timeout: BUSY_TIMEOUT_MS, fileMustExist: true });
   client.pragma('journal_mode = WAL');
   client.pragma('synchronous = FULL');
   client.pragma('foreign_keys = ON');
@@ -146,7 +146,7 @@ export function openJournal(file: string): Journal {
   }
 }
 
-function checkOwnership(client: Database.Database, file: string): void {
+function checkOwnership(client: Sqlite.Database, file: string): void {
   const foreign = guarded(() => client.pragma('application_id', { simple: true })) !== APPLICATION_ID;
   if (foreign) throw permanent('journal_foreign', `${file} is no journal of a signer; put back the right file`);
   const version = client.pragma('user_version', { simple: true });
@@ -157,7 +157,7 @@ function checkOwnership(client: Database.Database, file: string): void {
   );
 }
 
-function journalOn(client: Database.Database): Journal {
+function journalOn(client: Sqlite.Database): Journal {
   const fingerprint = String(client.prepare('SELECT fingerprint FROM owner').pluck().get());
   const fence = client.prepare('SELECT coalesce(max(fence), 0) FROM fences WHERE network = ?').pluck();
   const insertFence = client.prepare('INSERT INTO fences (network, fence, seen_at_ms) VALUES (?, ?, ?)');
@@ -241,7 +241,7 @@ function guarded<T>(work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof Database.SqliteError) || !storageCodes.test(error.code)) throw error;
+    if (!(error instanceof Sqlite.SqliteError) || !storageCodes.test(error.code)) throw error;
     throw transient(
       'signer_storage_unavailable',
       `the signer's journal cannot be used (${error.message}), so nothing was signed. Check the disk and the folder's owner`,

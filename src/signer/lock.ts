@@ -4,18 +4,18 @@
  * @module
  */
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { permanent } from '../core/fault.ts';
 
 /** @returns releases it @throws Fault permanent `signer_running`, `signer_dir_unusable` */
 export function takeSignerLock(dir: string): () => void {
-  let lock: Database.Database | null = null;
+  let lock: Sqlite.Database | null = null;
   try {
-    lock = new Database(join(dir, 'signer.lock'), { timeout: 0 });
+    lock = new Sqlite(join(dir, 'signer.lock'), { timeout: 0 });
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock?.close();
-    const isHeld = error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+    const isHeld = error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
     if (isHeld) throw permanent('signer_running', `a signer runs on ${dir} already; stop it first`);
     throw permanent(
       'signer_dir_unusable',

@@ -12,19 +12,19 @@ import { parseArgs } from 'node:util';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { Spending } from '../chains/spend.ts';
-import { systemClock } from '../lib/clock.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { intentMacKey } from '../core/intent.ts';
+import { systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
 import { readSecretKeyFile } from '../lib/secret-key.ts';
-import { openDesk } from './signing-service.ts';
 import { checkSignerDir, signerFiles } from './files.ts';
 import { openJournal } from './journal.ts';
 import { type Keystore, readKeystore } from './keystore.ts';
 import { takeSignerLock } from './lock.ts';
 import { loadPolicy, type Policy } from './policy.ts';
 import { keepMemoryPrivate } from './private-memory.ts';
-import { serveDesk } from './server.ts';
+import { serveSigningService } from './server.ts';
+import { openSigningService } from './signing-service.ts';
 import { openTerminal } from './terminal.ts';
 import { readPassphrase, refuseSecretsInEnvironment, type Unlock } from './unlock.ts';
 
@@ -102,16 +102,16 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
       const macKey = intentMacKey(readSecretKeyFile(secretKeyFile));
       const seed = await unlockSeed(keystore, unlock);
       if (!seed) return;
-      const desk = openDesk({ seed, macKey, policy, journal, spendings, clock: systemClock, log });
+      const service = openSigningService({ seed, macKey, policy, journal, spendings, clock: systemClock, log });
       try {
-        const server = await serveDesk({ socket: files.socket, desk, log });
+        const server = await serveSigningService({ socket: files.socket, service, log });
         const networks = policy.networks.map(({ key }) => key);
         log.info({ fingerprint: keystore.fingerprint, networks }, 'the signer is ready');
         process.send?.({ ready: true });
         await stopped;
         await server.close();
       } finally {
-        desk.close();
+        service.close();
       }
     } finally {
       journal.close();

@@ -5,9 +5,9 @@
 import { randomBytes } from 'node:crypto';
 import { permanent } from '../core/fault.ts';
 import { createSecretFile } from '../lib/secret-file.ts';
-import type { Approval } from './signer.ts';
 import { type ApprovedRefund, approverOf, signApproval } from './approval.ts';
 import { readSealed, seal } from './sealed-file.ts';
+import type { Approval } from './signer.ts';
 
 const KIND = 'operator key';
 const SECRET_BYTES = 32;

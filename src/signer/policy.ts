@@ -11,9 +11,9 @@ import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SpendNetwork } from '../chains/spend.ts';
 import { permanent } from '../core/fault.ts';
-import { deepFreeze } from '../lib/deep-freeze.ts';
 import { parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type NetworkKey, type Token } from '../core/transfer.ts';
+import { deepFreeze } from '../lib/deep-freeze.ts';
 import { networkKey } from './protocol.ts';
 
 /** Caps in base units: of one transaction, of any hour, of a UTC day. */

@@ -5,10 +5,10 @@
 import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import { formatUnits } from '../core/money.ts';
-import type { Approval, SignRequest } from './signer.ts';
 import { APPROVAL_S_MAX, type ApprovedRefund, isApproved } from './approval.ts';
 import type { CapUse, SignedIntent } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
+import type { Approval, SignRequest } from './signer.ts';
 
 /** How often a payment may be signed anew; what fails so often needs a person. */
 export const GENERATIONS_MAX = 5;

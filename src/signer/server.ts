@@ -10,13 +10,13 @@ import { z } from 'zod';
 import { Fault, permanent } from '../core/fault.ts';
 import type { Log } from '../lib/log.ts';
 import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX, requestLine } from './protocol.ts';
-import type { Desk } from './signing-service.ts';
 import { refused } from './rules.ts';
+import type { SigningService } from './signing-service.ts';
 
 export type ServerOptions = Readonly<{
   /** Path of the socket; what a signer that was killed has left there is replaced. */
   socket: string;
-  desk: Desk;
+  service: SigningService;
   log: Log;
   limits?: Partial<ServerLimits>;
 }>;
@@ -38,9 +38,9 @@ const LINE_FEED = 0x0a;
  * Serves until closed. Requests of all connections are served one after the other, each whole; those of one connection in their order.
  * @throws Fault permanent `socket_unusable`
  */
-export async function serveDesk({
+export async function serveSigningService({
   socket: path,
-  desk,
+  service,
   log,
   limits,
 }: ServerOptions): Promise<{ close(): Promise<void> }> {
@@ -60,7 +60,7 @@ export async function serveDesk({
     socket.setTimeout(idleMs, () => socket.destroy());
     // The other side went away: nothing is lost, for an answer can be asked for again.
     socket.on('error', () => socket.destroy());
-    serveConnection(socket, desk).catch((error) => {
+    serveConnection(socket, service).catch((error) => {
       // Anything else is an error of the program: unhandled, it ends the process.
       if (!isGone(error)) throw error;
     });
@@ -91,7 +91,7 @@ export async function serveDesk({
 const isGone = (error: unknown): boolean =>
   ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '');
 
-async function serveConnection(socket: Socket, desk: Desk): Promise<void> {
+async function serveConnection(socket: Socket, service: SigningService): Promise<void> {
   let partial: Buffer[] = [];
   let partialBytes = 0;
   // Left open when the loop ends early, so that the last answer still goes out.
@@ -103,7 +103,7 @@ async function serveConnection(socket: Socket, desk: Desk): Promise<void> {
       partial = [];
       partialBytes = 0;
       rest = rest.subarray(end + 1);
-      const { answer, isReadable } = answerLine(line, desk);
+      const { answer, isReadable } = answerLine(line, service);
       if (!isReadable) return leave(socket, answer);
       const goesOn = socket.write(`${answer}\n`);
       // Whoever does not take answers is asked nothing more meanwhile; others get their turn between any two requests.
@@ -137,7 +137,7 @@ const drained = (socket: Socket): Promise<void> =>
   });
 
 /** Serves one line. `isReadable` is false when it was no request at all: what follows it cannot be trusted to be one. */
-function answerLine(line: Buffer, desk: Desk): Readonly<{ answer: string; isReadable: boolean }> {
+function answerLine(line: Buffer, service: SigningService): Readonly<{ answer: string; isReadable: boolean }> {
   const request = readRequest(line);
   if (!request) {
     const fault = refused('request', 'expected one JSON object a line: {"id", "method", "params"}');
@@ -145,7 +145,7 @@ function answerLine(line: Buffer, desk: Desk): Readonly<{ answer: string; isRead
   }
   const { id, method, params } = request;
   try {
-    const result = serve(desk, method, params);
+    const result = serve(service, method, params);
     return {
       answer: JSON.stringify({ id, result: z.encode(calls[method].result as z.ZodType, result) }),
       isReadable: true,
@@ -169,22 +169,22 @@ const errorLine = (id: number | null, { kind, code, message }: Fault): string =>
   JSON.stringify({ id, error: { kind, code, message } });
 
 /** @throws Fault */
-function serve(desk: Desk, method: CallName, params: unknown): unknown {
+function serve(service: SigningService, method: CallName, params: unknown): unknown {
   switch (method) {
     case 'wallets':
-      return desk.wallets(read(method, params).network);
+      return service.wallets(read(method, params).network);
     case 'addresses': {
       const { network, indices } = read(method, params);
-      return desk.addresses(network, indices);
+      return service.addresses(network, indices);
     }
     case 'sign':
-      return desk.sign(read(method, params));
+      return service.sign(read(method, params));
     case 'journal': {
       const { network, after, limit } = read(method, params);
-      return desk.journal(network, after, limit);
+      return service.journal(network, after, limit);
     }
     case 'fence':
-      return desk.fence(read(method, params).network);
+      return service.fence(read(method, params).network);
   }
 }
 

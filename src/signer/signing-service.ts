@@ -1,5 +1,5 @@
 /**
- * The signing desk: each request is judged, signed, read back, journaled and answered before the next is looked at. All of it is synchronous,
+ * The signing service: each request is judged, signed, read back, journaled and answered before the next is looked at. All of it is synchronous,
  * so nothing can come between.
  * @module
  */
@@ -7,18 +7,18 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { SignedSpend, Spending, SpendKey, SpendOrder } from '../chains/spend.ts';
-import type { Clock } from '../lib/clock.ts';
 import { Fault } from '../core/fault.ts';
 import { type Intent, intentMac, type Wallet } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
+import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 import { canonicalIntent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
 import { capWindows, checkFence, checkOrder, type Grant, grantGas, grantRefund, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
+import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
-export type DeskOptions = Readonly<{
+export type SigningServiceOptions = Readonly<{
   /** 64 bytes; wiped by `close`. */
   seed: Uint8Array;
   /** The key of refunds' MACs (`intentMacKey`). */
@@ -32,7 +32,7 @@ export type DeskOptions = Readonly<{
 }>;
 
 /** The signer without its socket; the calls of `Signer`, each answered at once. Every refusal is a Fault. */
-export interface Desk {
+export interface SigningService {
   wallets(network: NetworkKey): SignerWallets;
   addresses(network: NetworkKey, indices: readonly number[]): string[];
   sign(request: SignRequest): SignedSpend;
@@ -47,7 +47,15 @@ type Place = Readonly<{ policy: NetworkPolicy; spending: Spending }>;
 
 const NO_GRANT: Grant = { capUse: null, approval: null };
 
-export function openDesk({ seed, macKey, policy, journal, spendings, clock, log }: DeskOptions): Desk {
+export function openSigningService({
+  seed,
+  macKey,
+  policy,
+  journal,
+  spendings,
+  clock,
+  log,
+}: SigningServiceOptions): SigningService {
   /** @throws Fault `signer_refused_policy` */
   function placeOf(network: NetworkKey): Place {
     const found = policy.networks.find(({ key }) => key === network);

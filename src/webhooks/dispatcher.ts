@@ -7,12 +7,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
-import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Config } from '../config/config.ts';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
+import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../database/database.ts';
+import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import type { Attempt, ClaimedDelivery, DeliveryVerdict, Store } from '../database/database.ts';
 import { createUrlGuard, type UrlGuard } from './guard.ts';
 import { createSender } from './sender.ts';
 
@@ -38,7 +38,7 @@ export type Dispatcher = Readonly<{
 }>;
 
 export type DispatcherOptions = Readonly<{
-  store: Pick<Store, 'claimDeliveries' | 'recordAttempt' | 'changeCount'>;
+  database: Pick<Database, 'claimDeliveries' | 'recordAttempt' | 'changeCount'>;
   config: Config['webhooks'];
   clock: Clock;
   log: Log;
@@ -49,28 +49,35 @@ export type DispatcherOptions = Readonly<{
 
 /** Starts delivering. A broken invariant in it ends the process as an unhandled rejection. */
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
-  const { store, config, clock, log, guard = createUrlGuard(options.config.allowCidrs), dice = Math.random } = options;
+  const {
+    database,
+    config,
+    clock,
+    log,
+    guard = createUrlGuard(options.config.allowCidrs),
+    dice = Math.random,
+  } = options;
   const sender = createSender(guard, config, clock);
   const queues = new Map<string, PQueue>();
   const stopping = new AbortController();
   const abandoning = new AbortController();
   let bell = new AbortController();
   let inFlight = 0;
-  let isStoreOut = false;
+  let isDatabaseUnavailable = false;
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
         bell = new AbortController();
-        const changes = store.changeCount();
+        const changes = database.changeCount();
         const claimed = await claim();
         for (const delivery of claimed) enqueue(delivery);
-        isStoreOut = false;
+        isDatabaseUnavailable = false;
         if (claimed.length === 0) await rest(changes);
       } catch (error) {
         if (!isTransient(error)) throw error;
-        if (!isStoreOut) log.warn({ code: error.code, error: error.message }, 'webhooks wait for the store');
-        isStoreOut = true;
+        if (!isDatabaseUnavailable) log.warn({ code: error.code, error: error.message }, 'webhooks wait for the store');
+        isDatabaseUnavailable = true;
         await clock.sleep(CLAIM_EVERY_MS, stopping.signal);
       }
     }
@@ -84,7 +91,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
     const leaseMs = config.timeoutMs + RECORD_MS_MAX;
     const limit = Math.min(free, CLAIM_MAX);
-    return store.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax });
+    return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax });
   }
 
   /** Returns soon after a bell or another connection's commit, and in any case after `CLAIM_EVERY_MS`. */
@@ -93,7 +100,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     do {
       await clock.sleep(BELL_POLL_MS, bell.signal);
       restedMs += BELL_POLL_MS;
-    } while (restedMs < CLAIM_EVERY_MS && !bell.signal.aborted && store.changeCount() === changes);
+    } while (restedMs < CLAIM_EVERY_MS && !bell.signal.aborted && database.changeCount() === changes);
   }
 
   function enqueue(delivery: ClaimedDelivery): void {
@@ -146,7 +153,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   async function record(attempt: Attempt, decided: DeliveryVerdict, leaseUntilMs: number): Promise<void> {
     for (let waitMs = RECORD_RETRY_MS_MIN; ; waitMs = Math.min(2 * waitMs, RECORD_RETRY_MS_MAX)) {
       try {
-        return await store.recordAttempt(attempt, decided);
+        return await database.recordAttempt(attempt, decided);
       } catch (error) {
         if (!isTransient(error)) throw error;
         const line = { deliveryId: attempt.deliveryId, code: error.code, error: error.message };

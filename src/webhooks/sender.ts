@@ -4,10 +4,10 @@
  * @module
  */
 import { Client, errors } from 'undici';
-import type { Clock } from '../lib/clock.ts';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
+import type { Clock } from '../lib/clock.ts';
 import { parseTarget, type UrlGuard } from './guard.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;

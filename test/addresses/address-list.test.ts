@@ -2,16 +2,21 @@
 import { mnemonicToSeedSync } from '@scure/bip39';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type AddressList, importAddressList, makeAddressList, verifyAddressList } from '../../src/addresses/address-list.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Fault } from '../../src/core/fault.ts';
+import {
+  type AddressList,
+  importAddressList,
+  makeAddressList,
+  verifyAddressList,
+} from '../../src/addresses/address-list.ts';
 import { watchImportedPools } from '../../src/addresses/imported-pool-alarm.ts';
-import { openLog } from '../../src/lib/log.ts';
 import { readPool } from '../../src/addresses/pool-level.ts';
-import type { Store } from '../../src/database/database.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { Database } from '../../src/database/database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
-import { openTempStore } from '../support/temp-database.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
 
@@ -21,18 +26,18 @@ const pool = { family: 'solana', mode: 'test' } as const;
 const network = testNetwork({ name: 'solana', family: 'solana', xpub: null });
 const config = { networks: [network] };
 
-let store: Store;
+let database: Database;
 let close: () => void;
 test.before.each(() => {
-  const opened = openTempStore();
-  store = opened.store;
+  const opened = openTempDatabase();
+  database = opened.database;
   close = opened.close;
 });
 test.after.each(() => close());
 
 const make = (from: number, count: number, by = seed) => makeAddressList(pool, by, from, count);
 const bring = async (list: AddressList, to: typeof config = config) =>
-  importAddressList({ store, config: to }, await verifyAddressList(JSON.stringify(list)));
+  importAddressList({ database, config: to }, await verifyAddressList(JSON.stringify(list)));
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
@@ -50,11 +55,11 @@ test('a list is imported once, then continued; its addresses are given out in th
   assert.match(await codeOf(bring(first)), /address_list_refused: .*imported before; the next list begins at 5/);
   assert.match(await codeOf(bring(await make(6, 3))), /address_list_refused: .*ends before 5: derive from 5/);
   assert.is(await bring(await make(3, 7)), 5, 'what overlaps is not added again');
-  const { free, nextIndex, imported } = await readPool(store, network);
+  const { free, nextIndex, imported } = await readPool(database, network);
   assert.equal({ free, nextIndex, imported }, { free: 10, nextIndex: 10, imported: true });
   const { keys } = await verifyAddressList(JSON.stringify(await make(0, 10)));
   assert.equal(
-    (await store.watchList(pool, 0, 100)).map(({ key }) => key),
+    (await database.watchList(pool, 0, 100)).map(({ key }) => key),
     keys,
   );
 });
@@ -65,7 +70,7 @@ test('only the first list’s signer is taken, unless the configuration names an
   assert.match(await codeOf(bring(foreign)), /takes lists of .* only/);
   const named = { networks: [{ ...network, addressSigner: foreign.signer }] };
   assert.is(await bring(foreign, named), 3);
-  assert.is(await store.poolSource(pool), foreign.signer);
+  assert.is(await database.poolSource(pool), foreign.signer);
   assert.match(await codeOf(bring(await make(2, 2), named)), /takes lists of .* only/);
 });
 
@@ -101,14 +106,14 @@ test('what is no list, not for a family that imports, or for no network here, is
   assert.match(await codeOf(bring(list, { networks: [{ ...network, mode: 'live' }] })), /no test network/);
 });
 
-const alarms = async () => (await store.listAlarms(10)).map(({ code }) => code).reverse();
+const alarms = async () => (await database.listAlarms(10)).map(({ code }) => code).reverse();
 
 /** Watches the pools of these networks without pause. @returns how to stop it */
 function watching(networks: typeof config.networks): () => Promise<void> {
   const stopping = new AbortController();
   const clock = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
   const watched = watchImportedPools(
-    { store, config: { networks }, clock, log: openLog('test', 'silent') },
+    { database, config: { networks }, clock, log: openLog('test', 'silent') },
     stopping.signal,
   );
   return async () => {
@@ -120,8 +125,8 @@ function watching(networks: typeof config.networks): () => Promise<void> {
 test('a pool is told of when a fifth is left, when it is empty, and again after a further list', async () => {
   const real = { ...network, sandbox: false };
   const shop = merchantStore();
-  await store.createStore(shop);
-  await ingestedChain(() => store, systemClock, real).mine();
+  await database.createStore(shop);
+  await ingestedChain(() => database, systemClock, real).mine();
   await bring(await make(0, 10));
   let orders = 0;
   const take = async (count: number) => {
@@ -134,25 +139,25 @@ test('a pool is told of when a fifth is left, when it is empty, and again after 
         amountMinor: 1,
         nowMs: systemClock.nowMs(),
       };
-      assert.is((await store.createSession(newSession(wish))).kind, 'created');
+      assert.is((await database.createSession(newSession(wish))).kind, 'created');
     }
   };
   await take(7);
   const stop = watching([real]);
   await take(1);
-  assert.is((await readPool(store, real)).isLow, true);
+  assert.is((await readPool(database, real)).isLow, true);
   await until('it is low', async () => (await alarms()).length === 1);
   await take(2);
   await until('it is empty', async () => (await alarms()).length === 2);
   assert.equal(await alarms(), ['address_pool_low', 'address_pool_empty']);
-  const [empty, low] = await store.listAlarms(2);
+  const [empty, low] = await database.listAlarms(2);
   assert.match(low?.message ?? '', /test solana address pool has 2 of 10 addresses left \(20 % or less\).*--from 10`/);
   assert.match(
     empty?.message ?? '',
     /is empty \(10 .*do not offer its networks, and are refused where no other is left/,
   );
   await bring(await make(10, 10));
-  assert.is((await readPool(store, real)).isLow, false);
+  assert.is((await readPool(database, real)).isLow, false);
   await take(7);
   await until('it is low again', async () => (await alarms()).length === 3);
   assert.is((await alarms())[2], 'address_pool_low');

@@ -1,16 +1,16 @@
 import { HDKey } from '@scure/bip32';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { evmAddress } from '../../src/chains/evm/address.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Fault } from '../../src/core/fault.ts';
-import { openLog } from '../../src/lib/log.ts';
 import { type PoolOptions, startPool, xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
-import type { Store } from '../../src/database/database.ts';
+import { evmAddress } from '../../src/chains/evm/address.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { Database } from '../../src/database/database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
-import { openTempStore } from '../support/temp-database.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
 
@@ -25,17 +25,17 @@ const log = openLog('test', 'silent');
 
 /** Two networks that share one pool. */
 const networksOf = (key: string) => ['ethereum', 'bsc'].map((name) => testNetwork({ name, xpub: key }));
-const keep = (store: PoolOptions['store'], poolTarget: number, key = xpub) =>
-  startPool({ store, config: { networks: networksOf(key), limits: { poolTarget } }, clock: systemClock, log });
+const keep = (database: PoolOptions['database'], poolTarget: number, key = xpub) =>
+  startPool({ database, config: { networks: networksOf(key), limits: { poolTarget } }, clock: systemClock, log });
 
-const freeIn = async (store: Store, key = xpub) => (await store.poolLevel(pool, xpubFingerprint(key))).free;
+const freeIn = async (database: Database, key = xpub) => (await database.poolLevel(pool, xpubFingerprint(key))).free;
 
 test('an empty pool is filled to its target with the addresses of the xpub, in order', async () => {
-  const { store, close } = openTempStore();
-  const keeper = keep(store, 60);
-  await until('the pool is full', async () => (await freeIn(store)) === 60);
+  const { database, close } = openTempDatabase();
+  const keeper = keep(database, 60);
+  await until('the pool is full', async () => (await freeIn(database)) === 60);
   await keeper.stop();
-  const held = await store.watchList(pool, 0, 100);
+  const held = await database.watchList(pool, 0, 100);
   assert.equal(
     held.map(({ key }) => key),
     Array.from({ length: 60 }, (_, index) => evmAddress.derive(xpub, index)),
@@ -46,60 +46,60 @@ test('an empty pool is filled to its target with the addresses of the xpub, in o
 });
 
 test('a first slice is there long before a large pool is full', async () => {
-  const { store, close } = openTempStore();
-  const keeper = keep(store, 100_000);
-  await until('the first addresses are there', async () => (await freeIn(store)) > 0);
-  assert.ok((await freeIn(store)) < 1000, 'the first commit is a small one');
+  const { database, close } = openTempDatabase();
+  const keeper = keep(database, 100_000);
+  await until('the first addresses are there', async () => (await freeIn(database)) > 0);
+  assert.ok((await freeIn(database)) < 1000, 'the first commit is a small one');
   await keeper.stop();
   close();
 });
 
 test('sessions take addresses, and the pool is refilled with new ones; none is given twice', async () => {
-  const { store, close } = openTempStore();
-  const keeper = keep(store, 20);
-  await until('the pool is full', async () => (await freeIn(store)) === 20);
+  const { database, close } = openTempDatabase();
+  const keeper = keep(database, 20);
+  await until('the pool is full', async () => (await freeIn(database)) === 20);
   const network = testNetwork({ name: 'ethereum' });
-  await ingestedChain(() => store, systemClock, network).mine();
+  await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
-  await store.createStore(shop);
+  await database.createStore(shop);
   const given = new Set<string>();
   for (let n = 0; n < 45; n++) {
-    await until('an address is free', async () => (await freeIn(store)) > 0);
+    await until('an address is free', async () => (await freeIn(database)) > 0);
     const wish = { storeId: shop.id, name: `order${n}`, networks: [network], amountMinor: 100, nowMs: n };
-    const outcome = await store.createSession(newSession(wish));
+    const outcome = await database.createSession(newSession(wish));
     assert.is(outcome.kind, 'created');
     if ('session' in outcome) given.add(outcome.session.addresses.evm ?? '');
   }
   assert.is(given.size, 45);
-  await until('the pool is full enough', async () => (await freeIn(store)) >= 15);
+  await until('the pool is full enough', async () => (await freeIn(database)) >= 15);
   await keeper.stop();
   close();
 });
 
 test('a pool that sessions empty faster than it is filled is told of, once each time', async () => {
-  const { store, close } = openTempStore();
-  const keeper = keep(store, 5);
+  const { database, close } = openTempDatabase();
+  const keeper = keep(database, 5);
   const network = testNetwork({ name: 'ethereum' });
-  await ingestedChain(() => store, systemClock, network).mine();
+  await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
-  await store.createStore(shop);
+  await database.createStore(shop);
   let orders = 0;
   const takeAll = async () => {
     for (;;) {
       orders++;
       const wish = { storeId: shop.id, name: `order${orders}`, networks: [network], amountMinor: 100, nowMs: orders };
-      if ((await store.createSession(newSession(wish))).kind === 'address_pool_empty') return;
+      if ((await database.createSession(newSession(wish))).kind === 'address_pool_empty') return;
     }
   };
   for (const times of [1, 2]) {
     await until('it is told of', async () => {
-      const isTold = (await store.listAlarms(10)).length === times;
+      const isTold = (await database.listAlarms(10)).length === times;
       // Emptied just before the keeper found it full, it is told of the next time.
-      if (!isTold && (await freeIn(store)) === 5) await takeAll();
+      if (!isTold && (await freeIn(database)) === 5) await takeAll();
       return isTold;
     });
-    await until('the pool is full', async () => (await freeIn(store)) === 5);
-    const told = await store.listAlarms(10);
+    await until('the pool is full', async () => (await freeIn(database)) === 5);
+    const told = await database.listAlarms(10);
     assert.is(told.length, times);
     assert.is(told[0]?.code, 'address_pool_empty');
     assert.match(told[0]?.message ?? '', /test evm .* do not offer its networks.*raise limits\.pool_target above 5/);
@@ -109,61 +109,61 @@ test('a pool that sessions empty faster than it is filled is told of, once each 
 });
 
 test('a pool goes on where it was after a restart', async () => {
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   for (const target of [10, 25]) {
-    const keeper = keep(store, target);
-    await until('the pool is full', async () => (await freeIn(store)) === target);
+    const keeper = keep(database, target);
+    await until('the pool is full', async () => (await freeIn(database)) === target);
     await keeper.stop();
   }
-  assert.is((await store.poolLevel(pool, source)).nextIndex, 25);
+  assert.is((await database.poolLevel(pool, source)).nextIndex, 25);
   close();
 });
 
 test('an xpub that is put back is given out from again, however full its own pool still is', async () => {
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   const network = testNetwork({ name: 'ethereum' });
-  await ingestedChain(() => store, systemClock, network).mine();
+  await ingestedChain(() => database, systemClock, network).mine();
   const shop = merchantStore();
-  await store.createStore(shop);
-  const first = keep(store, 10);
-  await until('the pool is full', async () => (await freeIn(store)) === 10);
+  await database.createStore(shop);
+  const first = keep(database, 10);
+  await until('the pool is full', async () => (await freeIn(database)) === 10);
   await first.stop();
-  const mistaken = keep(store, 10, otherXpub);
-  await until('the other xpub is in use', async () => (await freeIn(store, otherXpub)) === 10);
-  assert.is(await freeIn(store), 0, 'retired addresses are not on offer');
+  const mistaken = keep(database, 10, otherXpub);
+  await until('the other xpub is in use', async () => (await freeIn(database, otherXpub)) === 10);
+  assert.is(await freeIn(database), 0, 'retired addresses are not on offer');
   await mistaken.stop();
 
-  const corrected = keep(store, 10);
-  await until('the first xpub is in use again', async () => (await freeIn(store)) >= 10);
+  const corrected = keep(database, 10);
+  await until('the first xpub is in use again', async () => (await freeIn(database)) >= 10);
   await corrected.stop();
-  assert.is(await freeIn(store, otherXpub), 0);
+  assert.is(await freeIn(database, otherXpub), 0);
   const wish = { storeId: shop.id, name: 'order', networks: [network], amountMinor: 100, nowMs: 1 };
-  const outcome = await store.createSession(newSession(wish));
+  const outcome = await database.createSession(newSession(wish));
   assert.is('session' in outcome && outcome.session.addresses.evm, evmAddress.derive(xpub, 0));
   close();
 });
 
 test('a locked database holds the pool up, and no longer than it is locked', async () => {
-  const { store, file, connect, close } = openTempStore();
-  const other = new Database(file);
+  const { database, file, connect, close } = openTempDatabase();
+  const other = new Sqlite(file);
   other.exec('BEGIN IMMEDIATE');
   const hasty = connect(10);
   const keeper = keep(hasty, 30);
   await systemClock.sleep(1500);
-  assert.is(await freeIn(store), 0);
+  assert.is(await freeIn(database), 0);
   other.exec('ROLLBACK');
   other.close();
-  await until('the pool is full', async () => (await freeIn(store)) === 30);
+  await until('the pool is full', async () => (await freeIn(database)) === 30);
   await keeper.stop();
   hasty.close();
   close();
 });
 
 test('an xpub that cannot be used ends the keeping with a fault that does not show it', async () => {
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   const key = `${xpub.slice(0, -1)}5`;
   try {
-    await keep(store, 10, key).ended;
+    await keep(database, 10, key).ended;
     assert.unreachable('the keeping ends');
   } catch (error) {
     assert.instance(error, Fault);

@@ -38,7 +38,7 @@ test('with nothing at all the first documented header is named', async () => {
 test('an unusable Authorization header is an invalid key', async () => {
   const { apiKey } = api.testKey;
   const revoked = await api.addKey(api.merchantId, 'test');
-  await api.store().revokeKey(revoked.id, clock.nowMs());
+  await api.database().revokeKey(revoked.id, clock.nowMs());
   const rows = [
     apiKey,
     `Basic ${apiKey}`,
@@ -180,7 +180,7 @@ test('a nonce is used up by one request, for its key alone, and also by one that
 test('nonces outlive a restart', async () => {
   const nonce = 'nonce-before-restart';
   assert.is((await create({ nonce })).status, 200);
-  api.reopenStore();
+  api.reopenDatabase();
   unauthorized(await create({ nonce }), 'nonce_reused', 'after reopening');
 });
 
@@ -251,7 +251,7 @@ test('a key does only what its scopes allow', async () => {
 test('a store that waits for approval is told so', async () => {
   const key = await api.addKey(await api.addMerchant('pending'), 'test');
   expectError(await create({}, key), { status: 403, code: 'store_not_approved', param: null });
-  await api.store().approveStore(key.storeId);
+  await api.database().approveStore(key.storeId);
   assert.is((await create({}, key)).status, 200);
 });
 

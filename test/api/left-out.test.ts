@@ -26,7 +26,7 @@ const withOneAddress = (use: (api: ApiServer) => Promise<void>) =>
   });
 
 const addSolana = (api: ApiServer, index: number) =>
-  api.store().addAddresses({
+  api.database().addAddresses({
     family: 'solana',
     mode: 'test',
     source: 'list',

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi, withApi } from '../support/api-server.ts';
@@ -159,7 +159,7 @@ test('what is not a JSON object in UTF-8 is invalid_json and creates nothing', a
     '['.repeat(200_000),
     '{"a":'.repeat(40_000),
   ];
-  const countSessions = async () => (await api.store().census(api.clock.nowMs())).sessions;
+  const countSessions = async () => (await api.database().stats(api.clock.nowMs())).sessions;
   const before = await countSessions();
   for (const body of rows) {
     const what = String(body).slice(0, 20);
@@ -210,7 +210,7 @@ test('Service-Version comes back and decides nothing', async () => {
 
 test('a locked database is 503 and loses nothing; then all is fine', async () => {
   const kept = (await api.send('POST', CREATE, order())).json as { id: string };
-  const other = new Database(api.file);
+  const other = new Sqlite(api.file);
   other.exec('BEGIN IMMEDIATE');
   const body = order();
   const refused = await api.send('POST', CREATE, body);
@@ -230,7 +230,7 @@ test('a locked database is 503 and loses nothing; then all is fine', async () =>
 
 test('an unexpected failure is 500 and says nothing of itself; the log has it, under the request id', () =>
   withApi({}, async (broken) => {
-    broken.store().close();
+    broken.database().close();
     const answer = await broken.send('POST', CREATE, order());
     expectError(answer, { status: 500, code: 'internal_error', param: null });
     assert.not.match(answer.text, /database|sqlite|\.ts|stack/i);
@@ -238,7 +238,7 @@ test('an unexpected failure is 500 and says nothing of itself; the log has it, u
     const line = lines.find((text) => text.includes('request failed')) ?? '';
     assert.ok(line.includes(String(answer.headers['request-id'])));
     assert.match(line, /database connection is not open/);
-    broken.reopenStore();
+    broken.reopenDatabase();
   }));
 
 test('a constraint that fails is answered with 500 and an alarm, and the process goes on', () =>
@@ -266,7 +266,7 @@ test('a constraint that fails is answered with 500 and an alarm, and the process
 test('a broken invariant is answered, and then ends the process', () =>
   withApi({}, async (broken) => {
     const { id } = (await broken.send('POST', CREATE, order())).json as { id: string };
-    const other = new Database(broken.file);
+    const other = new Sqlite(broken.file);
     other.prepare(`UPDATE addresses SET session_id = NULL, state = 'free' WHERE session_id = ?`).run(id);
     other.close();
     const ended = new Promise<Error>((resolve) => process.once('uncaughtException', resolve));

@@ -1,5 +1,5 @@
 /** Refunds after an older database was put back: what was paid before it forgot is not paid again, and what it asks anew finds its payment. */
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
@@ -14,14 +14,14 @@ async function ask(server: ApiServer, sessionId: string, amount = '4.50'): Promi
   const metadata = { refund_address: payerAddress };
   const body = { order_id: sessionId, refund_id: 'lost', amount, currency: 'USDT', metadata };
   assert.is((await server.send('POST', CREATE, body)).status, 201);
-  await server.store().advanceRefunds(server.clock.nowMs(), 100);
+  await server.database().advanceRefunds(server.clock.nowMs(), 100);
 }
 
 const show = async (server: ApiServer) =>
   (await server.send('GET', '/api/v1/refunds/lost')).json as Readonly<Record<string, unknown>>;
 
 async function booksAreSound(server: ApiServer): Promise<void> {
-  const { unbalanced, differences, overdrawn } = await server.store().verifyLedger();
+  const { unbalanced, differences, overdrawn } = await server.database().verifyLedger();
   assert.equal([unbalanced, differences, overdrawn], [[], [], []]);
 }
 
@@ -29,23 +29,23 @@ type Forgotten = Readonly<{ sessionId: string; payoutId: string }>;
 
 /** A refund was asked for, signed and forgotten; the database has adopted what the signer's journal says. */
 async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
-  const store = server.store();
+  const database = server.database();
   const made = await server.send('POST', '/api/v1/checkout/sessions/create', {
     amount: 10_00,
     currency: 'USD',
     order_id: 'order-1',
   });
-  const session = await store.findSession(String((made.json as { id: string }).id));
+  const session = await database.findSession(String((made.json as { id: string }).id));
   assert.ok(session);
   const payment = { to: session.addresses.evm ?? '', currency: 'USDT', units: 10_000_000n } as const;
   const block = await server.chain('ethereum').mine([payment]);
   await server.chain('ethereum').confirm(block);
   await ask(server, session.id);
-  const [refund] = await store.listRefunds({ sessionId: session.id, limit: 1 });
-  const payout = await store.findPayout(refund?.id ?? '');
+  const [refund] = await database.listRefunds({ sessionId: session.id, limit: 1 });
+  const payout = await database.findPayout(refund?.id ?? '');
   assert.ok(payout);
 
-  const raw = new Database(server.file);
+  const raw = new Sqlite(server.file);
   raw.pragma('foreign_keys = OFF');
   raw.exec(`
     DELETE FROM ledger_postings WHERE entry_id IN (SELECT id FROM ledger_entries WHERE cause = '${payout.id}');
@@ -57,8 +57,8 @@ async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
   const signed = { id: 1, intent, generation: 0, attempt: 0, terms: { nonce: '0' }, signedAtMs: 0 };
   const nowMs = server.clock.nowMs();
   const adoption = { ...signed, tx, bytes: new Uint8Array([1]), payer: 'aa'.repeat(20), payerRole: 'refund' } as const;
-  assert.is(await store.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
-  await store.recordSent({ id, generation: 0, attempt: 0, answer: 'known', refusal: null, nowMs });
+  assert.is(await database.adopt(network, { signatures: [adoption], servedFence: 1, nowMs }), 1);
+  await database.recordSent({ id, generation: 0, attempt: 0, answer: 'known', refusal: null, nowMs });
   return { sessionId: session.id, payoutId: id };
 }
 
@@ -67,7 +67,7 @@ async function forgetAndPay(server: ApiServer): Promise<string> {
   const { sessionId, payoutId: id } = await forgetAndAdopt(server);
   const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
   const nowMs = server.clock.nowMs();
-  assert.is(await server.store().settlePayout({ id, generation: 0, outcome, nowMs }), true);
+  assert.is(await server.database().settlePayout({ id, generation: 0, outcome, nowMs }), true);
   await booksAreSound(server);
   return sessionId;
 }
@@ -79,11 +79,11 @@ test('a refund that was forgotten and paid is completed by that payment when it 
     const { status, transaction_hash, receipt_number } = await show(server);
     assert.equal([status, transaction_hash], ['completed', tx]);
     assert.match(String(receipt_number), /^RF-\d{4}-00000001$/);
-    const raw = new Database(server.file, { readonly: true });
+    const raw = new Sqlite(server.file, { readonly: true });
     const types = raw.prepare('SELECT type FROM events ORDER BY id').pluck().all();
     raw.close();
     assert.equal(types.slice(-2), ['refund.processing', 'refund.succeeded'], 'events in order');
-    assert.equal(await server.store().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    assert.equal(await server.database().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(server);
   });
 });
@@ -94,7 +94,7 @@ test('asked for again with another amount, it fails: its id was signed for somet
     await ask(server, sessionId, '3.00');
     const { status, failure_reason } = await show(server);
     assert.equal([status, failure_reason], ['failed', 'signed_otherwise']);
-    assert.equal(await server.store().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
+    assert.equal(await server.database().openPayouts('test:ethereum', server.clock.nowMs() + 3_600_000, 10), []);
     await booksAreSound(server);
   });
 });
@@ -103,9 +103,9 @@ test('asked for again after its payout has failed, it fails for the same reason'
   await withApi({}, async (server) => {
     const { sessionId, payoutId: id } = await forgetAndAdopt(server);
     const nowMs = server.clock.nowMs();
-    await server.store().newGeneration({ id, generation: 0, proof: 'dead', ended: null, nowMs });
+    await server.database().newGeneration({ id, generation: 0, proof: 'dead', ended: null, nowMs });
     const outcome = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
-    assert.is(await server.store().settlePayout({ id, generation: 1, outcome, nowMs }), true);
+    assert.is(await server.database().settlePayout({ id, generation: 1, outcome, nowMs }), true);
     await ask(server, sessionId);
     const { status, failure_reason } = await show(server);
     assert.equal([status, failure_reason], ['failed', 'destination_frozen']);

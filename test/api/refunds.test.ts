@@ -25,7 +25,7 @@ async function paidSession(
     currency: 'USD',
     order_id,
   });
-  const session = await server.store().findSession(String(fields(made).id));
+  const session = await server.database().findSession(String(fields(made).id));
   assert.ok(session);
   const units = BigInt(cents) * 10_000n + extraUnits;
   const block = await server.chain('ethereum').mine([{ to: session.addresses.evm ?? '', currency, units }]);
@@ -54,7 +54,7 @@ function codeOf(answer: HttpAnswer): (string | number | undefined)[] {
 }
 
 /** The refund's own clock tick. */
-const tick = (server: ApiServer) => server.store().advanceRefunds(server.clock.nowMs(), 100);
+const tick = (server: ApiServer) => server.database().advanceRefunds(server.clock.nowMs(), 100);
 
 test('a refund of a paid session is answered with 201 and the documented fields', async () => {
   const session = await paidSession(api);
@@ -144,7 +144,7 @@ test('malformed JSON has the refund table’s own code', async () => {
 
 test('an address is refused that is mistyped, a token contract, one of ours, or nobody’s', async () => {
   const session = await paidSession(api);
-  const own = (await api.store().findSession(session))?.addresses.evm ?? '';
+  const own = (await api.database().findSession(session))?.addresses.evm ?? '';
   const wrongChecksum = payerAddress.replace(/[a-f]/, (letter) => letter.toUpperCase());
   const addresses = [
     ...(wrongChecksum === payerAddress ? [] : [wrongChecksum]),
@@ -216,12 +216,12 @@ test('a hundred identical refunds at once are one', async () => {
   );
   assert.equal(new Set(answers.map(({ status }) => status)), new Set([201]));
   assert.is(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
-  assert.is((await api.store().listRefunds({ sessionId: session, limit: 10 })).length, 1);
+  assert.is((await api.database().listRefunds({ sessionId: session, limit: 10 })).length, 1);
 });
 
 test('the window and the daily limit are the store’s', async () => {
   await withApi({}, async (own) => {
-    await own.store().setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
+    await own.database().setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
     const session = await paidSession(own);
     assert.is((await own.send('POST', CREATE, refundTo(session, 'a', { amount: '5.00' }))).status, 201);
     const over = await own.send('POST', CREATE, refundTo(session, 'b', { amount: '0.01' }));
@@ -316,14 +316,14 @@ test('a claim link that nobody used fails the refund after its time', async () =
 
 test('a refund above the store’s limit waits for the operator', async () => {
   await withApi({}, async (own) => {
-    await own.store().setRefundPolicy(own.merchantId, { refundAutoMinor: 1_00 });
+    await own.database().setRefundPolicy(own.merchantId, { refundAutoMinor: 1_00 });
     const session = await paidSession(own);
     await own.send('POST', CREATE, refundTo(session, 'big'));
     const status = async () => fields(await own.send('GET', '/api/v1/refunds/big')).status;
     await tick(own);
     assert.is(await status(), 'pending');
-    const [refund] = await own.store().listRefunds({ sessionId: session, limit: 1 });
-    assert.is(await own.store().approveRefund(refund?.id ?? '', null, own.clock.nowMs()), true);
+    const [refund] = await own.database().listRefunds({ sessionId: session, limit: 1 });
+    assert.is(await own.database().approveRefund(refund?.id ?? '', null, own.clock.nowMs()), true);
     await tick(own);
     assert.is(await status(), 'processing');
   });
@@ -334,17 +334,17 @@ test('an approval that the signer waits for is looked at at once, and no other w
     const session = await paidSession(own);
     await own.send('POST', CREATE, refundTo(session, 'beyond'));
     await tick(own);
-    const [refund] = await own.store().listRefunds({ sessionId: session, limit: 1 });
+    const [refund] = await own.database().listRefunds({ sessionId: session, limit: 1 });
     assert.ok(refund);
-    const isDue = async () => (await own.store().openPayouts(refund.network, own.clock.nowMs(), 10)).length === 1;
-    const approve = () => own.store().approveRefund(refund.id, null, own.clock.nowMs());
+    const isDue = async () => (await own.database().openPayouts(refund.network, own.clock.nowMs(), 10)).length === 1;
+    const approve = () => own.database().approveRefund(refund.id, null, own.clock.nowMs());
     await approve();
     assert.is(await isDue(), false, 'it can still be canceled');
     own.clock.advance(60_000);
     assert.is(await isDue(), true);
     const wait = { code: 'signer_refused_approval', message: 'above the cap' };
     const nowMs = own.clock.nowMs();
-    await own.store().recordWait({ id: refund.id, generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
+    await own.database().recordWait({ id: refund.id, generation: 0, wait, nextLookAtMs: nowMs + 300_000, nowMs });
     assert.is(await isDue(), false);
     await approve();
     assert.is(await isDue(), true);
@@ -353,29 +353,29 @@ test('an approval that the signer waits for is looked at at once, and no other w
 
 test('a refund whose payment a reorganisation took back is not signed before the payment is there again', async () => {
   await withApi({}, async (own) => {
-    const store = own.store();
+    const database = own.database();
     const session = await paidSession(own);
     assert.is((await own.send('POST', CREATE, refundTo(session, 'gone'))).status, 201);
     await tick(own);
     await own.chain('ethereum').orphanTip();
     own.clock.advance(61_000);
     const payer = 'ab'.repeat(20);
-    await store.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
+    await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
     const allotted = async () => {
-      const [open] = await store.openPayouts('test:ethereum', own.clock.nowMs(), 10);
+      const [open] = await database.openPayouts('test:ethereum', own.clock.nowMs(), 10);
       assert.ok(open, 'it is looked at');
       const name = { id: open.payout.id, generation: 0, attempt: 0 };
       const wish = { ...name, payer, payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 1n } as const;
-      const { kind } = await store.allotAttempt({ ...wish, nowMs: own.clock.nowMs() });
-      return [kind, (await store.findPayout(name.id))?.wait?.code];
+      const { kind } = await database.allotAttempt({ ...wish, nowMs: own.clock.nowMs() });
+      return [kind, (await database.findPayout(name.id))?.wait?.code];
     };
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
     own.clock.advance(300_000);
     assert.equal(await allotted(), ['moved', 'refund_uncovered']);
-    const alarms = await store.listAlarms(100);
+    const alarms = await database.listAlarms(100);
     assert.is(alarms.filter(({ code }) => code === 'refund_uncovered').length, 1, 'one alarm');
 
-    const to = (await store.findSession(session))?.addresses.evm ?? '';
+    const to = (await database.findSession(session))?.addresses.evm ?? '';
     const block = await own.chain('ethereum').mine([{ to, currency: 'USDT', units: 10_000_000n }]);
     await own.chain('ethereum').confirm(block);
     own.clock.advance(300_000);

@@ -25,11 +25,11 @@ const cancel = (id: string, bend: Bend = {}): Promise<HttpAnswer> =>
 const keyOf = (session: PaymentSession): string => session.payment_options?.[0]?.address.slice(2).toLowerCase() ?? '';
 const usdt = (session: PaymentSession, units: bigint) => ({ to: keyOf(session), currency: 'USDT' as const, units });
 
-/** Moves the clock, lets both test networks be read past it, and ends what is due. */
+/** SessionTransitions the clock, lets both test networks be read past it, and ends what is due. */
 async function pass(server: ApiServer, ms: number): Promise<void> {
   server.clock.advance(ms);
   for (const name of ['ethereum', 'bsc'] as const) await server.chain(name).mine();
-  await server.store().settleDue(server.clock.nowMs(), 1000);
+  await server.database().settleDue(server.clock.nowMs(), 1000);
 }
 
 test('a session shows everything that was asked for, by the documented names', async () => {
@@ -373,7 +373,7 @@ test('payments are shown from first sight to the end', async () => {
   assert.equal(paid.payments, [{ ...payment, confirmations: 3, status: 'confirmed' }]);
   assert.equal([paid.underpaid, paid.overpaid, paid.paid_late], [false, false, false]);
   await chain.finalize(block);
-  const final = (await api.store().findSession(session.id))?.payments[0]?.state;
+  const final = (await api.database().findSession(session.id))?.payments[0]?.state;
   assert.is(final, 'final');
   assert.equal((await read(session.id)).payments, paid.payments, 'final is no word of the API');
 });
@@ -458,7 +458,7 @@ test('a dry pool is 503 until it is filled, and a repeated request still finds i
     assert.ok(Number(refused.headers['retry-after']) > 0);
     assert.is(sessionIn(await dry.send('POST', CREATE, first)).id, id);
     const pool = { family: 'evm', mode: 'test', source: 'test-source' } as const;
-    await dry.store().addAddresses({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
+    await dry.database().addAddresses({ ...pool, firstIndex: 1, keys: ['c0'.repeat(20)] });
     assert.is(keyOf(sessionIn(await dry.send('POST', CREATE, second))), 'c0'.repeat(20));
   }));
 

@@ -1,9 +1,9 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/lib/clock.ts';
-import { Fault } from '../../src/core/fault.ts';
 import { listen } from '../../src/app/http-server.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { until } from '../support/until.ts';
 
 const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };

@@ -1,11 +1,11 @@
 /** Refunds that nobody pays are an alarm, once. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openLog } from '../../src/lib/log.ts';
 import { createOverdueLook, type OverdueRefundsOptions } from '../../src/app/overdue-refunds.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { type HandClock, handClock } from '../support/hand-clock.ts';
-import { openTempStore } from '../support/temp-database.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
 
 const network = 'test:one';
 const MINUTE_MS = 60_000;
@@ -13,22 +13,22 @@ const MINUTE_MS = 60_000;
 type Config = OverdueRefundsOptions['config'];
 
 /** Looks, as one process does again and again. @returns all alarms */
-function watcher(store: Store, clock: HandClock, config: Config): () => Promise<string[]> {
-  const look = createOverdueLook({ store, config, clock, log: openLog('test', 'silent') });
+function watcher(database: Database, clock: HandClock, config: Config): () => Promise<string[]> {
+  const look = createOverdueLook({ database, config, clock, log: openLog('test', 'silent') });
   return async () => {
     await look();
-    return (await store.listAlarms(10)).map(({ message }) => message);
+    return (await database.listAlarms(10)).map(({ message }) => message);
   };
 }
 
-async function withRefund(work: (store: Store, clock: HandClock) => Promise<void>): Promise<void> {
+async function withRefund(work: (database: Database, clock: HandClock) => Promise<void>): Promise<void> {
   const clock = handClock();
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   const nowMs = clock.nowMs();
   const intent = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 5n, mac: 'c' } as const;
-  await store.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
+  await database.planPayouts([{ intent, sessionId: null, servesId: null, notBeforeMs: nowMs + MINUTE_MS, nowMs }]);
   try {
-    await work(store, clock);
+    await work(database, clock);
   } finally {
     close();
   }
@@ -40,8 +40,8 @@ test('a refund that is due where nobody signs, or where its network is gone, is 
     { signer: {}, networks: [{ key: 'test:two' }] },
   ];
   for (const config of configs) {
-    await withRefund(async (store, clock) => {
-      const look = watcher(store, clock, config);
+    await withRefund(async (database, clock) => {
+      const look = watcher(database, clock, config);
       assert.equal(await look(), [], 'it can still be canceled');
       clock.advance(2 * MINUTE_MS);
       const [message] = await look();
@@ -53,9 +53,13 @@ test('a refund that is due where nobody signs, or where its network is gone, is 
 });
 
 test('an engine has an hour, and then its reason is told', async () => {
-  await withRefund(async (store, clock) => {
-    const look = watcher(store, clock, { signer: {}, networks: [{ key: network }] });
-    await store.reportEngine(network, { code: 'signer_unreachable', message: 'the signer is locked' }, clock.nowMs());
+  await withRefund(async (database, clock) => {
+    const look = watcher(database, clock, { signer: {}, networks: [{ key: network }] });
+    await database.reportEngine(
+      network,
+      { code: 'signer_unreachable', message: 'the signer is locked' },
+      clock.nowMs(),
+    );
     clock.advance(60 * MINUTE_MS);
     assert.equal(await look(), []);
     clock.advance(2 * MINUTE_MS);
@@ -65,13 +69,13 @@ test('an engine has an hour, and then its reason is told', async () => {
 });
 
 test('a refund that an engine gave a reason for is not told of twice', async () => {
-  await withRefund(async (store, clock) => {
+  await withRefund(async (database, clock) => {
     clock.advance(2 * MINUTE_MS);
     const nowMs = clock.nowMs();
     const wait = { code: 'token_short', message: 'it has 3' };
-    await store.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+    await database.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
     clock.advance(90 * MINUTE_MS);
-    const [message, ...others] = await watcher(store, clock, { signer: {}, networks: [{ key: network }] })();
+    const [message, ...others] = await watcher(database, clock, { signer: {}, networks: [{ key: network }] })();
     assert.match(message ?? '', /it has 3/);
     assert.equal(others, []);
   });

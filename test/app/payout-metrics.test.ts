@@ -3,29 +3,29 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics } from '../../src/app/metrics.ts';
 import { handClock } from '../support/hand-clock.ts';
-import { openTempStore } from '../support/temp-database.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
 test('payouts, what keeps them, halted wallets and balances', async () => {
   const clock = handClock();
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   const config = { networks: [testNetwork({ name: 'one', xpub: null })] };
   const network = 'test:one';
   const nowMs = clock.nowMs();
   const refund = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 5n, mac: 'c' } as const;
-  await store.planPayouts([{ intent: refund, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
+  await database.planPayouts([{ intent: refund, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }]);
   const wait = { code: 'token_short', message: 'it has 3' };
-  await store.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
-  await store.offerNonce(network, 'a', 0, nowMs);
-  await store.offerNonce(network, 'a', 1, nowMs);
-  await store.reportEngine(network, { code: 'signer_unreachable', message: 'no' }, nowMs);
+  await database.recordWait({ id: 'rf_1', generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await database.offerNonce(network, 'a', 0, nowMs);
+  await database.offerNonce(network, 'a', 1, nowMs);
+  await database.reportEngine(network, { code: 'signer_unreachable', message: 'no' }, nowMs);
   const units = { native: 15n * 10n ** 17n, USDT: 2_500_000n };
-  await store.recordHolding({ network, role: 'refund', key: 'a', units, low: ['USDT'], readAtMs: nowMs });
+  await database.recordHolding({ network, role: 'refund', key: 'a', units, low: ['USDT'], readAtMs: nowMs });
   const level = { network, owners: 2, openUnits: 1_000_000n, readAtMs: nowMs } as const;
-  await store.recordUnswept(network, [{ ...level, currency: 'USDT', units: 7_500_000n }]);
+  await database.recordUnswept(network, [{ ...level, currency: 'USDT', units: 7_500_000n }]);
   clock.advance(90_000);
 
-  const { text } = await createMetrics({ store, config, rates: { status: () => [] }, clock }).read();
+  const { text } = await createMetrics({ database, config, rates: { status: () => [] }, clock }).read();
   close();
   for (const line of [
     'quayside_payouts{kind="refund",state="waiting"} 1',

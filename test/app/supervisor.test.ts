@@ -1,8 +1,8 @@
 import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { type ChildSpec, supervise } from '../../src/app/supervisor.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { until } from '../support/until.ts';
 
 const log = pino({ level: 'silent' });

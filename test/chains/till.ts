@@ -5,7 +5,7 @@
  */
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type {
-  Fate,
+  Outcome,
   PayoutNode,
   Quote,
   SentAttempt,
@@ -29,7 +29,7 @@ export type Till = Readonly<{
 export type Attempt = SentAttempt & Readonly<{ bytes: Uint8Array }>;
 
 /** Of attempts that are in no block. */
-export const nothingYet: Fate = { kind: 'waiting', included: null };
+export const nothingYet: Outcome = { kind: 'waiting', included: null };
 
 export function quoted(quote: Quote): Extract<Quote, { kind: 'quoted' }> {
   if (quote.kind === 'quoted') return quote;

@@ -39,7 +39,7 @@ test.before(async (world) => {
     });
   world.shop = await open();
   world.stranger = await open();
-  await world.api.store().setPageSettings(world.api.merchantId, { embedOrigins: [world.shop.origin] });
+  await world.api.database().setPageSettings(world.api.merchantId, { embedOrigins: [world.shop.origin] });
 });
 test.after(async ({ browser, api, shop, stranger }) => {
   await browser.close();
@@ -196,7 +196,7 @@ test('a stranger’s page is refused, says so, and is told nothing', async (worl
 
 test('messages go to the one origin that was named and is allowed, and to no other', async (world) => {
   const { api, shop, stranger, browser } = world;
-  await api.store().setPageSettings(api.merchantId, { embedOrigins: [shop.origin, stranger.origin] });
+  await api.database().setPageSettings(api.merchantId, { embedOrigins: [shop.origin, stranger.origin] });
   const sale = await openSale(api);
   const { page } = await openPage(browser, '');
   await page.addInitScript(`window.told = []; window.addEventListener('message', ({ data }) => told.push(data))`);
@@ -223,7 +223,7 @@ test('messages go to the one origin that was named and is allowed, and to no oth
   }
   assert.equal(await page.evaluate('told'), []);
   await page.context().close();
-  await api.store().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
+  await api.database().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
 });
 
 test('messages that only look like the payment’s are not believed', async (world) => {
@@ -286,12 +286,12 @@ test('who may frame the page stands in its headers, and nobody may unless a stor
   assert.is(headers['x-frame-options'], undefined);
   const missing = await exchange('GET', `${api.baseUrl}/pay/cs_1`);
   assert.match(String(missing.headers['content-security-policy']), "frame-ancestors 'none'");
-  await api.store().setPageSettings(api.merchantId, { embedOrigins: [] });
+  await api.database().setPageSettings(api.merchantId, { embedOrigins: [] });
   const closed = await exchange('GET', `${api.baseUrl}${sale.path}?parent=${shop.origin}`);
   assert.match(String(closed.headers['content-security-policy']), "frame-ancestors 'none'");
   assert.is(closed.headers['x-frame-options'], 'DENY');
   assert.match(closed.text, 'data-parent=""');
-  await api.store().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
+  await api.database().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
   const script = await exchange('GET', `${api.baseUrl}/embed.js`);
   assert.is(script.headers['cross-origin-resource-policy'], 'cross-origin');
   assert.match(String(script.headers['content-type']), 'javascript');

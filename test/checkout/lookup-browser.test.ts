@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Sighting } from '../../src/core/lookup.ts';
+import type { TransactionReport } from '../../src/core/lookup.ts';
 import { type ApiServer, startApi } from '../support/api-server.ts';
 import { barriers, openBrowser, openPage, phone } from '../support/browser.ts';
 import { openSale, pass } from '../support/payment-scenes.ts';
@@ -29,11 +29,11 @@ const answered = (page: Page, words: RegExp) =>
   until(`the page answers ${words}`, async () => words.test((await page.textContent('#look-up-answer')) ?? ''));
 
 /** Every network's indexer says the same. */
-async function sight(api: ApiServer, sighting: Sighting): Promise<void> {
+async function sight(api: ApiServer, sighting: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const network of ['test:ethereum', 'test:bsc', 'live:ethereum'] as const) {
-    for (const { id } of await api.store().dueLookUps(network, nowMs, 10)) {
-      await api.store().answerLookUp({ id, sighting, nowMs });
+    for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
+      await api.database().answerLookup({ id, sighting, nowMs });
     }
   }
 }

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTransaction } from '../../src/checkout/lookup.ts';
-import type { Sighting } from '../../src/core/lookup.ts';
+import type { TransactionReport } from '../../src/core/lookup.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import { type ApiServer, withApi } from '../support/api-server.ts';
 import { openSale, pass, type Sale } from '../support/payment-scenes.ts';
@@ -34,18 +34,18 @@ const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string>
   (await exchange('GET', `${api.baseUrl}${sale.path}?tx=${encodeURIComponent(pasted)}`)).text;
 
 /** What an indexer would have the store judge. */
-async function sight(api: ApiServer, network: NetworkKey, sighting: Sighting): Promise<void> {
+async function sight(api: ApiServer, network: NetworkKey, sighting: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
-  for (const { id } of await api.store().dueLookUps(network, nowMs, 10)) {
-    await api.store().answerLookUp({ id, sighting, nowMs });
+  for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
+    await api.database().answerLookup({ id, sighting, nowMs });
   }
 }
 
 async function keyOf(api: ApiServer, sale: Sale): Promise<string> {
-  return (await api.store().findSession(sale.id))?.addresses.evm ?? '';
+  return (await api.database().findSession(sale.id))?.addresses.evm ?? '';
 }
 
-const mined = (to: string, more: Partial<Extract<Sighting, { kind: 'mined' }>> = {}): Sighting => ({
+const mined = (to: string, more: Partial<Extract<TransactionReport, { kind: 'mined' }>> = {}): TransactionReport => ({
   kind: 'mined',
   number: 10_000,
   succeeded: true,
@@ -95,7 +95,7 @@ test('garbage gets its answer at once, and asks nobody', () =>
     const text = await ask(api, sale, '"><script>alert(1)</script>');
     assert.match(answerOf(text), /^That is no transaction hash/);
     assert.not.match(text, '<script>alert');
-    assert.equal(await api.store().listLookUps(sale.id), []);
+    assert.equal(await api.database().listLookups(sale.id), []);
   }));
 
 test('every network is asked, also of the other mode, and the page says which ones it waits for', () =>
@@ -105,7 +105,7 @@ test('every network is asked, also of the other mode, and the page says which on
     assert.match(answerOf(text), /Looking on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\)/);
     assert.match(text, '<noscript><meta http-equiv="refresh"');
     assert.match(text, 'id="look-up" open');
-    const asked = await api.store().listLookUps(sale.id);
+    const asked = await api.database().listLookups(sale.id);
     assert.equal(asked.map(({ network, tx }) => `${network} ${tx}`).sort(), [
       `live:ethereum ${HASH}`,
       `test:bsc ${HASH}`,
@@ -143,7 +143,7 @@ test('each finding has its words', () =>
     });
     const other = await openSale(api);
     const own = await keyOf(api, sale);
-    const cases: readonly (readonly [NetworkKey, Sighting, RegExp])[] = [
+    const cases: readonly (readonly [NetworkKey, TransactionReport, RegExp])[] = [
       ['test:ethereum', { kind: 'waiting' }, /^Ethereum \(ERC20\) knows it, but it stands in no block yet/],
       ['test:ethereum', mined(own, { succeeded: false }), /^It failed on Ethereum \(ERC20\)/],
       ['test:ethereum', mined('ee'.repeat(20)), /^Found on Ethereum \(ERC20\): it did not go to this order’s address/],
@@ -174,16 +174,16 @@ test('what is held is counted by the chain alone, and shown', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     await sale.send('4.00');
-    const tx = (await api.store().findSession(sale.id))?.payments[0]?.tx ?? '';
+    const tx = (await api.database().findSession(sale.id))?.payments[0]?.tx ?? '';
     await ask(api, sale, tx);
     await sight(api, 'test:ethereum', mined(await keyOf(api, sale)));
     const text = await show(api, sale, tx);
     assert.match(answerOf(text), /^Found: it came to this order’s address, and this page shows it/);
     assert.match(textOf(text), /4\.00 USDT on Ethereum \(ERC20\) 1 of 12 confirmations/);
-    const before = await api.store().findSession(sale.id);
+    const before = await api.database().findSession(sale.id);
     await ask(api, sale, HASH);
     await sight(api, 'test:ethereum', mined(await keyOf(api, sale), { number: 0 }));
-    assert.equal(await api.store().findSession(sale.id), before, 'a look-up credits nothing');
+    assert.equal(await api.database().findSession(sale.id), before, 'a look-up credits nothing');
   }));
 
 test('questions are limited for each session, and the page says how long to wait', () =>
@@ -202,7 +202,7 @@ test('questions are limited for each session, and the page says how long to wait
     const refused = String((await send(sale.path, 7)).headers.get('location'));
     const { text } = await exchange('GET', new URL(refused, `${api.baseUrl}${sale.path}/look-up`).href);
     assert.match(answerOf(text), /^Those were many look-ups\. Please wait 10 seconds/);
-    assert.is((await api.store().listLookUps(sale.id)).length, 18, 'six questions to three networks');
+    assert.is((await api.database().listLookups(sale.id)).length, 18, 'six questions to three networks');
     assert.not(await isRefused((await openSale(api)).path, 8), 'another session has its own limit');
     api.clock.advance(10_000);
     assert.not(await isRefused(sale.path, 9));

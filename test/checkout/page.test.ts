@@ -184,7 +184,7 @@ test('the stream rings for each new version, and ends with the session', () =>
     const reading = readEvents(`${url}/events?after=${first}`, () => false);
     await sale.send('10.50');
     const seen = await version();
-    const tip = (await api.store().tail('test:ethereum', 1)).at(-1);
+    const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
     // The stream looks once a second: give it the chance to see both.
     await readEvents(`${url}/events?after=`, (events) => events.length > 0);
     await new Promise((resolve) => setTimeout(resolve, 1500));

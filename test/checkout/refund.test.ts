@@ -89,9 +89,9 @@ test('a payer names an address, compares it, and the refund starts', async ({ ap
   } finally {
     await browser.close();
   }
-  await api.store().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'processing');
-  const [refund] = await api.store().listRefunds({ limit: 1 });
+  const [refund] = await api.database().listRefunds({ limit: 1 });
   assert.is(refund?.refundId, refund_id);
   assert.equal(refund?.destination && [refund.destination.key, refund.destination.from], [
     chains.evm.address.parse(payer),
@@ -103,21 +103,21 @@ test('a payer names an address, compares it, and the refund starts', async ({ ap
 test('nothing is named before the second yes, and nothing after the first', async ({ api }) => {
   const { url, read } = await openRefund(api, await paidSale(api));
   assert.is((await post(url, { address: payer })).status, 200);
-  await api.store().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'pending');
   const answers = await Promise.all([payer, other].map((address) => post(url, { address, confirmed: 'yes' })));
   assert.ok(answers.some(({ status }) => status === 303));
-  const [refund] = await api.store().listRefunds({ limit: 1 });
+  const [refund] = await api.database().listRefunds({ limit: 1 });
   const first = refund?.destination?.key;
   await post(url, { address: other, confirmed: 'yes' });
   await post(url, { address: payer, confirmed: 'yes' });
-  assert.is((await api.store().listRefunds({ limit: 1 }))[0]?.destination?.key, first);
+  assert.is((await api.database().listRefunds({ limit: 1 }))[0]?.destination?.key, first);
 });
 
 test('addresses that money must not go to are refused in words', async ({ api }) => {
   const sale = await paidSale(api);
   const { url } = await openRefund(api, sale);
-  const own = (await api.store().findSession(sale.id))?.addresses.evm ?? '';
+  const own = (await api.database().findSession(sale.id))?.addresses.evm ?? '';
   const rows: [string, string][] = [
     ['', 'This is no address of'],
     ['<script>alert(1)</script>', 'This is no address of'],
@@ -144,7 +144,7 @@ test('a link that ran out, a wrong one and a canceled refund say so', async ({ a
     '<form',
     'no address is taken any more, even before the clock’s tick',
   );
-  await api.store().advanceRefunds(api.clock.nowMs(), 100);
+  await api.database().advanceRefunds(api.clock.nowMs(), 100);
   assert.is((await read()).failure_reason, 'claim_expired');
   assert.match(await (await fetch(url)).text(), 'This link has expired');
 });
@@ -169,12 +169,12 @@ test('a payer may leave an address on the payment page, once; later refunds go t
   assert.match(await wrong.text(), 'This is no address of');
   await post(`${page}/refund-address`, { address: payer });
   await post(`${page}/refund-address`, { address: other });
-  assert.equal(await api.store().refundAddresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
+  assert.equal(await api.database().refundAddresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
   assert.match(await (await fetch(page)).text(), 'it goes to this address:');
   const body = { order_id: sale.id, refund_id: 'to-left', amount: '1.00', currency: 'USDT' };
   const answer = await api.send('POST', '/api/v1/refunds/create', body);
   assert.is((answer.json as { metadata?: object }).metadata, undefined, 'nobody has to be asked');
-  await api.store().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
   assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');
 });
 
@@ -184,15 +184,15 @@ test('a refund whose payer is being asked by link goes to the address that is le
   const sale = await paidSale(api);
   const { url, read, refund_id } = await openRefund(api, sale);
   await post(`${api.baseUrl}${sale.path}/refund-address`, { address: payer });
-  await api.store().advanceRefunds(api.clock.nowMs(), 10);
+  await api.database().advanceRefunds(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'processing');
   const { pathname } = new URL(url);
   await post(`${api.baseUrl}${pathname}`, { address: other, confirmed: 'yes' });
-  const refund = (await api.store().listRefunds({ sessionId: sale.id, limit: 10 })).find(
+  const refund = (await api.database().listRefunds({ sessionId: sale.id, limit: 10 })).find(
     ({ refundId }) => refundId === refund_id,
   );
   assert.is(refund?.destination?.key, chains.evm.address.parse(payer), 'it is named once');
-  const payout = await api.store().findPayout(refund?.id ?? '');
+  const payout = await api.database().findPayout(refund?.id ?? '');
   assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(payer));
 });
 

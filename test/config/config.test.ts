@@ -6,8 +6,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Config, loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { sourceNames } from '../../src/rates/sources.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
+import { sourceNames } from '../../src/rates/sources.ts';
 import { plainSweepPolicy } from '../support/sweep-policy.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-config-'));

@@ -116,7 +116,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     try {
       assert.equal(wire.decode(await node.content(block, false), bench.tokens, watched), thorough);
     } catch (error) {
-      // The light road may say that it is not sure. It may never say something else.
+      // The light transport may say that it is not sure. It may never say something else.
       if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
     }
     return thorough;
@@ -356,7 +356,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     async (node) => {
       const [usdt, usdc] = bench.tokens;
       const [one, other] = [bench.freshKey(), bench.freshKey()];
-      const lookUp = (tx: string) => node.lookUp(bench.chain.transactionId(tx) ?? 'no id');
+      const lookup = (tx: string) => node.lookup(bench.chain.transactionId(tx) ?? 'no id');
       const pair = await bench.pay('contract', [
         { token: usdt, to: one, units: 3n },
         { token: usdt, to: other, units: 4n },
@@ -364,23 +364,23 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       const zero = await bench.pay('direct', [{ token: usdc, to: one, units: 0n }]);
       const failed = await bench.pay('failed', [{ token: usdt, to: one, units: 5n }]);
       const lookalike = await bench.pay('lookalike', [{ token: usdt, to: one, units: 5n }]);
-      const before = await lookUp(pair);
+      const before = await lookup(pair);
       assert.ok(before.kind === 'waiting' || before.kind === 'unknown', 'in no block yet');
       await bench.mine();
       const { number } = await node.head();
-      const found = await lookUp(pair);
+      const found = await lookup(pair);
       assert.ok(found.kind === 'mined' && found.succeeded);
       assert.is(found.number, number);
       const moved = (moves: typeof found.moves, to: string) =>
         moves.filter((move) => move.to === to).map(({ currency }) => currency);
       assert.equal([moved(found.moves, one), moved(found.moves, other)], [['USDT'], ['USDT']]);
-      const worthless = await lookUp(lookalike);
+      const worthless = await lookup(lookalike);
       assert.equal(worthless.kind === 'mined' && moved(worthless.moves, one), [null], 'another token by that name');
-      const nothing = await lookUp(zero);
+      const nothing = await lookup(zero);
       assert.equal(nothing.kind === 'mined' && moved(nothing.moves, one), [], 'a transfer of nothing');
-      const broken = await lookUp(failed);
+      const broken = await lookup(failed);
       assert.equal([broken.kind, broken.kind === 'mined' && broken.succeeded], ['mined', false]);
-      assert.equal(await lookUp(otherThan(pair)), { kind: 'unknown' });
+      assert.equal(await lookup(otherThan(pair)), { kind: 'unknown' });
     },
   );
 
@@ -442,7 +442,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
 
   each('rings for each new head, where there is a push', async (node, rings) => {
     let rung = 0;
-    node.onBell(() => {
+    node.onChange(() => {
       rung += 1;
     });
     await node.head();
@@ -461,7 +461,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     async (node, rings) => {
       if (!bench.stop || !bench.start) return;
       let rung = 0;
-      node.onBell(() => {
+      node.onChange(() => {
         rung += 1;
       });
       const before = await node.head();

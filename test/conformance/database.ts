@@ -2,12 +2,14 @@
  * The contract of the store in executable form: `src/database/database.ts`, command by command. Every implementation runs this one suite.
  * @module
  */
+
+import type { MakePlace } from '../database/place.ts';
 import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { historiesConform } from './database/histories.ts';
 import { lifetimesConform } from './database/lifetimes.ts';
-import { lookUpsConform } from './database/lookups.ts';
+import { lookupsConform } from './database/lookups.ts';
 import { merchantsConform } from './database/merchants.ts';
 import { operationsConform } from './database/operations.ts';
 import { paymentsConform } from './database/payments.ts';
@@ -16,7 +18,6 @@ import { poolsConform } from './database/pools.ts';
 import { reorgsConform } from './database/reorgs.ts';
 import { sweepsConform } from './database/sweeps.ts';
 import { webhooksConform } from './database/webhooks.ts';
-import type { MakePlace } from '../database/place.ts';
 
 /** @param makePlace makes an empty store, and removes it with all its connections' data when it is closed */
 export function storeConforms(makePlace: MakePlace): void {
@@ -27,7 +28,7 @@ export function storeConforms(makePlace: MakePlace): void {
   reorgsConform(makePlace);
   lifetimesConform(makePlace);
   webhooksConform(makePlace);
-  lookUpsConform(makePlace);
+  lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);
   adoptionConforms(makePlace);

@@ -2,15 +2,15 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  type Bearing,
-  type Finding,
   findings,
   judge,
-  LOOK_UP_AGE_MS_MAX,
+  LOOKUP_AGE_MS_MAX,
+  type LookupContext,
+  type LookupResult,
   nextLookAtMs,
 } from '../../src/core/lookup.ts';
 
-const bearing: Bearing = {
+const bearing: LookupContext = {
   ownKey: 'own',
   isOthers: (key) => key === 'theirs',
   accepts: ['USDT'],
@@ -22,7 +22,7 @@ const mined = (to: string, currency: 'USDT' | 'USDC' | null = 'USDT', number = 1
   ({ kind: 'mined', number, succeeded: true, moves: [{ to, currency }] }) as const;
 
 test('what a node saw, and what it means for one session', () => {
-  const cases: readonly (readonly [Finding, Parameters<typeof judge>[0], Partial<Bearing>?])[] = [
+  const cases: readonly (readonly [LookupResult, Parameters<typeof judge>[0], Partial<LookupContext>?])[] = [
     ['unknown', { kind: 'unknown' }],
     ['waiting', { kind: 'waiting' }],
     ['failed', { ...mined('own'), succeeded: false }],
@@ -60,7 +60,7 @@ test('an open question is asked again, soon at first, and never for ever', () =>
   }
   assert.ok(looks.length < 30, `${looks.length} looks`);
   assert.is(looks[0], 2000);
-  assert.ok(nowMs < LOOK_UP_AGE_MS_MAX);
+  assert.ok(nowMs < LOOKUP_AGE_MS_MAX);
   for (const finding of findings) {
     const isOpen = ['unknown', 'waiting', 'unread'].includes(finding);
     assert.is(nextLookAtMs(finding, 0, 10) !== null, isOpen, finding);

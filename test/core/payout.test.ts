@@ -59,10 +59,10 @@ const ended = { tx: 'tx', feeUnits: 7n };
 
 const step = (
   attempts: readonly Attempt[],
-  fate: Parameters<typeof decide>[2] = null,
+  outcome: Parameters<typeof decide>[2] = null,
   more: { payout?: Partial<Payout>; recent?: Recent; nowMs?: number; rules?: Partial<PayoutRules> } = {},
 ) =>
-  decide({ ...payout, ...more.payout }, attempts, fate, more.recent ?? never, more.nowMs ?? T0, {
+  decide({ ...payout, ...more.payout }, attempts, outcome, more.recent ?? never, more.nowMs ?? T0, {
     ...rules,
     ...more.rules,
   });

@@ -8,6 +8,7 @@ import type { ChainTransfer, Currency, NetworkKey } from '../../src/core/transfe
 import type {
   ClaimedDelivery,
   CreateSessionOutcome,
+  Database,
   Endpoint,
   Ingest,
   IngestOutcome,
@@ -16,16 +17,15 @@ import type {
   PaymentOption,
   Session,
   SessionRequest,
-  Store,
   StoreSettings,
 } from '../../src/database/database.ts';
 import { plainRequest } from '../support/new-session.ts';
 
 /** Where a store under test lives; the suites run over any implementation that can make one. */
 export type Place = Readonly<{
-  store: Store;
+  database: Database;
   /** Another connection to the same data, as another process has one. */
-  connect(): Store;
+  connect(): Database;
   close(): void;
   /** What does not fit together in the data, looked at from the outside; nothing in a sound store. */
   audit(): string[];
@@ -154,15 +154,15 @@ export function pays(
 export class Feed {
   readonly network: NetworkKey;
   /** Where it writes; another connection after a restart. */
-  store: Store;
+  database: Database;
   readonly #decimals: number;
   /** Counts blocks, so that every hash is new; another feed on the same data starts beyond the first one's. */
   blocksMade = 0;
   chain: BlockRef[] = [];
   nowMs = T0_MS;
 
-  constructor(store: Store, name: 'one' | 'two') {
-    this.store = store;
+  constructor(database: Database, name: 'one' | 'two') {
+    this.database = database;
     this.network = `test:${name}`;
     this.#decimals = name === 'one' ? 6 : 18;
   }
@@ -180,7 +180,7 @@ export class Feed {
 
   step(more: Partial<Ingest>): Promise<IngestOutcome> {
     const tip = this.chain.at(-1);
-    return this.store.ingest({
+    return this.database.ingest({
       network: this.network,
       family: 'evm',
       expectTip: tip?.hash ?? null,
@@ -231,7 +231,7 @@ export class Feed {
 
   /** Says how far the network has been read, without a block. */
   readThrough(readThroughS: number, state: 'following' | 'halted' = 'following'): Promise<void> {
-    return this.store.reportNetwork({
+    return this.database.reportNetwork({
       network: this.network,
       state,
       reason: state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null,
@@ -245,22 +245,22 @@ export class Feed {
   }
 }
 
-export type World = Readonly<{ store: Store; place: Place; one: Feed; two: Feed }>;
+export type World = Readonly<{ database: Database; place: Place; one: Feed; two: Feed }>;
 
 /** Runs a test in a store of its own: merchant `m1`, 40 addresses, both networks followed from their first block on. */
 export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) {
   return async (): Promise<void> => {
     const place = makePlace(OUTAGE_WAIT_S);
     try {
-      const { store } = place;
-      await store.createStore(merchant('m1', more));
+      const { database } = place;
+      await database.createStore(merchant('m1', more));
       const keys = Array.from({ length: POOL_SIZE }, (_, at) => keyOf(at + 1));
-      await store.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
-      const one = new Feed(store, 'one');
-      const two = new Feed(store, 'two');
+      await database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+      const one = new Feed(database, 'one');
+      const two = new Feed(database, 'two');
       await one.mine();
       await two.mine();
-      await work({ store, place, one, two });
+      await work({ database, place, one, two });
       assert.equal(place.audit(), []);
     } finally {
       place.close();
@@ -269,19 +269,19 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
 }
 
 /** The session as it stands now. */
-export async function show(store: Store, id: string): Promise<Session> {
-  const session = await store.findSession(id);
+export async function show(database: Database, id: string): Promise<Session> {
+  const session = await database.findSession(id);
   assert.ok(session, `session ${id} is found`);
   return session;
 }
 
 /** Everything that is due, leased for a minute. */
-export const claimAll = (store: Store, nowMs: number): Promise<readonly ClaimedDelivery[]> =>
-  store.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
+export const claimAll = (database: Database, nowMs: number): Promise<readonly ClaimedDelivery[]> =>
+  database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
 
 /** The types of a session's events, in order, as an endpoint that asked for all of them sees them. */
-export async function eventTypes(store: Store, sessionId: string): Promise<string[]> {
-  const deliveries = await store.listDeliveries({ sessionId, limit: 1000 });
+export async function eventTypes(database: Database, sessionId: string): Promise<string[]> {
+  const deliveries = await database.listDeliveries({ sessionId, limit: 1000 });
   return deliveries.map(({ eventType }) => eventType).reverse();
 }
 

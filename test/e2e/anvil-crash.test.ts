@@ -9,17 +9,17 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { chains } from '../../src/chains/index.ts';
-import { systemClock } from '../../src/lib/clock.ts';
-import { loadConfig } from '../../src/config/config.ts';
-import { openLog } from '../../src/lib/log.ts';
 import { startPool, xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { chains } from '../../src/chains/index.ts';
+import { loadConfig } from '../../src/config/config.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { deployBatchSender, deployToken } from '../support/contracts.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
@@ -77,19 +77,19 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   const [network] = config.networks;
   assert.ok(network);
 
-  const database = databaseFile(dataDir);
+  const databasePath = databaseFile(dataDir);
   const secretKey = readSecretKey(dataDir, env);
-  migrate({ file: database, backupDir: dataDir });
-  const store = openSqliteStore({ file: database, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
-  opened.push(() => store.close());
-  const pool = startPool({ store, config, clock: systemClock, log: openLog('test', 'silent') });
+  migrate({ file: databasePath, backupDir: dataDir });
+  const database = openSqliteDatabase({ file: databasePath, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
+  opened.push(() => database.close());
+  const pool = startPool({ database, config, clock: systemClock, log: openLog('test', 'silent') });
   await until(
     'the pool is filled',
-    async () => (await store.poolLevel({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
+    async () => (await database.poolLevel({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
   );
   await pool.stop();
 
-  const facts = new Database(database, { readonly: true });
+  const facts = new Sqlite(databasePath, { readonly: true });
   opened.push(() => facts.close());
   const factsNow = facts.prepare(
     `SELECT (SELECT tip_hash FROM networks) || '/' || (SELECT count(*) FROM transfers) || '/' ||
@@ -132,10 +132,10 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   };
 
   const merchant = merchantStore();
-  await store.createStore(merchant);
+  await database.createStore(merchant);
   const takeSession = async (name: string, amountMinor: number) => {
     const wish = { storeId: merchant.id, name, networks: [network], amountMinor, nowMs: systemClock.nowMs() };
-    const outcome = await store.createSession(newSession(wish));
+    const outcome = await database.createSession(newSession(wish));
     if (outcome.kind !== 'created') throw new Error(`no session: ${outcome.kind}`);
     return { id: outcome.session.id, address: chains.evm.address.format(outcome.session.addresses.evm ?? '') };
   };
@@ -199,7 +199,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
     [twice, 30_000_000n],
     [moved, 40_000_000n],
   ] as const) {
-    const now = await store.findSession(session.id);
+    const now = await database.findSession(session.id);
     assert.is(now?.life.status, 'paid');
     assert.is(now?.standing.confirmedPar, units * 10n ** 12n);
     const standing = now?.payments.filter(({ state }) => state !== 'orphaned') ?? [];

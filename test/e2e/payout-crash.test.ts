@@ -8,18 +8,18 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey, secretKeyFile } from '../../src/lib/secret-key.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { deployToken } from '../support/contracts.ts';
 import { endSigners, startSigner } from '../support/signer-process.ts';
@@ -93,11 +93,11 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
 
   mkdirSync(dataDir);
   const secretKey = readSecretKey(dataDir, env);
-  const database = databaseFile(dataDir);
-  migrate({ file: database, backupDir: dataDir });
-  const store = openSqliteStore({ file: database, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
-  opened.push(() => store.close());
-  const facts = new Database(database, { readonly: true });
+  const file = databaseFile(dataDir);
+  migrate({ file, backupDir: dataDir });
+  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
+  opened.push(() => database.close());
+  const facts = new Sqlite(file, { readonly: true });
   opened.push(() => facts.close());
 
   const unlock = ['--unlock', `file:${passphraseFile}`];
@@ -119,7 +119,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   });
   const nowMs = systemClock.nowMs();
   const plan = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }));
-  await store.planPayouts(plan);
+  await database.planPayouts(plan);
 
   const stateNow = facts
     .prepare(
@@ -170,9 +170,9 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   const journal = openJournal(join(dir, 'signer.db'));
   opened.push(() => journal.close());
   const signed = journal.entries(NETWORK, 0, 100);
-  const kept = (await Promise.all(intents.map(({ id }) => store.listPayoutAttempts(id)))).flat();
+  const kept = (await Promise.all(intents.map(({ id }) => database.listPayoutAttempts(id)))).flat();
   assert.equal(signed.map(({ tx }) => tx).sort(), kept.map(({ tx }) => tx).sort(), 'journal and database agree');
-  const report = await store.verifyLedger();
+  const report = await database.verifyLedger();
   assert.equal([report.unbalanced, report.differences], [[], []]);
 });
 

@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { evmAddress } from '../../src/chains/evm/address.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { readRunning } from '../../src/app/server-file.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
+import { evmAddress } from '../../src/chains/evm/address.ts';
 import { endAll, find, type Supervisor, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 import { signedClient } from '../support/signed-client.ts';
 
@@ -39,10 +39,10 @@ test('an indexer that is killed comes back, while the other goes on', async () =
 });
 
 test('a server that is killed comes back on the same port', async () => {
-  const before = readRunning(folder);
+  const before = readServerFile(folder);
   process.kill(before?.pid ?? 0, 'SIGKILL');
   const after = await find('the server is back', async () => {
-    const running = readRunning(folder);
+    const running = readServerFile(folder);
     return running && running.pid !== before?.pid && running;
   });
   assert.is(after.base_url, before?.base_url);
@@ -57,7 +57,7 @@ test('SIGTERM ends it in order, and the next start goes on where it was', async 
   const before = readCredentials(folder);
   assert.is(await quayside.end('SIGTERM'), 0);
   assert.match(quayside.stdout(), /has stopped/);
-  assert.is(readRunning(folder), null);
+  assert.is(readServerFile(folder), null);
 
   quayside = await sandbox.start();
   const after = readCredentials(folder);
@@ -69,7 +69,7 @@ test('SIGTERM ends it in order, and the next start goes on where it was', async 
 });
 
 test('after a change of the xpub, not even the first session takes an address of the old one', async () => {
-  const { port } = readRunning(folder) ?? {};
+  const { port } = readServerFile(folder) ?? {};
   await quayside.end('SIGTERM');
   const file = join(folder, 'sandbox.json');
   const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;

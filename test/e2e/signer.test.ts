@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readRunning } from '../../src/app/server-file.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
 import { endAll, find, spawnSupervisor } from '../support/quayside-process.ts';
 import { makeSignerFolder } from '../support/temp-signer.ts';
 
@@ -29,7 +29,7 @@ test('a signer that cannot be unlocked is left halted, and everything else runs'
   await find('the operator is told', async () => supervisor.stdout().includes('The signer is halted'));
   assert.match(supervisor.stderr(), '"passphrase_wrong"');
   await find('payments are taken', async () => {
-    const running = readRunning(dataDir);
+    const running = readServerFile(dataDir);
     return running && (await fetch(`${running.base_url}/readyz`)).ok;
   });
   assert.is(await supervisor.end('SIGTERM'), 0);

@@ -9,11 +9,11 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { tronAddress } from '../../src/chains/tron/address.ts';
 import { tronSpending } from '../../src/chains/tron/spend.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import type { Intent } from '../../src/core/intent.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
 import { openFlowShop } from '../support/flow-shop.ts';
 import { type Json, startInstance } from '../support/instance.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
@@ -157,7 +157,7 @@ test('a collection address is given TRX, and swept to the treasury; the books ba
   const from = [{ index, units: 1_200n * CENT }];
   const sweep: Intent = { kind: 'sweep', id: 'sweep-1', network: 'test:tron', currency: 'USDT', from };
   const gas: Intent = { kind: 'gas', id: 'gas-1', network: 'test:tron', form: 'transfer', index, units: 16n * TRX };
-  const store = openSqliteStore({
+  const database = openSqliteDatabase({
     file: databaseFile(quayside.dataDir),
     secretKey: readSecretKey(quayside.dataDir, {}),
     busyTimeoutMs: 10_000,
@@ -165,11 +165,11 @@ test('a collection address is given TRX, and swept to the treasury; the books ba
   });
   const nowMs = systemClock.nowMs();
   const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
-  await store.planPayouts([
+  await database.planPayouts([
     { intent: sweep, servesId: null, ...dues },
     { intent: gas, servesId: sweep.id, ...dues },
   ]);
-  await store.close();
+  await database.close();
   await until('it is swept', async () => (await quayside.cli('payouts', 'show', sweep.id)).state === 'succeeded');
   assert.is(world.accounts().token(tronTokenKeys[0], TREASURY), 1_200n * CENT);
   assert.is(world.accounts().token(tronTokenKeys[0], owner), 0n);

@@ -4,21 +4,21 @@ import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
-import { openTempStore } from '../support/temp-database.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 import { until } from '../support/until.ts';
 
 test('payments are still followed where the settings allow no payouts', async () => {
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   const network = testNetwork({ name: 'tron', family: 'tron', url: 'http://127.0.0.1:1', finalityUrl: null });
   const signer = openSigner({ socket: '/nowhere/signer.sock', timeoutMs: 1000, clock: systemClock });
-  const indexer = startIndexer(store, network, { signer });
+  const indexer = startIndexer(database, network, { signer });
   try {
     await until('it is told of', async () =>
-      (await store.listAlarms(10)).some(({ code }) => code === 'payouts_need_finality'),
+      (await database.listAlarms(10)).some(({ code }) => code === 'payouts_need_finality'),
     );
-    assert.is((await store.listEngines())[0]?.reason?.code, 'payouts_need_finality');
-    await until('the follower reports', async () => (await statusOf(store, network)) !== null);
+    assert.is((await database.listEngines())[0]?.reason?.code, 'payouts_need_finality');
+    await until('the follower reports', async () => (await statusOf(database, network)) !== null);
     assert.is(await indexer.stop(), 'stopped');
   } finally {
     await signer.close();

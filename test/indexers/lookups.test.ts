@@ -2,9 +2,9 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { invariant, transient } from '../../src/core/fault.ts';
-import type { Finding } from '../../src/core/lookup.ts';
+import type { LookupResult } from '../../src/core/lookup.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { type IndexedShop, openIndexedShop } from '../support/indexed-shop.ts';
 import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../support/simulated-node.ts';
 import { simulatedChains, testNetwork } from '../support/test-network.ts';
@@ -26,7 +26,7 @@ async function inShop(family: (typeof families)[number], play: (place: Place) =>
         const tx = chains[family].transactionId(text);
         invariant(tx !== null, `${text} is a transaction's id`);
         const asks = [{ network: key, family, tx }];
-        await shop.store.requestLookUps({ sessionId, asks, nowMs: systemClock.nowMs() });
+        await shop.database.requestLookups({ sessionId, asks, nowMs: systemClock.nowMs() });
       },
     });
   } finally {
@@ -35,9 +35,9 @@ async function inShop(family: (typeof families)[number], play: (place: Place) =>
   }
 }
 
-const isTold = ({ store }: IndexedShop, sessionId: string, tx: string, finding: Finding) =>
+const isTold = ({ database }: IndexedShop, sessionId: string, tx: string, finding: LookupResult) =>
   until(`the payer is told ${finding}`, async () =>
-    (await store.listLookUps(sessionId)).some((one) => one.tx === tx && one.finding === finding),
+    (await database.listLookups(sessionId)).some((one) => one.tx === tx && one.finding === finding),
   );
 
 for (const family of families) {
@@ -62,8 +62,8 @@ for (const family of families) {
       node.world.mine();
       const expected = { failed, elsewhere, other_order: others, wrong_token: lookalike, kept: paid } as const;
       for (const tx of Object.values(expected)) await ask(id, tx);
-      for (const [finding, tx] of Object.entries(expected)) await isTold(shop, id, tx, finding as Finding);
-      assert.equal(await shop.store.listAlarms(10), []);
+      for (const [finding, tx] of Object.entries(expected)) await isTold(shop, id, tx, finding as LookupResult);
+      assert.equal(await shop.database.listAlarms(10), []);
     }));
 }
 
@@ -93,11 +93,11 @@ test('money in a block that was read without it is reported with an alarm and ne
     node.world.mine();
     await ask(id, tx);
     await isTold(shop, id, tx, 'unread');
-    assert.equal(await shop.store.listAlarms(10), []);
+    assert.equal(await shop.database.listAlarms(10), []);
     for (let n = 0; n < 25; n++) node.world.mine();
     await isTold(shop, id, tx, 'missed');
     assert.equal(
-      (await shop.store.listAlarms(10)).map(({ code }) => code),
+      (await shop.database.listAlarms(10)).map(({ code }) => code),
       ['transfer_missed'],
     );
     const { standing, payments } = await order.read();
@@ -111,9 +111,9 @@ test('a node that fails has told nothing, and is asked again', () =>
     shop.start({
       through: (real) => ({
         ...real,
-        async lookUp(name) {
+        async lookup(name) {
           asked++;
-          if (asked > 1) return real.lookUp(name);
+          if (asked > 1) return real.lookup(name);
           throw transient('node_timeout', 'the first question is lost');
         },
       }),
@@ -140,9 +140,9 @@ test('a node of another chain is not asked', () =>
       through: (real) => ({
         ...real,
         identity: async () => ({ ...(await real.identity()), chainId: '1' }),
-        lookUp(tx) {
+        lookup(tx) {
           asked++;
-          return real.lookUp(tx);
+          return real.lookup(tx);
         },
       }),
     });
@@ -150,7 +150,7 @@ test('a node of another chain is not asked', () =>
     await systemClock.sleep(1200);
     assert.is(asked, 0);
     assert.equal(
-      (await shop.store.listLookUps(id)).map(({ finding }) => finding),
+      (await shop.database.listLookups(id)).map(({ finding }) => finding),
       [null],
     );
   }));

@@ -5,10 +5,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openDatabase, prepareDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
-import { openLog } from '../../src/lib/log.ts';
-import { openStore, prepareStore } from '../../src/app/open-database.ts';
 import type { NetworkStatus } from '../../src/database/database.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
@@ -45,8 +45,8 @@ async function place(play: (place: Place) => Promise<void>): Promise<void> {
   writeFileSync(settings, JSON.stringify({ data_dir: folder, networks: { mychain: network } }));
   const env = { ...process.env, QUAYSIDE_CONFIG: settings };
   const config = loadConfig({ env, cwd: root });
-  prepareStore(config, env, openLog('test', 'silent'));
-  const store = openStore(config, env);
+  prepareDatabase(config, env, openLog('test', 'silent'));
+  const database = openDatabase(config, env);
   const programs: Program[] = [];
   try {
     await play({
@@ -68,14 +68,14 @@ async function place(play: (place: Place) => Promise<void>): Promise<void> {
         programs.push(program);
         return program;
       },
-      status: async () => (await store.listNetworks()).find((status) => status.network === 'test:mychain'),
+      status: async () => (await database.listNetworks()).find((status) => status.network === 'test:mychain'),
     });
   } finally {
     for (const { child, exitCode } of programs) {
       child.kill('SIGKILL');
       await exitCode;
     }
-    store.close();
+    database.close();
     await node.close();
     rmSync(folder, { recursive: true, force: true });
   }

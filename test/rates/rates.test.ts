@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Clock } from '../../src/lib/clock.ts';
 import { Fault } from '../../src/core/fault.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { binance } from '../../src/rates/binance.ts';
 import { coinbase } from '../../src/rates/coinbase.ts';
 import { ecb } from '../../src/rates/ecb.ts';

@@ -7,7 +7,7 @@ import { binance } from '../../src/rates/binance.ts';
 import { coinbase } from '../../src/rates/coinbase.ts';
 import { exponentOf } from '../../src/rates/currencies.ts';
 import { ecb } from '../../src/rates/ecb.ts';
-import type { Door } from '../../src/rates/http.ts';
+import type { HttpLimits } from '../../src/rates/http.ts';
 import { kraken } from '../../src/rates/kraken.ts';
 import type { Answer, Pair, RateSource } from '../../src/rates/source.ts';
 import { openSources } from '../../src/rates/sources.ts';
@@ -266,7 +266,7 @@ test('the configuration’s names open the sources, an unknown one is refused wi
 
 type Asked = Readonly<{
   name: string;
-  open(door: Partial<Door>): RateSource;
+  open(limits: Partial<HttpLimits>): RateSource;
   path: string;
   /** A good answer whose rate of EUR is this JSON value. */
   body(eur: unknown): string;

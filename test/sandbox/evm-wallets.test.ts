@@ -7,7 +7,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../src/chains/evm/node/payout-node.ts';
-import type { Fate, PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
+import type { Outcome, PayoutNode, SentAttempt, SpendNetwork } from '../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
 import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
 import { RpcError } from '../../src/sandbox/json-rpc.ts';
@@ -30,7 +30,7 @@ const network: SpendNetwork = {
   feeUnitsMax: 100n * ETHER,
 };
 const { openTill, signOn, prepareOn } = createTills(network);
-const nothingYet: Fate = { kind: 'waiting', included: null };
+const nothingYet: Outcome = { kind: 'waiting', included: null };
 
 let sandbox: SandboxNode;
 let node: PayoutNode;
@@ -70,8 +70,8 @@ async function openFundedTill(): Promise<Till> {
 }
 
 const prepare = (till: Till, intent: Intent, outbid: readonly Attempt[] = []) => prepareOn(node, till, intent, outbid);
-const fateOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[]) =>
-  node.fate(till.draft(intent), attempts);
+const outcomeOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[]) =>
+  node.outcome(till.draft(intent), attempts);
 async function send(attempt: Attempt): Promise<void> {
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
 }
@@ -83,14 +83,14 @@ test('a refund passes through every stage, and costs what is told', async () => 
   const attempt = await prepare(till, intent);
   await send(attempt);
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
   mine();
   const { number } = sandbox.world.tip();
-  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   assert.equal(await node.sequence(wallet), { final: 0, head: 1 });
   mine(FINAL_BLOCKS);
   const { native, tokens } = await node.balance(wallet);
-  assert.equal(await fateOf(till, intent, [attempt]), {
+  assert.equal(await outcomeOf(till, intent, [attempt]), {
     kind: 'succeeded',
     tx: attempt.tx,
     number,
@@ -118,11 +118,11 @@ test('a collection address is given gas and swept', async () => {
   const topUp = await prepare(till, gas);
   await send(topUp);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, gas, [topUp])).kind, 'succeeded');
+  assert.is((await outcomeOf(till, gas, [topUp])).kind, 'succeeded');
   const attempt = await prepare(till, sweep);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, sweep, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(till, sweep, [attempt])).kind, 'succeeded');
   assert.is(held(network.treasury), 77n);
   assert.is(held(owner), 0n);
 });
@@ -146,8 +146,8 @@ test('replacements are taken from a tenth more, and the one that is mined is fou
   await send(second);
   assert.is(sandbox.world.pending().length, 1);
   mine(1 + FINAL_BLOCKS);
-  const fate = await fateOf(till, intent, [first, meagre, second]);
-  assert.is(fate.kind === 'succeeded' && fate.tx, second.tx);
+  const outcome = await outcomeOf(till, intent, [first, meagre, second]);
+  assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   assert.is(held(intent.to), 5n);
 });
 
@@ -158,12 +158,12 @@ test('what offers less than the base fee waits, until it is outbid', async () =>
   const cheap = signOn(till, intent, { ...terms, max_fee_per_gas: '900000000', max_priority_fee_per_gas: '1000' });
   await send(cheap);
   mine(2);
-  assert.equal(await fateOf(till, intent, [cheap]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [cheap]), nothingYet);
   const dear = await prepare(till, intent, [cheap]);
   await send(dear);
   mine();
-  const fate = await fateOf(till, intent, [cheap, dear]);
-  assert.is(fate.kind === 'waiting' && fate.included?.tx, dear.tx);
+  const outcome = await outcomeOf(till, intent, [cheap, dear]);
+  assert.is(outcome.kind === 'waiting' && outcome.included?.tx, dear.tx);
 });
 
 test('refused in the words of a real node', async () => {
@@ -201,8 +201,8 @@ test('a transaction fails in its block when the tokens are gone by then', async 
   );
   for (const attempt of attempts) await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, one, attempts.slice(0, 1))).kind, 'succeeded');
-  assert.is((await fateOf(till, other, attempts.slice(1))).kind, 'failed');
+  assert.is((await outcomeOf(till, one, attempts.slice(0, 1))).kind, 'succeeded');
+  assert.is((await outcomeOf(till, other, attempts.slice(1))).kind, 'failed');
   assert.is(held(other.to), 0n);
   assert.is(held(till.keyOf({ role: 'refund' })), 400_000_000n);
 });
@@ -214,11 +214,11 @@ test('a reorg that drops a payout shows it as not included, and the same bytes a
   await send(attempt);
   mine(2);
   await control('sandbox_reorg', { depth: 2 });
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
   assert.is(held(intent.to), 0n);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
   assert.is(held(intent.to), 5n);
 });
 
@@ -232,7 +232,7 @@ test('a reorg that keeps a payout shows it in another block', async () => {
   await control('sandbox_reorg', { depth: 2, keep: 'all' });
   const after = sandbox.world.find(attempt.tx.slice(2))?.block;
   assert.ok(after && after.hash !== before);
-  assert.equal(await fateOf(till, intent, [attempt]), {
+  assert.equal(await outcomeOf(till, intent, [attempt]), {
     kind: 'waiting',
     included: { tx: attempt.tx, number: after.number },
   });
@@ -246,17 +246,17 @@ test('a node may lie about what it was sent, in three ways', async () => {
   await control('sandbox_fault', { rates: { send_dropped: 1 } });
   await send(attempt);
   mine();
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet, 'accepted, and thrown away');
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet, 'accepted, and thrown away');
 
   await control('sandbox_fault', { heal: true, rates: { send_denied: 1 } });
   const denied = await node.broadcast(attempt.bytes);
   assert.is(denied.kind, 'rejected');
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded', 'refused, and taken');
+  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded', 'refused, and taken');
 
   await control('sandbox_fault', { heal: true, rates: { unknown_block: 1 } });
-  const fate = await fateOf(till, intent, [attempt]).catch((error) => error.code);
-  assert.is.not(fate.kind, 'succeeded', 'denied that it stands');
+  const outcome = await outcomeOf(till, intent, [attempt]).catch((error) => error.code);
+  assert.is.not(outcome.kind, 'succeeded', 'denied that it stands');
 });
 
 test('a transaction that was made to fail does', async () => {
@@ -266,7 +266,7 @@ test('a transaction that was made to fail does', async () => {
   const attempt = await prepare(till, intent);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, intent, [attempt])).kind, 'failed');
+  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'failed');
   assert.is(held(intent.to), 0n);
 });
 
@@ -282,7 +282,7 @@ test('an answer that never came does not undo the sending', async () => {
   assert.is(code, 'node_unreachable');
   sandbox.faults.heal();
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
 });
 
 // ── The reader ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,16 +4,16 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import type { Database } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
-import type { Store } from '../../src/database/database.ts';
 import { runProgram } from '../support/quayside-process.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, policySettings, refundOf, seed } from '../support/temp-signer.ts';
@@ -21,7 +21,7 @@ import { firstOf, policySettings, refundOf, seed } from '../support/temp-signer.
 const NETWORK = 'test:one';
 const home = mkdtempSync(join(tmpdir(), 'quayside-payouts-tool-'));
 const place = makeSignerPlace();
-let store: Store;
+let database: Database;
 
 const file = join(home, 'quayside.json');
 const policy = policySettings.networks[NETWORK];
@@ -47,11 +47,11 @@ test.before(() => {
   writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
   const secretKey = readSecretKey(dataDir, {});
   migrate({ file: databaseFile(dataDir), backupDir: dataDir });
-  store = openSqliteStore({ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null });
+  database = openSqliteDatabase({ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null });
 });
 
 test.after(() => {
-  store.close();
+  database.close();
   endSigners();
   place.remove();
   rmSync(home, { recursive: true, force: true });
@@ -86,17 +86,17 @@ test('a database that lacks what was signed adopts it, and shows every attempt',
   const { stdout } = await run('payouts', 'show', 'rf_lost');
   assert.match(stdout, tx);
   assert.is((await run('payouts', 'show', 'rf_none')).code, 3);
-  assert.is(await store.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
+  assert.is(await database.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
   signing.kill('SIGTERM');
   await signing.ended;
 });
 
 test('what is stuck and what is halted is shown, and goes on at the operator’s word', async () => {
   const name = { id: 'rf_lost', generation: 0 };
-  const [{ payer } = { payer: '' }] = await store.listPayoutAttempts(name.id);
+  const [{ payer } = { payer: '' }] = await database.listPayoutAttempts(name.id);
   const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
-  await store.stickPayout({ ...name, why, ended: null, haltsPayer: payer, nowMs: systemClock.nowMs() });
-  await store.reportEngine(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
+  await database.stickPayout({ ...name, why, ended: null, haltsPayer: payer, nowMs: systemClock.nowMs() });
+  await database.reportEngine(NETWORK, { code: 'signer_unreachable', message: 'nobody listens' }, 0);
   const { payouts } = await answer('status');
   assert.equal([payouts.open, payouts.waiting[0].reason], [1, 'payout_nonce_foreign']);
   assert.is(payouts.halted_wallets[0].wallet, payer);
@@ -104,24 +104,24 @@ test('what is stuck and what is halted is shown, and goes on at the operator’s
   const { stdout } = await run('status');
   assert.match(stdout, 'test:one pays nothing out: signer_unreachable');
   assert.equal(await answer('payouts', 'resume', 'rf_lost'), { id: 'rf_lost', resumed: true });
-  assert.is((await store.findPayout('rf_lost'))?.state, 'sent');
+  assert.is((await database.findPayout('rf_lost'))?.state, 'sent');
   const { code, stderr } = await run('payouts', 'resume', 'rf_lost');
   assert.equal([code, /not stuck/.test(stderr)], [1, true]);
   assert.is((await run('payouts', 'resume', 'rf_none')).code, 3);
 });
 
 test('the books are verified, and a posting that was altered is found', async () => {
-  await store.recordSent({ id: 'rf_lost', generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs: 0 });
-  const [{ tx } = { tx: '' }] = await store.listPayoutAttempts('rf_lost');
+  await database.recordSent({ id: 'rf_lost', generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs: 0 });
+  const [{ tx } = { tx: '' }] = await database.listPayoutAttempts('rf_lost');
   const ended = { tx: tx ?? '', feeUnits: 21n * 10n ** 14n };
-  await store.settlePayout({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });
+  await database.settlePayout({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });
   const sound = await answer('ledger', 'verify');
   assert.equal([sound.balanced, sound.entries, sound.problems], [true, 2, []]);
   const { stdout } = await run('ledger', 'verify');
   assert.match(stdout, '-12.50 USDT');
   assert.match(stdout, '0.0021 ETH');
 
-  const raw = new Database(databaseFile(join(home, 'data')));
+  const raw = new Sqlite(databaseFile(join(home, 'data')));
   raw.prepare(`UPDATE ledger_postings SET units = '7' WHERE account = 'unclaimed'`).run();
   raw.close();
   const bad = await run('ledger', 'verify', '--json');

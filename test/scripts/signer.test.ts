@@ -8,16 +8,16 @@ import { join, resolve } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeAddressList } from '../../src/addresses/address-list.ts';
+import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
@@ -282,12 +282,12 @@ test('the drill tells the right words from the wrong ones, by the addresses that
 
 /** Fills the pool of an xpub as the server does, or with a stranger's address. */
 async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
-  const { openSqliteStore } = await import('../../src/database/sqlite/sqlite-database.ts');
+  const { openSqliteDatabase } = await import('../../src/database/sqlite/sqlite-database.ts');
   const { readSecretKey } = await import('../../src/lib/secret-key.ts');
   const dataDir = join(dir, 'data');
   const file = join(dataDir, 'quayside.db');
   migrate({ file, backupDir: join(dataDir, 'backups') });
-  const store = openSqliteStore({
+  const database = openSqliteDatabase({
     file,
     secretKey: readSecretKey(dataDir, {}),
     busyTimeoutMs: 5000,
@@ -295,8 +295,8 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
     outageWaitS: 600,
   });
   const keys = Array.from({ length: count }, (_, at) => stranger ?? evmAddress.derive(xpub, firstIndex + at));
-  await store.addAddresses({ family: 'evm', mode: 'test', source: xpubFingerprint(source), firstIndex, keys });
-  store.close();
+  await database.addAddresses({ family: 'evm', mode: 'test', source: xpubFingerprint(source), firstIndex, keys });
+  database.close();
 }
 
 test('the drill also knows imported addresses, by the seed’s own signature under their list', async () => {

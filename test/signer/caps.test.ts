@@ -11,7 +11,7 @@ import { refusalOf } from '../support/refusal.ts';
 import {
   firstOf,
   makeSignerFolder,
-  openDeskIn,
+  openSigningServiceIn,
   policySettings,
   refundOf,
   terms,
@@ -23,11 +23,11 @@ const DAY_MS = 24 * HOUR_MS;
 const secret = new Uint8Array(32).fill(1);
 const settings: PolicySettings = { ...policySettings, approvers: [{ name: 'Anna', key: approverOf(secret) }] };
 
-/** A desk with a clock of its own at noon of a day, and numbers that count up. Caps: 100 a refund, 250 an hour, 600 a day. */
+/** A service with a clock of its own at noon of a day, and numbers that count up. Caps: 100 a refund, 250 an hour, 600 a day. */
 function open() {
   const clock = handClock(20_000 * DAY_MS + 12 * HOUR_MS);
   const folder = makeSignerFolder(settings, false);
-  let opened = openDeskIn(folder.dir, clock);
+  let opened = openSigningServiceIn(folder.dir, clock);
   let count = 0;
   return {
     clock,
@@ -35,14 +35,14 @@ function open() {
     refund(whole: number, more: Partial<RefundIntent> = {}, approval: Parameters<typeof firstOf>[2] = {}): string {
       count++;
       const code = refusalOf(() =>
-        opened.desk.sign(firstOf(refundOf(`rf_${count}`, usdt(whole), more), count, approval)),
+        opened.service.sign(firstOf(refundOf(`rf_${count}`, usdt(whole), more), count, approval)),
       );
       return code.replace('none', 'signed').replace('signer_refused_', '');
     },
-    desk: () => opened.desk,
+    service: () => opened.service,
     restart() {
       opened.close();
-      opened = openDeskIn(folder.dir, clock);
+      opened = openSigningServiceIn(folder.dir, clock);
     },
     close() {
       opened.close();
@@ -51,7 +51,7 @@ function open() {
   };
 }
 
-/** Runs a test on a desk of its own. */
+/** Runs a test on a service of its own. */
 const at = (work: (place: ReturnType<typeof open>) => void) => () => {
   const place = open();
   try {
@@ -138,10 +138,10 @@ test(
 
 test(
   'replacements and new generations count once',
-  at(({ refund, desk }) => {
+  at(({ refund, service }) => {
     assert.is(refund(100), 'signed');
     const again = (generation: number, attempt: number, nonce: number) =>
-      desk().sign(
+      service().sign(
         firstOf(refundOf('rf_1', usdt(100)), nonce, {
           generation,
           attempt,
@@ -158,7 +158,7 @@ test(
 
 test(
   'gas has caps of its own; sweeps have none',
-  at(({ desk, clock, refund }) => {
+  at(({ service, clock, refund }) => {
     let count = 0;
     const gas = (milli: bigint): string => {
       const intent: GasIntent = {
@@ -169,7 +169,7 @@ test(
         index: count,
         units: milli * 10n ** 15n,
       };
-      return refusalOf(() => desk().sign(firstOf(intent, count))).replace('signer_refused_', '');
+      return refusalOf(() => service().sign(firstOf(intent, count))).replace('signer_refused_', '');
     };
     assert.equal(
       [gas(11n), gas(10n), gas(10n), gas(6n), gas(5n), gas(1n)],
@@ -184,7 +184,7 @@ test(
       currency: 'USDT',
       from: [{ index: 1, units: usdt(1_000_000) }],
     } as const;
-    desk().sign(firstOf(sweep, 0));
+    service().sign(firstOf(sweep, 0));
     assert.is(refund(100), 'signed', 'neither counts towards refunds');
   }),
 );
@@ -215,10 +215,10 @@ test('an approval covers one refund, its amount, its destination, its end', () =
 
 test(
   'beyond the cap an approval of the policy’s approvers is needed, while it is good',
-  at(({ desk, clock }) => {
+  at(({ service, clock }) => {
     const nowS = clock.nowS();
     const ask = (approval: ReturnType<typeof signApproval> | null) =>
-      refusalOf(() => desk().sign(firstOf(big, 1, { approval }))).replace('signer_refused_', '');
+      refusalOf(() => service().sign(firstOf(big, 1, { approval }))).replace('signer_refused_', '');
     const stranger = new Uint8Array(32).fill(2);
     assert.is(ask(null), 'approval');
     assert.is(ask(signApproval(stranger, big, nowS + 60)), 'approval', 'a stranger’s');
@@ -241,16 +241,16 @@ test(
     const over = refundOf('rf_over', usdt(5));
     const approval = signApproval(secret, over, place.clock.nowS() + 60);
     assert.is(
-      refusalOf(() => place.desk().sign(firstOf(over, 70))),
+      refusalOf(() => place.service().sign(firstOf(over, 70))),
       'signer_refused_cap',
     );
-    place.desk().sign(firstOf(over, 70, { approval }));
+    place.service().sign(firstOf(over, 70, { approval }));
     place.restart();
     assert.is(place.refund(0.01), 'cap');
     place.clock.advance(HOUR_MS);
     assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
     // A second generation of what was approved needs no second approval, though the first has expired.
-    place.desk().sign(firstOf(over, 71, { generation: 1, proof: 'dead' }));
+    place.service().sign(firstOf(over, 71, { generation: 1, proof: 'dead' }));
   }),
 );
 

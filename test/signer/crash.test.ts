@@ -4,15 +4,15 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SignedSpend } from '../../src/chains/spend.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
-import { openSigner } from '../../src/signer/client.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { endSigners, startSigner } from '../support/signer-process.ts';
-import { firstOf, makeSignerFolder, openDeskIn, refundOf, terms, usdt } from '../support/temp-signer.ts';
+import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, terms, usdt } from '../support/temp-signer.ts';
 
 const folders: { remove(): void }[] = [];
 test.after(() => {
@@ -30,9 +30,9 @@ const request = firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 });
 
 /** What an undisturbed signer signs. */
 function undisturbed() {
-  const { desk, close } = openDeskIn(newFolder(), handClock());
+  const { service, close } = openSigningServiceIn(newFolder(), handClock());
   try {
-    return desk.sign(request);
+    return service.sign(request);
   } finally {
     close();
   }

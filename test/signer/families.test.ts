@@ -13,7 +13,7 @@ import { signerFiles } from '../../src/signer/files.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { firstOf, makeSignerFolder, openDeskIn, refundOf, seed } from '../support/temp-signer.ts';
+import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, seed } from '../support/temp-signer.ts';
 
 const spendings = { tron: tronSpending, solana: solanaSpending } as const;
 type Case = keyof typeof spendings;
@@ -44,7 +44,7 @@ const folder = makeSignerFolder(
   { version: 1, approvers: [], networks: { 'test:tron': networkOf('tron'), 'test:solana': networkOf('solana') } },
   false,
 );
-const { desk, close } = openDeskIn(
+const { service, close } = openSigningServiceIn(
   folder.dir,
   handClock(),
   undefined,
@@ -89,7 +89,7 @@ for (const family of ['tron', 'solana'] as const) {
   test(`${family}: a refund, and anew only when the first is dead`, () => {
     const refund = refundOf(`rf_${family}`, 5_000_000n, { network, to: payers[family] });
     const ask = (variant: number, more: object = {}) =>
-      desk.sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
+      service.sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
     const { bytes, tx } = ask(1);
     assert.equal(readingOf(family, bytes).moves, [
       { token: address, from: keyOf(family, { role: 'refund' }), to: payers[family], units: 5_000_000n },
@@ -117,7 +117,7 @@ for (const family of ['tron', 'solana'] as const) {
     const { sweepOwnersMax } = chains[family].spendRules;
     const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
     const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
-    const { bytes } = desk.sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
+    const { bytes } = service.sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
     const { moves, signers } = readingOf(family, bytes);
     const to = chains[family].address.parse(treasuries[family]) ?? '';
     const expected = from.map(({ index, units }) => ({
@@ -134,7 +134,7 @@ for (const family of ['tron', 'solana'] as const) {
     const more = [...from, { index: sweepOwnersMax, units: 1n }];
     const tooMany = firstOf({ ...sweep, id: 'sw_more', from: more }, 0);
     assert.is(
-      refusalOf(() => desk.sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) })),
+      refusalOf(() => service.sign({ ...tooMany, terms: termsOf(family, 'sweep', 2) })),
       'signer_refused_intent',
     );
   });
@@ -146,7 +146,7 @@ test('tron: gas is given, lent and taken back; what is lent takes nothing out of
   let variant = 0;
   const ask = (form: GasIntent['form'], units: bigint) => {
     const intent: GasIntent = { kind: 'gas', id: `ga_${++variant}`, network: 'test:tron', form, index: 7, units };
-    return desk.sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
+    return service.sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
   };
   const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).moves;
   assert.equal(moveOf(ask('transfer', 10_000_000n)), [

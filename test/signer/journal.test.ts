@@ -2,7 +2,7 @@
  * The journal as the last word: whatever a program writes, the file itself refuses a second payment.
  */
 import { statSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -131,7 +131,7 @@ test('a fence only rises', () => {
 test('nothing is ever changed or taken away, also not by a REPLACE', () => {
   const { journal, file } = newJournal();
   journal.record(entryOf('rf_1', 0, 0, 1));
-  const client = new Database(file);
+  const client = new Sqlite(file);
   try {
     client.pragma('recursive_triggers = ON');
     for (const [table, column] of [
@@ -178,7 +178,7 @@ test('large amounts add up exactly', () => {
 
 test('a file that cannot be written now is a fault of its own: nothing was signed, and later it is', () => {
   const { journal, file } = newJournal();
-  const client = new Database(file);
+  const client = new Sqlite(file);
   client.exec('BEGIN IMMEDIATE');
   try {
     assert.is(

@@ -1,10 +1,10 @@
 import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/lib/clock.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { signerFiles } from '../../src/signer/files.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
+import { signerFiles } from '../../src/signer/files.ts';
 import { endSigners, makeSignerPlace, type SignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, passphrase, refundOf, usdt } from '../support/temp-signer.ts';
 

@@ -7,7 +7,15 @@ import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending, SpendKey, SpendOrder } from '../../src/chains/spend.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { refusalOf } from '../support/refusal.ts';
-import { firstOf, makeSignerFolder, openDeskIn, refundOf, seed, terms, usdt } from '../support/temp-signer.ts';
+import {
+  firstOf,
+  makeSignerFolder,
+  openSigningServiceIn,
+  refundOf,
+  seed,
+  terms,
+  usdt,
+} from '../support/temp-signer.ts';
 
 const folder = makeSignerFolder(undefined, false);
 let spending: Spending = evmSpending;
@@ -16,7 +24,12 @@ const watched: Spending = {
   sign: (order, keys) => spending.sign(order, keys),
   read: (bytes, network) => spending.read(bytes, network),
 };
-const { desk, journal, close } = openDeskIn(folder.dir, handClock(), undefined, new Map([['evm', watched]]));
+const { service, journal, close } = openSigningServiceIn(
+  folder.dir,
+  handClock(),
+  undefined,
+  new Map([['evm', watched]]),
+);
 test.after(() => {
   close();
   folder.remove();
@@ -104,7 +117,7 @@ for (const [what, lying] of lies) {
   test(`found out: ${what}`, () => {
     spending = lying;
     assert.is(
-      refusalOf(() => desk.sign(firstOf(refund, 1))),
+      refusalOf(() => service.sign(firstOf(refund, 1))),
       'signer_refused_check',
     );
     assert.is(journal.intent('rf_1'), null);
@@ -119,7 +132,7 @@ test('what a library throws is not repeated, for it may quote a key', () => {
     },
   };
   assert.throws(
-    () => desk.sign(firstOf(refund, 1)),
+    () => service.sign(firstOf(refund, 1)),
     (error: Error) => /does not sign/.test(error.message) && !/bad key/.test(`${error.stack} ${error.cause}`),
   );
 });
@@ -137,10 +150,10 @@ test('keys are wiped, whether it was signed or not', () => {
     },
   };
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refund, 1, { terms: terms(1, 2000) }))),
+    refusalOf(() => service.sign(firstOf(refund, 1, { terms: terms(1, 2000) }))),
     'signer_refused_terms',
   );
-  desk.sign(firstOf(refund, 1));
+  service.sign(firstOf(refund, 1));
   assert.is(seen.length, 2);
   for (const secret of seen) assert.ok(secret.every((byte) => byte === 0));
 });

@@ -12,7 +12,7 @@ import { refusalOf } from '../support/refusal.ts';
 import {
   firstOf,
   makeSignerFolder,
-  openDeskIn,
+  openSigningServiceIn,
   payer,
   policySettings,
   refundOf,
@@ -30,10 +30,10 @@ test.after(() => {
   for (const folder of folders) folder.remove();
 });
 
-function newDesk(settings = policySettings) {
+function newSigningService(settings = policySettings) {
   const folder = makeSignerFolder(settings, false);
   folders.push(folder);
-  const opened = openDeskIn(folder.dir, clock);
+  const opened = openSigningServiceIn(folder.dir, clock);
   closing.push(opened);
   return { ...opened, dir: folder.dir };
 }
@@ -43,8 +43,8 @@ const refundKey = evmSpending.derive(seed, { role: 'refund' }).key;
 const gasKey = evmSpending.derive(seed, { role: 'gas' }).key;
 
 test('a refund is signed by the refund wallet, to the payer, on the policy’s chain', () => {
-  const { desk, journal } = newDesk();
-  const { tx, bytes } = desk.sign(firstOf(refundOf('rf_1', usdt(12.5)), 7));
+  const { service, journal } = newSigningService();
+  const { tx, bytes } = service.sign(firstOf(refundOf('rf_1', usdt(12.5)), 7));
   const signed = Transaction.from(`0x${Buffer.from(bytes).toString('hex')}`);
   assert.is(signed.hash, tx);
   assert.is(signed.from?.toLowerCase(), `0x${refundKey}`);
@@ -61,7 +61,7 @@ test('a refund is signed by the refund wallet, to the payer, on the policy’s c
 });
 
 test('a sweep goes to the treasury of the policy, and gas to an address of the seed', () => {
-  const { desk } = newDesk();
+  const { service } = newSigningService();
   const sweep: SweepIntent = {
     kind: 'sweep',
     id: 'sw_1',
@@ -69,7 +69,7 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
     currency: 'USDT',
     from: [{ index: 3, units: 5n }],
   };
-  const swept = Transaction.from(`0x${Buffer.from(desk.sign(firstOf(sweep, 0)).bytes).toString('hex')}`);
+  const swept = Transaction.from(`0x${Buffer.from(service.sign(firstOf(sweep, 0)).bytes).toString('hex')}`);
   assert.is(swept.from?.toLowerCase(), `0x${keyOf(3)}`);
   assert.ok(swept.data.includes(treasury.slice(2).toLowerCase()));
   const gas: GasIntent = {
@@ -80,18 +80,22 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
     index: 3,
     units: 10n ** 15n,
   };
-  const given = Transaction.from(`0x${Buffer.from(desk.sign(firstOf(gas, 0)).bytes).toString('hex')}`);
+  const given = Transaction.from(`0x${Buffer.from(service.sign(firstOf(gas, 0)).bytes).toString('hex')}`);
   assert.equal(
     [given.from?.toLowerCase(), given.to?.toLowerCase(), given.value],
     [`0x${gasKey}`, `0x${keyOf(3)}`, 10n ** 15n],
   );
-  assert.equal(desk.addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
-  assert.equal(desk.wallets('test:two'), { refund: refundKey, gas: gasKey, treasury: treasury.slice(2).toLowerCase() });
+  assert.equal(service.addresses('test:one', [3, 0]), [keyOf(3), keyOf(0)]);
+  assert.equal(service.wallets('test:two'), {
+    refund: refundKey,
+    gas: gasKey,
+    treasury: treasury.slice(2).toLowerCase(),
+  });
 });
 
 test('the same attempt gets the bytes of the first time, whatever else is asked', () => {
-  const { desk, journal } = newDesk();
-  const first = desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  const { service, journal } = newSigningService();
+  const first = service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   const others: Partial<SignRequest>[] = [
     {},
     { terms: terms(2) },
@@ -101,7 +105,7 @@ test('the same attempt gets the bytes of the first time, whatever else is asked'
     { intent: refundOf('rf_1', usdt(5), { network: 'test:two' }) },
     { proof: 'dead' },
   ];
-  for (const other of others) assert.equal(desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1, other)), first);
+  for (const other of others) assert.equal(service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, other)), first);
   assert.is(journal.entries('test:one', 0, 10).length, 1);
 });
 
@@ -194,10 +198,10 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
 
 for (const [what, code, request] of refusals) {
   test(`refused: ${what}`, () => {
-    const { desk, journal } = newDesk();
-    desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+    const { service, journal } = newSigningService();
+    service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
     assert.is(
-      refusalOf(() => desk.sign(request)),
+      refusalOf(() => service.sign(request)),
       `signer_refused_${code}`,
     );
     assert.is(journal.entries('test:one', 0, 10).length, 1, 'nothing more was signed');
@@ -206,14 +210,14 @@ for (const [what, code, request] of refusals) {
 }
 
 test('a replacement has the number of what it replaces; a new generation a new one', () => {
-  const { desk, journal } = newDesk();
+  const { service, journal } = newSigningService();
   const refund = refundOf('rf_1', usdt(90));
-  desk.sign(firstOf(refund, 1));
-  desk.sign(firstOf(refund, 1, { attempt: 1, terms: terms(1, 30) }));
-  desk.sign(firstOf(refund, 2, { generation: 1, proof: 'failed' }));
-  desk.sign(firstOf(refund, 2, { generation: 1, attempt: 1, terms: terms(2, 30), proof: 'failed' }));
+  service.sign(firstOf(refund, 1));
+  service.sign(firstOf(refund, 1, { attempt: 1, terms: terms(1, 30) }));
+  service.sign(firstOf(refund, 2, { generation: 1, proof: 'failed' }));
+  service.sign(firstOf(refund, 2, { generation: 1, attempt: 1, terms: terms(2, 30), proof: 'failed' }));
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refund, 1, { attempt: 2, terms: terms(1, 40) }))),
+    refusalOf(() => service.sign(firstOf(refund, 1, { attempt: 2, terms: terms(1, 40) }))),
     'signer_refused_generation',
   );
   const signed = journal.entries('test:one', 0, 10).map(({ generation, attempt }) => [generation, attempt]);
@@ -227,49 +231,49 @@ test('a replacement has the number of what it replaces; a new generation a new o
 });
 
 test('what failed five times is not signed a sixth time', () => {
-  const { desk } = newDesk();
+  const { service } = newSigningService();
   const refund = refundOf('rf_1', usdt(5));
   const ask = (generation: number) =>
-    refusalOf(() => desk.sign(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null })));
+    refusalOf(() => service.sign(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null })));
   assert.equal([0, 1, 2, 3, 4, 5].map(ask), [...Array(5).fill('none'), 'signer_refused_generation']);
 });
 
 test('only the highest turn is served, also after a restart', () => {
-  const { desk, close, dir } = newDesk();
-  desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 4 }));
-  assert.is(desk.fence('test:one'), 4);
+  const { service, close, dir } = newSigningService();
+  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 4 }));
+  assert.is(service.fence('test:one'), 4);
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 3 }))),
+    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 3 }))),
     'signer_refused_fence',
   );
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 }))),
+    refusalOf(() => service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 }))),
     'signer_refused_fence',
     'stored bytes too',
   );
   // A second engine shows itself with a request that is refused: the first is out all the same.
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(500)), 2, { fence: 5 }))),
+    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(500)), 2, { fence: 5 }))),
     'signer_refused_approval',
   );
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
+    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
     'signer_refused_fence',
   );
-  assert.is(desk.fence('test:two'), 0, 'each network has turns of its own');
+  assert.is(service.fence('test:two'), 0, 'each network has turns of its own');
   assert.is(
-    refusalOf(() => desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 2 ** 40 }))),
+    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 2 ** 40 }))),
     'signer_refused_fence',
   );
   close();
-  const again = openDeskIn(dir, clock);
+  const again = openSigningServiceIn(dir, clock);
   closing.push(again);
-  assert.is(again.desk.fence('test:one'), 5);
+  assert.is(again.service.fence('test:one'), 5);
   assert.is(
-    refusalOf(() => again.desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
+    refusalOf(() => again.service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
     'signer_refused_fence',
   );
-  again.desk.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 5 }));
+  again.service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 5 }));
 });
 
 test.run();

@@ -7,15 +7,15 @@ import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { systemClock } from '../../src/lib/clock.ts';
+import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
-import { serveDesk } from '../../src/signer/server.ts';
-import { openSigner } from '../../src/signer/client.ts';
 import { REQUEST_BYTES_MAX } from '../../src/signer/protocol.ts';
+import { serveSigningService } from '../../src/signer/server.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { needles, secretsIn } from '../support/secrets.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
-import { firstOf, makeSignerFolder, openDeskIn, refundOf, usdt } from '../support/temp-signer.ts';
+import { firstOf, makeSignerFolder, openSigningServiceIn, refundOf, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
 const place = makeSignerPlace();
@@ -182,9 +182,9 @@ test('a hundred requests at once get one signature', async () => {
 
 test('a connection that stays silent is closed', async () => {
   const folder = makeSignerFolder(undefined, false);
-  const { desk, close } = openDeskIn(folder.dir, handClock());
+  const { service, close } = openSigningServiceIn(folder.dir, handClock());
   const socket = signerFiles(folder.dir).socket;
-  const server = await serveDesk({ socket, desk, log: pino({ level: 'silent' }), limits: { idleMs: 50 } });
+  const server = await serveSigningService({ socket, service, log: pino({ level: 'silent' }), limits: { idleMs: 50 } });
   const silent = connect(socket);
   silent.write('{"id":');
   await new Promise((done) => silent.once('close', done));

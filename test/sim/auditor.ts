@@ -6,16 +6,16 @@
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
+import type { ClaimedDelivery, Database, Payment, Session } from '../../src/database/database.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { TrueTransfer, World } from '../../src/sandbox/world.ts';
-import type { ClaimedDelivery, Payment, Session, Store } from '../../src/database/database.ts';
 import type { Writing } from '../support/simulated-node.ts';
 import type { Witness } from './witness.ts';
 
 export type AuditedNetwork = Readonly<{ config: NetworkConfig; world: World; written: Writing; witness: Witness }>;
 
 export type Audited = Readonly<{
-  store: Store;
+  database: Database;
   networks: readonly AuditedNetwork[];
   sessionIds: readonly string[];
 }>;
@@ -92,16 +92,16 @@ function creditsOf(networks: readonly AuditedNetwork[], { addresses }: Session):
 
 const sum = (credits: readonly Credit[]): bigint => credits.reduce((total, { par }) => total + par, 0n);
 
-async function sessionOf(store: Store, id: string): Promise<Session> {
-  const session = await store.findSession(id);
+async function sessionOf(database: Database, id: string): Promise<Session> {
+  const session = await database.findSession(id);
   assert.ok(session, `session ${id} is there`);
   return session as Session;
 }
 
 /** At any moment: nothing is confirmed that was not deep enough at some time, and nothing is shown that was never in a block. */
-export async function auditNow({ store, networks, sessionIds }: Audited): Promise<void> {
+export async function auditNow({ database, networks, sessionIds }: Audited): Promise<void> {
   for (const id of sessionIds) {
-    const { payments } = await sessionOf(store, id);
+    const { payments } = await sessionOf(database, id);
     for (const payment of payments) auditPayment(networks, payment);
     for (const network of networks) auditSmall(network, id, payments);
   }
@@ -145,7 +145,7 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
 export async function auditEnd(audited: Audited, events: readonly ClaimedDelivery[]): Promise<void> {
   await auditNow(audited);
   for (const id of audited.sessionIds) {
-    const session = await sessionOf(audited.store, id);
+    const session = await sessionOf(audited.database, id);
     const credits = creditsOf(audited.networks, session);
     auditCredits(session, credits);
     auditStatus(session, credits);

@@ -3,12 +3,12 @@
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
+import type { Database, Session } from '../../src/database/database.ts';
 import type { FaultKind } from '../../src/sandbox/faults.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import { paymentKinds } from '../../src/sandbox/transaction.ts';
 import type { World } from '../../src/sandbox/world.ts';
-import type { Session, Store } from '../../src/database/database.ts';
 import { addressKeyOf } from '../support/address-keys.ts';
 import type { LockstepClock } from '../support/lockstep-clock.ts';
 import { newSession } from '../support/new-session.ts';
@@ -18,7 +18,7 @@ import type { SimNetwork } from './sim-network.ts';
 export type Stage = Readonly<{
   random: Random;
   clock: LockstepClock;
-  store: Store;
+  database: Database;
   shopId: string;
   networks: readonly SimNetwork[];
   sessions: Session[];
@@ -50,12 +50,12 @@ const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
 
 export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;
 
-export async function addAddresses({ store, networks, addresses }: Stage, count: number): Promise<void> {
+export async function addAddresses({ database, networks, addresses }: Stage, count: number): Promise<void> {
   const firstIndex = addresses.count;
   for (const family of new Set(networks.map(({ config }) => config.family))) {
     const { keyBytes } = chains[family].address;
     const keys = Array.from({ length: count }, (_, n) => addressKeyOf(firstIndex + n, keyBytes));
-    await store.addAddresses({ family, mode: 'test', source: 'simulation', firstIndex, keys });
+    await database.addAddresses({ family, mode: 'test', source: 'simulation', firstIndex, keys });
   }
   addresses.count += count;
 }
@@ -67,13 +67,13 @@ export const stir: Happening = async ({ random, clock }) => {
 };
 
 export const order: Happening = async (stage) => {
-  const { random, clock, store, shopId, networks, sessions, tell } = stage;
+  const { random, clock, database, shopId, networks, sessions, tell } = stage;
   if (random.chance(0.7)) await addAddresses(stage, 1 + random.int(2));
   const name = `order${sessions.length}`;
   const accepts = pick(random, [['USDT', 'USDC'], ['USDT', 'USDC'], ['USDT'], ['USDC']] as const);
   const amountMinor = 100 + random.int(100_000);
   const expiresInS = 60 + random.int(240);
-  const outcome = await store.createSession(
+  const outcome = await database.createSession(
     newSession({
       storeId: shopId,
       name,
@@ -89,11 +89,11 @@ export const order: Happening = async (stage) => {
   tell(`${name} for ${amountMinor} in ${accepts.join(' or ')}, expires in ${expiresInS} s`);
 };
 
-export const cancel: Happening = async ({ random, clock, store, sessions, tell }) => {
+export const cancel: Happening = async ({ random, clock, database, sessions, tell }) => {
   if (sessions.length === 0) return;
   const { id, storeId, mode, request } = pick(random, sessions.slice(-6));
   const replay = { idempotencyKey: null, path: `/cancel/${id}`, bodyHash: '' };
-  const { kind } = await store.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
+  const { kind } = await database.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
   tell(`${request.orderId} is canceled: ${kind}`);
 };
 
@@ -196,8 +196,8 @@ export const mineMany: Happening = ({ random, clock, networks, tell }) => {
   tell(`${config.name} mines ${blocks} blocks at once`);
 };
 
-export const settleDue: Happening = async ({ clock, store }) => {
-  await store.settleDue(clock.nowMs(), 100);
+export const settleDue: Happening = async ({ clock, database }) => {
+  await database.settleDue(clock.nowMs(), 100);
 };
 
 /** Happenings by weight. */

@@ -6,20 +6,20 @@
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
-import type { Store } from '../../src/database/database.ts';
 import { connectTo } from '../support/temp-database.ts';
 import { openSimSigner, type SimSigner } from './payout-signer.ts';
 
 /** A database, through the store and from the outside, with what reads, writes and removes a network's rows, table by table. */
 export type Base = Readonly<{
-  store: Store;
-  raw: Database.Database;
-  selections: readonly Database.Statement[];
-  insertions: readonly Database.Statement[];
-  removals: readonly Database.Statement[];
+  database: Database;
+  raw: Sqlite.Database;
+  selections: readonly Sqlite.Statement[];
+  insertions: readonly Sqlite.Statement[];
+  removals: readonly Sqlite.Statement[];
 }>;
 
 export type Bench = Readonly<{
@@ -46,7 +46,7 @@ const parts: readonly (readonly [string, string])[] = [
 const MEMORY = '/dev/shm';
 const folderFor = (): string => mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'quayside-payouts-'));
 
-function statementsOf(raw: Database.Database): Pick<Base, 'selections' | 'insertions' | 'removals'> {
+function statementsOf(raw: Sqlite.Database): Pick<Base, 'selections' | 'insertions' | 'removals'> {
   const columnsOf = (table: string) =>
     (raw.pragma(`table_info(${table})`) as { name: string }[]).map(({ name }) => name);
   return {
@@ -68,9 +68,9 @@ export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
   const bases = ['main', 'other'].map((name): Base => {
     const file = join(folder, `${name}.db`);
     migrate({ file, backupDir: join(folder, 'backups') });
-    const raw = new Database(file);
+    const raw = new Sqlite(file);
     raw.pragma('foreign_keys = OFF');
-    return { store: connectTo(file), raw, ...statementsOf(raw) };
+    return { database: connectTo(file), raw, ...statementsOf(raw) };
   });
   const signer = openSimSigner(join(folder, 'signer.db'), clock);
   return {
@@ -78,9 +78,9 @@ export function openBench(clock: Readonly<{ nowMs(): number }>): Bench {
     other: bases[1] as Base,
     signer,
     close() {
-      for (const { store, raw } of bases) {
+      for (const { database, raw } of bases) {
         raw.close();
-        store.close();
+        database.close();
       }
       signer.close();
       rmSync(folder, { recursive: true, force: true });

@@ -5,7 +5,7 @@
  * @module
  */
 import { createHash } from 'node:crypto';
-import type { Fate, PayoutNode, SentAttempt, Terms } from '../../src/chains/spend.ts';
+import type { Outcome, PayoutNode, SentAttempt, Terms } from '../../src/chains/spend.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { Intent } from '../../src/core/intent.ts';
 import type { Random } from '../../src/sandbox/random.ts';
@@ -112,7 +112,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
   }
 
   /** What one node says. A liar finds nothing. */
-  function askFate(attempts: readonly SentAttempt[], lies: boolean): Fate {
+  function askOutcome(attempts: readonly SentAttempt[], lies: boolean): Outcome {
     const seen = final();
     for (const { tx } of lies ? [] : attempts) {
       const number = blocks.findIndex((block) => block.some((one) => one.tx === tx));
@@ -173,13 +173,13 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       if (random.chance(timeoutAfterAccepting)) throw transient('node_timeout', 'the node has not answered in time');
       return { kind: isKnown ? 'known' : 'accepted' };
     },
-    async fate(_draft, attempts) {
+    async outcome(_draft, attempts) {
       refuseWhenDown();
-      const told = [askFate(attempts, random.chance(chain.weather.lies)), askFate(attempts, false)];
-      const [one, witness] = told.map((fate) =>
-        JSON.stringify(fate, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
+      const told = [askOutcome(attempts, random.chance(chain.weather.lies)), askOutcome(attempts, false)];
+      const [one, witness] = told.map((outcome) =>
+        JSON.stringify(outcome, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
       );
-      if (one === witness) return told[0] as Fate;
+      if (one === witness) return told[0] as Outcome;
       if (told.every(({ kind }) => kind !== 'waiting')) throw transient('payout_nodes_disagree', 'one node lies');
       return { kind: 'waiting', included: null };
     },

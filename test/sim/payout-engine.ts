@@ -5,14 +5,14 @@
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { PayoutNode } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { transient } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Database, NetworkStatus } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';
-import type { Desk } from '../../src/signer/signing-service.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import type { NetworkStatus, Store } from '../../src/database/database.ts';
+import type { SigningService } from '../../src/signer/signing-service.ts';
 import type { Lane } from './payout-chain.ts';
 import { familyOf, tokens } from './payout-signer.ts';
 
@@ -46,8 +46,8 @@ function mortal<T extends object>(port: T, fuse: Fuse): T {
   });
 }
 
-/** The desk as an engine reaches it: an answer may be lost on the way, after the desk has signed. */
-export const overSocket = (desk: Desk, random: Random, lossy: () => number): Signer => {
+/** The service as an engine reaches it: an answer may be lost on the way, after the service has signed. */
+export const overSocket = (service: SigningService, random: Random, lossy: () => number): Signer => {
   const lose = (): void => {
     if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');
   };
@@ -58,11 +58,11 @@ export const overSocket = (desk: Desk, random: Random, lossy: () => number): Sig
     return result;
   };
   return {
-    wallets: (network) => through(() => desk.wallets(network)),
-    addresses: (network, indices) => through(() => desk.addresses(network, indices)),
-    sign: (request) => through(() => desk.sign(request)),
-    journal: (network, after, limit) => through(() => desk.journal(network, after, limit)),
-    fence: (network) => through(() => desk.fence(network)),
+    wallets: (network) => through(() => service.wallets(network)),
+    addresses: (network, indices) => through(() => service.addresses(network, indices)),
+    sign: (request) => through(() => service.sign(request)),
+    journal: (network, after, limit) => through(() => service.journal(network, after, limit)),
+    fence: (network) => through(() => service.fence(network)),
     close: async () => {},
   };
 };
@@ -74,15 +74,15 @@ export type EngineParts = Readonly<{
   lane: Lane;
   node: PayoutNode;
   signer: Signer;
-  store: Store;
+  database: Database;
   clock: Clock;
   fuse: Fuse;
 }>;
 
-export function startEngine({ network, lane, node, signer, store, clock, fuse }: EngineParts): Payer {
+export function startEngine({ network, lane, node, signer, database, clock, fuse }: EngineParts): Payer {
   const followed = { network, state: 'following', updatedAtMs: clock.nowMs() } as NetworkStatus;
-  const seen: Store = {
-    ...store,
+  const seen: Database = {
+    ...database,
     listNetworks: async () => [{ ...followed, updatedAtMs: clock.nowMs() }],
   };
   return createPayer({
@@ -90,7 +90,7 @@ export function startEngine({ network, lane, node, signer, store, clock, fuse }:
     rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
     signer: mortal(signer, fuse),
-    store: mortal(seen, fuse),
+    database: mortal(seen, fuse),
     clock,
     log: quiet,
   });

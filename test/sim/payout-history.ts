@@ -1,5 +1,5 @@
 /**
- * One history of payouts on one simulated network: the real engine, store and signing desk, while the process is killed at any step, answers are
+ * One history of payouts on one simulated network: the real engine, store and signing service, while the process is killed at any step, answers are
  * lost, a node lies, blocks reorganise, fees rise, a backup is put back, a second engine runs, and operators do what they are told. Then
  * everything heals, and each payout must have been made once.
  * @module
@@ -70,7 +70,7 @@ export async function playHistory(
       at.broken ??= error;
     }
   });
-  const signer = overSocket(bench.signer.desk(network, lane), random, () => at.loss);
+  const signer = overSocket(bench.signer.service(network, lane), random, () => at.loss);
   const stage: Stage = {
     random,
     clock,
@@ -94,7 +94,7 @@ export async function playHistory(
     await heal(stage);
     const ends = auditEnd(bench.main, bench.signer, chain, network, [...stage.planned.keys()]);
     for (const end of ends) stage.count(end);
-    const report = await bench.main.store.verifyLedger();
+    const report = await bench.main.database.verifyLedger();
     assert.equal([report.unbalanced, report.differences], [[], []], 'the books agree with the facts');
   } finally {
     clear(bench.main, network);
@@ -121,10 +121,10 @@ function restart(stage: Stage): void {
   stage.engine.own = start(stage, stage.bench.main);
 }
 
-function start(stage: Stage, { store }: Base): Engine {
+function start(stage: Stage, { database }: Base): Engine {
   const { network, lane, chain, signer, clock, random } = stage;
   const fuse: Fuse = { left: random.chance(0.5) ? random.int(3 * CALLS_MAX) : null, isDead: false };
-  return { fuse, payer: startEngine({ network, lane, node: chain.node(), signer, store, clock, fuse }) };
+  return { fuse, payer: startEngine({ network, lane, node: chain.node(), signer, database, clock, fuse }) };
 }
 
 async function plan(stage: Stage): Promise<void> {
@@ -141,13 +141,13 @@ async function plan(stage: Stage): Promise<void> {
         : { kind: 'gas', id, network, form: 'transfer', index: random.int(2), units };
   planned.set(id, intent);
   await write(stage, [intent], clock.nowMs() + 1000 * random.int(60));
-  if (random.chance(0.05)) await bench.main.store.cancelPayout(id, clock.nowMs());
+  if (random.chance(0.05)) await bench.main.database.cancelPayout(id, clock.nowMs());
 }
 
 async function write({ bench, clock }: Stage, intents: readonly Intent[], notBeforeMs: number): Promise<void> {
   const nowMs = clock.nowMs();
   const plans = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs, nowMs }));
-  await bench.main.store.planPayouts(plans);
+  await bench.main.database.planPayouts(plans);
 }
 
 async function live(stage: Stage): Promise<void> {
@@ -186,10 +186,10 @@ async function putBack(stage: Stage): Promise<void> {
   tell('the backup is put back');
   count('backup put back');
   restart(stage);
-  const store = bench.main.store;
+  const database = bench.main.database;
   const lost = [...planned.values()];
   const missing: Intent[] = [];
-  for (const intent of lost) if (!(await store.findPayout(intent.id))) missing.push(intent);
+  for (const intent of lost) if (!(await database.findPayout(intent.id))) missing.push(intent);
   await write(stage, missing, clock.nowMs());
 }
 
@@ -283,7 +283,7 @@ async function operate(stage: Stage, { code }: Fault): Promise<void> {
 async function adopt(stage: Stage): Promise<void> {
   const { network, lane, signer, bench, clock, count, tell } = stage;
   const rules = chains[familyOf[lane]].spendRules;
-  const { added } = await adoptPayouts({ network, rules, signer, store: bench.main.store, nowMs: clock.nowMs() });
+  const { added } = await adoptPayouts({ network, rules, signer, database: bench.main.database, nowMs: clock.nowMs() });
   tell(`  adopted ${added}`);
   count('adopted');
   restart(stage);
@@ -292,21 +292,21 @@ async function adopt(stage: Stage): Promise<void> {
 /** Lets halted wallets and the payouts that were robbed of their number go on. @returns whether there was one */
 async function revive(stage: Stage): Promise<boolean> {
   const { bench, network, chain, clock, count } = stage;
-  const { store } = bench.main;
+  const { database } = bench.main;
   let found = false;
-  for (const lane of await store.haltedLanes()) {
+  for (const lane of await database.haltedLanes()) {
     if (lane.network !== network) continue;
-    await store.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
+    await database.resumeLane(network, lane.payer, chain.nonceOf(lane.payer, chain.final()));
     found = true;
   }
   const stuck = async () =>
-    (await store.listPayouts({ network, state: 'stuck', limit: 100 })).filter(
+    (await database.listPayouts({ network, state: 'stuck', limit: 100 })).filter(
       ({ wait }) => wait?.code === 'payout_nonce_foreign',
     );
   // An attempt that is not known here may have paid it already.
   if ((await stuck()).length > 0) await adopt(stage);
   for (const { id } of await stuck()) {
-    await store.resumePayout(id, true, clock.nowMs());
+    await database.resumePayout(id, true, clock.nowMs());
     count('resumed anew');
     found = true;
   }

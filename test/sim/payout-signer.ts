@@ -1,19 +1,19 @@
 /**
- * The real signing desk with its real journal, for chains that exist only here.
+ * The real signing service with its real journal, for chains that exist only here.
  * @module
  */
 import { createHash } from 'node:crypto';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Spending, SpendNetwork } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { type Intent, intentMacKey, type Wallet } from '../../src/core/intent.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { type Desk, openDesk } from '../../src/signer/signing-service.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import type { NetworkPolicy } from '../../src/signer/policy.ts';
+import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
 import { decodeSpend, encodeSpend, type Lane } from './payout-chain.ts';
 
 export const macKey = intentMacKey(new Uint8Array(32).fill(7));
@@ -66,7 +66,11 @@ function spending(lane: Lane): Spending {
 
 const quiet = { info() {}, warn() {}, error() {} } as unknown as Log;
 
-export type SimSigner = Readonly<{ desk(network: NetworkKey, lane: Lane): Desk; journal: Journal; close(): void }>;
+export type SimSigner = Readonly<{
+  service(network: NetworkKey, lane: Lane): SigningService;
+  journal: Journal;
+  close(): void;
+}>;
 
 export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSigner {
   createJournal(file, 'simulation');
@@ -77,7 +81,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
   ]);
   return {
     journal,
-    desk(key, lane) {
+    service(key, lane) {
       const network: NetworkPolicy = {
         key,
         family: familyOf[lane],
@@ -86,7 +90,7 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
         gasCaps: { transactionUnits: plenty, dayUnits: plenty },
       };
       const policy = { networks: [network], approvers: [] };
-      return openDesk({ seed, macKey, policy, journal, spendings, clock, log: quiet });
+      return openSigningService({ seed, macKey, policy, journal, spendings, clock, log: quiet });
     },
     close: () => journal.close(),
   };

@@ -4,7 +4,7 @@
  */
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, type Writing, writtenBy } from '../support/simulated-node.ts';
@@ -14,14 +14,14 @@ import { type Witness, watchWorld } from './witness.ts';
 export type SimNetworkOptions = Readonly<{
   seed: string;
   clock: LockstepClock;
-  store: Store;
+  database: Database;
   config: Partial<NetworkConfig> & Pick<NetworkConfig, 'name' | 'family'>;
   finalityDistance: number;
   /** Numbers without a block, where the family has such. */
   isSkipped?: (number: number) => boolean;
   blocksPerIngestMax: number;
   /** Without bells the indexer only polls. */
-  hasBells: boolean;
+  hasPush: boolean;
 }>;
 
 export interface SimNetwork {
@@ -46,7 +46,7 @@ const REST_MS_MAX = 30_000;
 const REQUEST_TIMEOUT_MS = 150;
 
 export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNetwork> {
-  const { clock, store, blocksPerIngestMax, hasBells, isSkipped } = options;
+  const { clock, database, blocksPerIngestMax, hasPush, isSkipped } = options;
   const { family } = options.config;
   const node = await startSimulatedNode({
     ...simulatedChains[family],
@@ -65,7 +65,7 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
   let broken: unknown = null;
   let isNodeUp = true;
 
-  const withoutBells = (real: Node): Node => ({ ...real, onBell: () => {} });
+  const withoutPush = (real: Node): Node => ({ ...real, onChange: () => {} });
 
   return {
     config,
@@ -82,12 +82,12 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
     },
     start() {
       const view = clock.view();
-      const indexer = startIndexer(store, config, {
+      const indexer = startIndexer(database, config, {
         clock: view,
         nodeClock: clock.view(),
         requestTimeoutMs: REQUEST_TIMEOUT_MS,
         blocksPerIngestMax,
-        through: hasBells ? (real) => real : withoutBells,
+        through: hasPush ? (real) => real : withoutPush,
       });
       indexer.ended.catch((error) => {
         broken = error;

@@ -8,15 +8,15 @@
  * @module
  */
 import * as assert from 'uvu/assert';
+import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { minorToPar, toPar } from '../../src/core/money.ts';
 import { standing } from '../../src/core/session.ts';
-import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import type { ClaimedDelivery, Database } from '../../src/database/database.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
-import type { ClaimedDelivery, Store } from '../../src/database/database.ts';
 import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts';
 import { merchantStore } from '../support/new-session.ts';
 import { statusOf } from '../support/running-indexer.ts';
-import { openTempStore } from '../support/temp-database.ts';
+import { openTempDatabase } from '../support/temp-database.ts';
 import { type Audited, auditEnd, auditNow } from './auditor.ts';
 import { addAddresses, happenings, pick, restart, type Stage, settleDue, startNodes, stir } from './happenings.ts';
 import { openSimNetwork, type SimNetwork, type SimNetworkOptions } from './sim-network.ts';
@@ -46,10 +46,10 @@ export type Tally = Map<string, number>;
 export async function simulate(seed: number, story: string[], tally: Tally): Promise<void> {
   const random = createRandom('simulation', seed);
   const clock = lockstepClock();
-  const temp = openTempStore(OUTAGE_WAIT_S);
-  const networks = await openNetworks(seed, random, clock, temp.store);
+  const temp = openTempDatabase(OUTAGE_WAIT_S);
+  const networks = await openNetworks(seed, random, clock, temp.database);
   try {
-    const stage = await setUp(random, clock, temp.store, networks, story);
+    const stage = await setUp(random, clock, temp.database, networks, story);
     await live(stage);
     await heal(stage, tally);
   } finally {
@@ -59,8 +59,8 @@ export async function simulate(seed: number, story: string[], tally: Tally): Pro
 }
 
 /** Each seed has three of four networks: two of one family, which share their addresses, and one of each other family. */
-function openNetworks(seed: number, random: Random, clock: LockstepClock, store: Store): Promise<SimNetwork[]> {
-  const shape = { clock, store, hasBells: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
+function openNetworks(seed: number, random: Random, clock: LockstepClock, database: Database): Promise<SimNetwork[]> {
+  const shape = { clock, database, hasPush: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
   const byDepth = (blocks: number) => ({ kind: 'depth', blocks }) as const;
   const byFinality = (usual: number) => ({ kind: 'finalized', usual }) as const;
   const smallAtOnce = { kind: 'finalized', usual: 20, confirmedParMax: minorToPar(SMALL_MINOR) } as const;
@@ -117,7 +117,7 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, store:
 async function setUp(
   random: Random,
   clock: LockstepClock,
-  store: Store,
+  database: Database,
   networks: readonly SimNetwork[],
   story: string[],
 ): Promise<Stage> {
@@ -127,12 +127,14 @@ async function setUp(
     monitoringS: MONITORING_S,
     toleranceMinor: pick(random, [0, 50]),
   });
-  await store.createStore(shop);
-  await store.addEndpoint(issueEndpoint(shop.id, 'test', 'https://shop.example/hook', extendedEvents, clock.nowMs()));
+  await database.createStore(shop);
+  await database.addEndpoint(
+    issueEndpoint(shop.id, 'test', 'https://shop.example/hook', extendedEvents, clock.nowMs()),
+  );
   const stage: Stage = {
     random,
     clock,
-    store,
+    database,
     shopId: shop.id,
     networks,
     sessions: [],
@@ -152,17 +154,17 @@ async function setUp(
 }
 
 /** Whether every network is followed from some block on: what was paid before that, and deeper than a reorg may reach, is nobody's. */
-async function isBegun({ store, networks }: Stage): Promise<boolean> {
-  const begun = await store.listNetworks();
+async function isBegun({ database, networks }: Stage): Promise<boolean> {
+  const begun = await database.listNetworks();
   return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));
 }
 
 /** Lets a step's time pass, with a block on each of `mining`, until the indexers have done what there is to do. */
-async function step({ clock, store, networks }: Stage, mining: readonly SimNetwork[]): Promise<void> {
+async function step({ clock, database, networks }: Stage, mining: readonly SimNetwork[]): Promise<void> {
   for (const { node } of mining) node.world.mine();
   clock.advance(STEP_MS);
   await Promise.all(networks.map((network) => network.settle()));
-  await store.settleDue(clock.nowMs(), 100);
+  await database.settleDue(clock.nowMs(), 100);
 }
 
 async function live(stage: Stage): Promise<void> {
@@ -179,15 +181,15 @@ async function live(stage: Stage): Promise<void> {
   }
 }
 
-const auditedOf = ({ store, networks, sessions }: Stage): Audited => ({
-  store,
+const auditedOf = ({ database, networks, sessions }: Stage): Audited => ({
+  database,
   networks: networks.map(({ config, node, written, witness }) => ({ config, world: node.world, written, witness })),
   sessionIds: sessions.map(({ id }) => id),
 });
 
 /** Ends all faults, lets every deadline pass, and demands that everything has come to its right end. */
 async function heal(stage: Stage, tally: Tally): Promise<void> {
-  const { clock, store, networks, tell } = stage;
+  const { clock, database, networks, tell } = stage;
   tell('— everything heals');
   for (const { node } of networks) {
     for (const [kind, times] of Object.entries(node.faults.report().injected)) count(tally, `fault ${kind}`, times);
@@ -205,16 +207,16 @@ async function heal(stage: Stage, tally: Tally): Promise<void> {
   await step(stage, networks);
   await settleDue(stage);
   await checkDerived(stage, tally);
-  const events = await takeEvents(store, clock.nowMs());
+  const events = await takeEvents(database, clock.nowMs());
   for (const { eventType } of events) count(tally, eventType, 1);
   await auditEnd(auditedOf(stage), events);
 }
 
 const count = (tally: Tally, name: string, times: number) => tally.set(name, (tally.get(name) ?? 0) + times);
 
-async function isLevel({ store, networks }: Stage): Promise<boolean> {
+async function isLevel({ database, networks }: Stage): Promise<boolean> {
   for (const { config, node, written } of networks) {
-    const status = await statusOf(store, config);
+    const status = await statusOf(database, config);
     assert.is.not(status?.state, 'halted', `${config.key} is halted: ${status?.reason?.message}`);
     if (status?.state !== 'following' || status.cursor?.hash !== written.hash(node.world.tip().hash)) return false;
   }
@@ -222,9 +224,9 @@ async function isLevel({ store, networks }: Stage): Promise<boolean> {
 }
 
 /** What is stored about a session is what its facts say now: there is no undo that could have left something behind. */
-async function checkDerived({ store, sessions }: Stage, tally: Tally): Promise<void> {
+async function checkDerived({ database, sessions }: Stage, tally: Tally): Promise<void> {
   for (const { id } of sessions) {
-    const session = await store.findSession(id);
+    const session = await database.findSession(id);
     if (!session) throw new Error(`session ${id} has vanished`);
     count(tally, `session ${session.life.status}`, 1);
     if (session.life.paidLate) count(tally, 'session paid late', 1);
@@ -242,15 +244,15 @@ async function checkDerived({ store, sessions }: Stage, tally: Tally): Promise<v
 }
 
 /** Takes every event as a dispatcher would, in the order in which it may. */
-async function takeEvents(store: Store, nowMs: number): Promise<ClaimedDelivery[]> {
+async function takeEvents(database: Database, nowMs: number): Promise<ClaimedDelivery[]> {
   const taken: ClaimedDelivery[] = [];
   for (;;) {
-    const claimed = await store.claimDeliveries({ nowMs, leaseMs: 1000, limit: 100, perEndpointMax: 100 });
+    const claimed = await database.claimDeliveries({ nowMs, leaseMs: 1000, limit: 100, perEndpointMax: 100 });
     if (claimed.length === 0) return taken;
     for (const delivery of claimed) {
       const { id: deliveryId, attempt, trigger } = delivery;
       const done = { startedAtMs: nowMs, durationMs: 1, status: 200, error: null, responseExcerpt: null };
-      await store.recordAttempt({ deliveryId, attempt, trigger, ...done }, { kind: 'delivered' });
+      await database.recordAttempt({ deliveryId, attempt, trigger, ...done }, { kind: 'delivered' });
     }
     taken.push(...claimed);
   }

@@ -13,17 +13,17 @@ import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
 import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { Config, NetworkConfig } from '../../src/config/config.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { Mode } from '../../src/core/transfer.ts';
-import { createDestinationCheck } from '../../src/payments/destination.ts';
+import type { ApiKey, Database, MerchantStore, Scope, StoreSettings } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
+import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import { staticRates } from '../../src/rates/static.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
-import type { ApiKey, MerchantStore, Scope, Store, StoreSettings } from '../../src/database/database.ts';
 import { type HandClock, handClock } from './hand-clock.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
@@ -79,9 +79,9 @@ export type ApiServer = Readonly<{
   file: string;
   clock: HandClock;
   /** The store that the server uses now. */
-  store(): Store;
+  database(): Database;
   /** Closes the file and opens it again, as a restart does. */
-  reopenStore(): void;
+  reopenDatabase(): void;
   merchantId: string;
   testKey: TestKey;
   liveKey: TestKey;
@@ -120,8 +120,9 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const file = join(folder, 'quayside.db');
   const secretKey = new Uint8Array(randomBytes(32));
   migrate({ file, backupDir: folder });
-  const open = () => openSqliteStore({ file, secretKey, busyTimeoutMs: options.busyTimeoutMs ?? 2000, bytesMax: null });
-  let store = open();
+  const open = () =>
+    openSqliteDatabase({ file, secretKey, busyTimeoutMs: options.busyTimeoutMs ?? 2000, bytesMax: null });
+  let database = open();
 
   const clock = handClock();
   const lines: string[] = [];
@@ -169,7 +170,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     sandbox: false,
   };
   // The application keeps what it is given; a proxy lets the test close and open the file under it.
-  const current = new Proxy({} as Store, { get: (_, name) => Reflect.get(store, name) });
+  const current = new Proxy({} as Database, { get: (_, name) => Reflect.get(database, name) });
   let isDraining = false;
   const stopping = new AbortController();
   const checkDestination = await createDestinationCheck(config);
@@ -177,7 +178,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   server.on(
     'request',
     createApp({
-      store: current,
+      database: current,
       config,
       rates,
       clock,
@@ -187,7 +188,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       isDraining: () => isDraining,
       ...(options.pages && {
         pages: createCheckout({
-          store: current,
+          database: current,
           config,
           clock: pageClock,
           log,
@@ -200,7 +201,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
 
   const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
     const id = `mer_${sortableId(clock.nowMs())}`;
-    await store.createStore({
+    await database.createStore({
       id,
       name: 'A shop',
       status,
@@ -223,7 +224,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       revokedAtMs: null,
     };
     const keyHash = createHash('sha256').update(apiKey).digest('hex');
-    await store.createKey({ ...key, keyHash, secret: apiSecret });
+    await database.createKey({ ...key, keyHash, secret: apiSecret });
     return { ...key, baseUrl, apiKey, apiSecret };
   };
 
@@ -233,10 +234,10 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       ['live', 50],
     ] as const) {
       const keys = Array.from({ length: count }, () => randomBytes(chains[family].address.keyBytes).toString('hex'));
-      await store.addAddresses({ family, mode, source: 'test-source', firstIndex: 0, keys });
+      await database.addAddresses({ family, mode, source: 'test-source', firstIndex: 0, keys });
     }
   }
-  const chainOf = new Map(networks.map((one) => [one.key, ingestedChain(() => store, clock, one)]));
+  const chainOf = new Map(networks.map((one) => [one.key, ingestedChain(() => database, clock, one)]));
   if (options.ready ?? true) for (const chain of chainOf.values()) await chain.mine();
 
   const merchantId = await addMerchant();
@@ -247,10 +248,10 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     baseUrl,
     file,
     clock,
-    store: () => store,
-    reopenStore() {
-      store.close();
-      store = open();
+    database: () => database,
+    reopenDatabase() {
+      database.close();
+      database = open();
     },
     merchantId,
     testKey,
@@ -273,7 +274,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       await rates.stop();
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
-      store.close();
+      database.close();
       rmSync(folder, { recursive: true });
     },
   };

@@ -3,15 +3,16 @@
  * receiver's answer and the record of it.
  * @module
  */
+
+import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import type { Store } from '../../src/database/database.ts';
 import { startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { connectTo } from './temp-database.ts';
 import { webhookConfig } from './webhook-shop.ts';
 
-const store: Store = {
+const database: Database = {
   ...connectTo(process.argv[2] ?? ''),
   recordAttempt: async () => void process.kill(process.pid, 'SIGKILL'),
 };
-startDispatcher({ store, config: webhookConfig, clock: systemClock, log: openLog('dying', 'silent') });
+startDispatcher({ database, config: webhookConfig, clock: systemClock, log: openLog('dying', 'silent') });

@@ -7,8 +7,8 @@ import pino from 'pino';
 import { systemClock } from '../../src/lib/clock.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import type { Journal } from '../../src/signer/journal.ts';
-import { serveDesk } from '../../src/signer/server.ts';
-import { openDeskIn } from './temp-signer.ts';
+import { serveSigningService } from '../../src/signer/server.ts';
+import { openSigningServiceIn } from './temp-signer.ts';
 
 const [dir = '', moment = 'never'] = process.argv.slice(2);
 const die = (): never => {
@@ -31,6 +31,6 @@ const dying = (journal: Journal): Journal => ({
   },
 });
 
-const { desk } = openDeskIn(dir, systemClock, dying);
-await serveDesk({ socket: signerFiles(dir).socket, desk, log: pino({ level: 'silent' }) });
+const { service } = openSigningServiceIn(dir, systemClock, dying);
+await serveSigningService({ socket: signerFiles(dir).socket, service, log: pino({ level: 'silent' }) });
 process.send?.({ ready: true });

@@ -10,13 +10,13 @@
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
-import type { NetworkStatus, Session, Store } from '../../src/database/database.ts';
+import type { Database, NetworkStatus, Session } from '../../src/database/database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { addressKeyOf } from './address-keys.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type IndexerChange, type RunningIndexer, startIndexer, statusOf } from './running-indexer.ts';
-import { openTempStore, type TempStore } from './temp-database.ts';
+import { openTempDatabase, type TempDatabase } from './temp-database.ts';
 import { until } from './until.ts';
 
 const AMOUNT_MINOR = 1000;
@@ -25,8 +25,8 @@ const AMOUNT_MINOR = 1000;
 export type Order = Readonly<{ address: string; read(): Promise<Session> }>;
 
 export type IndexedShop = Readonly<{
-  temp: TempStore;
-  store: Store;
+  temp: TempDatabase;
+  database: Database;
   network: NetworkConfig;
   start(change?: IndexerChange): RunningIndexer;
   status(): Promise<NetworkStatus | null>;
@@ -41,22 +41,22 @@ export type IndexedShop = Readonly<{
 
 /** @param addresses how many orders there may be */
 export async function openIndexedShop(network: NetworkConfig, addresses = 50): Promise<IndexedShop> {
-  const temp = openTempStore();
-  const { store } = temp;
+  const temp = openTempDatabase();
+  const { database } = temp;
   const { family, mode } = network;
   const { keyBytes } = chains[family].address;
   const merchant = merchantStore();
   const running: RunningIndexer[] = [];
-  await store.createStore(merchant);
+  await database.createStore(merchant);
   const keys = Array.from({ length: addresses }, (_, n) => addressKeyOf(n, keyBytes));
-  await store.addAddresses({ family, mode, source: 'test', firstIndex: 0, keys });
-  const status = () => statusOf(store, network);
+  await database.addAddresses({ family, mode, source: 'test', firstIndex: 0, keys });
+  const status = () => statusOf(database, network);
   return {
     temp,
-    store,
+    database,
     network,
     start(change) {
-      const indexer = startIndexer(store, network, change);
+      const indexer = startIndexer(database, network, change);
       running.push(indexer);
       return indexer;
     },
@@ -69,7 +69,7 @@ export async function openIndexedShop(network: NetworkConfig, addresses = 50): P
     holds: (hash) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
     async order(name) {
       const nowMs = systemClock.nowMs();
-      const outcome = await store.createSession(
+      const outcome = await database.createSession(
         newSession({ storeId: merchant.id, name, networks: [network], amountMinor: AMOUNT_MINOR, nowMs }),
       );
       if (!('session' in outcome)) throw new Error(`no session: ${outcome.kind}`);
@@ -77,7 +77,7 @@ export async function openIndexedShop(network: NetworkConfig, addresses = 50): P
       return {
         address: given[family] ?? '',
         async read() {
-          const session = await store.findSession(id);
+          const session = await database.findSession(id);
           if (!session) throw new Error('a session does not vanish');
           return session;
         },

@@ -2,12 +2,13 @@
  * A chain as a follower writes it into the store, block by block, for tests of what others read there.
  * @module
  */
-import type { Clock } from '../../src/lib/clock.ts';
+
 import type { NetworkConfig } from '../../src/config/config.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';
-import type { Store } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 
 export type Coin = Readonly<{ to: string; currency: Currency; units: bigint }>;
 
@@ -34,7 +35,7 @@ export const txOf = (block: BlockRef, index: number): string =>
 let blocksMade = 0;
 
 export function ingestedChain(
-  store: () => Store,
+  database: () => Database,
   clock: Pick<Clock, 'nowMs'>,
   { key, family, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'tokens'>,
 ): IngestedChain {
@@ -48,7 +49,7 @@ export function ingestedChain(
     floor: number | null = null,
   ) {
     const nowMs = clock.nowMs();
-    const outcome = await store().ingest({
+    const outcome = await database().ingest({
       network: key,
       family,
       expectTip: path.at(-1)?.hash ?? null,
@@ -93,7 +94,7 @@ export function ingestedChain(
       path.splice(-1, 1, block);
     },
     report: (state) =>
-      store().reportNetwork({
+      database().reportNetwork({
         network: key,
         state,
         reason: state === 'fault' ? { code: 'node_silent', message: 'the node does not answer' } : null,

@@ -10,7 +10,7 @@ export type ClockView = Clock & Readonly<{ asleep(): number }>;
 export interface LockstepClock {
   nowMs(): number;
   view(): ClockView;
-  /** Moves time, and wakes all whose time has come. */
+  /** SessionTransitions time, and wakes all whose time has come. */
   advance(ms: number): void;
 }
 

@@ -2,11 +2,12 @@
  * What a session is created from, for tests that speak to the store and not through the API.
  * @module
  */
+
+import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
 import { usualDepthFor } from '../../src/core/confirmation.ts';
 import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { MerchantStore, NewSession, SessionRequest, StoreSettings } from '../../src/database/database.ts';
 
 /** A merchant's store that may trade at once. */

@@ -63,7 +63,7 @@ async function refreshNetworks(api: ApiServer): Promise<void> {
 
 /** Confirms whatever stands in the newest block. */
 export async function confirmTip(api: ApiServer, network: Network = 'ethereum'): Promise<void> {
-  const tip = (await api.store().tail(`test:${network}`, 1)).at(-1);
+  const tip = (await api.database().tail(`test:${network}`, 1)).at(-1);
   invariant(tip, 'there is a newest block');
   await api.chain(network).confirm(tip);
 }
@@ -72,7 +72,7 @@ export async function confirmTip(api: ApiServer, network: Network = 'ethereum'):
 export async function pass(api: ApiServer, seconds: number): Promise<void> {
   api.clock.advance(seconds * 1000);
   for (const name of ['ethereum', 'bsc'] as const) await api.chain(name).mine();
-  await api.store().settleDue(api.clock.nowMs(), 100);
+  await api.database().settleDue(api.clock.nowMs(), 100);
   await refreshNetworks(api);
 }
 

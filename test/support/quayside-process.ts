@@ -6,7 +6,7 @@ import { execFile, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
-import { readRunning } from '../../src/app/server-file.ts';
+import { readServerFile } from '../../src/app/server-file.ts';
 import { signedClient } from './signed-client.ts';
 
 /** Generous: whole processes are started, perhaps on a busy machine. */
@@ -169,7 +169,7 @@ export function sandboxInstallation(dataDir: string): SandboxInstallation {
         return supervisor.stdout().includes('Try next');
       });
       await find('the server is ready', async () => {
-        const running = readRunning(dataDir);
+        const running = readServerFile(dataDir);
         return running && (await fetch(`${running.base_url}/readyz`)).ok;
       });
       await find('every network is followed', async () => {

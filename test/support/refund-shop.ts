@@ -8,11 +8,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as assert from 'uvu/assert';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import type { Intent } from '../../src/core/intent.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
 import { startAnvil } from './anvil.ts';
 import { deployFeeToken, deployGuardedToken } from './contracts.ts';
 import { openFlowShop } from './flow-shop.ts';
@@ -99,7 +99,7 @@ export async function openRefundShop() {
     async plan(payouts: readonly Readonly<{ intent: Intent; servesId?: string }>[]): Promise<void> {
       const { dataDir } = quayside;
       const secretKey = readSecretKey(dataDir, {});
-      const store = openSqliteStore({
+      const database = openSqliteDatabase({
         file: databaseFile(dataDir),
         secretKey,
         busyTimeoutMs: 10_000,
@@ -107,8 +107,10 @@ export async function openRefundShop() {
       });
       const nowMs = systemClock.nowMs();
       const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
-      await store.planPayouts(payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues })));
-      await store.close();
+      await database.planPayouts(
+        payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues })),
+      );
+      await database.close();
     },
     /** The refund wallet's private key: what a thief would have. */
     secret,

@@ -9,11 +9,11 @@ import { openNode as openEvmNode } from '../../src/chains/evm/node/node.ts';
 import { chains } from '../../src/chains/index.ts';
 import { openNode as openSolanaNode } from '../../src/chains/solana/node/node.ts';
 import { openNode as openTronNode } from '../../src/chains/tron/node/node.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../src/config/config.ts';
+import type { Database, NetworkStatus } from '../../src/database/database.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import type { NetworkStatus, Store } from '../../src/database/database.ts';
 
 /** In an indexer at rest, the follower, the reporter and who answers look-ups sleep on its clock. */
 export const SLEEPERS = 3;
@@ -46,7 +46,7 @@ export type IndexerChange = Readonly<{
 }>;
 
 /** @param change requests give up early unless told otherwise, so that a silent node costs a test little */
-export function startIndexer(store: Store, network: NetworkConfig, change: IndexerChange = {}): RunningIndexer {
+export function startIndexer(database: Database, network: NetworkConfig, change: IndexerChange = {}): RunningIndexer {
   const stopping = new AbortController();
   const chain: Chain = {
     ...chains[network.family],
@@ -62,7 +62,7 @@ export function startIndexer(store: Store, network: NetworkConfig, change: Index
   const ended = indexNetwork(
     {
       network,
-      store,
+      database,
       chain,
       signer: change.signer ?? null,
       clock: change.clock ?? systemClock,
@@ -85,6 +85,6 @@ export function startIndexer(store: Store, network: NetworkConfig, change: Index
 }
 
 /** A network as its indexer last reported it; null before the first report. */
-export async function statusOf(store: Store, network: NetworkConfig): Promise<NetworkStatus | null> {
-  return (await store.listNetworks()).find((status) => status.network === network.key) ?? null;
+export async function statusOf(database: Database, network: NetworkConfig): Promise<NetworkStatus | null> {
+  return (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
 }

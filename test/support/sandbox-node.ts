@@ -8,8 +8,9 @@
  *   await node.close();
  * @module
  */
-import type { Clock } from '../../src/lib/clock.ts';
+
 import type { Token } from '../../src/core/transfer.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 /** Two tokens with different decimals, so that mixing them up shows. */

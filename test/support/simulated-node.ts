@@ -5,8 +5,8 @@
  */
 import { base58 } from '@scure/base';
 import type { Family } from '../../src/chains/chain.ts';
-import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import type { Token } from '../../src/core/transfer.ts';
+import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { families, worldShape } from '../../src/sandbox/families.ts';
 import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';

@@ -133,7 +133,7 @@ export const createAta = (payer: string, owner: string, mint: string, program = 
   data: join(1),
 });
 
-/** Moves tokens that stand in an account of an account back to the wallet: the program calls the token program, signing for itself. */
+/** SessionTransitions tokens that stand in an account of an account back to the wallet: the program calls the token program, signing for itself. */
 export const recoverNested = (wallet: string, mint: string): Instruction => {
   const ownerAta = ataOf(wallet, mint);
   return {

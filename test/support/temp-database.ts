@@ -5,34 +5,34 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteStore } from '../../src/database/sqlite/sqlite-database.ts';
-import type { Store } from '../../src/database/database.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 
-export type TempStore = Readonly<{
-  store: Store;
+export type TempDatabase = Readonly<{
+  database: Database;
   file: string;
   /** Another connection to the same file, as another process has one. Whoever opens it closes it. */
-  connect(busyTimeoutMs?: number): Store;
+  connect(busyTimeoutMs?: number): Database;
   close(): void;
 }>;
 
 /** A connection to such a store's file, for a program of its own. */
-export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Store =>
-  openSqliteStore({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
+export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Database =>
+  openSqliteDatabase({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
 
-export function openTempStore(outageWaitS = 600): TempStore {
+export function openTempDatabase(outageWaitS = 600): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));
   const file = join(folder, 'quayside.db');
   migrate({ file, backupDir: join(folder, 'backups') });
   const connect = (busyTimeoutMs?: number) => connectTo(file, busyTimeoutMs, outageWaitS);
-  const store = connect();
+  const database = connect();
   return {
-    store,
+    database,
     file,
     connect,
     close() {
-      store.close();
+      database.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

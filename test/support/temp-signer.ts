@@ -1,5 +1,5 @@
 /**
- * A signer in a folder of its own: the real desk, journal, policy and keystore, over two EVM networks, with a seed that is known to all.
+ * A signer in a folder of its own: the real service, journal, policy and keystore, over two EVM networks, with a seed that is known to all.
  * @module
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,19 +9,19 @@ import pino from 'pino';
 import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
-import type { Clock } from '../../src/lib/clock.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
-import { type Desk, openDesk } from '../../src/signer/signing-service.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type PolicySettings } from '../../src/signer/policy.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
 import type { SignRequest } from '../../src/signer/signer.ts';
+import { openSigningService, type SigningService } from '../../src/signer/signing-service.ts';
 
 /** The first test vector of BIP-39: 24 words of an entropy of zeros. */
 export const mnemonic = `${'abandon '.repeat(23)}art`;
-/** Its seed; each desk gets a copy, which it wipes. */
+/** Its seed; each service gets a copy, which it wipes. */
 export const seed = seedOf(mnemonic);
 export const passphrase = 'correct horse battery staple';
 export const secretKey = new Uint8Array(32).fill(5);
@@ -95,18 +95,18 @@ export function makeSignerIn(home: string, ownSeed: Uint8Array, networks: Policy
   return { dir, unlock: { file } };
 }
 
-export type OpenDesk = Readonly<{ desk: Desk; journal: Journal; close(): void }>;
+export type OpenSigningService = Readonly<{ service: SigningService; journal: Journal; close(): void }>;
 
-/** Opens the desk of a folder, as the program does when it is started; `wrap` and `spendings` take the place of parts that are to fail. */
-export function openDeskIn(
+/** Opens the service of a folder, as the program does when it is started; `wrap` and `spendings` take the place of parts that are to fail. */
+export function openSigningServiceIn(
   dir: string,
   clock: Pick<Clock, 'nowMs'>,
   wrap = (journal: Journal) => journal,
   spendings: ReadonlyMap<Family, Spending> = new Map([['evm', evmSpending]]),
-): OpenDesk {
+): OpenSigningService {
   const files = signerFiles(dir);
   const journal = openJournal(files.journal);
-  const desk = openDesk({
+  const service = openSigningService({
     seed: new Uint8Array(seed),
     macKey: intentMacKey(secretKey),
     policy: loadPolicy(files.policy),
@@ -116,10 +116,10 @@ export function openDeskIn(
     log: pino({ level: 'silent' }),
   });
   return {
-    desk,
+    service,
     journal,
     close() {
-      desk.close();
+      service.close();
       journal.close();
     },
   };

@@ -8,8 +8,9 @@
  *   await node.close();
  * @module
  */
-import type { Clock } from '../../src/lib/clock.ts';
+
 import type { Token } from '../../src/core/transfer.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 export const TRON_CHAIN_ID = '842000999';

@@ -6,14 +6,14 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '../../src/config/config.ts';
 import type { ExtendedEventType } from '../../src/core/event.ts';
 import { invariant } from '../../src/core/fault.ts';
+import type { Attempt, Database, Delivery, Session } from '../../src/database/database.ts';
 import { sortableId } from '../../src/lib/id.ts';
 import { openLog } from '../../src/lib/log.ts';
-import type { Attempt, Delivery, Session, Store } from '../../src/database/database.ts';
 import { type Dispatcher, type DispatcherOptions, startDispatcher } from '../../src/webhooks/dispatcher.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
 import { merchantStore, newSession } from './new-session.ts';
 import { type ShiftedClock, shiftedClock } from './shifted-clock.ts';
-import { openTempStore } from './temp-database.ts';
+import { openTempDatabase } from './temp-database.ts';
 import { testNetwork } from './test-network.ts';
 
 export const DELAYS_S = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].map((minutes) => minutes * 60);
@@ -28,9 +28,9 @@ export const webhookConfig: Config['webhooks'] = {
 };
 
 export type WebhookShop = Readonly<{
-  store: Store;
+  database: Database;
   file: string;
-  connect(busyTimeoutMs?: number): Store;
+  connect(busyTimeoutMs?: number): Database;
   clock: ShiftedClock;
   /** The store's signing secret. */
   secret: string;
@@ -48,14 +48,14 @@ export type WebhookShop = Readonly<{
 }>;
 
 async function openWebhookShop(): Promise<WebhookShop> {
-  const { store, file, connect, close } = openTempStore();
+  const { database, file, connect, close } = openTempDatabase();
   const clock = shiftedClock();
   const network = testNetwork({ name: 'ethereum' });
   const merchant = merchantStore();
-  await store.createStore(merchant);
+  await database.createStore(merchant);
   const keys = Array.from({ length: 500 }, () => randomBytes(20).toString('hex'));
-  await store.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
-  const chain = ingestedChain(() => store, clock, network);
+  await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+  const chain = ingestedChain(() => database, clock, network);
   await chain.mine();
   const dispatchers: Dispatcher[] = [];
   let orders = 0;
@@ -63,13 +63,13 @@ async function openWebhookShop(): Promise<WebhookShop> {
   const order = async () => {
     const name = `order${++orders}`;
     const wish = { storeId: merchant.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
-    const outcome = await store.createSession(newSession(wish));
+    const outcome = await database.createSession(newSession(wish));
     invariant(outcome.kind === 'created', `the session is created, not ${outcome.kind}`);
     return outcome.session;
   };
-  const deliveries = () => store.listDeliveries({ limit: 1_000 });
+  const deliveries = () => database.listDeliveries({ limit: 1_000 });
   return {
-    store,
+    database,
     file,
     connect,
     clock,
@@ -77,7 +77,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     chain,
     async addEndpoint(url, extendedEvents = []) {
       const id = `we_${sortableId(clock.nowMs())}`;
-      await store.addEndpoint({
+      await database.addEndpoint({
         id,
         storeId: merchant.id,
         mode: 'test',
@@ -94,7 +94,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     async cancelOne() {
       const { id } = await order();
       const replay = { idempotencyKey: null, path: 'cancel', bodyHash: '' };
-      const outcome = await store.cancelSession({
+      const outcome = await database.cancelSession({
         id,
         storeId: merchant.id,
         mode: 'test',
@@ -106,7 +106,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     },
     dispatch(options = {}, config = {}) {
       const log = openLog('test', 'silent');
-      const defaults = { store, clock, log, dice: () => 0.5 };
+      const defaults = { database, clock, log, dice: () => 0.5 };
       const dispatcher = startDispatcher({ ...defaults, ...options, config: { ...webhookConfig, ...config } });
       dispatchers.push(dispatcher);
       return dispatcher;
@@ -115,7 +115,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     async only() {
       const [delivery, ...others] = await deliveries();
       invariant(delivery && others.length === 0, 'there is one delivery');
-      return { ...delivery, log: await store.listAttempts(delivery.id) };
+      return { ...delivery, log: await database.listAttempts(delivery.id) };
     },
     async close() {
       await Promise.all(dispatchers.map((dispatcher) => dispatcher.stop()));

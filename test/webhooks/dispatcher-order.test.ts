@@ -137,7 +137,7 @@ test(
     await shop.addEndpoint(`${server.origin}/b`);
     const other = shop.connect();
     const first = shop.dispatch();
-    const second = shop.dispatch({ store: other });
+    const second = shop.dispatch({ database: other });
     for (let count = 0; count < 30; count++) await shop.cancelOne();
     await until('all are recorded', async () => (await shop.deliveries()).every(({ state }) => state === 'delivered'));
     assert.is(server.received.length, 60);
@@ -184,7 +184,7 @@ test(
     await shop.addEndpoint(`${server.origin}/hook`);
     const clock = tickingClock();
     const other = shop.connect();
-    const dispatcher = shop.dispatch({ store: other, clock });
+    const dispatcher = shop.dispatch({ database: other, clock });
     await until('it rests', clock.isAwaited);
     await shop.cancelOne();
     clock.tick();

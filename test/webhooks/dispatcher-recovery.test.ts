@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Writable } from 'node:stream';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -15,7 +15,7 @@ const LEASE_OVER_MS = webhookConfig.timeoutMs + 60_000;
 
 /** Holds the file's write lock, as a process does that is stuck in the middle of a transaction. */
 function lockFile(file: string): { release(): void } {
-  const client = new Database(file);
+  const client = new Sqlite(file);
   client.exec('BEGIN IMMEDIATE');
   // Closing rolls back.
   return { release: () => void client.close() };
@@ -52,7 +52,7 @@ test(
     await shop.addEndpoint(`${server.origin}/hook`);
     const leasedSession = await shop.cancelOne();
     const nowMs = shop.clock.nowMs();
-    const claimed = await shop.store.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 10, perEndpointMax: 4 });
+    const claimed = await shop.database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 10, perEndpointMax: 4 });
     assert.is(claimed.length, 1);
     const freeSession = await shop.cancelOne();
     shop.dispatch();
@@ -76,17 +76,17 @@ test(
     });
     await shop.addEndpoint(`${server.origin}/hook`);
     await shop.cancelOne();
-    const store = shop.connect(20);
+    const database = shop.connect(20);
     let refusals = 0;
     const watched = {
-      ...store,
-      recordAttempt: (...args: Parameters<typeof store.recordAttempt>) =>
-        store.recordAttempt(...args).catch((error) => {
+      ...database,
+      recordAttempt: (...args: Parameters<typeof database.recordAttempt>) =>
+        database.recordAttempt(...args).catch((error) => {
           refusals++;
           throw error;
         }),
     };
-    const dispatcher = shop.dispatch({ store: watched });
+    const dispatcher = shop.dispatch({ database: watched });
     await until('the store has refused a few times', () => refusals === 3);
     for (const lock of locks) lock.release();
     await until('it is recorded', async () => (await shop.only()).state === 'delivered');
@@ -95,7 +95,7 @@ test(
     await dispatcher.stop();
     assert.is(server.received.length, 1);
     assert.is((await shop.only()).log.length, 1);
-    store.close();
+    database.close();
     await server.close();
   }),
 );
@@ -110,7 +110,7 @@ test(
     });
     await shop.addEndpoint(`${server.origin}/hook`);
     await shop.cancelOne();
-    const store = shop.connect(20);
+    const database = shop.connect(20);
     const lines: string[] = [];
     const sink = new Writable({
       write(chunk, _, done) {
@@ -118,7 +118,7 @@ test(
         done();
       },
     });
-    const dispatcher = shop.dispatch({ store, log: pino(sink) });
+    const dispatcher = shop.dispatch({ database, log: pino(sink) });
     const isLogged = (text: string) => () => lines.some((line) => line.includes(text));
     await until('recording has failed once', isLogged('is tried again'));
     shop.clock.skip(LEASE_OVER_MS);
@@ -129,7 +129,7 @@ test(
     assert.is(server.received.length, 2);
     assert.is(server.received[0]?.body, server.received[1]?.body);
     await dispatcher.stop();
-    store.close();
+    database.close();
     await server.close();
   }),
 );
@@ -188,9 +188,9 @@ test(
     await shop.cancelOne();
     const dispatcher = shop.dispatch();
     await until('it is under way', () => answers.length === 1);
-    await shop.store.removeEndpoint(endpoint);
+    await shop.database.removeEndpoint(endpoint);
     for (const answer of answers) answer();
-    const attempts = async () => shop.store.listAttempts((await shop.deliveries()).at(-1)?.id ?? '');
+    const attempts = async () => shop.database.listAttempts((await shop.deliveries()).at(-1)?.id ?? '');
     await until('the attempt is recorded', async () => (await attempts()).length === 1);
     await shop.addEndpoint(`${server.origin}/kept`);
     await shop.cancelOne();

@@ -190,7 +190,7 @@ for (const status of [400, 401, 404, 413, 422]) {
     inShop(async (shop) => {
       const { delivery } = await firstAttempt(shop, answerWith(status));
       assert.equal([delivery.state, delivery.nextAttemptAtMs, delivery.lastStatus], ['failed', null, status]);
-      assert.is((await shop.store.listEndpoints(null))[0]?.disabledAtMs, null);
+      assert.is((await shop.database.listEndpoints(null))[0]?.disabledAtMs, null);
     }),
   );
 }
@@ -211,11 +211,11 @@ test(
       const mine = async () => (await shop.deliveries()).find(({ endpointId }) => endpointId === endpoint);
       await until('the attempt is recorded', async () => (await mine())?.attempts === 1);
       const delivery = await mine();
-      const [attempt] = await shop.store.listAttempts(delivery?.id ?? '');
+      const [attempt] = await shop.database.listAttempts(delivery?.id ?? '');
       const decidedAtMs = (attempt?.startedAtMs ?? 0) + (attempt?.durationMs ?? 0);
       assert.is(((delivery?.nextAttemptAtMs ?? 0) - decidedAtMs) / 1000, expectedS, asked);
       await dispatcher.stop();
-      await shop.store.removeEndpoint(endpoint);
+      await shop.database.removeEndpoint(endpoint);
       await server.close();
     }
   }),
@@ -233,9 +233,9 @@ test(
     status = 410;
     await shop.cancelOne();
     dispatcher.wake();
-    const isDisabled = async () => (await shop.store.listEndpoints(null))[0]?.disabledAtMs !== null;
+    const isDisabled = async () => (await shop.database.listEndpoints(null))[0]?.disabledAtMs !== null;
     await until('the endpoint is disabled', isDisabled);
-    assert.match((await shop.store.listEndpoints(null))[0]?.disabledReason ?? '', /410/);
+    assert.match((await shop.database.listEndpoints(null))[0]?.disabledReason ?? '', /410/);
     assert.is(server.received.length, 2);
 
     status = 200;
@@ -246,7 +246,7 @@ test(
     await until('the other endpoint got its event', () => other.received.length === 1);
     assert.is(server.received.length, 2);
 
-    await shop.store.enableEndpoint(endpoint, true, null, shop.clock.nowMs());
+    await shop.database.enableEndpoint(endpoint, true, null, shop.clock.nowMs());
     await until('the event that waited has arrived', () => server.received.length === 3);
     assert.is(server.received[2]?.body, server.received[0]?.body);
     await server.close();
@@ -306,11 +306,11 @@ test(
     await attempted(shop, 1);
     const { id } = await shop.only();
 
-    assert.ok(await shop.store.resendDelivery(id, shop.clock.nowMs()));
+    assert.ok(await shop.database.resendDelivery(id, shop.clock.nowMs()));
     dispatcher.wake();
     await attempted(shop, 2);
     status = 404;
-    assert.ok(await shop.store.resendDelivery(id, shop.clock.nowMs()));
+    assert.ok(await shop.database.resendDelivery(id, shop.clock.nowMs()));
     dispatcher.wake();
     await attempted(shop, 3);
 
@@ -339,7 +339,7 @@ test(
     const dispatcher = shop.dispatch();
     await attempted(shop, 1);
     const before = await shop.only();
-    await shop.store.resendDelivery(before.id, shop.clock.nowMs());
+    await shop.database.resendDelivery(before.id, shop.clock.nowMs());
     dispatcher.wake();
     await attempted(shop, 2);
     const after = await shop.only();

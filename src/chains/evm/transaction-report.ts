@@ -5,7 +5,7 @@
  * contract sends on are in no receipt and stay unseen.
  * @module
  */
-import type { Move, Sighting } from '../../core/lookup.ts';
+import type { Move, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import {
@@ -26,13 +26,13 @@ const VALUE = /^0x[0-9a-f]{1,64}$/;
  * @param transaction the result of the first call, @param receipt of the second; null where the node has none
  * @throws Fault transient `node_nonsense`
  */
-export function readSighting(
+export function readTransactionReport(
   tx: string,
   transaction: unknown,
   receipt: unknown,
   tokens: readonly Token[],
   origin: Origin,
-): Sighting {
+): TransactionReport {
   if (transaction === null && receipt === null) return { kind: 'unknown' };
   const coin = transaction === null ? [] : readCoin(tx, transaction, origin);
   if (receipt === null) return { kind: 'waiting' };

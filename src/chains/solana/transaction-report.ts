@@ -5,14 +5,19 @@
  * sent the wrong thing is to hear so.
  * @module
  */
-import type { Move, Sighting } from '../../core/lookup.ts';
+import type { Move, TransactionReport } from '../../core/lookup.ts';
 import type { Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import { solanaAddress } from './address.ts';
 import { isFields, readTransaction } from './wire.ts';
 
 /** @param value the answer to `getTransaction` with encoding `json` @throws Fault transient `node_nonsense` */
-export function readSighting(tx: string, value: unknown, tokens: readonly Token[], origin: Origin): Sighting {
+export function readTransactionReport(
+  tx: string,
+  value: unknown,
+  tokens: readonly Token[],
+  origin: Origin,
+): TransactionReport {
   const { slot, meta, transaction } = isFields(value) ? value : {};
   const signatures = isFields(transaction) ? transaction.signatures : null;
   if (!isFields(meta) || !Number.isSafeInteger(slot) || !Array.isArray(signatures) || signatures[0] !== tx) {

@@ -3,8 +3,8 @@
  * @module
  */
 import { type Dispatcher, Pool } from 'undici';
-import type { Clock } from '../../lib/clock.ts';
 import { Fault, transient } from '../../core/fault.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Node } from '../chain.ts';
 import { excerpt } from '../excerpt.ts';
 
@@ -16,7 +16,7 @@ const BODY_BYTES_MIN = 64 * 1024;
 type Received = Readonly<{ status: number; body: Uint8Array<ArrayBuffer> | null }>;
 
 /** `host` names the node in messages; `url` may hold credentials and must not appear in any. */
-export type HttpRoadOptions = Readonly<{
+export type HttpTransportOptions = Readonly<{
   url: URL;
   host: string;
   requestTimeoutMs: number;
@@ -24,7 +24,7 @@ export type HttpRoadOptions = Readonly<{
   concurrencyMax: number;
 }>;
 
-export type HttpRoad = Readonly<{
+export type HttpTransport = Readonly<{
   /**
    * Posts JSON text and resolves with the answer's bytes, in a buffer of their own.
    * @param path with the query, if any
@@ -42,7 +42,7 @@ export type HttpRoad = Readonly<{
 }>;
 
 /** Connects when first asked. */
-export function openHttpRoad(options: HttpRoadOptions, clock: Clock): HttpRoad {
+export function openHttpTransport(options: HttpTransportOptions, clock: Clock): HttpTransport {
   const { url, host } = options;
   const pool = new Pool(url.origin, {
     connections: options.concurrencyMax,

@@ -4,7 +4,6 @@
  * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
-import { openGate } from './gate.ts';
 import {
   type ErrorMeaning,
   errorFault,
@@ -15,6 +14,7 @@ import {
   type RpcAnswer,
   readAnswer,
 } from '../json-rpc.ts';
+import { openGate } from './gate.ts';
 import type { RpcTransport } from './rpc-transport.ts';
 
 /** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */

@@ -3,18 +3,18 @@
  * @module
  */
 import type { Clock } from '../../lib/clock.ts';
-import { openHttpRoad } from './http.ts';
+import { openHttpTransport } from './http.ts';
 import type { RpcTransport, RpcTransportOptions } from './rpc-transport.ts';
 
 /** Connects when first asked. */
 export function openRpcHttp(options: RpcTransportOptions, clock: Clock): RpcTransport {
   const { url } = options;
-  const road = openHttpRoad(options, clock);
+  const transport = openHttpTransport(options, clock);
   const path = `${url.pathname}${url.search}`;
   return {
-    exchange: (message, signal) => road.post(path, message.text, signal),
-    onBell: () => {},
-    health: road.health,
-    close: road.close,
+    exchange: (message, signal) => transport.post(path, message.text, signal),
+    onChange: () => {},
+    health: transport.health,
+    close: transport.close,
   };
 }

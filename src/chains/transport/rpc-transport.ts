@@ -1,5 +1,5 @@
 /**
- * What a road to a node offers, whatever it is made of. Here are plain requests, `rpc-http.ts`; a family that is spoken to over a WebSocket brings its own.
+ * What a transport to a node offers, whatever it is made of. Here are plain requests, `rpc-http.ts`; a family that is spoken to over a WebSocket brings its own.
  * @module
  */
 import type { Node } from '../chain.ts';
@@ -14,8 +14,8 @@ export type RpcTransport = Readonly<{
    */
   exchange(message: RpcMessage, signal: AbortSignal): Promise<Uint8Array>;
   /** Calls `ring` at each new head and each connection made again; never where there is no push. */
-  onBell(ring: () => void): void;
-  /** By HTTP: what `HttpRoad` says. */
+  onChange(ring: () => void): void;
+  /** By HTTP: what `HttpTransport` says. */
   health: Node['health'];
   close(): Promise<void>;
 }>;

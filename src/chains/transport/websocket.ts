@@ -7,8 +7,8 @@
  */
 import type { Socket } from 'node:net';
 import WebSocket from 'ws';
-import type { Clock } from '../../lib/clock.ts';
 import { Fault, transient } from '../../core/fault.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Node } from '../chain.ts';
 import { excerpt } from '../excerpt.ts';
 
@@ -36,7 +36,7 @@ export type SocketDialect = Readonly<{
 }>;
 
 /** `host` names the node in messages; `url` may hold credentials and must not appear in any. */
-export type SocketRoadOptions = Readonly<{
+export type WebSocketTransportOptions = Readonly<{
   url: URL;
   host: string;
   requestTimeoutMs: number;
@@ -45,7 +45,7 @@ export type SocketRoadOptions = Readonly<{
   idleMsMax: number;
 }>;
 
-export type SocketRoad = Readonly<{
+export type WebSocketTransport = Readonly<{
   /**
    * Sends the request and resolves with the bytes of the whole message that answers it.
    * @throws Fault transient: `node_unreachable`, `node_refused`, `node_timeout` (the signal aborted), `node_response_too_large`, or what
@@ -53,7 +53,7 @@ export type SocketRoad = Readonly<{
    */
   exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array>;
   /** Calls `ring` at each announcement and each connection made again. */
-  onBell(ring: () => void): void;
+  onChange(ring: () => void): void;
   health: Node['health'];
   close(): Promise<void>;
 }>;
@@ -71,7 +71,11 @@ type Link = {
 };
 
 /** Opens the connection in the background and keeps it up until `close`. */
-export function openSocketRoad(options: SocketRoadOptions, dialect: SocketDialect, clock: Clock): SocketRoad {
+export function openWebSocketTransport(
+  options: WebSocketTransportOptions,
+  dialect: SocketDialect,
+  clock: Clock,
+): WebSocketTransport {
   const { host } = options;
   const closing = new AbortController();
   const pending = new Map<number, Pending>();
@@ -259,7 +263,7 @@ export function openSocketRoad(options: SocketRoadOptions, dialect: SocketDialec
 
   return {
     exchange,
-    onBell: (bell) => {
+    onChange: (bell) => {
       bells.push(bell);
     },
     health: () => ({ connected: link?.isSubscribed ?? false, heardAtMs, connections }),

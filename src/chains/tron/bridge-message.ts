@@ -1,5 +1,5 @@
 /**
- * What the bridge beside java-tron (`bridge.ts`) and its client (`bridge-road.ts`) say to each other over a WebSocket. Pure.
+ * What the bridge beside java-tron (`bridge.ts`) and its client (`bridge-transport.ts`) say to each other over a WebSocket. Pure.
  *
  *   client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]}
  *   bridge → client   {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}

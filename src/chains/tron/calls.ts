@@ -1,5 +1,5 @@
 /**
- * What a road to a java-tron node offers, whatever it is made of: `http.ts` is the node's own interface, `bridge-road.ts` the bridge beside it.
+ * What a transport to a java-tron node offers, whatever it is made of: `http.ts` is the node's own interface, `bridge-transport.ts` the bridge beside it.
  * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
@@ -14,14 +14,14 @@ export type Part = Readonly<{ from: number; to: number }>;
 /** The raw answers to some calls, in their order, in one buffer of their own; between them may stand other bytes. */
 export type Answers = Readonly<{ bytes: Uint8Array; parts: readonly Part[] }>;
 
-export type Road = Readonly<{
+export type TronTransport = Readonly<{
   /**
    * Makes the calls one after the other: the second is sent when the first was answered.
    * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`, …
    */
   ask(calls: readonly Call[], signal: AbortSignal): Promise<Answers>;
   /** Calls `ring` at each new head and each connection made again; never where there is no push. */
-  onBell(ring: () => void): void;
+  onChange(ring: () => void): void;
   health: Node['health'];
   close(): Promise<void>;
 }>;

@@ -4,7 +4,7 @@
  * Any TRC-20 counts as something that moved, and so do TRX and TRC-10 tokens sent by themselves: a payer who sent the wrong thing is to hear so.
  * @module
  */
-import type { Move, Sighting } from '../../core/lookup.ts';
+import type { Move, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
 import { isFields, isUnknown, nonsense, type Origin } from './answer.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
@@ -17,13 +17,13 @@ const plainTransfers: readonly unknown[] = ['TransferContract', 'TransferAssetCo
  * @param transaction the answer to the first call, @param info to the second; `{}` where the node has none
  * @throws Fault transient `node_nonsense`
  */
-export function readSighting(
+export function readTransactionReport(
   tx: string,
   transaction: unknown,
   info: unknown,
   tokens: readonly Token[],
   origin: Origin,
-): Sighting {
+): TransactionReport {
   if (isUnknown(transaction) && isUnknown(info)) return { kind: 'unknown' };
   // The info follows a moment after the block.
   if (isUnknown(transaction) || isUnknown(info)) return { kind: 'waiting' };

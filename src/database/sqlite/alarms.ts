@@ -3,19 +3,19 @@
  * @module
  */
 import { desc, lte } from 'drizzle-orm';
-import type { Alarm, Store } from '../database.ts';
+import type { Alarm, Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { alarms } from './schema.ts';
 
-type AlarmCommands = Pick<Store, 'raiseAlarm' | 'listAlarms'>;
+type AlarmCommands = Pick<Database, 'raiseAlarm' | 'listAlarms'>;
 
 const ALARMS_KEPT_MAX = 10_000;
 
 /** Raises an alarm as part of the transaction under way. */
-export type Ring = (alarm: Omit<Alarm, 'id'>) => void;
+export type RaiseAlarm = (alarm: Omit<Alarm, 'id'>) => void;
 
-export function createBell(db: Db): Ring {
+export function createAlarmWriter(db: Db): RaiseAlarm {
   const insert = preparedInsert(db, alarms, ['id']);
   return (alarm) => {
     const { lastInsertRowid } = insert(alarm);
@@ -26,10 +26,10 @@ export function createBell(db: Db): Ring {
   };
 }
 
-export function alarmCommands(db: Db, ring: Ring): AlarmCommands {
+export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmCommands {
   return {
     async raiseAlarm(alarm) {
-      db.write(() => ring(alarm));
+      db.write(() => raiseAlarm(alarm));
     },
     async listAlarms(limit) {
       return db.read(() => db.orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());

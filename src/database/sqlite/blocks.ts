@@ -5,12 +5,12 @@
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import { toPar } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { Store } from '../database.ts';
+import type { Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { blocks, transfers } from './schema.ts';
 
-type BlockCommands = Pick<Store, 'tail' | 'unconfirmed' | 'transfersAbove'>;
+type BlockCommands = Pick<Database, 'tail' | 'unconfirmed' | 'transfersAbove'>;
 export type BlockRow = typeof blocks.$inferSelect;
 
 /** Blocks that one step may prune. */

@@ -4,13 +4,13 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { ClaimedDelivery, Store } from '../database.ts';
+import type { ClaimedDelivery, Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { deliveries, endpoints, events, stores } from './schema.ts';
 import { openWebhookSecret } from './stores.ts';
 import type { Vault } from './vault.ts';
 
-type ClaimCommands = Pick<Store, 'claimDeliveries'>;
+type ClaimCommands = Pick<Database, 'claimDeliveries'>;
 
 /**
  * So many due deliveries of one endpoint, and so many resends, are looked at in one claim. A session has few deliveries that could

@@ -6,12 +6,12 @@
  */
 import { and, desc, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { Attempt, Delivery, DeliveryVerdict, Store } from '../database.ts';
+import type { Attempt, Database, Delivery, DeliveryVerdict } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { attempts, deliveries, endpoints, events } from './schema.ts';
 
-type DeliveryCommands = Pick<Store, 'recordAttempt' | 'listDeliveries' | 'listAttempts' | 'resendDelivery'>;
+type DeliveryCommands = Pick<Database, 'recordAttempt' | 'listDeliveries' | 'listAttempts' | 'resendDelivery'>;
 type DeliveryRow = typeof deliveries.$inferSelect;
 
 const changingNames = [

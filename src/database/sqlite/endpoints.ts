@@ -4,12 +4,12 @@
  */
 import { and, eq, sql } from 'drizzle-orm';
 import { sortableId } from '../../lib/id.ts';
-import type { Endpoint, NewSession, Store } from '../database.ts';
+import type { Database, Endpoint, NewSession } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { deliveries, endpoints } from './schema.ts';
 
-type EndpointCommands = Pick<Store, 'addEndpoint' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'>;
+type EndpointCommands = Pick<Database, 'addEndpoint' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'>;
 
 const isPresent = eq(endpoints.removed, sql`0`);
 

@@ -7,27 +7,27 @@ import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, transient } from '../../core/fault.ts';
 import { isOlder } from '../../core/session.ts';
 import type { ChainTransfer, Mode } from '../../core/transfer.ts';
-import type { Ingest, Store } from '../database.ts';
-import type { Ring } from './alarms.ts';
+import type { Database, Ingest } from '../database.ts';
+import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, Blocks } from './blocks.ts';
 import type { Ledger } from './ledger.ts';
-import type { Moves } from './session-transitions.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Address, Addresses } from './pool.ts';
 import { termsOf } from './session-row.ts';
+import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
 
-type IngestCommands = Pick<Store, 'ingest'>;
+type IngestCommands = Pick<Database, 'ingest'>;
 type Parts = Readonly<{
   addresses: Addresses;
   blocks: Blocks;
   transfers: Transfers;
   networks: Networks;
-  moves: Moves;
+  transitions: SessionTransitions;
   findSession: FindSessionRow;
-  ring: Ring;
+  raiseAlarm: RaiseAlarm;
   ledger: Ledger;
 }>;
 
@@ -38,7 +38,7 @@ type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: numb
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: Db, parts: Parts): IngestCommands {
-  const { addresses, blocks, transfers, networks, moves, findSession, ring, ledger } = parts;
+  const { addresses, blocks, transfers, networks, transitions, findSession, raiseAlarm, ledger } = parts;
 
   /** Takes the blocks out of the canonical chain. @returns their ids */
   function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
@@ -104,7 +104,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     const why = session
       ? `which session ${session.id} took only later: the database that gave it out before was lost or put back to an earlier state. It does not count for that session`
       : 'which no session has taken. It will not be given out';
-    ring({
+    raiseAlarm({
       atMs: step.nowMs,
       code: session ? 'payment_before_session' : 'payment_without_session',
       message: `Transaction ${tx} on ${step.network} paid ${units} base units of ${currency} to our address ${to}, ${why}; find the payer and return the money.`,
@@ -159,7 +159,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
         for (const id of touched) {
           const session = findSession(id);
           invariant(session, `session ${id} of a taken address exists`);
-          moves.advance(session, nowMs, network);
+          transitions.advance(session, nowMs, network);
         }
         return 'done';
       });

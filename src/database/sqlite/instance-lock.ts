@@ -5,7 +5,7 @@
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { permanent } from '../../core/fault.ts';
 import { isBusy } from './storage-fault.ts';
 
@@ -16,10 +16,10 @@ import { isBusy } from './storage-fault.ts';
  */
 export function takeInstanceLock(dataDir: string): () => void {
   const pidFile = join(dataDir, 'quayside.pid');
-  let lock: Database.Database | null = null;
+  let lock: Sqlite.Database | null = null;
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    lock = new Database(join(dataDir, 'quayside.lock'), { timeout: 0 });
+    lock = new Sqlite(join(dataDir, 'quayside.lock'), { timeout: 0 });
     lock.exec('BEGIN EXCLUSIVE');
     writeFileSync(pidFile, String(process.pid), { mode: 0o600 });
   } catch (error) {

@@ -3,13 +3,13 @@
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
-import type { ApiKey, Store } from '../database.ts';
+import type { ApiKey, Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { keys, stores } from './schema.ts';
 import type { Vault } from './vault.ts';
 
-type KeyCommands = Pick<Store, 'createKey' | 'listKeys' | 'revokeKey' | 'findKey' | 'useNonce'>;
+type KeyCommands = Pick<Database, 'createKey' | 'listKeys' | 'revokeKey' | 'findKey' | 'useNonce'>;
 
 /** Outlived nonces that one new nonce clears away: more than one, so that their number falls. */
 const NONCES_CLEARED_MAX = 8;

@@ -4,13 +4,13 @@
  * @module
  */
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
-import type { LedgerReport, MoneyOutStore } from '../money-out.ts';
-import { readIntent } from './payouts/intent-text.ts';
+import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import type { Db } from './open.ts';
+import { readIntent } from './payouts/intent-text.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
 
-/** A fact that moves `units` to an account; `other` is where it comes from. */
+/** A fact that transitions `units` to an account; `other` is where it comes from. */
 type Fact = Readonly<{
   network: Posting['network'];
   asset: Asset;
@@ -49,7 +49,7 @@ const payoutFacts = `
 
 type PayoutFact = Readonly<{ intent: string; sessionId: string | null; state: string; isUnderway: 0 | 1 }>;
 
-export function ledgerAudit(db: Db): Pick<MoneyOutStore, 'verifyLedger'> {
+export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
   const { client } = db;
 
   /** Walks through all postings, entry by entry. */

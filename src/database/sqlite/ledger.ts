@@ -14,8 +14,8 @@ import {
   payoutEntry,
 } from '../../core/ledger.ts';
 import { isOlder } from '../../core/session.ts';
-import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import type { Db } from './open.ts';
+import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, blocks, transfers } from './schema.ts';
 import { termsOf } from './session-row.ts';

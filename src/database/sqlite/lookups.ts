@@ -3,18 +3,24 @@
  * @module
  */
 import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from 'drizzle-orm';
-import { type Finding, judge, LOOK_UP_AGE_MS_MAX, nextLookAtMs, type Sighting } from '../../core/lookup.ts';
+import {
+  judge,
+  LOOKUP_AGE_MS_MAX,
+  type LookupResult,
+  nextLookAtMs,
+  type TransactionReport,
+} from '../../core/lookup.ts';
 import type { Mode, NetworkKey } from '../../core/transfer.ts';
-import type { LookUp, LookUpStore } from '../lookups.ts';
-import type { Ring } from './alarms.ts';
+import type { Lookup, LookupDatabase } from '../lookups.ts';
+import type { RaiseAlarm } from './alarms.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
-import { lookUps } from './schema.ts';
+import { lookups } from './schema.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { Transfers } from './transfers.ts';
 
-type LookUpRow = typeof lookUps.$inferSelect;
+type LookupRow = typeof lookups.$inferSelect;
 
 /** What one session's payers may have asked after; the oldest make room. */
 const OF_SESSION_MAX = 60;
@@ -23,69 +29,69 @@ const KEPT_MS = 24 * 3600_000;
 const FORGOTTEN_AT_ONCE = 20;
 const modes: readonly Mode[] = ['live', 'test'];
 
-export function lookUpCommands(
+export function lookupCommands(
   db: Db,
   parts: Readonly<{
     addresses: Addresses;
     networks: Networks;
     transfers: Transfers;
     findSession: FindSessionRow;
-    ring: Ring;
+    raiseAlarm: RaiseAlarm;
   }>,
-): LookUpStore {
-  const { addresses, networks, transfers, findSession, ring } = parts;
+): LookupDatabase {
+  const { addresses, networks, transfers, findSession, raiseAlarm } = parts;
   const { orm } = db;
   const ofSession = orm
     .select()
-    .from(lookUps)
-    .where(eq(lookUps.sessionId, sql.placeholder('sessionId')))
-    .orderBy(asc(lookUps.id))
+    .from(lookups)
+    .where(eq(lookups.sessionId, sql.placeholder('sessionId')))
+    .orderBy(asc(lookups.id))
     .prepare();
   const due = orm
-    .select({ id: lookUps.id, tx: lookUps.tx })
-    .from(lookUps)
+    .select({ id: lookups.id, tx: lookups.tx })
+    .from(lookups)
     .where(
       and(
-        eq(lookUps.network, sql.placeholder('network')),
-        lte(lookUps.nextLookAtMs, sql.placeholder('nowMs')),
-        gt(lookUps.askedAtMs, sql.placeholder('askedAfterMs')),
+        eq(lookups.network, sql.placeholder('network')),
+        lte(lookups.nextLookAtMs, sql.placeholder('nowMs')),
+        gt(lookups.askedAtMs, sql.placeholder('askedAfterMs')),
       ),
     )
-    .orderBy(asc(lookUps.nextLookAtMs))
+    .orderBy(asc(lookups.nextLookAtMs))
     .limit(sql.placeholder('limit'))
     .prepare();
   const find = orm
     .select()
-    .from(lookUps)
-    .where(eq(lookUps.id, sql.placeholder('id')))
+    .from(lookups)
+    .where(eq(lookups.id, sql.placeholder('id')))
     .prepare();
 
   const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id);
 
   function forget(sessionId: string, nowMs: number): void {
     const beyond = orm
-      .select({ id: lookUps.id })
-      .from(lookUps)
-      .where(eq(lookUps.sessionId, sessionId))
-      .orderBy(desc(lookUps.askedAtMs), desc(lookUps.id))
+      .select({ id: lookups.id })
+      .from(lookups)
+      .where(eq(lookups.sessionId, sessionId))
+      .orderBy(desc(lookups.askedAtMs), desc(lookups.id))
       .limit(FORGOTTEN_AT_ONCE)
       .offset(OF_SESSION_MAX)
       .all();
     const old = orm
-      .select({ id: lookUps.id })
-      .from(lookUps)
-      .where(lt(lookUps.askedAtMs, nowMs - KEPT_MS))
-      .orderBy(asc(lookUps.askedAtMs))
+      .select({ id: lookups.id })
+      .from(lookups)
+      .where(lt(lookups.askedAtMs, nowMs - KEPT_MS))
+      .orderBy(asc(lookups.askedAtMs))
       .limit(FORGOTTEN_AT_ONCE)
       .all();
     orm
-      .delete(lookUps)
-      .where(inArray(lookUps.id, [...idsOf(beyond), ...idsOf(old)]))
+      .delete(lookups)
+      .where(inArray(lookups.id, [...idsOf(beyond), ...idsOf(old)]))
       .run();
   }
 
   /** What the sighting means for the session that asked, by what is held here now. */
-  function findingOf({ sessionId, network, family, tx }: LookUpRow, sighting: Sighting): Finding {
+  function findingOf({ sessionId, network, family, tx }: LookupRow, sighting: TransactionReport): LookupResult {
     const session = findSession(sessionId);
     return judge(sighting, {
       ownKey: addresses.ofSession(sessionId)[family] ?? null,
@@ -97,8 +103,8 @@ export function lookUpCommands(
     });
   }
 
-  function alarmMissed({ sessionId, network, tx }: LookUpRow, number: number, atMs: number): void {
-    ring({
+  function alarmMissed({ sessionId, network, tx }: LookupRow, number: number, atMs: number): void {
+    raiseAlarm({
       atMs,
       code: 'transfer_missed',
       message: `a payer names transaction ${tx} in block ${number}, which the node shows as paid to this session's address and which was not found when the chain was read. It is not credited: only reading its block does that. Look at it in an explorer; if it is real, settle the order by hand and report this`,
@@ -108,14 +114,14 @@ export function lookUpCommands(
   }
 
   return {
-    async requestLookUps({ sessionId, asks, nowMs }) {
+    async requestLookups({ sessionId, asks, nowMs }) {
       db.write(() => {
         for (const ask of asks) {
           orm
-            .insert(lookUps)
+            .insert(lookups)
             .values({ ...ask, sessionId, askedAtMs: nowMs, nextLookAtMs: nowMs, finding: null })
             .onConflictDoUpdate({
-              target: [lookUps.sessionId, lookUps.tx, lookUps.network],
+              target: [lookups.sessionId, lookups.tx, lookups.network],
               set: { askedAtMs: nowMs, nextLookAtMs: nowMs },
             })
             .run();
@@ -123,20 +129,20 @@ export function lookUpCommands(
         forget(sessionId, nowMs);
       });
     },
-    async listLookUps(sessionId) {
-      return db.read(() => ofSession.all({ sessionId })).map(toLookUp);
+    async listLookups(sessionId) {
+      return db.read(() => ofSession.all({ sessionId })).map(toLookup);
     },
-    async dueLookUps(network: NetworkKey, nowMs, limit) {
-      return db.read(() => due.all({ network, nowMs, askedAfterMs: nowMs - LOOK_UP_AGE_MS_MAX, limit }));
+    async dueLookups(network: NetworkKey, nowMs, limit) {
+      return db.read(() => due.all({ network, nowMs, askedAfterMs: nowMs - LOOKUP_AGE_MS_MAX, limit }));
     },
-    async answerLookUp({ id, sighting, nowMs }) {
+    async answerLookup({ id, sighting, nowMs }) {
       db.write(() => {
         const row = find.get({ id });
         if (!row) return;
         const finding = sighting ? findingOf(row, sighting) : row.finding;
         // What was never told stays a question, until it is too old to be asked.
         const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
-        orm.update(lookUps).set({ finding, nextLookAtMs: next }).where(eq(lookUps.id, id)).run();
+        orm.update(lookups).set({ finding, nextLookAtMs: next }).where(eq(lookups.id, id)).run();
         if (finding === 'missed' && row.finding !== 'missed' && sighting?.kind === 'mined') {
           alarmMissed(row, sighting.number, nowMs);
         }
@@ -145,7 +151,7 @@ export function lookUpCommands(
   };
 }
 
-const toLookUp = ({ network, tx, askedAtMs, finding, nextLookAtMs: next }: LookUpRow): LookUp => ({
+const toLookup = ({ network, tx, askedAtMs, finding, nextLookAtMs: next }: LookupRow): Lookup => ({
   network,
   tx,
   askedAtMs,

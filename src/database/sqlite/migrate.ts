@@ -17,9 +17,9 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type Database from 'better-sqlite3';
-import { systemClock } from '../../lib/clock.ts';
+import type Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
+import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
 import { connect } from './open.ts';
 import { guarded } from './storage-fault.ts';
@@ -77,7 +77,7 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
 export const currentVersion = (): number => readMigrations(ownDirectory).length;
 
 /** The version of an open file. */
-export const versionOf = (client: Database.Database): number => Number(client.pragma('user_version', { simple: true }));
+export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
 
 /** `0001_name.sql`, `0002_name.sql`, … without gaps. */
 function readMigrations(directory: string): Migration[] {
@@ -95,7 +95,7 @@ function readMigrations(directory: string): Migration[] {
 }
 
 /** @returns the version of the file, once its history agrees with `migrations` */
-function checkApplied(client: Database.Database, file: string, migrations: readonly Migration[]): number {
+function checkApplied(client: Sqlite.Database, file: string, migrations: readonly Migration[]): number {
   const version = versionOf(client);
   if (version === 0) {
     const tables = client.prepare("SELECT count(*) FROM sqlite_schema WHERE type = 'table'").pluck().get();
@@ -126,7 +126,7 @@ function checkApplied(client: Database.Database, file: string, migrations: reado
 }
 
 /** Copies the file as it stands into `backupDir`, never over an older copy, and on the disk before its name is. @returns the copy's path */
-function backUp(client: Database.Database, file: string, backupDir: string, next: Migration): string {
+function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Migration): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
   const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
   const partial = `${stem}.${process.pid}.partial`;
@@ -154,7 +154,7 @@ function nameCopy(partial: string, stem: string): string {
 }
 
 /** Applies one migration whole. @returns false when another process was faster */
-function apply(client: Database.Database, file: string, version: number, next: Migration): boolean {
+function apply(client: Sqlite.Database, file: string, version: number, next: Migration): boolean {
   const work = client.transaction((): boolean => {
     if (versionOf(client) !== version) return false;
     if (version === 0) {

@@ -4,12 +4,12 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { NetworkStatus, Store } from '../database.ts';
+import type { Database, NetworkStatus } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { networks } from './schema.ts';
 
-type NetworkCommands = Pick<Store, 'reportNetwork' | 'listNetworks'>;
+type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks'>;
 type NetworkRow = typeof networks.$inferSelect;
 type Progress = Pick<
   NetworkRow,

@@ -2,7 +2,7 @@
  * Opens the file with the settings that everything else relies on.
  * @module
  */
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { invariant, permanent } from '../../core/fault.ts';
 import { guarded, isBusy } from './storage-fault.ts';
@@ -21,7 +21,7 @@ const FULL = 2;
 
 export type Db = Readonly<{
   file: string;
-  client: Database.Database;
+  client: Sqlite.Database;
   orm: BetterSQLite3Database;
   /**
    * Runs `work` in one BEGIN IMMEDIATE and commits, or changes nothing. `work` is synchronous: nothing comes between its steps.
@@ -90,8 +90,8 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db
  * A connection with the house's settings. The waiting time stands first, for the switch to WAL already needs it.
  * @throws SqliteError; Fault permanent `sqlite_too_old`
  */
-export function connect(file: string, busyTimeoutMs: number, mustExist: boolean): Database.Database {
-  const client = new Database(file, { timeout: busyTimeoutMs, fileMustExist: mustExist });
+export function connect(file: string, busyTimeoutMs: number, mustExist: boolean): Sqlite.Database {
+  const client = new Sqlite(file, { timeout: busyTimeoutMs, fileMustExist: mustExist });
   try {
     client.pragma(`busy_timeout = ${busyTimeoutMs}`);
     refuseOldSqlite(String(client.prepare('SELECT sqlite_version()').pluck().get()));

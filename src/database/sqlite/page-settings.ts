@@ -3,13 +3,13 @@
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
-import type { PageSettings, PageSettingsStore } from '../page-settings.ts';
+import type { PageSettings, PageSettingsDatabase } from '../page-settings.ts';
 import type { Db } from './open.ts';
 import { pageSettings, stores } from './schema.ts';
 
 const unset: PageSettings = { accent: null, embedOrigins: [], logo: null };
 
-export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsStore {
+export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsDatabase {
   const { accent, embedOrigins, logoType, logoHash } = pageSettings;
   const find = orm
     .select({ accent, embedOrigins, logoType, logoHash })

@@ -8,12 +8,12 @@
  */
 import { and, asc, count, eq, gt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { PoolKey, Store } from '../database.ts';
+import type { Database, PoolKey } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, pools } from './schema.ts';
 
-type PoolCommands = Pick<Store, 'addAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'>;
+type PoolCommands = Pick<Database, 'addAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'>;
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
 

@@ -2,7 +2,7 @@
  * Statements that are compiled once, when the store is opened.
  * @module
  */
-import type Database from 'better-sqlite3';
+import type Sqlite from 'better-sqlite3';
 import { getTableColumns, sql } from 'drizzle-orm';
 import type { SQLiteColumn, SQLiteInsertValue, SQLiteTable, SQLiteUpdateSetSource } from 'drizzle-orm/sqlite-core';
 import type { Db } from './open.ts';
@@ -15,7 +15,7 @@ export function preparedInsert<T extends SQLiteTable, Generated extends keyof T[
   { orm }: Pick<Db, 'orm'>,
   table: T,
   generated: readonly Generated[] = [],
-): (row: Row<T, Generated>) => Database.RunResult {
+): (row: Row<T, Generated>) => Sqlite.RunResult {
   const names = Object.keys(getTableColumns(table)).filter((name) => !(generated as readonly string[]).includes(name));
   const values = Object.fromEntries(names.map((name) => [name, sql.placeholder(name)]));
   const statement = orm

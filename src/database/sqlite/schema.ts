@@ -6,11 +6,11 @@
 import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType } from '../../core/event.ts';
-import type { Finding } from '../../core/lookup.ts';
+import type { LookupResult } from '../../core/lookup.ts';
 import type { SessionStatus, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
-import type { Logo } from '../page-settings.ts';
 import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
+import type { Logo } from '../page-settings.ts';
 import { json, paymentOptions, units } from './column-types.ts';
 
 const flag = () => integer({ mode: 'boolean' });
@@ -237,7 +237,7 @@ export const alarms = sqliteTable('alarms', {
   sessionId: text(),
 });
 
-export const lookUps = sqliteTable('look_ups', {
+export const lookups = sqliteTable('look_ups', {
   id: integer().primaryKey(),
   sessionId: text().notNull(),
   network: text().$type<NetworkKey>().notNull(),
@@ -245,7 +245,7 @@ export const lookUps = sqliteTable('look_ups', {
   tx: text().notNull(),
   askedAtMs: integer().notNull(),
   nextLookAtMs: integer(),
-  finding: text().$type<Finding>(),
+  finding: text().$type<LookupResult>(),
 });
 
 export const pageSettings = sqliteTable('page_settings', {

@@ -2,8 +2,9 @@
  * A session's row and the core's view of it.
  * @module
  */
-import { toSeconds } from '../../lib/clock.ts';
+
 import { deadline, type Life, type Standing, type Terms } from '../../core/session.ts';
+import { toSeconds } from '../../lib/clock.ts';
 import type { Payment, Session } from '../database.ts';
 import type { sessions } from './schema.ts';
 

@@ -3,7 +3,6 @@
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
-import { toSeconds } from '../../lib/clock.ts';
 import { paymentEventBody } from '../../core/event.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import {
@@ -19,7 +18,8 @@ import {
   type Standing,
 } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { Ring } from './alarms.ts';
+import { toSeconds } from '../../lib/clock.ts';
+import type { RaiseAlarm } from './alarms.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
@@ -29,9 +29,9 @@ import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf
 import { type Transfers, toReceipt } from './transfers.ts';
 
 /** Steps of a larger transaction. */
-export type Moves = Readonly<{
+export type SessionTransitions = Readonly<{
   /**
-   * Moves a session as far as its transfers and the clock carry it.
+   * SessionTransitions a session as far as its transfers and the clock carry it.
    * @param cause the network whose news this is; null when it is the clock's
    * @returns whether its status changed
    */
@@ -41,10 +41,14 @@ export type Moves = Readonly<{
   count(status: SessionStatus, difference: 1 | -1): void;
 }>;
 
-type Parts = Readonly<{ networks: Networks; transfers: Transfers; outbox: Outbox; ring: Ring }>;
+type Parts = Readonly<{ networks: Networks; transfers: Transfers; outbox: Outbox; raiseAlarm: RaiseAlarm }>;
 
 /** @param outageWaitS how long after a deadline an unread network may hold a session open */
-export function createMoves(db: Db, { networks, transfers, outbox, ring }: Parts, outageWaitS: number): Moves {
+export function createSessionTransitions(
+  db: Db,
+  { networks, transfers, outbox, raiseAlarm }: Parts,
+  outageWaitS: number,
+): SessionTransitions {
   const update = db.orm
     .update(sessions)
     .set(laterValues(sessions, stateColumnNames))
@@ -93,7 +97,7 @@ export function createMoves(db: Db, { networks, transfers, outbox, ring }: Parts
         }),
       );
       if (type !== 'payment.reversed') continue;
-      ring({
+      raiseAlarm({
         atMs: nowMs,
         code: 'payment_reversed',
         message: `A reorganisation took confirmed money from the paid session ${row.id} (order ${row.orderId}). Check whether its transactions stand on the chain before the goods leave.`,

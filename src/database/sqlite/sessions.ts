@@ -3,14 +3,13 @@
  * @module
  */
 import { and, asc, eq, lt, sql } from 'drizzle-orm';
-import { toSeconds } from '../../lib/clock.ts';
 import { invariant } from '../../core/fault.ts';
 import { minorToPar } from '../../core/money.ts';
 import { newLife, newStanding, type Terms } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
-import type { CreateSessionOutcome, NewSession, PaymentOption, Session, Store, StoreSettings } from '../database.ts';
+import { toSeconds } from '../../lib/clock.ts';
+import type { CreateSessionOutcome, Database, NewSession, PaymentOption, Session, StoreSettings } from '../database.ts';
 import type { SessionEndpoints } from './endpoints.ts';
-import type { Moves } from './session-transitions.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Addresses } from './pool.ts';
@@ -18,9 +17,10 @@ import { preparedInsert } from './prepared.ts';
 import type { Replays } from './replays.ts';
 import { sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateOf, termsOf, toSession } from './session-row.ts';
+import type { SessionTransitions } from './session-transitions.ts';
 import { type Transfers, toPayment } from './transfers.ts';
 
-type SessionCommands = Pick<Store, 'createSession' | 'findSession' | 'cancelSession' | 'cutShort' | 'settleDue'>;
+type SessionCommands = Pick<Database, 'createSession' | 'findSession' | 'cancelSession' | 'cutShort' | 'settleDue'>;
 
 type Parts = Readonly<{
   addresses: Addresses;
@@ -28,7 +28,7 @@ type Parts = Readonly<{
   transfers: Transfers;
   replays: Replays;
   endpoints: SessionEndpoints;
-  moves: Moves;
+  transitions: SessionTransitions;
   settingsOf: (storeId: string) => StoreSettings;
   outageWaitS: number;
 }>;
@@ -49,7 +49,7 @@ export function createSessionFinder({ orm }: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {
-  const { addresses, networks, transfers, replays, endpoints, moves, settingsOf, outageWaitS } = parts;
+  const { addresses, networks, transfers, replays, endpoints, transitions, settingsOf, outageWaitS } = parts;
   const insert = preparedInsert(db, sessions);
   const findByOrder = db.orm
     .select({ id: sessions.id, bodyHash: sessions.bodyHash })
@@ -111,7 +111,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     if (options.length === 0) return { kind: 'address_pool_empty', family: ready[0]?.family ?? null };
     const row = toRow(input, options, settingsOf(input.storeId), endpoints.forSession(input));
     insert(row);
-    moves.count(row.status, 1);
+    transitions.count(row.status, 1);
     for (const address of free.values()) addresses.take(address, row.id);
     replays.remember(input, row.id);
     return { kind: 'created', session: view(row) };
@@ -158,7 +158,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return { kind: 'replayed', session: viewOf(past.sessionId) };
-        const refusal = moves.cancel(row, input.nowMs);
+        const refusal = transitions.cancel(row, input.nowMs);
         if (refusal) return { kind: 'refused', why: refusal, session: viewOf(row.id) };
         replays.remember(input, row.id);
         return { kind: 'done', session: viewOf(row.id) };
@@ -183,7 +183,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       if (ids.length === 0) return 0;
       return db.write(() => {
         const rows = ids.flatMap((id) => findRow(id) ?? []);
-        return rows.filter((row) => moves.advance(row, nowMs, null)).length;
+        return rows.filter((row) => transitions.advance(row, nowMs, null)).length;
       });
     },
   };

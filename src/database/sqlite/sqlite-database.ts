@@ -3,10 +3,9 @@
  * @module
  */
 import { permanent } from '../../core/fault.ts';
-import type { Store } from '../database.ts';
-import { alarmCommands, createBell } from './alarms.ts';
+import type { Database } from '../database.ts';
+import { alarmCommands, createAlarmWriter } from './alarms.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
-import { censusCommands } from './stats.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
@@ -14,32 +13,33 @@ import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
 import { createLedger } from './ledger.ts';
 import { ledgerAudit } from './ledger-audit.ts';
-import { lookUpCommands } from './lookups.ts';
+import { lookupCommands } from './lookups.ts';
 import { currentVersion, versionOf } from './migrate.ts';
-import { createMoves } from './session-transitions.ts';
 import { createNetworks, networkCommands } from './networks.ts';
 import { type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
-import { payoutViews } from './payouts/views.ts';
 import { createPayouts, payoutCommands } from './payouts/payouts.ts';
+import { sweepCommands } from './payouts/sweeps.ts';
+import { payoutViews } from './payouts/views.ts';
 import { createAddresses, poolCommands } from './pool.ts';
 import { createRefundEffects } from './refunds/effects.ts';
 import { createRefunds } from './refunds/refunds.ts';
 import { createReplays } from './replays.ts';
+import { createSessionTransitions } from './session-transitions.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { statsCommands } from './stats.ts';
 import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
-import { sweepCommands } from './payouts/sweeps.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 
 /** An unread network may hold a session open for so long after its deadline. */
 const OUTAGE_WAIT_S = 600;
 
-export type SqliteStoreOptions = OpenOptions &
+export type SqliteDatabaseOptions = OpenOptions &
   Readonly<{
     /** 32 bytes; seals the secrets in the file. */
     secretKey: Uint8Array;
@@ -50,7 +50,11 @@ export type SqliteStoreOptions = OpenOptions &
  * Opens a file that `migrate` has brought to the current schema.
  * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient `storage_unavailable`
  */
-export function openSqliteStore({ secretKey, outageWaitS = OUTAGE_WAIT_S, ...options }: SqliteStoreOptions): Store {
+export function openSqliteDatabase({
+  secretKey,
+  outageWaitS = OUTAGE_WAIT_S,
+  ...options
+}: SqliteDatabaseOptions): Database {
   const vault = createVault(secretKey);
   const db = openDatabase(options);
   try {
@@ -63,8 +67,8 @@ export function openSqliteStore({ secretKey, outageWaitS = OUTAGE_WAIT_S, ...opt
   }
 }
 
-function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: number): Store {
-  const ring = createBell(db);
+function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: number): Database {
+  const raiseAlarm = createAlarmWriter(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
   const blocks = createBlocks(db);
@@ -72,9 +76,9 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
   const findSession = createSessionFinder(db);
   const outbox = createOutbox(db);
   const replays = createReplays(db);
-  const moves = createMoves(db, { networks, transfers, outbox, ring }, outageWaitS);
+  const transitions = createSessionTransitions(db, { networks, transfers, outbox, raiseAlarm }, outageWaitS);
   const ledger = createLedger(db, findSession);
-  const payouts = createPayouts(db, ring);
+  const payouts = createPayouts(db, raiseAlarm);
   const effects = createRefundEffects(payouts, ledger, (...end) => refunds.steps.settle(...end));
   const refunds = createRefunds(db, { secretKey, addresses, transfers, replays, outbox, findSession, effects });
   // The first counts other connections' commits, the second this one's rows; neither ever falls.
@@ -91,26 +95,26 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
       transfers,
       replays,
       endpoints: createSessionEndpoints(db),
-      moves,
+      transitions,
       settingsOf: createSettingsReader(db),
       outageWaitS,
     }),
     ...blockCommands(db),
-    ...ingestCommands(db, { addresses, blocks, transfers, networks, moves, findSession, ring, ledger }),
+    ...ingestCommands(db, { addresses, blocks, transfers, networks, transitions, findSession, raiseAlarm, ledger }),
     ...refunds.commands,
-    ...payoutCommands(db, { steps: payouts, ledger, ring, followRefund: refunds.steps.settle }),
-    ...payoutAttemptCommands(db, { steps: payouts, ledger, ring, isCovered: refunds.steps.isCovered }),
-    ...adoptionCommands(db, { steps: payouts, ledger, ring }),
+    ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: refunds.steps.settle }),
+    ...payoutAttemptCommands(db, { steps: payouts, ledger, raiseAlarm, isCovered: refunds.steps.isCovered }),
+    ...adoptionCommands(db, { steps: payouts, ledger, raiseAlarm }),
     ...payoutViews(db),
     ...sweepCommands(db, payouts),
     ...ledgerAudit(db),
-    ...lookUpCommands(db, { addresses, networks, transfers, findSession, ring }),
+    ...lookupCommands(db, { addresses, networks, transfers, findSession, raiseAlarm }),
     ...networkCommands(db, networks),
     ...endpointCommands(db),
     ...claimCommands(db, vault),
     ...deliveryCommands(db),
-    ...alarmCommands(db, ring),
-    ...censusCommands(db),
+    ...alarmCommands(db, raiseAlarm),
+    ...statsCommands(db),
     changeCount: () => guarded(db.file, () => Number(othersCommits.get()) + Number(ownChanges.get())),
     async probe() {
       db.write(() => {});

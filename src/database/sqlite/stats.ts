@@ -3,16 +3,16 @@
  * @module
  */
 import { asc, count, eq } from 'drizzle-orm';
-import type { Store } from '../database.ts';
+import type { Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { deliveries, sessionCounts } from './schema.ts';
 
-type CensusCommands = Pick<Store, 'census'>;
+type StatsCommands = Pick<Database, 'stats'>;
 
-export function censusCommands({ orm, read }: Db): CensusCommands {
+export function statsCommands({ orm, read }: Db): StatsCommands {
   const isWaiting = eq(deliveries.state, 'waiting');
   return {
-    async census(nowMs) {
+    async stats(nowMs) {
       return read(() => {
         const counts = orm.select().from(sessionCounts).all();
         const oldest = orm

@@ -2,7 +2,7 @@
  * What SQLite's own errors mean to a caller.
  * @module
  */
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { permanent, transient } from '../../core/fault.ts';
 
 /** Result codes (sqlite.org/rescode.html), extended ones cut to their family, that a later try may not meet again. */
@@ -35,7 +35,7 @@ function asStorageFault(error: unknown, file: string): unknown {
       error,
     );
   }
-  if (!(error instanceof Database.SqliteError)) return error;
+  if (!(error instanceof Sqlite.SqliteError)) return error;
   const family = error.code.replace(/^SQLITE_/, '').split('_', 1)[0] ?? '';
   const why = passing[family];
   if (why) return transient('storage_unavailable', `The database ${file} cannot be used now: ${why}.`, error);
@@ -52,7 +52,7 @@ const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error 
 
 /** Whether another process held the write lock for longer than this one may wait. */
 export const isBusy = (error: unknown): boolean =>
-  error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY');
+  error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
 
 /** Runs `work`; errors of SQLite and of the file system come out as faults or failed constraints. */
 export function guarded<T>(file: string, work: () => T): T {

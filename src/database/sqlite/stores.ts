@@ -4,14 +4,14 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { MerchantStore, Store, StoreSettings } from '../database.ts';
+import type { Database, MerchantStore, StoreSettings } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { stores } from './schema.ts';
 import type { Vault } from './vault.ts';
 
 type StoreRow = typeof stores.$inferSelect;
-type StoreCommands = Pick<Store, 'createStore' | 'approveStore' | 'findStore' | 'listStores'>;
+type StoreCommands = Pick<Database, 'createStore' | 'approveStore' | 'findStore' | 'listStores'>;
 
 /** What a secret is sealed under. */
 const webhookSecretName = (storeId: string): string => `store ${storeId}, webhook secret`;

@@ -6,13 +6,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { importAddressList, makeAddressList, verifyAddressList } from '../../addresses/address-list.ts';
-import type { Clock } from '../../lib/clock.ts';
+import { networkOfEachPool, readPool } from '../../addresses/pool-level.ts';
 import type { Config, NetworkConfig } from '../../config/config.ts';
 import { Fault } from '../../core/fault.ts';
+import type { Database } from '../../database/database.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { networkOfEachPool, readPool } from '../../addresses/pool-level.ts';
 import { sandboxSeed } from './seed.ts';
-import type { Store } from '../../database/database.ts';
 
 const POLL_MS = 1_000;
 /** Addresses in one list: some tens of milliseconds of derivation. */
@@ -20,7 +20,7 @@ const SLICE = 50;
 const FREE_MIN = 250;
 
 export type SandboxAddressesOptions = Readonly<{
-  store: Pick<Store, 'poolLevel' | 'poolSource' | 'addAddresses'>;
+  database: Pick<Database, 'poolLevel' | 'poolSource' | 'addAddresses'>;
   config: Pick<Config, 'networks' | 'dataDir'>;
   clock: Clock;
   log: Log;
@@ -28,12 +28,12 @@ export type SandboxAddressesOptions = Readonly<{
 
 /** Keeps the imported pools of simulated networks filled until the signal aborts. Does nothing where there are none. */
 export async function keepSandboxAddresses(options: SandboxAddressesOptions, signal: AbortSignal): Promise<void> {
-  const { store, config, clock, log } = options;
+  const { database, config, clock, log } = options;
   const networks = networkOfEachPool(config.networks.filter(({ sandbox, xpub }) => sandbox && xpub === null));
   while (networks.length > 0 && !signal.aborted) {
     for (const network of networks) {
       try {
-        while (!signal.aborted && (await readPool(store, network)).free < FREE_MIN) await topUp(options, network);
+        while (!signal.aborted && (await readPool(database, network)).free < FREE_MIN) await topUp(options, network);
       } catch (error) {
         if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
         log.warn({ code: error.code, error: error.message }, 'the sandbox cannot add addresses now');
@@ -43,10 +43,10 @@ export async function keepSandboxAddresses(options: SandboxAddressesOptions, sig
   }
 }
 
-async function topUp({ store, config }: SandboxAddressesOptions, network: NetworkConfig): Promise<void> {
-  const { nextIndex } = await readPool(store, network);
+async function topUp({ database, config }: SandboxAddressesOptions, network: NetworkConfig): Promise<void> {
+  const { nextIndex } = await readPool(database, network);
   const list = await makeAddressList(network, readSeed(config.dataDir, network.family), nextIndex, SLICE);
-  await importAddressList({ store, config }, await verifyAddressList(JSON.stringify(list)));
+  await importAddressList({ database, config }, await verifyAddressList(JSON.stringify(list)));
 }
 
 /** An installation from before the sandbox had one seed for all keeps the addresses that it has given out. */

@@ -1,5 +1,5 @@
 /**
- * Moves simulated money: one JSON-RPC call to the node of a sandbox network, with the control token that only the owner of the data
+ * SessionTransitions simulated money: one JSON-RPC call to the node of a sandbox network, with the control token that only the owner of the data
  * directory can read.
  * @module
  */

@@ -10,18 +10,18 @@ import { z } from 'zod';
 import defaults from '../../../config/signer.json' with { type: 'json' };
 import type { Family } from '../../chains/chain.ts';
 import { chains } from '../../chains/index.ts';
-import type { Clock } from '../../lib/clock.ts';
 import type { Config, NetworkConfig } from '../../config/config.ts';
 import { Fault } from '../../core/fault.ts';
 import { pow10 } from '../../core/money.ts';
+import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { fundInSandbox, payInSandbox } from './control.ts';
-import { sandboxSeed } from './seed.ts';
 import { createSecretFile, writeSecretFile } from '../../lib/secret-file.ts';
+import { openConfiguredSigner } from '../../signer/client.ts';
 import { signerFiles } from '../../signer/files.ts';
 import type { PolicySettings } from '../../signer/policy.ts';
 import { makeSigner } from '../../signer/setup.ts';
-import { openConfiguredSigner } from '../../signer/client.ts';
+import { fundInSandbox, payInSandbox } from './control.ts';
+import { sandboxSeed } from './seed.ts';
 
 const RETRY_MS = 500;
 /** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody tries out. */

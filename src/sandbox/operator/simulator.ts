@@ -2,27 +2,28 @@
  * Plays with a session on the sandbox's chains: the payer who pays too little, the block that vanishes, the clock that runs out.
  * @module
  */
-import type { Clock } from '../../lib/clock.ts';
+
 import type { Config } from '../../config/config.ts';
 import { usualDepth } from '../../core/confirmation.ts';
 import { permanent } from '../../core/fault.ts';
 import { parToUnitsCeil } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
+import type { Database, PaymentOption, Session } from '../../database/database.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { optionAddress } from '../../payments/option.ts';
-import { mineInSandbox, payInSandbox, reorgInSandbox } from './control.ts';
 import type { Simulate } from '../../payments/simulation.ts';
-import type { PaymentOption, Session, Store } from '../../database/database.ts';
+import { mineInSandbox, payInSandbox, reorgInSandbox } from './control.ts';
 
 const refused = (why: string) => permanent('simulation_refused', why);
 
 export function createSimulator(
-  deps: Readonly<{ store: Pick<Store, 'cutShort'>; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
+  deps: Readonly<{ database: Pick<Database, 'cutShort'>; config: Pick<Config, 'dataDir' | 'networks'>; clock: Clock }>,
 ): Simulate {
-  const { store, clock } = deps;
+  const { database, clock } = deps;
   const { dataDir, networks } = deps.config;
 
   async function cutShort({ id }: Session): Promise<void> {
-    if (!(await store.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
+    if (!(await database.cutShort(id, clock.nowMs()))) throw refused('The session has ended already.');
   }
 
   return async (session, option, simulation) => {

@@ -4,9 +4,9 @@
  */
 import { chains } from '../../../src/chains/index.ts';
 import type { Token } from '../../../src/core/transfer.ts';
+import type { ChainBench } from '../../conformance/chain.ts';
 import { type Anvil, startAnvil } from '../../support/anvil.ts';
 import { deployBatchSender, deployFeeToken, deployLookAlike, deployToken } from '../../support/contracts.ts';
-import type { ChainBench } from '../../conformance/chain.ts';
 
 const CHAIN_ID = 56;
 /** 0.2 %, the highest fee that USDT's contract allows. */

@@ -7,7 +7,7 @@ import { Wallet as EthersWallet } from 'ethers';
 import * as assert from 'uvu/assert';
 import { openPayoutNode } from '../../../src/chains/evm/node/payout-node.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
-import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
+import type { Outcome, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
 import type { Intent } from '../../../src/core/intent.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { startAnvil } from '../../support/anvil.ts';
@@ -63,15 +63,19 @@ export async function makePayoutBench() {
     assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
   }
 
-  const fateOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[], of: PayoutNode = node): Promise<Fate> =>
-    of.fate(till.draft(intent), attempts);
+  const outcomeOf = (
+    till: Till,
+    intent: Intent,
+    attempts: readonly SentAttempt[],
+    of: PayoutNode = node,
+  ): Promise<Outcome> => of.outcome(till.draft(intent), attempts);
 
   /** Whatever stands in the newest block is final afterwards. */
   const mineFinal = (): Promise<void> => anvil.mine(FINAL_BLOCKS);
 
-  async function finalFate(till: Till, intent: Intent, attempts: readonly SentAttempt[]): Promise<Fate> {
+  async function finalOutcome(till: Till, intent: Intent, attempts: readonly SentAttempt[]): Promise<Outcome> {
     await mineFinal();
-    return fateOf(till, intent, attempts);
+    return outcomeOf(till, intent, attempts);
   }
 
   /** Puts something else that the refund wallet's key signs with a sequence number into the pool. */
@@ -104,9 +108,9 @@ export async function makePayoutBench() {
     signOn,
     prepare,
     send,
-    fateOf,
+    outcomeOf,
     mineFinal,
-    finalFate,
+    finalOutcome,
     spendElsewhere,
     /** Base units of native coin that an account holds. */
     native: async (key: string) => BigInt(await anvil.rpc<string>('eth_getBalance', [`0x${key}`, 'latest'])),

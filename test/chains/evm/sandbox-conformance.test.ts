@@ -1,7 +1,7 @@
 /** The sandbox's node must be taken for a real one by everything that reads a node. */
 import { chains } from '../../../src/chains/index.ts';
-import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../../support/sandbox-node.ts';
 import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
+import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../../support/sandbox-node.ts';
 
 async function makeSandboxBench(): Promise<ChainBench> {
   const node = await startSandboxNode({ seed: 'conformance' });

@@ -1,7 +1,7 @@
 /** What is read out of a node's answers about one transaction. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readSighting } from '../../../src/chains/evm/transaction-report.ts';
+import { readTransactionReport } from '../../../src/chains/evm/transaction-report.ts';
 import { TRANSFER_TOPIC } from '../../../src/chains/evm/wire.ts';
 import { faultOf } from '../../conformance/chain.ts';
 
@@ -17,7 +17,7 @@ const log = (address: string, units = '5', topic = TRANSFER_TOPIC) => ({
 const transaction = { hash: TX, to: `0x${'11'.repeat(20)}`, value: '0x0' };
 const receipt = { transactionHash: TX, blockNumber: '0x10', status: '0x1', logs: [] as unknown[] };
 const read = (one: unknown, other: unknown) =>
-  readSighting(TX, one, other, [token], { method: 'eth_getTransactionReceipt', host: 'node' });
+  readTransactionReport(TX, one, other, [token], { method: 'eth_getTransactionReceipt', host: 'node' });
 const moves = (one: unknown, other: unknown) => {
   const found = read(one, other);
   return found.kind === 'mined' ? found.moves : found.kind;

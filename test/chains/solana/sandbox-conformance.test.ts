@@ -2,8 +2,8 @@
 import { chains } from '../../../src/chains/index.ts';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { formatSignature } from '../../../src/sandbox/solana-render.ts';
-import { SOLANA_CHAIN_ID, solanaAccountKey, solanaTokens, startSolanaNode } from '../../support/solana-node.ts';
 import { chainConformance } from '../../conformance/chain.ts';
+import { SOLANA_CHAIN_ID, solanaAccountKey, solanaTokens, startSolanaNode } from '../../support/solana-node.ts';
 
 chainConformance('Solana over the sandbox', async () => {
   const node = await startSolanaNode({ seed: 'conformance' });

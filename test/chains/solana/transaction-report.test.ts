@@ -3,10 +3,10 @@ import { base58 } from '@scure/base';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
-import { readSighting } from '../../../src/chains/solana/transaction-report.ts';
+import { readTransactionReport } from '../../../src/chains/solana/transaction-report.ts';
 import { TOKEN_PROGRAM } from '../../../src/chains/solana/wire.ts';
-import { solanaAccountKey, solanaTokens } from '../../support/solana-node.ts';
 import { faultOf } from '../../conformance/chain.ts';
+import { solanaAccountKey, solanaTokens } from '../../support/solana-node.ts';
 
 const TX = base58.encode(new Uint8Array(64).fill(7));
 const [payer, payee, account] = ['payer', 'payee', 'account'].map((name) => solanaAccountKey(name)) as [
@@ -37,7 +37,8 @@ const answer = (meta: object = {}, more: object = {}) => ({
   transaction: { signatures: [TX], message: { accountKeys: [payer, payee].map(text) } },
   ...more,
 });
-const read = (value: unknown) => readSighting(TX, value, solanaTokens, { method: 'getTransaction', host: 'node' });
+const read = (value: unknown) =>
+  readTransactionReport(TX, value, solanaTokens, { method: 'getTransaction', host: 'node' });
 const moves = (value: unknown) => {
   const found = read(value);
   return found.kind === 'mined' ? found.moves : found.kind;

@@ -2,28 +2,28 @@
 import type { ServerResponse } from 'node:http';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type HttpRoad, openHttpRoad } from '../../../src/chains/transport/http.ts';
+import { type HttpTransport, openHttpTransport } from '../../../src/chains/transport/http.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
-import { type AnsweringServer, startAnsweringServer } from '../../support/answering-server.ts';
 import { faultOf } from '../../conformance/chain.ts';
+import { type AnsweringServer, startAnsweringServer } from '../../support/answering-server.ts';
 
 const BYTES_MAX = 300_000;
 const TIMEOUT_MS = 60_000;
 
-async function withRoad(use: (road: HttpRoad, server: AnsweringServer) => Promise<void>): Promise<void> {
+async function withTransport(use: (transport: HttpTransport, server: AnsweringServer) => Promise<void>): Promise<void> {
   const server = await startAnsweringServer();
   const url = new URL(server.origin);
   const limits = { requestTimeoutMs: TIMEOUT_MS, responseBytesMax: BYTES_MAX, concurrencyMax: 2 };
-  const road = openHttpRoad({ ...limits, url, host: url.host }, systemClock);
+  const transport = openHttpTransport({ ...limits, url, host: url.host }, systemClock);
   try {
-    await use(road, server);
+    await use(transport, server);
   } finally {
-    await road.close();
+    await transport.close();
     await server.close();
   }
 }
 
-const post = (road: HttpRoad, signal = AbortSignal.timeout(TIMEOUT_MS)) => road.post('/', '{}', signal);
+const post = (transport: HttpTransport, signal = AbortSignal.timeout(TIMEOUT_MS)) => transport.post('/', '{}', signal);
 /** Bytes whose place can be told from each of them. */
 const bytesOf = (length: number) => Buffer.from(Array.from({ length }, (_, at) => at % 251));
 
@@ -42,11 +42,11 @@ const inPieces =
 
 for (const length of [0, 1, 541, 70_000, BYTES_MAX]) {
   test(`${length} bytes arrive as they were sent, in a buffer of just that size`, () =>
-    withRoad(async (road, server) => {
+    withTransport(async (transport, server) => {
       const body = bytesOf(length);
       for (const reply of [announced(body), inPieces(body, 50_000)]) {
         server.reply('/', reply);
-        const bytes = await post(road);
+        const bytes = await post(transport);
         assert.ok(Buffer.from(bytes).equals(body));
         assert.is(bytes.buffer.byteLength, length);
         structuredClone(bytes, { transfer: [bytes.buffer] });
@@ -56,13 +56,13 @@ for (const length of [0, 1, 541, 70_000, BYTES_MAX]) {
 }
 
 test('answers side by side are not mixed up', () =>
-  withRoad(async (road, server) => {
+  withTransport(async (transport, server) => {
     const bodies = [70_000, 541, 200_000, 0].map(bytesOf);
     bodies.forEach((body, at) => {
       server.reply(`/${at}`, inPieces(body, 9_000));
     });
     const answers = await Promise.all(
-      bodies.map((_, at) => road.post(`/${at}`, '{}', AbortSignal.timeout(TIMEOUT_MS))),
+      bodies.map((_, at) => transport.post(`/${at}`, '{}', AbortSignal.timeout(TIMEOUT_MS))),
     );
     answers.forEach((bytes, at) => {
       assert.ok(bodies[at]?.equals(bytes));
@@ -70,32 +70,32 @@ test('answers side by side are not mixed up', () =>
   }));
 
 test('one byte more than is allowed is too large, announced or not, and the next answer is read', () =>
-  withRoad(async (road, server) => {
+  withTransport(async (transport, server) => {
     const body = bytesOf(BYTES_MAX + 1);
     for (const reply of [announced(body), inPieces(body, 50_000)]) {
       server.reply('/', reply);
-      assert.is((await faultOf(post(road))).code, 'node_response_too_large');
+      assert.is((await faultOf(post(transport))).code, 'node_response_too_large');
     }
     server.reply('/', { body: 'well' });
-    assert.is(Buffer.from(await post(road)).toString(), 'well');
+    assert.is(Buffer.from(await post(transport)).toString(), 'well');
   }));
 
 test('an answer that breaks off, in either kind, is no answer', () =>
-  withRoad(async (road, server) => {
+  withTransport(async (transport, server) => {
     for (const headers of [{ 'content-length': 1000 }, {}]) {
       server.reply('/', (response) => {
         response.writeHead(200, headers);
         response.write(bytesOf(400), () => response.destroy());
       });
-      assert.is((await faultOf(post(road))).code, 'node_unreachable');
-      assert.is(road.health().connected, false);
+      assert.is((await faultOf(post(transport))).code, 'node_unreachable');
+      assert.is(transport.health().connected, false);
     }
   }));
 
 test('a signal ends a request before it is sent, in the line, and within its answer', () =>
-  withRoad(async (road, server) => {
+  withTransport(async (transport, server) => {
     const early = AbortSignal.abort();
-    assert.is((await faultOf(post(road, early))).code, 'node_timeout');
+    assert.is((await faultOf(post(transport, early))).code, 'node_timeout');
     assert.equal(server.asked, []);
     server.reply('/', (response) => {
       response.writeHead(200, { 'content-length': 1000 });
@@ -103,22 +103,22 @@ test('a signal ends a request before it is sent, in the line, and within its ans
     });
     const stopping = new AbortController();
     // Two have a connection each, and the third waits for one.
-    const asked = [1, 2, 3].map(() => faultOf(post(road, stopping.signal)));
-    while (road.health().heardAtMs === 0) await systemClock.sleep(5);
+    const asked = [1, 2, 3].map(() => faultOf(post(transport, stopping.signal)));
+    while (transport.health().heardAtMs === 0) await systemClock.sleep(5);
     stopping.abort();
     for (const fault of await Promise.all(asked)) assert.is(fault.code, 'node_timeout');
     server.reply('/', { body: 'well' });
-    assert.is(Buffer.from(await post(road)).toString(), 'well');
+    assert.is(Buffer.from(await post(transport)).toString(), 'well');
   }));
 
 test('of a refusal only the beginning is taken', () =>
-  withRoad(async (road, server) => {
+  withTransport(async (transport, server) => {
     server.reply('/', inPieces(Buffer.alloc(200_000, 'x'), 50_000, 500));
-    const long = await faultOf(post(road));
+    const long = await faultOf(post(transport));
     assert.is(long.code, 'node_error');
     assert.not.match(long.message, 'xxx');
     server.reply('/', { status: 403, body: 'who are you?' });
-    const short = await faultOf(post(road));
+    const short = await faultOf(post(transport));
     assert.is(short.code, 'node_refused');
     assert.match(short.message, 'who are you?');
   }));

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type HttpRoad, openHttpRoad } from '../../../src/chains/transport/http.ts';
+import { type HttpTransport, openHttpTransport } from '../../../src/chains/transport/http.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 
 const SOCKETS_MAX = 4;
@@ -31,8 +31,8 @@ async function startNamed(name: string, port = 0) {
   };
 }
 
-const open = (port: number): HttpRoad =>
-  openHttpRoad(
+const open = (port: number): HttpTransport =>
+  openHttpTransport(
     {
       url: new URL(`http://127.0.0.1:${port}`),
       host: 'node',
@@ -42,63 +42,64 @@ const open = (port: number): HttpRoad =>
     },
     systemClock,
   );
-const ask = async (road: HttpRoad, path = '/'): Promise<string> =>
-  Buffer.from(await road.post(path, '{}', AbortSignal.timeout(5_000))).toString();
+const ask = async (transport: HttpTransport, path = '/'): Promise<string> =>
+  Buffer.from(await transport.post(path, '{}', AbortSignal.timeout(5_000))).toString();
 
 test('one connection is counted for a node, however many sockets its requests take', async () => {
   const node = await startNamed('first');
-  const road = open(node.port);
-  assert.is(road.health().connections, 0);
-  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 2 * SOCKETS_MAX }, () => ask(road)));
+  const transport = open(node.port);
+  assert.is(transport.health().connections, 0);
+  for (let round = 0; round < 3; round++)
+    await Promise.all(Array.from({ length: 2 * SOCKETS_MAX }, () => ask(transport)));
   assert.ok(node.sockets() > 1);
   assert.equal(
-    { ...road.health(), heardAtMs: 0 },
+    { ...transport.health(), heardAtMs: 0 },
     { connected: true, heardAtMs: 0, connections: 1 },
     'the first socket counts, and the others do not',
   );
-  await road.close();
+  await transport.close();
   await node.close();
 });
 
 test('a node that is swapped between two requests is a new connection, though no request failed', async () => {
   const before = await startNamed('before');
-  const road = open(before.port);
-  assert.equal(await Promise.all([ask(road), ask(road), ask(road)]), ['before', 'before', 'before']);
+  const transport = open(before.port);
+  assert.equal(await Promise.all([ask(transport), ask(transport), ask(transport)]), ['before', 'before', 'before']);
   await before.close();
   const after = await startNamed('after', before.port);
   // Between two polls the ends of the old sockets arrive.
   await systemClock.sleep(POLL_MS);
-  assert.is(await ask(road), 'after');
-  assert.is(road.health().connections, 2);
-  assert.ok(road.health().connected);
-  await road.close();
+  assert.is(await ask(transport), 'after');
+  assert.is(transport.health().connections, 2);
+  assert.ok(transport.health().connected);
+  await transport.close();
   await after.close();
 });
 
 test('a connection that breaks counts, even where others stand', async () => {
   const node = await startNamed('node');
-  const road = open(node.port);
-  await Promise.all([ask(road), ask(road), ask(road)]);
-  assert.is(await ask(road, '/break').catch(({ code }) => code), 'node_unreachable');
-  assert.is(road.health().connected, false);
-  await ask(road);
-  assert.equal({ ...road.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
-  await road.close();
+  const transport = open(node.port);
+  await Promise.all([ask(transport), ask(transport), ask(transport)]);
+  assert.is(await ask(transport, '/break').catch(({ code }) => code), 'node_unreachable');
+  assert.is(transport.health().connected, false);
+  await ask(transport);
+  assert.equal({ ...transport.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
+  await transport.close();
   await node.close();
 });
 
 test('a node that was away is a new connection', async () => {
   const before = await startNamed('before');
-  const road = open(before.port);
-  await ask(road);
+  const transport = open(before.port);
+  await ask(transport);
   await before.close();
   await systemClock.sleep(POLL_MS);
-  assert.is(await ask(road).catch(({ code }) => code), 'node_unreachable');
-  assert.is(road.health().connected, false);
+  assert.is(await ask(transport).catch(({ code }) => code), 'node_unreachable');
+  assert.is(transport.health().connected, false);
   const after = await startNamed('after', before.port);
-  assert.is(await ask(road), 'after');
-  assert.equal({ ...road.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
-  await road.close();
+  assert.is(await ask(transport), 'after');
+  assert.equal({ ...transport.health(), heardAtMs: 0 }, { connected: true, heardAtMs: 0, connections: 2 });
+  await transport.close();
   await after.close();
 });
 

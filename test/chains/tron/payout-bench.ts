@@ -4,7 +4,7 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import type { Fate, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
+import type { Outcome, PayoutNode, PayoutNodeOptions, SentAttempt, SpendNetwork } from '../../../src/chains/spend.ts';
 import { openPayoutNode } from '../../../src/chains/tron/node/payout-node.ts';
 import { tronSpending } from '../../../src/chains/tron/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts';
@@ -71,15 +71,19 @@ export async function makePayoutBench(seed: string) {
     assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
   }
   const prepare = (till: Till, intent: Intent): Promise<Attempt> => prepareOn(node, till, intent);
-  const fateOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[], of: PayoutNode = node): Promise<Fate> =>
-    of.fate(till.draft(intent), attempts);
+  const outcomeOf = (
+    till: Till,
+    intent: Intent,
+    attempts: readonly SentAttempt[],
+    of: PayoutNode = node,
+  ): Promise<Outcome> => of.outcome(till.draft(intent), attempts);
 
   /** Sends, mines, and waits until it is final. */
-  async function carry(till: Till, intent: Intent): Promise<Fate> {
+  async function carry(till: Till, intent: Intent): Promise<Outcome> {
     const attempt = await prepare(till, intent);
     await send(attempt);
     mine(1 + FINAL_BLOCKS);
-    return fateOf(till, intent, [attempt]);
+    return outcomeOf(till, intent, [attempt]);
   }
 
   const gas = (form: GasIntent['form'], index: number, units: bigint): GasIntent => ({
@@ -114,7 +118,7 @@ export async function makePayoutBench(seed: string) {
     carry,
     gas,
     sweep,
-    fateOf,
+    outcomeOf,
     mine,
     mineFinal: () => mine(FINAL_BLOCKS),
     /** Everything that was signed before has expired afterwards, and that is final. */

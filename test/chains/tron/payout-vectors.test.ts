@@ -35,7 +35,7 @@ function intentOf({ intent }: Vector): Intent {
 
 const textOf = (wallet: Wallet): string => tronAddress.format(tronSpending.derive(seed, wallet).key);
 
-/** As anybody would make it with tronweb, whose road to the bytes is another than the signer's. */
+/** As anybody would make it with tronweb, whose transport to the bytes is another than the signer's. */
 async function byTronWeb(intent: Intent, terms: Terms): Promise<Readonly<{ tx: string; bytes: string }>> {
   const [payer] = tronSpending.signers(intent);
   if (!payer) throw new Error('somebody signs');

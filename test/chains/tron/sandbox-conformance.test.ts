@@ -1,10 +1,10 @@
 /** TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface and through the bridge beside it. */
 import { chains } from '../../../src/chains/index.ts';
+import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
 import { accountKey } from '../../support/sandbox-node.ts';
 import { openConsumer, startTronBridge } from '../../support/tron-bridge.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokens } from '../../support/tron-node.ts';
 import { until } from '../../support/until.ts';
-import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
 
 async function makeBench(): Promise<ChainBench> {
   const node = await startTronNode({ seed: 'conformance' });

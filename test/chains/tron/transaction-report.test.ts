@@ -1,10 +1,10 @@
 /** What is read out of a node's answers about one transaction. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readSighting } from '../../../src/chains/tron/transaction-report.ts';
+import { readTransactionReport } from '../../../src/chains/tron/transaction-report.ts';
 import { TRANSFER_TOPIC } from '../../../src/chains/tron/wire.ts';
-import { tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
 import { faultOf } from '../../conformance/chain.ts';
+import { tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
 
 const TX = '5e'.repeat(32);
 const TO = 'ab'.repeat(20);
@@ -23,7 +23,7 @@ const log = (address: string, units = '5') => ({
   data: word(units),
 });
 const read = (one: unknown, other: unknown) =>
-  readSighting(TX, one, other, tronTokens, { path: '/wallet/gettransactionbyid', host: 'node' });
+  readTransactionReport(TX, one, other, tronTokens, { path: '/wallet/gettransactionbyid', host: 'node' });
 const moves = (one: unknown, other: unknown) => {
   const found = read(one, other);
   return found.kind === 'mined' ? found.moves : found.kind;

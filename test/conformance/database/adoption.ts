@@ -1,8 +1,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
+import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
-import type { Store } from '../../../src/database/database.ts';
 import { inWorld, type MakePlace, T0_MS } from '../../database/place.ts';
 
 const network = 'test:one';
@@ -31,19 +31,24 @@ const signature = (id: number, intentId: string, nonce: number, generation = 0, 
   payerRole: 'refund',
 });
 
-const plan = (store: Store, id: string) =>
-  store.planPayouts([{ intent: refund(id), sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
+const plan = (database: Database, id: string) =>
+  database.planPayouts([{ intent: refund(id), sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
 
 /** A number is allotted to a payout, and nobody signs it. */
-async function allotInVain(store: Store, id: string, nonce: number) {
-  await store.offerNonce(network, payer, nonce, T0_MS);
+async function allotInVain(database: Database, id: string, nonce: number) {
+  await database.offerNonce(network, payer, nonce, T0_MS);
   const own = { id, generation: 0, attempt: 0, payer, payerRole: 'refund', nonce } as const;
-  const outcome = await store.allotAttempt({ ...own, terms: { nonce: String(nonce) }, feeUnitsMax: 1n, nowMs: T0_MS });
+  const outcome = await database.allotAttempt({
+    ...own,
+    terms: { nonce: String(nonce) },
+    feeUnitsMax: 1n,
+    nowMs: T0_MS,
+  });
   assert.is(outcome.kind, 'allotted');
 }
 
-const adopt = (store: Store, ...signatures: readonly Adoption[]) =>
-  store.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
+const adopt = (database: Database, ...signatures: readonly Adoption[]) =>
+  database.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
 
 /** A database that was put back to an earlier state learns what was signed since. */
 export function adoptionConforms(makePlace: MakePlace): void {
@@ -51,74 +56,74 @@ export function adoptionConforms(makePlace: MakePlace): void {
 
   test(
     'an empty database learns every payout, its newest generation and the next number',
-    inWorld(makePlace, async ({ store }) => {
-      const added = await adopt(store, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1));
+    inWorld(makePlace, async ({ database }) => {
+      const added = await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1));
       assert.is(added, 3);
-      const payout = await store.findPayout('r1');
+      const payout = await database.findPayout('r1');
       assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 1, 'failed']);
       assert.equal(
-        (await store.openPayouts(network, T0_MS, 10)).map(({ attempts }) => attempts.length),
+        (await database.openPayouts(network, T0_MS, 10)).map(({ attempts }) => attempts.length),
         [1, 1],
       );
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 3 });
-      assert.is(await store.nextFence(network, 9, T0_MS), 10);
-      assert.is((await store.listEngines())[0]?.journalId, 3);
-      assert.is(await adopt(store, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1)), 0);
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 3 });
+      assert.is(await database.nextFence(network, 9, T0_MS), 10);
+      assert.is((await database.listEngines())[0]?.journalId, 3);
+      assert.is(await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1)), 0);
     }),
   );
 
   test(
     'a number that was given to another payout here, and not signed, goes back to whom it was signed for',
-    inWorld(makePlace, async ({ store }) => {
-      await plan(store, 'mine');
-      await allotInVain(store, 'mine', 4);
-      assert.is(await adopt(store, signature(1, 'theirs', 4)), 1);
-      assert.is((await store.findPayout('mine'))?.state, 'waiting');
-      assert.equal(await store.listPayoutAttempts('mine'), []);
-      assert.is((await store.findPayout('theirs'))?.state, 'sent');
-      assert.equal(await store.offerNonce(network, payer, 4, T0_MS), { kind: 'free', nonce: 5 });
+    inWorld(makePlace, async ({ database }) => {
+      await plan(database, 'mine');
+      await allotInVain(database, 'mine', 4);
+      assert.is(await adopt(database, signature(1, 'theirs', 4)), 1);
+      assert.is((await database.findPayout('mine'))?.state, 'waiting');
+      assert.equal(await database.listPayoutAttempts('mine'), []);
+      assert.is((await database.findPayout('theirs'))?.state, 'sent');
+      assert.equal(await database.offerNonce(network, payer, 4, T0_MS), { kind: 'free', nonce: 5 });
     }),
   );
 
   test(
     'an attempt that was signed and not recorded is recorded; one that nobody signed leaves its number free',
-    inWorld(makePlace, async ({ store }) => {
-      await plan(store, 'r1');
-      await allotInVain(store, 'r1', 0);
-      assert.is(await adopt(store), 0);
-      assert.is((await store.findPayout('r1'))?.state, 'waiting');
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
-      await allotInVain(store, 'r1', 0);
-      await adopt(store, signature(1, 'r1', 0));
-      const [attempt] = await store.listPayoutAttempts('r1');
+    inWorld(makePlace, async ({ database }) => {
+      await plan(database, 'r1');
+      await allotInVain(database, 'r1', 0);
+      assert.is(await adopt(database), 0);
+      assert.is((await database.findPayout('r1'))?.state, 'waiting');
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      await allotInVain(database, 'r1', 0);
+      await adopt(database, signature(1, 'r1', 0));
+      const [attempt] = await database.listPayoutAttempts('r1');
       assert.is(attempt?.tx, 'tx 1');
     }),
   );
 
   test(
     'what was concluded without a signature that is learned of now is asked again',
-    inWorld(makePlace, async ({ store }) => {
-      await store.nextFence(network, 0, T0_MS);
-      await plan(store, 'r1');
-      await allotInVain(store, 'r1', 0);
-      await store.recordSigned(network, [signature(1, 'r1', 0)]);
-      await store.newGeneration({ id: 'r1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
+    inWorld(makePlace, async ({ database }) => {
+      await database.nextFence(network, 0, T0_MS);
+      await plan(database, 'r1');
+      await allotInVain(database, 'r1', 0);
+      await database.recordSigned(network, [signature(1, 'r1', 0)]);
+      await database.newGeneration({ id: 'r1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
       const replacement = { ...signature(2, 'r1', 0, 0, 1) };
-      assert.is(await adopt(store, signature(1, 'r1', 0), replacement), 1);
-      const payout = await store.findPayout('r1');
+      assert.is(await adopt(database, signature(1, 'r1', 0), replacement), 1);
+      const payout = await database.findPayout('r1');
       assert.equal([payout?.state, payout?.generation, payout?.proof], ['sent', 0, null]);
     }),
   );
 
   test(
     'what has ended here and was signed all the same is carried out, with an alarm',
-    inWorld(makePlace, async ({ store }) => {
-      await plan(store, 'r1');
-      await store.cancelPayout('r1', T0_MS);
-      await adopt(store, signature(1, 'r1', 0));
-      assert.is((await store.findPayout('r1'))?.state, 'sent');
+    inWorld(makePlace, async ({ database }) => {
+      await plan(database, 'r1');
+      await database.cancelPayout('r1', T0_MS);
+      await adopt(database, signature(1, 'r1', 0));
+      assert.is((await database.findPayout('r1'))?.state, 'sent');
       assert.equal(
-        (await store.listAlarms(10)).map(({ code }) => code),
+        (await database.listAlarms(10)).map(({ code }) => code),
         ['payout_signed_after_end'],
       );
     }),

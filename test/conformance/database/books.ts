@@ -1,11 +1,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Store } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
 import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, T0_S } from '../../database/place.ts';
 
 /** What accounts hold, and that nothing is wrong in the books. */
-async function books(store: Store): Promise<Record<string, bigint>> {
-  const report = await store.verifyLedger();
+async function books(database: Database): Promise<Record<string, bigint>> {
+  const report = await database.verifyLedger();
   assert.equal([report.unbalanced, report.differences, report.overdrawn], [[], [], []]);
   return Object.fromEntries(
     report.balances.map(({ network, asset, account, units }) => [`${network} ${asset} ${account}`, units]),
@@ -18,15 +18,15 @@ export function booksConform(makePlace: MakePlace): void {
 
   test(
     'a payment is booked when it is confirmed, and not before',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine([pays(to, 600n), pays(to, 1n, { currency: 'USDC' })]);
       const other = await two.mine([pays(to, 400n, { network: 'two' })]);
-      assert.equal(await books(store), {});
+      assert.equal(await books(database), {});
       await one.confirm(block);
       await one.confirm(block);
       await two.confirm(other);
-      assert.equal(await books(store), {
+      assert.equal(await books(database), {
         'test:one USDC collected': 10_000n,
         'test:one USDC received': -10_000n,
         'test:one USDT collected': 6_000_000n,
@@ -39,32 +39,32 @@ export function booksConform(makePlace: MakePlace): void {
 
   test(
     'a reorg takes it back, and gives it again, as often as it happens',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
       const block = await one.mine(transfers);
       await one.confirm(block);
       for (let n = 0; n < 3; n++) {
         await one.reorg(1, [[], []]);
-        assert.equal(await books(store), {});
+        assert.equal(await books(database), {});
         assert.is(await one.reconnect(2, [{ block, transfers }]), 'done');
-        assert.equal(await books(store), {});
+        assert.equal(await books(database), {});
         await one.confirm(block);
-        assert.is((await books(store))['test:one USDT collected'], 10_000_000n);
+        assert.is((await books(database))['test:one USDT collected'], 10_000_000n);
       }
-      const { entries } = await store.verifyLedger();
+      const { entries } = await database.verifyLedger();
       assert.is(entries, 7, 'nothing is ever taken out of the journal');
     }),
   );
 
   test(
     'what comes for no session, or well before it, is unclaimed',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const early = await one.mine([pays(to, 100n)], T0_S - 5000);
       const stray = await one.mine([pays(keyOf(30), 300n)]);
       await one.confirm(early, stray);
-      assert.equal(await books(store), {
+      assert.equal(await books(database), {
         'test:one USDT collected': 4_000_000n,
         'test:one USDT unclaimed': -4_000_000n,
       });

@@ -30,7 +30,7 @@ export function creationConforms(makePlace: MakePlace): void {
     'everything that was asked for comes back, exact',
     inWorld(
       makePlace,
-      async ({ store }) => {
+      async ({ database }) => {
         const input = newSession('o1', {
           request: request('o1', {
             amountMinor: 9_007_199_254_740_991n,
@@ -50,9 +50,9 @@ export function creationConforms(makePlace: MakePlace): void {
           options: [{ ...option('two', 'USDC', 1000n), units: 2n ** 256n - 1n }],
           nowMs: T0_MS + 999,
         });
-        const created = await store.createSession(input);
+        const created = await database.createSession(input);
         assert.is(created.kind, 'created');
-        const session = await show(store, 'cs_o1');
+        const session = await show(database, 'cs_o1');
         assert.equal(sessionOf(created), session);
         assert.equal(session.request, input.request);
         assert.equal(session.conversion, input.conversion);
@@ -70,8 +70,8 @@ export function creationConforms(makePlace: MakePlace): void {
         assert.is(session.createdAtS, T0_S);
         assert.is(session.life.status, 'pending');
         assert.equal(session.payments, []);
-        assert.equal(await store.findSession('o1'), session, 'the prefix may be left out');
-        assert.is(await store.findSession('cs_nobody'), null);
+        assert.equal(await database.findSession('o1'), session, 'the prefix may be left out');
+        assert.is(await database.findSession('cs_nobody'), null);
       },
       { toleranceMinor: 25, topUpGraceS: 90, monitoringS: 1000, latePolicy: 'accept' },
     ),
@@ -79,42 +79,42 @@ export function creationConforms(makePlace: MakePlace): void {
 
   test(
     'the same order with the same body is the first session, with another body a conflict',
-    inWorld(makePlace, async ({ store }) => {
-      const first = sessionOf(await store.createSession(withReplay('o1', null, 'a')));
-      const again = await store.createSession(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
+    inWorld(makePlace, async ({ database }) => {
+      const first = sessionOf(await database.createSession(withReplay('o1', null, 'a')));
+      const again = await database.createSession(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
       assert.is(again.kind, 'replayed');
       assert.equal(sessionOf(again), first);
-      assert.equal(await store.createSession(withReplay('o1', null, 'b')), { kind: 'order_id_conflict' });
-      assert.is(await store.findSession('cs_other'), null);
+      assert.equal(await database.createSession(withReplay('o1', null, 'b')), { kind: 'order_id_conflict' });
+      assert.is(await database.findSession('cs_other'), null);
     }),
   );
 
   test(
     'an order id belongs to one store and one mode',
-    inWorld(makePlace, async ({ store }) => {
-      sessionOf(await store.createSession(withReplay('o1', 'k', 'a')));
-      await store.createStore(merchant('m2'));
-      const elsewhere = await store.createSession(withReplay('o1', 'k', 'b', { id: 'cs_m2', storeId: 'm2' }));
+    inWorld(makePlace, async ({ database }) => {
+      sessionOf(await database.createSession(withReplay('o1', 'k', 'a')));
+      await database.createStore(merchant('m2'));
+      const elsewhere = await database.createSession(withReplay('o1', 'k', 'b', { id: 'cs_m2', storeId: 'm2' }));
       assert.is(elsewhere.kind, 'created');
       // No live network is followed: the point is that the test order does not stand in its way.
-      const live = await store.createSession(withReplay('o1', 'k', 'c', { id: 'cs_live', mode: 'live' }));
+      const live = await database.createSession(withReplay('o1', 'k', 'c', { id: 'cs_live', mode: 'live' }));
       assert.is(live.kind, 'address_pool_empty');
     }),
   );
 
   test(
     'an idempotency key comes first: same body replays, another body is a conflict of its own',
-    inWorld(makePlace, async ({ store }) => {
-      const first = sessionOf(await store.createSession(withReplay('o1', 'k1', 'a')));
-      const again = await store.createSession(withReplay('o1', 'k1', 'a'));
+    inWorld(makePlace, async ({ database }) => {
+      const first = sessionOf(await database.createSession(withReplay('o1', 'k1', 'a')));
+      const again = await database.createSession(withReplay('o1', 'k1', 'a'));
       assert.is(again.kind, 'replayed');
       assert.equal(sessionOf(again), first);
-      const other = await store.createSession(withReplay('o2', 'k1', 'b'));
+      const other = await database.createSession(withReplay('o2', 'k1', 'b'));
       assert.equal(other, { kind: 'idempotency_key_conflict' });
-      const both = await store.createSession(withReplay('o1', 'k1', 'b'));
+      const both = await database.createSession(withReplay('o1', 'k1', 'b'));
       assert.equal(both, { kind: 'idempotency_key_conflict' });
       const elsewhere = withReplay('o3', 'k1', 'c');
-      const otherPath = await store.createSession({
+      const otherPath = await database.createSession({
         ...elsewhere,
         replay: { ...elsewhere.replay, path: '/v1/payment/sessions' },
       });
@@ -124,61 +124,61 @@ export function creationConforms(makePlace: MakePlace): void {
 
   test(
     'a key that came with a replayed order is remembered; one that came with a conflict is not',
-    inWorld(makePlace, async ({ store }) => {
-      sessionOf(await store.createSession(withReplay('o1', null, 'a')));
-      assert.is((await store.createSession(withReplay('o1', 'k1', 'a'))).kind, 'replayed');
-      assert.equal(await store.createSession(withReplay('o2', 'k1', 'b')), { kind: 'idempotency_key_conflict' });
-      assert.equal(await store.createSession(withReplay('o1', 'k2', 'b')), { kind: 'order_id_conflict' });
-      assert.is((await store.createSession(withReplay('o2', 'k2', 'c'))).kind, 'created');
+    inWorld(makePlace, async ({ database }) => {
+      sessionOf(await database.createSession(withReplay('o1', null, 'a')));
+      assert.is((await database.createSession(withReplay('o1', 'k1', 'a'))).kind, 'replayed');
+      assert.equal(await database.createSession(withReplay('o2', 'k1', 'b')), { kind: 'idempotency_key_conflict' });
+      assert.equal(await database.createSession(withReplay('o1', 'k2', 'b')), { kind: 'order_id_conflict' });
+      assert.is((await database.createSession(withReplay('o2', 'k2', 'c'))).kind, 'created');
     }),
   );
 
   test(
     'a key is kept for a day; the order id for ever',
-    inWorld(makePlace, async ({ store }) => {
-      sessionOf(await store.createSession(withReplay('o1', 'k1', 'a')));
+    inWorld(makePlace, async ({ database }) => {
+      sessionOf(await database.createSession(withReplay('o1', 'k1', 'a')));
       const within = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS });
-      assert.equal(await store.createSession(within), { kind: 'idempotency_key_conflict' });
+      assert.equal(await database.createSession(within), { kind: 'idempotency_key_conflict' });
       const after = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS + 1 });
-      assert.is((await store.createSession(after)).kind, 'created');
+      assert.is((await database.createSession(after)).kind, 'created');
       const order = withReplay('o1', 'k1', 'x', { nowMs: T0_MS + 3 * DAY_MS });
-      assert.equal(await store.createSession(order), { kind: 'order_id_conflict' });
+      assert.equal(await database.createSession(order), { kind: 'order_id_conflict' });
     }),
   );
 
   test(
     'one order sent many times at once, from two processes, becomes one session',
-    inWorld(makePlace, async ({ store, place }) => {
+    inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       const outcomes = await Promise.all(
         Array.from({ length: 20 }, (_, n) =>
-          (n % 2 ? store : other).createSession(withReplay('o1', `k${n}`, 'a', { id: `cs_${n}` })),
+          (n % 2 ? database : other).createSession(withReplay('o1', `k${n}`, 'a', { id: `cs_${n}` })),
         ),
       );
       assert.is(outcomes.filter(({ kind }) => kind === 'created').length, 1);
       assert.is(new Set(outcomes.map((outcome) => sessionOf(outcome).id)).size, 1);
-      assert.is((await store.poolLevel({ family: 'evm', mode: 'test' }, 'xpub one')).taken, 1);
+      assert.is((await database.poolLevel({ family: 'evm', mode: 'test' }, 'xpub one')).taken, 1);
       other.close();
     }),
   );
 
   test(
     'only networks that are followed are offered',
-    inWorld(makePlace, async ({ store, one, two }) => {
+    inWorld(makePlace, async ({ database, one, two }) => {
       const offered = async (orderId: string) =>
-        sessionOf(await store.createSession(newSession(orderId))).options.map(({ networkKey }) => networkKey);
+        sessionOf(await database.createSession(newSession(orderId))).options.map(({ networkKey }) => networkKey);
       assert.equal(new Set(await offered('o1')), new Set(['test:one', 'test:two']));
       await two.readThrough(T0_S, 'halted');
       assert.equal(new Set(await offered('o2')), new Set(['test:one']));
       await one.readThrough(T0_S, 'halted');
-      assert.equal(await store.createSession(newSession('o3')), { kind: 'address_pool_empty', family: null });
+      assert.equal(await database.createSession(newSession('o3')), { kind: 'address_pool_empty', family: null });
       await two.readThrough(T0_S);
       assert.equal(new Set(await offered('o3')), new Set(['test:two']));
       const unheard = newSession('o4', {
         options: [{ ...option('one', 'USDT', 1000n), network: 'new', networkKey: 'test:new' }],
       });
-      assert.equal(await store.createSession(unheard), { kind: 'address_pool_empty', family: null });
-      await store.reportNetwork({
+      assert.equal(await database.createSession(unheard), { kind: 'address_pool_empty', family: null });
+      await database.reportNetwork({
         network: 'test:new',
         state: 'starting',
         reason: null,
@@ -189,7 +189,7 @@ export function creationConforms(makePlace: MakePlace): void {
         pid: 1,
         nowMs: T0_MS,
       });
-      assert.equal(await store.createSession(unheard), { kind: 'address_pool_empty', family: null });
+      assert.equal(await database.createSession(unheard), { kind: 'address_pool_empty', family: null });
     }),
   );
 

@@ -3,7 +3,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
-import type { Store } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
 import {
   addressOf,
   allExtended,
@@ -114,7 +114,7 @@ export function historiesConform(makePlace: MakePlace): void {
   test('after every step of a random history, sessions show exactly what the chains hold', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(anAct, { minLength: 10, maxLength: 45 }), (acts) =>
-        inWorld(makePlace, async ({ store, place, one, two }) => live(store, place, [one, two], acts))(),
+        inWorld(makePlace, async ({ database, place, one, two }) => live(database, place, [one, two], acts))(),
       ),
       { numRuns: 30 },
     );
@@ -123,10 +123,10 @@ export function historiesConform(makePlace: MakePlace): void {
   test.run();
 }
 
-async function live(first: Store, place: Place, feeds: readonly [Feed, Feed], acts: readonly Act[]): Promise<void> {
+async function live(first: Database, place: Place, feeds: readonly [Feed, Feed], acts: readonly Act[]): Promise<void> {
   await first.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
   const truths: readonly [Truth, Truth] = [new Truth(feeds[0], 'one'), new Truth(feeds[1], 'two')];
-  let store = first;
+  let database = first;
   let nowMs = T0_MS;
   const sessions: { id: string; address: string; status: string }[] = [];
 
@@ -141,26 +141,26 @@ async function live(first: Store, place: Place, feeds: readonly [Feed, Feed], ac
         // An address that was paid before is skipped: the session takes what it is given.
         if (sessions.length >= ADDRESSES) return;
         const id = `s${sessions.length}`;
-        const session = sessionOf(await store.createSession(newSession(id, { nowMs })));
+        const session = sessionOf(await database.createSession(newSession(id, { nowMs })));
         sessions.push({ id, address: addressOf(session), status: 'pending' });
         return;
       }
       case 'cancel': {
         const session = sessions[step.dice % Math.max(1, sessions.length)];
         const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-        if (session) await store.cancelSession({ id: session.id, storeId: 'm1', mode: 'test', replay, nowMs });
+        if (session) await database.cancelSession({ id: session.id, storeId: 'm1', mode: 'test', replay, nowMs });
         return;
       }
       case 'restart': {
-        if (store !== first) store.close();
-        store = place.connect();
-        for (const { feed } of truths) feed.store = store;
+        if (database !== first) database.close();
+        database = place.connect();
+        for (const { feed } of truths) feed.database = database;
         return;
       }
       case 'wait': {
         setClock(nowMs + step.seconds * 1000);
         if (step.read) for (const { feed } of truths) await feed.readThrough(nowMs / 1000);
-        await store.settleDue(nowMs, 100);
+        await database.settleDue(nowMs, 100);
         return;
       }
       default:
@@ -170,9 +170,9 @@ async function live(first: Store, place: Place, feeds: readonly [Feed, Feed], ac
 
   for (const [at, step] of acts.entries()) {
     await act(step);
-    for (const session of sessions) await check(store, session, truths, `step ${at}: ${JSON.stringify(step)}`);
+    for (const session of sessions) await check(database, session, truths, `step ${at}: ${JSON.stringify(step)}`);
   }
-  if (store !== first) store.close();
+  if (database !== first) database.close();
 }
 
 /** Something on one chain. */
@@ -230,12 +230,12 @@ async function happen(
 }
 
 async function check(
-  store: Store,
+  database: Database,
   known: { id: string; address: string; status: string },
   truths: readonly Truth[],
   when: string,
 ): Promise<void> {
-  const session = await show(store, known.id);
+  const session = await show(database, known.id);
   const shown = session.payments.map(
     (p) => `${p.networkKey} ${p.block} ${p.tx}#${p.index} ${p.units} ${p.state} ${p.confirmations}`,
   );
@@ -251,7 +251,7 @@ async function check(
     status === known.status || known.status === 'pending' || (status === 'paid' && known.status !== 'paid');
   assert.ok(mayFollow, `${when}: ${known.status} became ${status}`);
   known.status = status;
-  const told = await eventTypes(store, `cs_${known.id}`);
+  const told = await eventTypes(database, `cs_${known.id}`);
   assert.is(told.filter((type) => type === 'payment.completed').length, status === 'paid' ? 1 : 0, when);
   const ends = told.filter((type) => /\.(failed|expired|cancelled)$/.test(type));
   assert.is(ends.length, ['failed', 'expired', 'canceled'].includes(status) ? 1 : Math.min(ends.length, 1), when);

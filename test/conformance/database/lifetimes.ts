@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CancelSessionOutcome, Store } from '../../../src/database/database.ts';
+import type { CancelSessionOutcome, Database } from '../../../src/database/database.ts';
 import {
   addressOf,
   endpoint,
@@ -30,10 +30,10 @@ export function lifetimesConform(makePlace: MakePlace): void {
 
   test(
     'an unpaid session expires once the clock and every network have passed its end',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      await store.addEndpoint(endpoint('e1'));
-      sessionOf(await store.createSession(newSession('o1')));
-      const settle = (nowS: number) => store.settleDue(nowS * 1000, 100);
+    inWorld(makePlace, async ({ database, one, two }) => {
+      await database.addEndpoint(endpoint('e1'));
+      sessionOf(await database.createSession(newSession('o1')));
+      const settle = (nowS: number) => database.settleDue(nowS * 1000, 100);
       await readBoth(one, two, END_S + 1);
       assert.is(await settle(END_S), 0);
       await two.readThrough(END_S);
@@ -41,117 +41,117 @@ export function lifetimesConform(makePlace: MakePlace): void {
       await two.readThrough(END_S + 1);
       assert.is(await settle(END_S + 5), 1);
       assert.is(await settle(END_S + 5), 0);
-      const { life } = await show(store, 'o1');
+      const { life } = await show(database, 'o1');
       assert.equal([life.status, life.endedAtS], ['expired', END_S + 5]);
-      assert.equal(await eventTypes(store, 'cs_o1'), ['payment.expired']);
+      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired']);
     }),
   );
 
   test(
     'an outage holds sessions open for the agreed wait and no longer',
-    inWorld(makePlace, async ({ store }) => {
-      sessionOf(await store.createSession(newSession('o1')));
-      assert.is(await store.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
-      assert.is(await store.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
+    inWorld(makePlace, async ({ database }) => {
+      sessionOf(await database.createSession(newSession('o1')));
+      assert.is(await database.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
+      assert.is(await database.settleDue((END_S + OUTAGE_WAIT_S + 1) * 1000, 100), 1);
     }),
   );
 
   test(
     'what expired while nothing ran is settled afterwards, a bounded number at a time, the oldest first',
-    inWorld(makePlace, async ({ store, one, two }) => {
+    inWorld(makePlace, async ({ database, one, two }) => {
       for (let n = 0; n < 10; n++) {
-        sessionOf(await store.createSession(newSession(`o${n}`, { expiresInS: 600 - n })));
+        sessionOf(await database.createSession(newSession(`o${n}`, { expiresInS: 600 - n })));
       }
       await readBoth(one, two, END_S);
-      assert.is(await store.settleDue(END_S * 1000, 4), 4);
-      const statuses = await Promise.all([9, 6, 5, 0].map(async (n) => (await show(store, `o${n}`)).life.status));
+      assert.is(await database.settleDue(END_S * 1000, 4), 4);
+      const statuses = await Promise.all([9, 6, 5, 0].map(async (n) => (await show(database, `o${n}`)).life.status));
       assert.equal(statuses, ['expired', 'expired', 'pending', 'pending']);
-      assert.is(await store.settleDue(END_S * 1000, 100), 6);
+      assert.is(await database.settleDue(END_S * 1000, 100), 6);
     }),
   );
 
   test(
     'sessions that wait for a network do not stand in the way of others',
-    inWorld(makePlace, async ({ store, one, two }) => {
+    inWorld(makePlace, async ({ database, one, two }) => {
       const onlyOne = newSession('x').options.filter(({ network }) => network === 'one');
-      for (let n = 0; n < 10; n++) sessionOf(await store.createSession(newSession(`o${n}`, { expiresInS: 60 })));
-      sessionOf(await store.createSession(newSession('free', { options: onlyOne, expiresInS: 120 })));
+      for (let n = 0; n < 10; n++) sessionOf(await database.createSession(newSession(`o${n}`, { expiresInS: 60 })));
+      sessionOf(await database.createSession(newSession('free', { options: onlyOne, expiresInS: 120 })));
       await one.readThrough(T0_S + 200);
       await two.readThrough(T0_S);
-      assert.is(await store.settleDue((T0_S + 200) * 1000, 3), 1);
-      assert.is((await show(store, 'free')).life.status, 'expired');
+      assert.is(await database.settleDue((T0_S + 200) * 1000, 3), 1);
+      assert.is((await show(database, 'free')).life.status, 'expired');
     }),
   );
 
   test(
     'news of one network does not end a session while another has not been read to its end',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       one.nowMs = (END_S + 60) * 1000;
       await one.mine([pays(to, 1n)]);
-      assert.is((await show(store, 'o1')).life.status, 'pending', 'the other network may still show money in time');
+      assert.is((await show(database, 'o1')).life.status, 'pending', 'the other network may still show money in time');
       const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
-      await store.cancelSession({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
-      assert.is((await show(store, 'o1')).life.status, 'pending');
+      await database.cancelSession({ id: 'o1', storeId: 'm1', mode: 'test', replay, nowMs: one.nowMs });
+      assert.is((await show(database, 'o1')).life.status, 'pending');
       two.nowMs = one.nowMs;
       const block = await two.mine([pays(to, 1000n, { network: 'two' })], END_S);
       await two.confirm(block);
-      const { life } = await show(store, 'o1');
+      const { life } = await show(database, 'o1');
       assert.equal([life.status, life.paidLate], ['paid', false]);
     }),
   );
 
   test(
     'the bound holds over all networks together',
-    inWorld(makePlace, async ({ store, one, two }) => {
+    inWorld(makePlace, async ({ database, one, two }) => {
       const { options } = newSession('x');
       for (const [n, name] of ['one', 'two', 'one', 'two'].entries()) {
         const offered = options.filter(({ network }) => network === name);
-        sessionOf(await store.createSession(newSession(`o${n}`, { options: offered })));
+        sessionOf(await database.createSession(newSession(`o${n}`, { options: offered })));
       }
       await readBoth(one, two, END_S + 1);
-      assert.is(await store.settleDue((END_S + 1) * 1000, 3), 3);
-      assert.is(await store.settleDue((END_S + 1) * 1000, 3), 1);
+      assert.is(await database.settleDue((END_S + 1) * 1000, 3), 3);
+      assert.is(await database.settleDue((END_S + 1) * 1000, 3), 1);
     }),
   );
 
   test(
     'money seen holds the session; too little fails it after the grace; orphaned money lets it expire',
-    inWorld(makePlace, async ({ store, one, two }) => {
+    inWorld(makePlace, async ({ database, one, two }) => {
       const [full, part, lost] = await Promise.all(
-        ['full', 'part', 'lost'].map(async (id) => addressOf(sessionOf(await store.createSession(newSession(id))))),
+        ['full', 'part', 'lost'].map(async (id) => addressOf(sessionOf(await database.createSession(newSession(id))))),
       );
       const block = await one.mine([pays(full ?? '', 1000n), pays(part ?? '', 999n)]);
       const shaky = await two.mine([pays(lost ?? '', 1000n, { network: 'two' })]);
       await readBoth(one, two, GRACE_END_S);
-      assert.is(await store.settleDue(GRACE_END_S * 1000, 100), 0);
+      assert.is(await database.settleDue(GRACE_END_S * 1000, 100), 0);
       two.nowMs = (GRACE_END_S + 1) * 1000;
       assert.is(two.chain.at(-1)?.hash, shaky.hash);
       await two.reorg(1, [[]]);
-      assert.is((await show(store, 'lost')).life.status, 'expired', 'told by the reorg itself');
+      assert.is((await show(database, 'lost')).life.status, 'expired', 'told by the reorg itself');
       await readBoth(one, two, GRACE_END_S + 1);
-      assert.is(await store.settleDue((GRACE_END_S + 1) * 1000, 100), 1);
-      assert.is((await show(store, 'part')).life.status, 'failed');
-      assert.is((await show(store, 'full')).life.status, 'pending');
-      assert.is(await store.settleDue((GRACE_END_S + 10_000) * 1000, 100), 0);
+      assert.is(await database.settleDue((GRACE_END_S + 1) * 1000, 100), 1);
+      assert.is((await show(database, 'part')).life.status, 'failed');
+      assert.is((await show(database, 'full')).life.status, 'pending');
+      assert.is(await database.settleDue((GRACE_END_S + 10_000) * 1000, 100), 0);
       await one.confirm(block);
-      assert.is((await show(store, 'full')).life.status, 'paid');
+      assert.is((await show(database, 'full')).life.status, 'paid');
     }),
   );
 
   test(
     'in test mode a session is cut short: what came is in time, what comes is late, and there is no grace',
-    inWorld(makePlace, async ({ store, one, two }) => {
+    inWorld(makePlace, async ({ database, one, two }) => {
       const [none, part] = await Promise.all(
-        ['none', 'part'].map(async (id) => addressOf(sessionOf(await store.createSession(newSession(id))))),
+        ['none', 'part'].map(async (id) => addressOf(sessionOf(await database.createSession(newSession(id))))),
       );
       await one.mine([pays(part ?? '', 400n)]);
-      for (const id of ['none', 'cs_part']) assert.is(await store.cutShort(id, T0_MS), true);
+      for (const id of ['none', 'cs_part']) assert.is(await database.cutShort(id, T0_MS), true);
       one.nowMs = T0_MS + 2000;
       await one.mine([pays(none ?? '', 1000n), pays(part ?? '', 600n)]);
       await two.readThrough(T0_S + 2);
-      await store.settleDue(T0_MS + 2000, 100);
-      const standings = await Promise.all(['none', 'part'].map(async (id) => show(store, id)));
+      await database.settleDue(T0_MS + 2000, 100);
+      const standings = await Promise.all(['none', 'part'].map(async (id) => show(database, id)));
       assert.equal(
         standings.map(({ life, standing }) => [life.status, standing.late]),
         [
@@ -159,20 +159,20 @@ export function lifetimesConform(makePlace: MakePlace): void {
           ['failed', true],
         ],
       );
-      assert.is(await store.cutShort('none', T0_MS + 3000), false, 'it has ended');
-      assert.is(await store.cutShort('nobody', T0_MS), false);
-      await store.addAddresses({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
-      sessionOf(await store.createSession(newSession('real', { mode: 'live' })));
-      assert.is(await store.cutShort('real', T0_MS), false, 'nobody shortens what is real');
+      assert.is(await database.cutShort('none', T0_MS + 3000), false, 'it has ended');
+      assert.is(await database.cutShort('nobody', T0_MS), false);
+      await database.addAddresses({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
+      sessionOf(await database.createSession(newSession('real', { mode: 'live' })));
+      assert.is(await database.cutShort('real', T0_MS), false, 'nobody shortens what is real');
     }),
   );
 
   const cancel = (
-    store: Store,
+    database: Database,
     id: string,
     more: { key?: string; body?: string; nowMs?: number; storeId?: string } = {},
   ) =>
-    store.cancelSession({
+    database.cancelSession({
       id,
       storeId: more.storeId ?? 'm1',
       mode: 'test',
@@ -184,29 +184,29 @@ export function lifetimesConform(makePlace: MakePlace): void {
 
   test(
     'a session with nothing seen is canceled, once, with one event',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
-      sessionOf(await store.createSession(newSession('o1')));
-      const done = await cancel(store, 'o1', { key: 'k' });
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      sessionOf(await database.createSession(newSession('o1')));
+      const done = await cancel(database, 'o1', { key: 'k' });
       assert.ok(done.kind === 'done');
       assert.is(done.session.life.status, 'canceled');
-      assert.is((await cancel(store, 'cs_o1', { nowMs: T0_MS + 9000 })).kind, 'done', 'again is unchanged');
-      const replayed = await cancel(store, 'o1', { key: 'k' });
+      assert.is((await cancel(database, 'cs_o1', { nowMs: T0_MS + 9000 })).kind, 'done', 'again is unchanged');
+      const replayed = await cancel(database, 'o1', { key: 'k' });
       assert.is(replayed.kind, 'replayed');
-      assert.is((await cancel(store, 'o1', { key: 'k', body: 'other' })).kind, 'idempotency_key_conflict');
-      assert.is((await show(store, 'o1')).life.endedAtS, T0_S);
-      assert.equal(await eventTypes(store, 'cs_o1'), ['payment.cancelled']);
+      assert.is((await cancel(database, 'o1', { key: 'k', body: 'other' })).kind, 'idempotency_key_conflict');
+      assert.is((await show(database, 'o1')).life.endedAtS, T0_S);
+      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.cancelled']);
     }),
   );
 
   test(
     'a session is canceled only by its own store and mode',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createStore(merchant('m2'));
-      sessionOf(await store.createSession(newSession('o1')));
-      assert.is((await cancel(store, 'o1', { storeId: 'm2' })).kind, 'not_found');
-      assert.is((await cancel(store, 'nobody')).kind, 'not_found');
-      const live = await store.cancelSession({
+    inWorld(makePlace, async ({ database }) => {
+      await database.createStore(merchant('m2'));
+      sessionOf(await database.createSession(newSession('o1')));
+      assert.is((await cancel(database, 'o1', { storeId: 'm2' })).kind, 'not_found');
+      assert.is((await cancel(database, 'nobody')).kind, 'not_found');
+      const live = await database.cancelSession({
         id: 'cs_o1',
         storeId: 'm1',
         mode: 'live',
@@ -214,40 +214,40 @@ export function lifetimesConform(makePlace: MakePlace): void {
         nowMs: T0_MS,
       });
       assert.is(live.kind, 'not_found');
-      assert.is((await show(store, 'o1')).life.status, 'pending');
+      assert.is((await show(database, 'o1')).life.status, 'pending');
     }),
   );
 
   test(
     'a refusal says why, keeps what the clock decided, and is not remembered',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('money'))));
-      sessionOf(await store.createSession(newSession('over')));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('money'))));
+      sessionOf(await database.createSession(newSession('over')));
       await one.mine([pays(to, 400n)]);
-      assert.is(outcome(await cancel(store, 'money', { key: 'k' })), 'refused: payment_in_progress, pending');
+      assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'refused: payment_in_progress, pending');
       await one.reorg(1, [[]]);
-      assert.is(outcome(await cancel(store, 'money', { key: 'k' })), 'done', 'the money is gone');
+      assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'done', 'the money is gone');
       await readBoth(one, two, END_S + 1);
       const late = { nowMs: (END_S + 1) * 1000 };
-      assert.is(outcome(await cancel(store, 'over', late)), 'refused: session_expired, expired');
-      assert.is((await show(store, 'over')).life.status, 'expired');
-      const paid = addressOf(sessionOf(await store.createSession(newSession('paid', late))));
+      assert.is(outcome(await cancel(database, 'over', late)), 'refused: session_expired, expired');
+      assert.is((await show(database, 'over')).life.status, 'expired');
+      const paid = addressOf(sessionOf(await database.createSession(newSession('paid', late))));
       await one.confirm(await one.mine([pays(paid, 1000n)], END_S + 1));
-      assert.is(outcome(await cancel(store, 'paid', late)), 'refused: session_not_cancelable, paid');
+      assert.is(outcome(await cancel(database, 'paid', late)), 'refused: session_not_cancelable, paid');
     }),
   );
 
   test(
     'money that comes after a cancel is held and told of',
-    inWorld(makePlace, async ({ store, one }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
-      await cancel(store, 'o1');
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      await cancel(database, 'o1');
       await one.confirm(await one.mine([pays(to, 1000n)]));
-      const { life, standing } = await show(store, 'o1');
+      const { life, standing } = await show(database, 'o1');
       assert.is(life.status, 'canceled');
       assert.is(standing.latePar, 10n * 10n ** 18n);
-      assert.equal(await eventTypes(store, 'cs_o1'), ['payment.cancelled', 'payment.late']);
+      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.cancelled', 'payment.late']);
     }),
   );
 
@@ -255,13 +255,13 @@ export function lifetimesConform(makePlace: MakePlace): void {
     'a store that accepts late money is paid late, within its monitoring window',
     inWorld(
       makePlace,
-      async ({ store, one, two }) => {
-        const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+      async ({ database, one, two }) => {
+        const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
         await readBoth(one, two, END_S + 1);
-        await store.settleDue((END_S + 1) * 1000, 10);
+        await database.settleDue((END_S + 1) * 1000, 10);
         one.nowMs = (END_S + 100_000) * 1000;
         await one.confirm(await one.mine([pays(to, 1000n)]));
-        const { life } = await show(store, 'o1');
+        const { life } = await show(database, 'o1');
         assert.equal([life.status, life.paidLate, life.endedAtS], ['paid', true, END_S + 1]);
       },
       { latePolicy: 'accept' },

@@ -1,18 +1,28 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LOOK_UP_AGE_MS_MAX, type Move, type Sighting } from '../../../src/core/lookup.ts';
-import type { Store } from '../../../src/database/database.ts';
-import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, show, T0_MS } from '../../database/place.ts';
+import { LOOKUP_AGE_MS_MAX, type Move, type TransactionReport } from '../../../src/core/lookup.ts';
+import type { Database } from '../../../src/database/database.ts';
+import {
+  addressOf,
+  inWorld,
+  keyOf,
+  type MakePlace,
+  newSession,
+  pays,
+  sessionOf,
+  show,
+  T0_MS,
+} from '../../database/place.ts';
 
 const NETWORK = 'test:one';
 
 /** Asks about a transaction on one network. */
 const ask = (
-  store: Store,
+  database: Database,
   tx: string,
   more: { sessionId?: string; network?: 'test:one' | 'live:one'; nowMs?: number } = {},
 ) =>
-  store.requestLookUps({
+  database.requestLookups({
     sessionId: more.sessionId ?? 'cs_o1',
     asks: [{ network: more.network ?? NETWORK, family: 'evm', tx }],
     nowMs: more.nowMs ?? T0_MS,
@@ -20,122 +30,122 @@ const ask = (
 
 /** What becomes of a look-up when the node shows these moves in this block. */
 async function findingOf(
-  store: Store,
+  database: Database,
   tx: string,
   moves: readonly Move[],
   number = 1,
   network: 'test:one' | 'live:one' = NETWORK,
 ) {
-  await ask(store, tx, { network });
-  const due = await store.dueLookUps(network, T0_MS, 100);
+  await ask(database, tx, { network });
+  const due = await database.dueLookups(network, T0_MS, 100);
   const id = due.find((one) => one.tx === tx)?.id;
   assert.ok(id !== undefined, 'it is due');
-  await store.answerLookUp({ id, sighting: { kind: 'mined', number, succeeded: true, moves }, nowMs: T0_MS });
-  return (await store.listLookUps('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
+  await database.answerLookup({ id, sighting: { kind: 'mined', number, succeeded: true, moves }, nowMs: T0_MS });
+  return (await database.listLookups('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
 }
 
 /** Transactions that payers ask after. */
-export function lookUpsConform(makePlace: MakePlace): void {
+export function lookupsConform(makePlace: MakePlace): void {
   const test = suite('look-ups');
 
   test(
     'what is asked is due on its network, answered, and asked again while it may change',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createSession(newSession('o1'));
-      await ask(store, '0xa');
-      assert.equal(await store.listLookUps('cs_o1'), [
+    inWorld(makePlace, async ({ database }) => {
+      await database.createSession(newSession('o1'));
+      await ask(database, '0xa');
+      assert.equal(await database.listLookups('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: null, isOpen: true },
       ]);
-      assert.equal(await store.dueLookUps('test:two', T0_MS, 10), []);
-      const [due] = await store.dueLookUps(NETWORK, T0_MS, 10);
+      assert.equal(await database.dueLookups('test:two', T0_MS, 10), []);
+      const [due] = await database.dueLookups(NETWORK, T0_MS, 10);
       assert.is(due?.tx, '0xa');
-      await store.answerLookUp({ id: due?.id ?? 0, sighting: { kind: 'unknown' }, nowMs: T0_MS + 100 });
-      assert.equal(await store.dueLookUps(NETWORK, T0_MS + 100, 10), [], 'not at once');
-      assert.equal((await store.dueLookUps(NETWORK, T0_MS + 5000, 10)).length, 1);
+      await database.answerLookup({ id: due?.id ?? 0, sighting: { kind: 'unknown' }, nowMs: T0_MS + 100 });
+      assert.equal(await database.dueLookups(NETWORK, T0_MS + 100, 10), [], 'not at once');
+      assert.equal((await database.dueLookups(NETWORK, T0_MS + 5000, 10)).length, 1);
       const failed = { kind: 'mined', number: 1, succeeded: false, moves: [] } as const;
-      await store.answerLookUp({ id: due?.id ?? 0, sighting: failed, nowMs: T0_MS + 5000 });
-      assert.equal(await store.listLookUps('cs_o1'), [
+      await database.answerLookup({ id: due?.id ?? 0, sighting: failed, nowMs: T0_MS + 5000 });
+      assert.equal(await database.listLookups('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: 'failed', isOpen: false },
       ]);
-      assert.equal(await store.dueLookUps(NETWORK, T0_MS + 60_000, 10), [], 'this answer stands');
-      await ask(store, '0xa', { nowMs: T0_MS + 70_000 });
-      assert.equal((await store.dueLookUps(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
+      assert.equal(await database.dueLookups(NETWORK, T0_MS + 60_000, 10), [], 'this answer stands');
+      await ask(database, '0xa', { nowMs: T0_MS + 70_000 });
+      assert.equal((await database.dueLookups(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
     }),
   );
 
   test(
     'a node that could not tell is asked again later, and takes back nothing that was told',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createSession(newSession('o1'));
-      await ask(store, '0xa');
-      const [due] = await store.dueLookUps(NETWORK, T0_MS, 10);
-      const answer = (sighting: Sighting | null, nowMs: number) =>
-        store.answerLookUp({ id: due?.id ?? 0, sighting, nowMs });
-      const finding = async () => (await store.listLookUps('cs_o1')).map((one) => [one.finding, one.isOpen]);
+    inWorld(makePlace, async ({ database }) => {
+      await database.createSession(newSession('o1'));
+      await ask(database, '0xa');
+      const [due] = await database.dueLookups(NETWORK, T0_MS, 10);
+      const answer = (sighting: TransactionReport | null, nowMs: number) =>
+        database.answerLookup({ id: due?.id ?? 0, sighting, nowMs });
+      const finding = async () => (await database.listLookups('cs_o1')).map((one) => [one.finding, one.isOpen]);
       await answer(null, T0_MS);
       assert.equal(await finding(), [[null, true]]);
-      assert.equal(await store.dueLookUps(NETWORK, T0_MS, 10), [], 'not at once');
+      assert.equal(await database.dueLookups(NETWORK, T0_MS, 10), [], 'not at once');
       await answer({ kind: 'waiting' }, T0_MS + 3000);
       await answer(null, T0_MS + 6000);
       assert.equal(await finding(), [['waiting', true]]);
-      await ask(store, '0xb');
-      const [other] = (await store.dueLookUps(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
-      await store.answerLookUp({ id: other?.id ?? 0, sighting: null, nowMs: T0_MS + LOOK_UP_AGE_MS_MAX - 1 });
+      await ask(database, '0xb');
+      const [other] = (await database.dueLookups(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
+      await database.answerLookup({ id: other?.id ?? 0, sighting: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
       assert.equal((await finding())[1], [null, true]);
     }),
   );
 
   test(
     'nothing is asked of a node after a while, nor more than a bounded number for one session',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createSession(newSession('o1'));
-      await ask(store, '0xold');
-      assert.equal(await store.dueLookUps(NETWORK, T0_MS + LOOK_UP_AGE_MS_MAX, 10), []);
-      for (let n = 0; n < 100; n++) await ask(store, `0x${n}`, { nowMs: T0_MS + n });
-      const kept = (await store.listLookUps('cs_o1')).map(({ tx }) => tx);
+    inWorld(makePlace, async ({ database }) => {
+      await database.createSession(newSession('o1'));
+      await ask(database, '0xold');
+      assert.equal(await database.dueLookups(NETWORK, T0_MS + LOOKUP_AGE_MS_MAX, 10), []);
+      for (let n = 0; n < 100; n++) await ask(database, `0x${n}`, { nowMs: T0_MS + n });
+      const kept = (await database.listLookups('cs_o1')).map(({ tx }) => tx);
       assert.is(kept.length, 60);
       assert.ok(kept.includes('0x99') && !kept.includes('0xold'), 'the oldest made room');
-      assert.is((await store.dueLookUps(NETWORK, T0_MS + 200, 7)).length, 7);
-      await store.createSession(newSession('o2'));
-      for (let n = 0; n < 5; n++) await ask(store, '0xnext', { sessionId: 'cs_o2', nowMs: T0_MS + 2 * 86_400_000 });
-      assert.equal(await store.listLookUps('cs_o1'), [], 'after a day they are forgotten');
+      assert.is((await database.dueLookups(NETWORK, T0_MS + 200, 7)).length, 7);
+      await database.createSession(newSession('o2'));
+      for (let n = 0; n < 5; n++) await ask(database, '0xnext', { sessionId: 'cs_o2', nowMs: T0_MS + 2 * 86_400_000 });
+      assert.equal(await database.listLookups('cs_o1'), [], 'after a day they are forgotten');
     }),
   );
 
   test(
     'the answer is judged by whose address it is, which token, and what is held',
-    inWorld(makePlace, async ({ store, one }) => {
-      const own = addressOf(sessionOf(await store.createSession(newSession('o1', { accepts: ['USDT'] }))));
-      const other = addressOf(sessionOf(await store.createSession(newSession('o2'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const own = addressOf(sessionOf(await database.createSession(newSession('o1', { accepts: ['USDT'] }))));
+      const other = addressOf(sessionOf(await database.createSession(newSession('o2'))));
       const stranger = 'ee'.repeat(20);
       const nobodys = keyOf(30);
       const to = (key: string, currency: Move['currency'] = 'USDT'): Move => ({ to: key, currency });
-      assert.is(await findingOf(store, '0x01', [to(stranger)]), 'elsewhere');
-      assert.is(await findingOf(store, '0x02', [to(nobodys)]), 'elsewhere', 'an address that no session took');
-      assert.is(await findingOf(store, '0x03', [to(stranger), to(other)]), 'other_order');
-      assert.is(await findingOf(store, '0x04', [to(other), to(own, 'USDC')]), 'wrong_token');
-      assert.is(await findingOf(store, '0x05', [to(own, null)]), 'wrong_token');
-      assert.is(await findingOf(store, '0x06', [to(own)], 1, 'live:one'), 'wrong_network');
-      assert.is(await findingOf(store, '0x07', [to(own)], 10_000), 'unread');
+      assert.is(await findingOf(database, '0x01', [to(stranger)]), 'elsewhere');
+      assert.is(await findingOf(database, '0x02', [to(nobodys)]), 'elsewhere', 'an address that no session took');
+      assert.is(await findingOf(database, '0x03', [to(stranger), to(other)]), 'other_order');
+      assert.is(await findingOf(database, '0x04', [to(other), to(own, 'USDC')]), 'wrong_token');
+      assert.is(await findingOf(database, '0x05', [to(own, null)]), 'wrong_token');
+      assert.is(await findingOf(database, '0x06', [to(own)], 1, 'live:one'), 'wrong_network');
+      assert.is(await findingOf(database, '0x07', [to(own)], 10_000), 'unread');
       await one.mine([pays(own, 400n, { tx: '0x08' })]);
-      assert.is(await findingOf(store, '0x08', [to(own)]), 'kept');
+      assert.is(await findingOf(database, '0x08', [to(own)]), 'kept');
       await one.reorg(1, [[]]);
-      assert.is(await findingOf(store, '0x08', [to(own)], 10_000), 'unread', 'its block has left the chain');
+      assert.is(await findingOf(database, '0x08', [to(own)], 10_000), 'unread', 'its block has left the chain');
     }),
   );
 
   test(
     'money that was missed is told and raises an alarm once, and is not credited',
-    inWorld(makePlace, async ({ store, one }) => {
-      const own = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const own = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine();
       await one.step({ floor: block.number });
       const moves = [{ to: own, currency: 'USDT' as const }];
-      const before = await show(store, 'cs_o1');
-      assert.is(await findingOf(store, '0x09', moves, block.number), 'missed');
-      assert.is(await findingOf(store, '0x09', moves, block.number), 'missed');
-      assert.equal(await show(store, 'cs_o1'), before);
-      const alarms = await store.listAlarms(10);
+      const before = await show(database, 'cs_o1');
+      assert.is(await findingOf(database, '0x09', moves, block.number), 'missed');
+      assert.is(await findingOf(database, '0x09', moves, block.number), 'missed');
+      assert.equal(await show(database, 'cs_o1'), before);
+      const alarms = await database.listAlarms(10);
       assert.equal(
         alarms.map(({ code, network, sessionId }) => [code, network, sessionId]),
         [['transfer_missed', NETWORK, 'cs_o1']],
@@ -146,9 +156,9 @@ export function lookUpsConform(makePlace: MakePlace): void {
 
   test(
     'an answer to what was forgotten meanwhile is nobody’s business',
-    inWorld(makePlace, async ({ store }) => {
-      await store.answerLookUp({ id: 999, sighting: { kind: 'unknown' }, nowMs: T0_MS });
-      assert.equal(await store.listAlarms(10), []);
+    inWorld(makePlace, async ({ database }) => {
+      await database.answerLookup({ id: 999, sighting: { kind: 'unknown' }, nowMs: T0_MS });
+      assert.equal(await database.listAlarms(10), []);
     }),
   );
 

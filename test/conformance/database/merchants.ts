@@ -20,93 +20,93 @@ export function merchantsConform(makePlace: MakePlace): void {
 
   test(
     'a store is found as it was created, and approved once',
-    inWorld(makePlace, async ({ store }) => {
+    inWorld(makePlace, async ({ database }) => {
       const second = {
         ...merchant('m2', { latePolicy: 'accept' }),
         status: 'pending',
         createdAtMs: T0_MS + 1,
       } as const;
-      await store.createStore(second);
-      assert.equal(await store.findStore('m2'), second);
+      await database.createStore(second);
+      assert.equal(await database.findStore('m2'), second);
       assert.equal(
-        (await store.listStores()).map(({ id }) => id),
+        (await database.listStores()).map(({ id }) => id),
         ['m1', 'm2'],
       );
-      assert.is(await store.approveStore('m2'), true);
-      assert.is((await store.findStore('m2'))?.status, 'approved');
-      assert.is(await store.approveStore('nobody'), false);
-      assert.is(await store.findStore('nobody'), null);
-      await breaks(store.createStore(second));
+      assert.is(await database.approveStore('m2'), true);
+      assert.is((await database.findStore('m2'))?.status, 'approved');
+      assert.is(await database.approveStore('nobody'), false);
+      assert.is(await database.findStore('nobody'), null);
+      await breaks(database.createStore(second));
     }),
   );
 
   test(
     'a store says how its page looks, one thing at a time, and can take it back',
-    inWorld(makePlace, async ({ store }) => {
+    inWorld(makePlace, async ({ database }) => {
       const unset = { accent: null, embedOrigins: [], logo: null };
-      assert.equal(await store.findPageSettings('m1'), unset);
-      await store.setPageSettings('m1', { accent: '#ff8800' });
-      assert.equal(await store.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
+      assert.equal(await database.findPageSettings('m1'), unset);
+      await database.setPageSettings('m1', { accent: '#ff8800' });
+      assert.equal(await database.findPageSettings('m1'), { ...unset, accent: '#ff8800' });
       const logo = { type: 'png', hash: 'ab'.repeat(32), bytes: new Uint8Array([1, 2, 255]) } as const;
-      await store.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'] });
+      await database.setPageSettings('m1', { logo, embedOrigins: ['https://shop.example'] });
       const { bytes, ...shown } = logo;
-      assert.equal(await store.findPageSettings('m1'), {
+      assert.equal(await database.findPageSettings('m1'), {
         accent: '#ff8800',
         embedOrigins: ['https://shop.example'],
         logo: shown,
       });
-      const found = await store.findLogo('m1', logo.hash);
+      const found = await database.findLogo('m1', logo.hash);
       assert.equal([found?.type, [...(found?.bytes ?? [])]], ['png', [...bytes]]);
-      assert.is(await store.findLogo('m1', 'cd'.repeat(32)), null);
-      assert.is(await store.findLogo('nobody', logo.hash), null);
-      await store.setPageSettings('m1', { logo: null, accent: null, embedOrigins: [] });
-      assert.equal(await store.findPageSettings('m1'), unset);
-      assert.is(await store.findLogo('m1', logo.hash), null);
+      assert.is(await database.findLogo('m1', 'cd'.repeat(32)), null);
+      assert.is(await database.findLogo('nobody', logo.hash), null);
+      await database.setPageSettings('m1', { logo: null, accent: null, embedOrigins: [] });
+      assert.equal(await database.findPageSettings('m1'), unset);
+      assert.is(await database.findLogo('m1', logo.hash), null);
     }),
   );
 
   test(
     'a store is given another name',
-    inWorld(makePlace, async ({ store }) => {
-      assert.is(await store.renameStore('m1', 'Corner café'), true);
-      assert.is((await store.findStore('m1'))?.name, 'Corner café');
-      assert.is(await store.renameStore('nobody', 'x'), false);
+    inWorld(makePlace, async ({ database }) => {
+      assert.is(await database.renameStore('m1', 'Corner café'), true);
+      assert.is((await database.findStore('m1'))?.name, 'Corner café');
+      assert.is(await database.renameStore('nobody', 'x'), false);
     }),
   );
 
   test(
     'a key is found by its hash with its secret and the state of its store',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createKey(key('k1'));
-      await store.createStore({ ...merchant('m2'), status: 'pending' });
-      await store.createKey(key('k2', 'm2'));
+    inWorld(makePlace, async ({ database }) => {
+      await database.createKey(key('k1'));
+      await database.createStore({ ...merchant('m2'), status: 'pending' });
+      await database.createKey(key('k2', 'm2'));
       const { keyHash, ...shown } = key('k1');
-      assert.equal(await store.findKey(keyHash), { ...shown, storeStatus: 'approved' });
-      assert.is((await store.findKey('hash of k2'))?.storeStatus, 'pending');
-      assert.is(await store.findKey('hash of nobody'), null);
+      assert.equal(await database.findKey(keyHash), { ...shown, storeStatus: 'approved' });
+      assert.is((await database.findKey('hash of k2'))?.storeStatus, 'pending');
+      assert.is(await database.findKey('hash of nobody'), null);
       const { secret: _, ...listed } = shown;
-      assert.equal(await store.listKeys('m1'), [listed]);
-      assert.is((await store.listKeys(null)).length, 2);
+      assert.equal(await database.listKeys('m1'), [listed]);
+      assert.is((await database.listKeys(null)).length, 2);
     }),
   );
 
   test(
     'a revoked key is still found, and keeps the time of its first revocation',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createKey(key('k1'));
-      assert.is(await store.revokeKey('k1', T0_MS + 5), true);
-      assert.is(await store.revokeKey('k1', T0_MS + 9), true);
-      assert.is((await store.findKey('hash of k1'))?.revokedAtMs, T0_MS + 5);
-      assert.is(await store.revokeKey('nobody', T0_MS), false);
+    inWorld(makePlace, async ({ database }) => {
+      await database.createKey(key('k1'));
+      assert.is(await database.revokeKey('k1', T0_MS + 5), true);
+      assert.is(await database.revokeKey('k1', T0_MS + 9), true);
+      assert.is((await database.findKey('hash of k1'))?.revokedAtMs, T0_MS + 5);
+      assert.is(await database.revokeKey('nobody', T0_MS), false);
     }),
   );
 
   test(
     'a nonce is good once per key, also after a restart and in another process',
-    inWorld(makePlace, async ({ store, place }) => {
-      await store.createKey(key('k1'));
-      await store.createKey(key('k2'));
-      const use = (keyId: string, nowMs = T0_MS, connection = store) =>
+    inWorld(makePlace, async ({ database, place }) => {
+      await database.createKey(key('k1'));
+      await database.createKey(key('k2'));
+      const use = (keyId: string, nowMs = T0_MS, connection = database) =>
         connection.useNonce({ keyId, nonce: 'n-1', nowMs, keepUntilMs: nowMs + 600_000 });
       assert.is(await use('k1'), true);
       assert.is(await use('k1'), false);
@@ -116,11 +116,11 @@ export function merchantsConform(makePlace: MakePlace): void {
       assert.is(await use('k1', T0_MS + 600_000, other), true, 'kept until the time that was asked for');
       other.close();
       const old = Array.from({ length: 30 }, (_, n) => `old-${n}`);
-      for (const nonce of old) await store.useNonce({ keyId: 'k2', nonce, nowMs: T0_MS, keepUntilMs: T0_MS + 1 });
+      for (const nonce of old) await database.useNonce({ keyId: 'k2', nonce, nowMs: T0_MS, keepUntilMs: T0_MS + 1 });
       const again = { keyId: 'k2', nonce: 'old-29', nowMs: T0_MS + 2, keepUntilMs: T0_MS + 3 };
-      assert.is(await store.useNonce(again), true, 'an outlived nonce is gone, cleared away or not');
+      assert.is(await database.useNonce(again), true, 'an outlived nonce is gone, cleared away or not');
       const racers = Array.from({ length: 20 }, () =>
-        store.useNonce({ keyId: 'k1', nonce: 'raced', nowMs: T0_MS, keepUntilMs: T0_MS + 1 }),
+        database.useNonce({ keyId: 'k1', nonce: 'raced', nowMs: T0_MS, keepUntilMs: T0_MS + 1 }),
       );
       assert.is((await Promise.all(racers)).filter(Boolean).length, 1);
     }),

@@ -22,12 +22,12 @@ export function paymentsConform(makePlace: MakePlace): void {
 
   test(
     'seen, confirmed, final: the session is paid once its block is confirmed',
-    inWorld(makePlace, async ({ store, one }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfer = pays(to, 1000n);
       const block = await one.mine([transfer]);
-      const seen = await show(store, 'o1');
+      const seen = await show(database, 'o1');
       assert.is(seen.life.status, 'pending');
       assert.is(seen.standing.funded, 'full');
       assert.equal(seen.payments, [
@@ -48,13 +48,13 @@ export function paymentsConform(makePlace: MakePlace): void {
       ]);
       await one.mine();
       await one.mine();
-      assert.is((await show(store, 'o1')).payments[0]?.confirmations, 3);
-      assert.equal(await store.unconfirmed('test:one', 10), [
+      assert.is((await show(database, 'o1')).payments[0]?.confirmations, 3);
+      assert.equal(await database.unconfirmed('test:one', 10), [
         { hash: block.hash, number: block.number, txs: [transfer.tx] },
       ]);
       one.nowMs += 30_000;
       await one.confirm(block);
-      const paid = await show(store, 'o1');
+      const paid = await show(database, 'o1');
       assert.equal(paid.life, {
         status: 'paid',
         endedAtS: T0_S + 30,
@@ -63,38 +63,38 @@ export function paymentsConform(makePlace: MakePlace): void {
         paidLate: false,
       });
       assert.is(paid.payments[0]?.state, 'confirmed');
-      assert.equal(await store.unconfirmed('test:one', 10), []);
+      assert.equal(await database.unconfirmed('test:one', 10), []);
       await one.step({ floor: block.number });
-      const final = await show(store, 'o1');
+      const final = await show(database, 'o1');
       assert.is(final.payments[0]?.state, 'final');
       assert.is(final.standing.firm, 'final');
-      assert.equal(await eventTypes(store, 'cs_o1'), ['payment.detected', 'payment.completed']);
+      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.detected', 'payment.completed']);
     }),
   );
 
   test(
     'part, top-up on the other network, and more: exact sums over 6 and 18 decimals',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const first = await one.mine([pays(to, 400n)]);
       await one.confirm(first);
-      assert.is((await show(store, 'o1')).standing.funded, 'part');
+      assert.is((await show(database, 'o1')).standing.funded, 'part');
       // One base unit of 18 decimals is missing.
       const almost = { ...pays(to, 0n, { network: 'two' }), units: 6n * 10n ** 18n - 1n };
       const second = await two.mine([almost]);
       await two.confirm(second);
-      assert.is((await show(store, 'o1')).life.status, 'pending');
+      assert.is((await show(database, 'o1')).life.status, 'pending');
       const crumb = await two.mine([{ ...pays(to, 0n, { network: 'two' }), units: 1n }]);
       await two.confirm(crumb);
-      const paid = await show(store, 'o1');
+      const paid = await show(database, 'o1');
       assert.is(paid.life.status, 'paid');
       assert.is(paid.standing.confirmedPar, 10n * 10n ** 18n);
       assert.is(paid.standing.funded, 'full');
       const more = await one.mine([pays(to, 1n)]);
       await one.confirm(more);
-      assert.is((await show(store, 'o1')).standing.funded, 'over');
-      assert.equal(await eventTypes(store, 'cs_o1'), [
+      assert.is((await show(database, 'o1')).standing.funded, 'over');
+      assert.equal(await eventTypes(database, 'cs_o1'), [
         'payment.detected',
         'payment.partially_paid',
         'payment.partially_paid',
@@ -105,15 +105,15 @@ export function paymentsConform(makePlace: MakePlace): void {
 
   test(
     'sums beyond 64 and 256 bits stay exact',
-    inWorld(makePlace, async ({ store, two }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1', { duePar: 2n ** 256n }))));
+    inWorld(makePlace, async ({ database, two }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1', { duePar: 2n ** 256n }))));
       const whale = 2n ** 256n - 1n;
       const block = await two.mine([
         { ...pays(to, 1n), tx: '0xwhale', index: 0, units: whale },
         { ...pays(to, 1n), tx: '0xwhale', index: 1, units: whale },
       ]);
       await two.confirm(block);
-      const session = await show(store, 'o1');
+      const session = await show(database, 'o1');
       assert.is(session.payments[0]?.units, whale);
       assert.is(session.standing.confirmedPar, 2n * whale);
       assert.is(session.life.status, 'paid');
@@ -122,50 +122,54 @@ export function paymentsConform(makePlace: MakePlace): void {
 
   test(
     'several transfers in one transaction and one block, to several sessions, each count once',
-    inWorld(makePlace, async ({ store, one }) => {
-      const a = addressOf(sessionOf(await store.createSession(newSession('a'))));
-      const b = addressOf(sessionOf(await store.createSession(newSession('b'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const a = addressOf(sessionOf(await database.createSession(newSession('a'))));
+      const b = addressOf(sessionOf(await database.createSession(newSession('b'))));
       const batch = [
         pays(a, 500n, { tx: '0xbatch', index: 0 }),
         pays(b, 1000n, { tx: '0xbatch', index: 1 }),
         pays(a, 500n, { tx: '0xbatch', index: 2 }),
       ];
       const block = await one.mine(batch);
-      assert.equal((await store.unconfirmed('test:one', 10))[0]?.txs, ['0xbatch'], 'a transaction is asked for once');
+      assert.equal(
+        (await database.unconfirmed('test:one', 10))[0]?.txs,
+        ['0xbatch'],
+        'a transaction is asked for once',
+      );
       await one.confirm(block);
       await one.confirm(block);
-      assert.is((await show(store, 'a')).standing.confirmedPar, 10n * 10n ** 18n);
-      assert.is((await show(store, 'b')).standing.confirmedPar, 10n * 10n ** 18n);
+      assert.is((await show(database, 'a')).standing.confirmedPar, 10n * 10n ** 18n);
+      assert.is((await show(database, 'b')).standing.confirmedPar, 10n * 10n ** 18n);
     }),
   );
 
   test(
     'a coin that is not accepted, and a network that was not offered',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
       const onlyUsdtOnOne = { accepts: ['USDT'] as const, options: [option('one', 'USDT', 1000n)] };
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1', onlyUsdtOnOne))));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1', onlyUsdtOnOne))));
       await one.confirm(await one.mine([pays(to, 1000n, { currency: 'USDC' })]));
-      const touched = await show(store, 'o1');
+      const touched = await show(database, 'o1');
       assert.is(touched.standing.funded, 'none');
       assert.is(touched.standing.touched, true);
       assert.is(touched.payments[0]?.currency, 'USDC', 'it is seen and shown');
       await two.confirm(await two.mine([pays(to, 1000n, { network: 'two' })]));
-      assert.is((await show(store, 'o1')).life.status, 'paid', 'the right coin on a sister network pays');
+      assert.is((await show(database, 'o1')).life.status, 'paid', 'the right coin on a sister network pays');
     }),
   );
 
   test(
     'the event tells the exact body that is sent',
-    inWorld(makePlace, async ({ store, one }) => {
-      await store.addEndpoint(endpoint('e1'));
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1'));
       const conversion = { rate: '1.0842', currency: 'USDT' as const, amountMinor: 1085n };
       const input = newSession('o1', { conversion, duePar: 1085n * 10n ** 16n });
-      const to = addressOf(sessionOf(await store.createSession(input)));
+      const to = addressOf(sessionOf(await database.createSession(input)));
       // 10.859999 USDT is told as 10.85: never more than came.
       const block = await one.mine([{ ...pays(to, 0n), units: 10_859_999n }]);
       await one.confirm(block);
-      const [delivery] = await store.claimDeliveries({ nowMs: T0_MS, leaseMs: 1, limit: 10, perEndpointMax: 10 });
+      const [delivery] = await database.claimDeliveries({ nowMs: T0_MS, leaseMs: 1, limit: 10, perEndpointMax: 10 });
       assert.equal(JSON.parse(delivery?.body ?? ''), {
         id: delivery?.eventId,
         type: 'payment.completed',
@@ -187,23 +191,23 @@ export function paymentsConform(makePlace: MakePlace): void {
 
   test(
     'late money is held and told of, and its event names the sum',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const afterS = T0_S + 1801;
       one.nowMs = two.nowMs = afterS * 1000;
       await two.mine();
       const block = await one.mine([pays(to, 700n, { currency: 'USDC' })]);
-      const session = await show(store, 'o1');
+      const session = await show(database, 'o1');
       assert.is(session.life.status, 'expired');
       assert.is(session.standing.latePar, 7n * 10n ** 18n);
       await one.confirm(block);
-      const sent = await store.claimDeliveries({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
+      const sent = await database.claimDeliveries({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
       assert.is(sent[0]?.eventType, 'payment.expired');
       assert.not.ok(sent[0]?.body.includes('amount'));
-      assert.equal(await eventTypes(store, 'cs_o1'), ['payment.expired', 'payment.late']);
-      const late = (await store.listDeliveries({ sessionId: 'cs_o1', limit: 1 }))[0];
-      await store.recordAttempt(
+      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.expired', 'payment.late']);
+      const late = (await database.listDeliveries({ sessionId: 'cs_o1', limit: 1 }))[0];
+      await database.recordAttempt(
         {
           deliveryId: sent[0]?.id ?? '',
           attempt: 1,
@@ -216,7 +220,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         },
         { kind: 'delivered' },
       );
-      const [next] = await store.claimDeliveries({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
+      const [next] = await database.claimDeliveries({ nowMs: one.nowMs, leaseMs: 1, limit: 1, perEndpointMax: 1 });
       assert.is(next?.id, late?.id);
       assert.equal(JSON.parse(next?.body ?? '').data.object, {
         amount: 700,
@@ -231,10 +235,10 @@ export function paymentsConform(makePlace: MakePlace): void {
 
   test(
     'money to an address that is not ours is no fact of ours',
-    inWorld(makePlace, async ({ store, one }) => {
+    inWorld(makePlace, async ({ database, one }) => {
       await one.mine([pays('ab'.repeat(20), 1000n)]);
-      assert.equal(await store.unconfirmed('test:one', 10), []);
-      assert.equal(await store.listAlarms(10), []);
+      assert.equal(await database.unconfirmed('test:one', 10), []);
+      assert.equal(await database.listAlarms(10), []);
     }),
   );
 

@@ -2,8 +2,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
+import type { Database } from '../../../src/database/database.ts';
 import type { JournaledSignature } from '../../../src/database/money-out.ts';
-import type { Store } from '../../../src/database/database.ts';
 import { breaks, inWorld, type MakePlace, T0_MS } from '../../database/place.ts';
 
 const network = 'test:one';
@@ -28,8 +28,8 @@ const sweep = (id: string): SweepIntent => ({
 });
 
 /** Plans payouts that are due at once. */
-const plan = (store: Store, ...intents: readonly (RefundIntent | SweepIntent)[]) =>
-  store.planPayouts(
+const plan = (database: Database, ...intents: readonly (RefundIntent | SweepIntent)[]) =>
+  database.planPayouts(
     intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS })),
   );
 
@@ -40,10 +40,10 @@ const termsOf = ({ generation = 0, attempt = 0, nonce = 0 }: Wish) => ({
   salt: `${generation}.${attempt}`,
 });
 
-const allot = (store: Store, id: string, wish: Wish = {}) => {
+const allot = (database: Database, id: string, wish: Wish = {}) => {
   const { generation = 0, attempt = 0, nonce = 0, nowMs = T0_MS } = wish;
   const own = { id, generation, attempt, payer, payerRole: 'refund', nonce } as const;
-  return store.allotAttempt({ ...own, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
+  return database.allotAttempt({ ...own, terms: termsOf(wish), feeUnitsMax: 100n, nowMs });
 };
 
 const signatureOf = (intent: RefundIntent | SweepIntent, id: number, wish: Wish = {}): JournaledSignature => ({
@@ -58,45 +58,45 @@ const signatureOf = (intent: RefundIntent | SweepIntent, id: number, wish: Wish 
 });
 
 const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, attempt });
-const sent = (store: Store, id: string, generation = 0) =>
-  store.recordSent({ ...name(id, generation), answer: 'accepted', refusal: null, nowMs: T0_MS });
+const sent = (database: Database, id: string, generation = 0) =>
+  database.recordSent({ ...name(id, generation), answer: 'accepted', refusal: null, nowMs: T0_MS });
 
 /** Brings the first attempt of a payout onto the wire. */
-async function bringOut(store: Store, intent: RefundIntent | SweepIntent, journalId: number, wish: Wish = {}) {
-  assert.is((await allot(store, intent.id, wish)).kind, 'allotted');
-  assert.is((await store.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
-  await sent(store, intent.id, wish.generation);
+async function bringOut(database: Database, intent: RefundIntent | SweepIntent, journalId: number, wish: Wish = {}) {
+  assert.is((await allot(database, intent.id, wish)).kind, 'allotted');
+  assert.is((await database.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
+  await sent(database, intent.id, wish.generation);
 }
 
-const stateOf = async (store: Store, id: string) => (await store.findPayout(id))?.state;
-const codes = async (store: Store) => (await store.listAlarms(100)).map(({ code }) => code);
+const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
+const codes = async (database: Database) => (await database.listAlarms(100)).map(({ code }) => code);
 
 /** Payouts: turns, numbers, attempts, ends. */
 export function payoutsConform(makePlace: MakePlace): void {
   const test = suite('payouts');
 
   /** A lane from number 0, and a turn to record signatures in. */
-  const ready = (work: (store: Store) => Promise<void>) =>
-    inWorld(makePlace, async ({ store }) => {
-      assert.is(await store.nextFence(network, 0, T0_MS), 1);
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
-      await work(store);
-      const { unbalanced, differences } = await store.verifyLedger();
+  const ready = (work: (database: Database) => Promise<void>) =>
+    inWorld(makePlace, async ({ database }) => {
+      assert.is(await database.nextFence(network, 0, T0_MS), 1);
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      await work(database);
+      const { unbalanced, differences } = await database.verifyLedger();
       assert.equal([unbalanced, differences], [[], []]);
     });
 
   test(
     'a turn rises with each start, and is refused where the signer has served a later one',
-    inWorld(makePlace, async ({ store, place }) => {
-      assert.is(await store.nextFence(network, 0, T0_MS), 1);
+    inWorld(makePlace, async ({ database, place }) => {
+      assert.is(await database.nextFence(network, 0, T0_MS), 1);
       const other = place.connect();
       assert.is(await other.nextFence(network, 1, T0_MS), 2);
       other.close();
-      assert.is(await store.nextFence(network, 2, T0_MS), 3);
-      assert.is(await store.nextFence(network, 4, T0_MS), null);
-      assert.is(await store.nextFence('test:two', 1, T0_MS), null, 'a database that knows of nothing');
-      await store.reportEngine(network, { code: 'x', message: 'y' }, T0_MS + 1);
-      const [engine] = await store.listEngines();
+      assert.is(await database.nextFence(network, 2, T0_MS), 3);
+      assert.is(await database.nextFence(network, 4, T0_MS), null);
+      assert.is(await database.nextFence('test:two', 1, T0_MS), null, 'a database that knows of nothing');
+      await database.reportEngine(network, { code: 'x', message: 'y' }, T0_MS + 1);
+      const [engine] = await database.listEngines();
       assert.equal(engine, {
         network,
         fence: 3,
@@ -109,80 +109,80 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a payout is planned once, keeps its intent, and is open when it is due',
-    ready(async (store) => {
-      await store.planPayouts([
+    ready(async (database) => {
+      await database.planPayouts([
         { intent: refund('r1'), sessionId: null, servesId: null, notBeforeMs: T0_MS + 60_000, nowMs: T0_MS },
       ]);
-      await plan(store, refund('r1'));
-      assert.equal(await store.openPayouts(network, T0_MS + 59_999, 10), []);
-      const [open] = await store.openPayouts(network, T0_MS + 60_000, 10);
+      await plan(database, refund('r1'));
+      assert.equal(await database.openPayouts(network, T0_MS + 59_999, 10), []);
+      const [open] = await database.openPayouts(network, T0_MS + 60_000, 10);
       assert.equal(open?.payout.intent, refund('r1'));
       assert.equal([open?.attempts, open?.approval], [[], null]);
-      await breaks(plan(store, { ...refund('r1'), units: 6n }));
-      assert.is((await allot(store, 'r1')).kind, 'moved', 'not before its time');
-      assert.equal(await store.openPayouts('test:two', T0_MS + 60_000, 10), []);
+      await breaks(plan(database, { ...refund('r1'), units: 6n }));
+      assert.is((await allot(database, 'r1')).kind, 'moved', 'not before its time');
+      assert.equal(await database.openPayouts('test:two', T0_MS + 60_000, 10), []);
     }),
   );
 
   test(
     'a payout is taken back only while nothing of it is allotted',
-    ready(async (store) => {
-      await plan(store, refund('r1'), refund('r2'));
-      assert.is(await store.cancelPayout('r1', T0_MS), true);
-      assert.is(await store.cancelPayout('r1', T0_MS), false);
-      assert.is((await allot(store, 'r1')).kind, 'moved');
+    ready(async (database) => {
+      await plan(database, refund('r1'), refund('r2'));
+      assert.is(await database.cancelPayout('r1', T0_MS), true);
+      assert.is(await database.cancelPayout('r1', T0_MS), false);
+      assert.is((await allot(database, 'r1')).kind, 'moved');
       const wait = { code: 'token_short', message: 'too late' };
       const late = { id: 'r1', generation: 0, nowMs: T0_MS };
-      assert.is(await store.recordWait({ ...late, wait, nextLookAtMs: T0_MS }), false);
-      assert.is(await store.settlePayout({ ...late, outcome: { kind: 'failed', ...wait } }), false);
-      assert.is((await store.findPayout('r1'))?.wait, null);
-      await store.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
-      assert.is(await store.cancelPayout('r2', T0_MS), false, 'it may have been signed');
-      await store.reportEngine(network, null, T0_MS);
-      await allot(store, 'r2');
-      assert.is(await store.cancelPayout('r2', T0_MS), false);
-      assert.is(await store.cancelPayout('none', T0_MS), false);
-      assert.equal([await stateOf(store, 'r1'), await stateOf(store, 'r2')], ['canceled', 'sent']);
+      assert.is(await database.recordWait({ ...late, wait, nextLookAtMs: T0_MS }), false);
+      assert.is(await database.settlePayout({ ...late, outcome: { kind: 'failed', ...wait } }), false);
+      assert.is((await database.findPayout('r1'))?.wait, null);
+      await database.reportEngine(network, { code: 'payouts_not_adopted', message: 'an older database' }, T0_MS);
+      assert.is(await database.cancelPayout('r2', T0_MS), false, 'it may have been signed');
+      await database.reportEngine(network, null, T0_MS);
+      await allot(database, 'r2');
+      assert.is(await database.cancelPayout('r2', T0_MS), false);
+      assert.is(await database.cancelPayout('none', T0_MS), false);
+      assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'sent']);
     }),
   );
 
   test(
     'what the signer refused for good can still be taken back, and what it may have signed cannot',
-    ready(async (store) => {
-      await plan(store, refund('r1'), refund('r2'));
+    ready(async (database) => {
+      await plan(database, refund('r1'), refund('r2'));
       const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
       const stick = (id: string) =>
-        store.stickPayout({ id, generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
-      await allot(store, 'r1');
-      await store.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
+        database.stickPayout({ id, generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      await allot(database, 'r1');
+      await database.withdrawAttempt({ ...name('r1'), wait: why, nextLookAtMs: T0_MS, nowMs: T0_MS });
       await stick('r1');
-      assert.is(await stateOf(store, 'r1'), 'stuck');
-      assert.is(await store.cancelPayout('r1', T0_MS), true);
-      await allot(store, 'r2');
+      assert.is(await stateOf(database, 'r1'), 'stuck');
+      assert.is(await database.cancelPayout('r1', T0_MS), true);
+      await allot(database, 'r2');
       await stick('r2');
-      assert.is(await store.cancelPayout('r2', T0_MS), false);
-      assert.equal([await stateOf(store, 'r1'), await stateOf(store, 'r2')], ['canceled', 'stuck']);
+      assert.is(await database.cancelPayout('r2', T0_MS), false);
+      assert.equal([await stateOf(database, 'r1'), await stateOf(database, 'r2')], ['canceled', 'stuck']);
     }),
   );
 
   test(
     'a sweep waits for the gas that it is given',
-    ready(async (store) => {
+    ready(async (database) => {
       const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
       const common = { sessionId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
-      await store.planPayouts([
+      await database.planPayouts([
         { ...common, intent: sweep('s1'), servesId: null },
         { ...common, intent: gas, servesId: 's1' },
       ]);
-      const open = async () => (await store.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+      const open = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
       assert.equal(await open(), ['g1']);
-      await allot(store, 'g1');
-      await store.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
-      await sent(store, 'g1');
+      await allot(database, 'g1');
+      await database.recordSigned(network, [{ ...signatureOf(sweep('g1'), 1), intent: gas }]);
+      await sent(database, 'g1');
       const ended = { tx: 'tx of g1 0.0', feeUnits: 2n };
-      await store.settlePayout({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+      await database.settlePayout({ id: 'g1', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
       assert.equal(await open(), ['s1']);
-      const { balances } = await store.verifyLedger();
+      const { balances } = await database.verifyLedger();
       assert.equal(
         balances.map(({ asset, account, units }) => [asset, account, units]),
         [
@@ -196,37 +196,37 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'numbers have no gaps: one is given out once, after the last was signed, and taken back with a refusal',
-    ready(async (store) => {
-      await plan(store, refund('r1'), refund('r2'));
-      assert.is((await allot(store, 'r1', { nonce: 1 })).kind, 'moved', 'no number is left out');
-      assert.is((await allot(store, 'r1')).kind, 'allotted');
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'unsigned' });
-      assert.is((await allot(store, 'r2', { nonce: 1 })).kind, 'moved');
+    ready(async (database) => {
+      await plan(database, refund('r1'), refund('r2'));
+      assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is left out');
+      assert.is((await allot(database, 'r1')).kind, 'allotted');
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'unsigned' });
+      assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
       const wait = { code: 'signer_refused_cap', message: 'too much today' };
-      await store.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
-      assert.is(await stateOf(store, 'r1'), 'waiting');
-      assert.equal((await store.findPayout('r1'))?.wait, wait);
-      assert.equal(await codes(store), ['signer_refused_cap']);
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
-      await bringOut(store, refund('r2'), 1);
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 1 });
+      await database.withdrawAttempt({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
+      assert.is(await stateOf(database, 'r1'), 'waiting');
+      assert.equal((await database.findPayout('r1'))?.wait, wait);
+      assert.equal(await codes(database), ['signer_refused_cap']);
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+      await bringOut(database, refund('r2'), 1);
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 1 });
       assert.equal(
-        (await store.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
+        (await database.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
         ['r2'],
         'the refused one is looked at later',
       );
-      await breaks(store.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
+      await breaks(database.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
     }),
   );
 
   test(
     'two engines at once give each number out once',
-    inWorld(makePlace, async ({ store, place }) => {
+    inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
-      await store.nextFence(network, 0, T0_MS);
-      await store.offerNonce(network, payer, 7, T0_MS);
-      await plan(store, refund('r1'), refund('r2'));
-      const outcomes = await Promise.all([allot(store, 'r1', { nonce: 7 }), allot(other, 'r2', { nonce: 7 })]);
+      await database.nextFence(network, 0, T0_MS);
+      await database.offerNonce(network, payer, 7, T0_MS);
+      await plan(database, refund('r1'), refund('r2'));
+      const outcomes = await Promise.all([allot(database, 'r1', { nonce: 7 }), allot(other, 'r2', { nonce: 7 })]);
       assert.equal(outcomes.map(({ kind }) => kind).sort(), ['allotted', 'moved']);
       other.close();
     }),
@@ -234,33 +234,33 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a wallet has as many numbers open as a node keeps, and stops where somebody else has used one',
-    ready(async (store) => {
+    ready(async (database) => {
       const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
-      await plan(store, ...intents, refund('last'));
-      for (const [nonce, intent] of intents.entries()) await bringOut(store, intent, nonce + 1, { nonce });
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'full' });
-      assert.equal(await store.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: IN_FLIGHT_MAX });
-      assert.equal(await store.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), { kind: 'halted' });
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' }, 'until a person says so');
-      assert.is((await allot(store, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
-      assert.equal(await codes(store), ['payout_nonce_foreign']);
+      await plan(database, ...intents, refund('last'));
+      for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'full' });
+      assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: IN_FLIGHT_MAX });
+      assert.equal(await database.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), { kind: 'halted' });
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' }, 'until a person says so');
+      assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
+      assert.equal(await codes(database), ['payout_nonce_foreign']);
       assert.equal(
-        (await store.haltedLanes()).map((lane) => [lane.payer, lane.code]),
+        (await database.haltedLanes()).map((lane) => [lane.payer, lane.code]),
         [[payer, 'payout_nonce_foreign']],
       );
-      assert.is(await store.resumeLane(network, payer, IN_FLIGHT_MAX + 1), true);
-      assert.is(await store.resumeLane(network, payer, 0), false);
-      assert.equal(await store.haltedLanes(), []);
+      assert.is(await database.resumeLane(network, payer, IN_FLIGHT_MAX + 1), true);
+      assert.is(await database.resumeLane(network, payer, 0), false);
+      assert.equal(await database.haltedLanes(), []);
       const next = { kind: 'free', nonce: IN_FLIGHT_MAX + 1 };
-      assert.equal(await store.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), next);
+      assert.equal(await database.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), next);
     }),
   );
 
   test(
     'a signature is kept where it was asked for on those terms; at any other, everything stops',
-    ready(async (store) => {
-      await plan(store, refund('r1'));
-      await allot(store, 'r1');
+    ready(async (database) => {
+      await plan(database, refund('r1'));
+      await allot(database, 'r1');
       const signature = signatureOf(refund('r1'), 4);
       for (const stray of [
         { ...signature, terms: { ...signature.terms, salt: 'other' } },
@@ -268,106 +268,108 @@ export function payoutsConform(makePlace: MakePlace): void {
         { ...signature, generation: 1 },
         signatureOf(refund('unknown'), 4),
       ]) {
-        assert.equal(await store.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
+        assert.equal(await database.recordSigned(network, [stray]), { kind: 'stray', signature: stray });
       }
-      assert.is((await store.listEngines())[0]?.journalId, 0);
-      assert.equal(await store.recordSigned(network, [signature]), { kind: 'recorded' });
-      assert.equal(await store.recordSigned(network, [signature]), { kind: 'recorded' }, 'as often as it is read');
-      assert.is((await store.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
-      assert.is((await store.listEngines())[0]?.journalId, 4);
-      const [attempt] = await store.listPayoutAttempts('r1');
+      assert.is((await database.listEngines())[0]?.journalId, 0);
+      assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' });
+      assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' }, 'as often as it is read');
+      assert.is((await database.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
+      assert.is((await database.listEngines())[0]?.journalId, 4);
+      const [attempt] = await database.listPayoutAttempts('r1');
       assert.equal([attempt?.tx, attempt?.bytes], [signature.tx, signature.bytes]);
     }),
   );
 
   test(
     'a replacement has the number of what it replaces, and a new generation its own',
-    ready(async (store) => {
-      await plan(store, refund('r1'));
-      await bringOut(store, refund('r1'), 1);
-      await breaks(allot(store, 'r1', { attempt: 1, nonce: 1 }));
-      assert.is((await allot(store, 'r1', { attempt: 2 })).kind, 'moved');
-      assert.is((await allot(store, 'r1', { attempt: 1 })).kind, 'allotted');
-      await store.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
+    ready(async (database) => {
+      await plan(database, refund('r1'));
+      await bringOut(database, refund('r1'), 1);
+      await breaks(allot(database, 'r1', { attempt: 1, nonce: 1 }));
+      assert.is((await allot(database, 'r1', { attempt: 2 })).kind, 'moved');
+      assert.is((await allot(database, 'r1', { attempt: 1 })).kind, 'allotted');
+      await database.recordSigned(network, [signatureOf(refund('r1'), 2, { attempt: 1 })]);
       const ended = { tx: 'tx of r1 0.1', feeUnits: 3n };
-      await store.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS });
-      assert.is(await store.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS }), false);
-      assert.equal(await store.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
-      await bringOut(store, refund('r1'), 3, { generation: 1, nonce: 1 });
+      await database.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS });
+      assert.is(await database.newGeneration({ id: 'r1', generation: 0, proof: 'failed', ended, nowMs: T0_MS }), false);
+      assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
+      await bringOut(database, refund('r1'), 3, { generation: 1, nonce: 1 });
       const outcome = { kind: 'succeeded', ended: { tx: 'tx of r1 1.0', feeUnits: 4n } } as const;
-      await store.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
-      assert.is(await store.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
-      const payout = await store.findPayout('r1');
+      await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS });
+      assert.is(await database.settlePayout({ id: 'r1', generation: 1, outcome, nowMs: T0_MS }), false);
+      const payout = await database.findPayout('r1');
       assert.equal([payout?.state, payout?.tx, payout?.feeUnits], ['succeeded', 'tx of r1 1.0', 4n]);
-      assert.is((await store.listPayoutAttempts('r1')).length, 3, 'every attempt is kept');
-      const fees = (await store.verifyLedger()).balances.find(({ account }) => account === 'fees');
+      assert.is((await database.listPayoutAttempts('r1')).length, 3, 'every attempt is kept');
+      const fees = (await database.verifyLedger()).balances.find(({ account }) => account === 'fees');
       assert.is(fees?.units, 7n);
     }),
   );
 
   test(
     'what waits says why, once; what a node refuses is told and goes on',
-    ready(async (store) => {
-      await plan(store, refund('r1'));
+    ready(async (database) => {
+      await plan(database, refund('r1'));
       const wait = { code: 'token_short', message: 'the wallet has 3' };
       const later = { id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS + 5000.5, nowMs: T0_MS };
-      await store.recordWait(later);
-      await store.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
-      assert.equal(await codes(store), ['token_short']);
-      assert.is((await store.findPayout('r1'))?.wait?.message, 'the wallet has 4');
-      const census = await store.payoutCensus();
-      assert.equal(census.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
-      assert.equal(census.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
-      assert.is((await allot(store, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
-      assert.is((await store.findPayout('r1'))?.wait, null);
-      await store.recordSigned(network, [signatureOf(refund('r1'), 1)]);
+      await database.recordWait(later);
+      await database.recordWait({ ...later, wait: { ...wait, message: 'the wallet has 4' } });
+      assert.equal(await codes(database), ['token_short']);
+      assert.is((await database.findPayout('r1'))?.wait?.message, 'the wallet has 4');
+      const stats = await database.payoutStats();
+      assert.equal(stats.counts, [{ kind: 'refund', state: 'waiting', count: 1 }]);
+      assert.equal(stats.waiting, [{ network, code: 'token_short', count: 1, oldestAtMs: T0_MS }]);
+      assert.is((await allot(database, 'r1', { nowMs: T0_MS + 5001 })).kind, 'allotted');
+      assert.is((await database.findPayout('r1'))?.wait, null);
+      await database.recordSigned(network, [signatureOf(refund('r1'), 1)]);
       const refusal = { code: 'payout_rejected', message: 'pool full' };
-      await store.recordSent({ ...name('r1'), answer: 'rejected', refusal, nowMs: T0_MS });
-      assert.is((await store.findPayout('r1'))?.wait?.code, 'payout_rejected');
-      await sent(store, 'r1');
-      assert.is((await store.findPayout('r1'))?.wait, null);
-      const [attempt] = await store.listPayoutAttempts('r1');
+      await database.recordSent({ ...name('r1'), answer: 'rejected', refusal, nowMs: T0_MS });
+      assert.is((await database.findPayout('r1'))?.wait?.code, 'payout_rejected');
+      await sent(database, 'r1');
+      assert.is((await database.findPayout('r1'))?.wait, null);
+      const [attempt] = await database.listPayoutAttempts('r1');
       assert.equal([attempt?.sentAtMs, attempt?.answer], [T0_MS, 'accepted']);
     }),
   );
 
   test(
     'a sweep is in transit while it is on its way, in whatever generation',
-    ready(async (store) => {
-      await plan(store, sweep('s1'));
+    ready(async (database) => {
+      await plan(database, sweep('s1'));
       const transit = async () =>
-        (await store.verifyLedger()).balances.flatMap(({ account, units }) => (account === 'in_transit' ? units : []));
-      await bringOut(store, sweep('s1'), 1);
+        (await database.verifyLedger()).balances.flatMap(({ account, units }) =>
+          account === 'in_transit' ? units : [],
+        );
+      await bringOut(database, sweep('s1'), 1);
       assert.equal(await transit(), [9n]);
-      await store.newGeneration({ id: 's1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
+      await database.newGeneration({ id: 's1', generation: 0, proof: 'dead', ended: null, nowMs: T0_MS });
       assert.equal(await transit(), []);
-      await bringOut(store, sweep('s1'), 2, { generation: 1, nonce: 1 });
+      await bringOut(database, sweep('s1'), 2, { generation: 1, nonce: 1 });
       assert.equal(await transit(), [9n]);
       const outcome = { kind: 'succeeded', ended: { tx: 'tx of s1 1.0', feeUnits: 0n } } as const;
-      await store.settlePayout({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
+      await database.settlePayout({ id: 's1', generation: 1, outcome, nowMs: T0_MS });
       assert.equal(await transit(), []);
     }),
   );
 
   test(
     'a payout fails only while none of its attempts can be on the chain, and one that is stuck waits for a person',
-    ready(async (store) => {
-      await plan(store, refund('r1'), refund('r2'));
+    ready(async (database) => {
+      await plan(database, refund('r1'), refund('r2'));
       const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
-      await store.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
-      assert.is(await stateOf(store, 'r1'), 'failed');
-      await bringOut(store, refund('r2'), 1);
-      await breaks(store.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
+      await database.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });
+      assert.is(await stateOf(database, 'r1'), 'failed');
+      await bringOut(database, refund('r2'), 1);
+      await breaks(database.settlePayout({ id: 'r2', generation: 0, outcome: failed, nowMs: T0_MS }));
       const why = { code: 'payout_nonce_foreign', message: 'stolen' };
-      await store.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: payer, nowMs: T0_MS });
-      assert.equal(await store.openPayouts(network, T0_MS, 10), []);
-      assert.equal(await store.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' });
-      assert.is(await store.resumePayout('r1', false, T0_MS), false);
-      assert.is(await store.resumePayout('r2', false, T0_MS), true);
-      assert.is(await stateOf(store, 'r2'), 'sent');
-      await store.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
-      assert.is(await store.resumePayout('r2', true, T0_MS), true);
-      const payout = await store.findPayout('r2');
+      await database.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: payer, nowMs: T0_MS });
+      assert.equal(await database.openPayouts(network, T0_MS, 10), []);
+      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' });
+      assert.is(await database.resumePayout('r1', false, T0_MS), false);
+      assert.is(await database.resumePayout('r2', false, T0_MS), true);
+      assert.is(await stateOf(database, 'r2'), 'sent');
+      await database.stickPayout({ id: 'r2', generation: 0, why, ended: null, haltsPayer: null, nowMs: T0_MS });
+      assert.is(await database.resumePayout('r2', true, T0_MS), true);
+      const payout = await database.findPayout('r2');
       assert.equal([payout?.state, payout?.generation, payout?.proof], ['waiting', 1, 'dead']);
     }),
   );

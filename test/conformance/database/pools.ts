@@ -23,79 +23,79 @@ export function poolsConform(makePlace: MakePlace): void {
 
   test(
     'levels and the watch list: every address, by id, in pages',
-    inWorld(makePlace, async ({ store }) => {
-      assert.equal(await store.poolLevel(pool, source), { ...pool, free: 40, taken: 0, nextIndex: 40 });
-      sessionOf(await store.createSession(newSession('o1')));
-      assert.equal(await store.poolLevel(pool, source), { ...pool, free: 39, taken: 1, nextIndex: 40 });
-      assert.equal(await store.poolLevel({ ...pool, mode: 'live' }, source), {
+    inWorld(makePlace, async ({ database }) => {
+      assert.equal(await database.poolLevel(pool, source), { ...pool, free: 40, taken: 0, nextIndex: 40 });
+      sessionOf(await database.createSession(newSession('o1')));
+      assert.equal(await database.poolLevel(pool, source), { ...pool, free: 39, taken: 1, nextIndex: 40 });
+      assert.equal(await database.poolLevel({ ...pool, mode: 'live' }, source), {
         family: 'evm',
         mode: 'live',
         free: 0,
         taken: 0,
         nextIndex: 0,
       });
-      const all = await store.watchList(pool, 0, 1000);
+      const all = await database.watchList(pool, 0, 1000);
       assert.equal(
         all.map(({ key }) => key),
         Array.from({ length: 40 }, (_, at) => keyOf(at + 1)),
       );
-      const page = await store.watchList(pool, all[9]?.id ?? 0, 5);
+      const page = await database.watchList(pool, all[9]?.id ?? 0, 5);
       assert.equal(page, all.slice(10, 15));
-      assert.equal(await store.watchList({ ...pool, mode: 'live' }, 0, 10), []);
+      assert.equal(await database.watchList({ ...pool, mode: 'live' }, 0, 10), []);
     }),
   );
 
   test(
     'an address is found by its source and its number',
-    inWorld(makePlace, async ({ store }) => {
-      assert.is(await store.poolAddress(pool, source, 0), keyOf(1));
-      assert.is(await store.poolAddress(pool, source, 39), keyOf(40));
-      assert.is(await store.poolAddress(pool, source, 40), null);
-      assert.is(await store.poolAddress(pool, 'xpub two', 0), null);
-      assert.is(await store.poolAddress({ ...pool, mode: 'live' }, source, 0), null);
+    inWorld(makePlace, async ({ database }) => {
+      assert.is(await database.poolAddress(pool, source, 0), keyOf(1));
+      assert.is(await database.poolAddress(pool, source, 39), keyOf(40));
+      assert.is(await database.poolAddress(pool, source, 40), null);
+      assert.is(await database.poolAddress(pool, 'xpub two', 0), null);
+      assert.is(await database.poolAddress({ ...pool, mode: 'live' }, source, 0), null);
     }),
   );
 
   test(
     'adding addresses again leaves them alone, and later ones get higher ids',
-    inWorld(makePlace, async ({ store }) => {
-      const before = await store.watchList(pool, 0, 1000);
-      await store.addAddresses({ ...pool, source, firstIndex: 38, keys: [39, 40, 41, 42].map(keyOf) });
-      await store.addAddresses({ ...pool, source, firstIndex: 0, keys: [keyOf(1)] });
-      const after = await store.watchList(pool, 0, 1000);
+    inWorld(makePlace, async ({ database }) => {
+      const before = await database.watchList(pool, 0, 1000);
+      await database.addAddresses({ ...pool, source, firstIndex: 38, keys: [39, 40, 41, 42].map(keyOf) });
+      await database.addAddresses({ ...pool, source, firstIndex: 0, keys: [keyOf(1)] });
+      const after = await database.watchList(pool, 0, 1000);
       assert.equal(after.slice(0, 40), before);
       assert.equal(
         after.slice(40).map(({ key }) => key),
         [keyOf(41), keyOf(42)],
       );
-      assert.is((await store.poolLevel(pool, source)).nextIndex, 42);
-      assert.is((await store.poolLevel(pool, source)).free, 42);
+      assert.is((await database.poolLevel(pool, source)).nextIndex, 42);
+      assert.is((await database.poolLevel(pool, source)).free, 42);
     }),
   );
 
   test(
     'a new source retires the free addresses of the old one; they stay watched, and return with their source',
-    inWorld(makePlace, async ({ store }) => {
-      assert.is(await store.poolSource({ ...pool, mode: 'live' }), null);
-      assert.is(await store.poolSource(pool), source);
-      const first = sessionOf(await store.createSession(newSession('o1')));
+    inWorld(makePlace, async ({ database }) => {
+      assert.is(await database.poolSource({ ...pool, mode: 'live' }), null);
+      assert.is(await database.poolSource(pool), source);
+      const first = sessionOf(await database.createSession(newSession('o1')));
       assert.is(addressOf(first), keyOf(1));
-      await store.addAddresses({ ...pool, source: 'xpub two', firstIndex: 0, keys: [keyOf(1001)] });
-      assert.is(await store.poolSource(pool), 'xpub two');
-      assert.is(addressOf(sessionOf(await store.createSession(newSession('o2')))), keyOf(1001));
-      assert.equal(await store.createSession(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
-      assert.equal(await store.poolLevel(pool, 'xpub two'), { ...pool, free: 0, taken: 1, nextIndex: 1 });
-      assert.is((await store.watchList(pool, 0, 1000)).length, 41);
-      await store.addAddresses({ ...pool, source, firstIndex: 40, keys: [] });
-      assert.is(addressOf(sessionOf(await store.createSession(newSession('o4')))), keyOf(2));
+      await database.addAddresses({ ...pool, source: 'xpub two', firstIndex: 0, keys: [keyOf(1001)] });
+      assert.is(await database.poolSource(pool), 'xpub two');
+      assert.is(addressOf(sessionOf(await database.createSession(newSession('o2')))), keyOf(1001));
+      assert.equal(await database.createSession(newSession('o3')), { kind: 'address_pool_empty', family: 'evm' });
+      assert.equal(await database.poolLevel(pool, 'xpub two'), { ...pool, free: 0, taken: 1, nextIndex: 1 });
+      assert.is((await database.watchList(pool, 0, 1000)).length, 41);
+      await database.addAddresses({ ...pool, source, firstIndex: 40, keys: [] });
+      assert.is(addressOf(sessionOf(await database.createSession(newSession('o4')))), keyOf(2));
     }),
   );
 
   test(
     'sessions take the lowest free address, one for all networks of the family',
-    inWorld(makePlace, async ({ store }) => {
+    inWorld(makePlace, async ({ database }) => {
       for (let n = 1; n <= 3; n++) {
-        const session = sessionOf(await store.createSession(newSession(`o${n}`)));
+        const session = sessionOf(await database.createSession(newSession(`o${n}`)));
         assert.equal(session.addresses, { evm: keyOf(n) });
       }
     }),
@@ -103,62 +103,65 @@ export function poolsConform(makePlace: MakePlace): void {
 
   test(
     'a dry pool refuses, changes nothing, and serves again once it is filled',
-    inWorld(makePlace, async ({ store }) => {
-      for (let n = 1; n <= 40; n++) sessionOf(await store.createSession(newSession(`o${n}`)));
+    inWorld(makePlace, async ({ database }) => {
+      for (let n = 1; n <= 40; n++) sessionOf(await database.createSession(newSession(`o${n}`)));
       const replay = { idempotencyKey: 'idem', path: '/p', bodyHash: 'b' };
-      const refused = await store.createSession(newSession('dry', { replay }));
+      const refused = await database.createSession(newSession('dry', { replay }));
       assert.equal(refused, { kind: 'address_pool_empty', family: 'evm' });
-      assert.is(await store.findSession('cs_dry'), null);
-      assert.is((await store.census(T0_MS)).sessions.pending, 40);
-      await store.addAddresses({ ...pool, source, firstIndex: 40, keys: [keyOf(41)] });
-      const outcome = await store.createSession(newSession('dry', { replay }));
+      assert.is(await database.findSession('cs_dry'), null);
+      assert.is((await database.stats(T0_MS)).sessions.pending, 40);
+      await database.addAddresses({ ...pool, source, firstIndex: 40, keys: [keyOf(41)] });
+      const outcome = await database.createSession(newSession('dry', { replay }));
       assert.is(outcome.kind, 'created', 'the refusal was not remembered');
     }),
   );
 
   test(
     'a family whose pool is dry is left out of the offer; a session that was there stays as it was',
-    inWorld(makePlace, async ({ store }) => {
+    inWorld(makePlace, async ({ database }) => {
       const other = { family: 'other', mode: 'test' } as const;
       const offers = { options: [option('one', 'USDT', 1000n), { ...option('two', 'USDT', 1000n), family: 'other' }] };
       const offered = ({ options, addresses }: Session) => [
         options.map(({ networkKey }) => networkKey),
         Object.keys(addresses).sort(),
       ];
-      await store.addAddresses({ ...other, source: 'list', firstIndex: 0, keys: [keyOf(500)] });
-      const first = sessionOf(await store.createSession(newSession('o1', offers)));
+      await database.addAddresses({ ...other, source: 'list', firstIndex: 0, keys: [keyOf(500)] });
+      const first = sessionOf(await database.createSession(newSession('o1', offers)));
       assert.equal(offered(first), [
         ['test:one', 'test:two'],
         ['evm', 'other'],
       ]);
-      const second = sessionOf(await store.createSession(newSession('o2', offers)));
+      const second = sessionOf(await database.createSession(newSession('o2', offers)));
       assert.equal(offered(second), [['test:one'], ['evm']]);
       const only = { options: offers.options.slice(1) };
-      assert.equal(await store.createSession(newSession('o3', only)), { kind: 'address_pool_empty', family: 'other' });
-      assert.is((await store.poolLevel(pool, source)).taken, 2, 'a refusal takes nothing');
+      assert.equal(await database.createSession(newSession('o3', only)), {
+        kind: 'address_pool_empty',
+        family: 'other',
+      });
+      assert.is((await database.poolLevel(pool, source)).taken, 2, 'a refusal takes nothing');
 
-      await store.addAddresses({ ...other, source: 'list', firstIndex: 1, keys: [keyOf(501)] });
-      assert.is((await store.poolLevel(other, 'list')).free, 1);
+      await database.addAddresses({ ...other, source: 'list', firstIndex: 1, keys: [keyOf(501)] });
+      assert.is((await database.poolLevel(other, 'list')).free, 1);
       for (const [orderId, session] of [
         ['o1', first],
         ['o2', second],
       ] as const) {
-        const again = await store.createSession(newSession(orderId, { ...offers, id: 'cs_again' }));
+        const again = await database.createSession(newSession(orderId, { ...offers, id: 'cs_again' }));
         assert.is(again.kind, 'replayed');
         assert.equal(sessionOf(again), session);
       }
-      assert.is((await store.poolLevel(other, 'list')).free, 1, 'a replay takes nothing');
-      const third = sessionOf(await store.createSession(newSession('o3', only)));
+      assert.is((await database.poolLevel(other, 'list')).free, 1, 'a replay takes nothing');
+      const third = sessionOf(await database.createSession(newSession('o3', only)));
       assert.equal(third.addresses, { other: keyOf(501) });
     }),
   );
 
   test(
     'two processes creating at once never share an address',
-    inWorld(makePlace, async ({ store, place }) => {
+    inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       const outcomes = await Promise.all(
-        Array.from({ length: 40 }, (_, n) => (n % 2 ? store : other).createSession(newSession(`o${n}`))),
+        Array.from({ length: 40 }, (_, n) => (n % 2 ? database : other).createSession(newSession(`o${n}`))),
       );
       const addresses = outcomes.map((outcome) => addressOf(sessionOf(outcome)));
       assert.is(new Set(addresses).size, 40);
@@ -168,34 +171,34 @@ export function poolsConform(makePlace: MakePlace): void {
 
   test(
     'an address that was paid before any session took it is never given out',
-    inWorld(makePlace, async ({ store, one }) => {
+    inWorld(makePlace, async ({ database, one }) => {
       await one.mine([pays(keyOf(1), 500n)]);
-      const [alarm] = await store.listAlarms(10);
+      const [alarm] = await database.listAlarms(10);
       assert.is(alarm?.code, 'payment_without_session');
       assert.is(alarm?.network, 'test:one');
-      assert.is((await store.poolLevel(pool, source)).free, 39);
-      assert.is(addressOf(sessionOf(await store.createSession(newSession('o1')))), keyOf(2));
-      assert.is((await store.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
-      assert.is((await store.unconfirmed('test:one', 10)).length, 1, 'the money is kept as a fact');
+      assert.is((await database.poolLevel(pool, source)).free, 39);
+      assert.is(addressOf(sessionOf(await database.createSession(newSession('o1')))), keyOf(2));
+      assert.is((await database.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
+      assert.is((await database.unconfirmed('test:one', 10)).length, 1, 'the money is kept as a fact');
     }),
   );
 
   test(
     'money that came to an address long before its session is another order’s, of a database that is gone',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine([pays(to, 1000n)], T0_S - 601);
       await one.confirm(block);
-      const { life, standing, payments } = await show(store, 'o1');
+      const { life, standing, payments } = await show(database, 'o1');
       assert.is(life.status, 'pending');
       assert.is(standing.touched, false);
       assert.is(payments.length, 1, 'it is kept, and shown as what it is');
-      const [alarm] = await store.listAlarms(10);
+      const [alarm] = await database.listAlarms(10);
       assert.is(alarm?.code, 'payment_before_session');
       assert.is(alarm?.sessionId, 'cs_o1');
       await one.confirm(await one.mine([pays(to, 1000n)]));
-      assert.is((await show(store, 'o1')).life.status, 'paid');
-      assert.is((await store.listAlarms(10)).length, 1);
+      assert.is((await show(database, 'o1')).life.status, 'paid');
+      assert.is((await database.listAlarms(10)).length, 1);
     }),
   );
 

@@ -24,43 +24,43 @@ export function reorgsConform(makePlace: MakePlace): void {
 
   test(
     'a step from another tip, or with addresses unwatched, writes nothing',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const connect = [{ block: one.child(), transfers: [pays(to, 1000n)] }];
-      const before = await store.listNetworks();
+      const before = await database.listNetworks();
       assert.is(await one.step({ expectTip: 'another', connect }), 'moved');
       assert.is(await one.step({ expectTip: null, connect }), 'moved');
       assert.is(await one.step({ watchedThroughId: 39, connect }), 'stale_watch');
-      assert.equal(await store.listNetworks(), before);
-      assert.equal((await show(store, 'o1')).payments, []);
+      assert.equal(await database.listNetworks(), before);
+      assert.equal((await show(database, 'o1')).payments, []);
       assert.is(await one.step({ network: 'test:new', expectTip: 'x', connect }), 'moved');
-      assert.is((await store.listNetworks()).length, 2, 'not even the row of a new network');
-      const ids = await store.watchList(pool, 0, 1000);
+      assert.is((await database.listNetworks()).length, 2, 'not even the row of a new network');
+      const ids = await database.watchList(pool, 0, 1000);
       const watchedThroughId = ids.at(-1)?.id ?? 0;
       assert.is(await one.step({ watchedThroughId, connect }), 'done');
-      assert.is((await show(store, 'o1')).payments.length, 1);
+      assert.is((await show(database, 'o1')).payments.length, 1);
     }),
   );
 
   test(
     'the same step twice is done once',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const step = { connect: [{ block: one.child(), transfers: [pays(to, 1000n)] }] };
       assert.equal([await one.step(step), await one.step(step)], ['done', 'moved']);
-      assert.is((await show(store, 'o1')).payments.length, 1);
+      assert.is((await show(database, 'o1')).payments.length, 1);
     }),
   );
 
   test(
     'the tail is the newest canonical blocks, oldest first',
-    inWorld(makePlace, async ({ store, one }) => {
+    inWorld(makePlace, async ({ database, one }) => {
       for (let n = 0; n < 5; n++) await one.mine();
-      assert.equal(await store.tail('test:one', 3), one.chain.slice(-3));
+      assert.equal(await database.tail('test:one', 3), one.chain.slice(-3));
       await one.reorg(2, [[], [], []]);
-      assert.equal(await store.tail('test:one', 100), one.chain);
-      assert.equal(await store.tail('test:new', 3), []);
-      const status = (await store.listNetworks()).find(({ network }) => network === 'test:one');
+      assert.equal(await database.tail('test:one', 100), one.chain);
+      assert.equal(await database.tail('test:new', 3), []);
+      const status = (await database.listNetworks()).find(({ network }) => network === 'test:one');
       const tip = one.chain.at(-1);
       assert.equal(status?.cursor, { hash: tip?.hash, number: tip?.number, timeS: tip?.timeS });
     }),
@@ -68,18 +68,18 @@ export function reorgsConform(makePlace: MakePlace): void {
 
   test(
     'money that a reorg takes away is orphaned, and counts once when it is mined again elsewhere',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfer = pays(to, 1000n, { index: 4 });
       await one.mine([transfer]);
       await one.reorg(1, [[]]);
-      const gone = await show(store, 'o1');
+      const gone = await show(database, 'o1');
       assert.is(gone.standing.funded, 'none');
       assert.equal([gone.payments[0]?.state, gone.payments[0]?.confirmations], ['orphaned', 0]);
-      assert.equal(await store.unconfirmed('test:one', 10), [], 'nothing is asked for that is not canonical');
+      assert.equal(await database.unconfirmed('test:one', 10), [], 'nothing is asked for that is not canonical');
       const again = await one.mine([{ ...transfer, index: 9 }]);
       await one.confirm(again);
-      const paid = await show(store, 'o1');
+      const paid = await show(database, 'o1');
       assert.is(paid.life.status, 'paid');
       assert.is(paid.standing.confirmedPar, ten);
       assert.equal(
@@ -94,26 +94,26 @@ export function reorgsConform(makePlace: MakePlace): void {
 
   test(
     'a block that comes back is canonical again, its transfers not doubled and to be confirmed anew',
-    inWorld(makePlace, async ({ store, one }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
       const block = await one.mine(transfers);
       await one.confirm(block);
       await one.reorg(1, [[]]);
-      const taken = await show(store, 'o1');
+      const taken = await show(database, 'o1');
       assert.is(taken.life.status, 'paid');
       assert.is(taken.standing.confirmedPar, 0n);
-      const [alarm] = await store.listAlarms(10);
+      const [alarm] = await database.listAlarms(10);
       assert.equal([alarm?.code, alarm?.sessionId, alarm?.network], ['payment_reversed', 'cs_o1', 'test:one']);
       assert.is(await one.reconnect(1, [{ block, transfers }]), 'done');
-      const back = await show(store, 'o1');
+      const back = await show(database, 'o1');
       assert.is(back.payments.length, 1);
       assert.is(back.payments[0]?.state, 'seen');
       await one.confirm(block);
-      assert.is((await show(store, 'o1')).standing.confirmedPar, ten);
-      assert.is((await store.listAlarms(10)).length, 1);
-      const types = await eventTypes(store, 'cs_o1');
+      assert.is((await show(database, 'o1')).standing.confirmedPar, ten);
+      assert.is((await database.listAlarms(10)).length, 1);
+      const types = await eventTypes(database, 'cs_o1');
       assert.equal(types.slice(0, 3), ['payment.detected', 'payment.completed', 'payment.reversed']);
       assert.is(types.filter((type) => type === 'payment.completed').length, 1, 'paid is told once');
     }),
@@ -121,8 +121,8 @@ export function reorgsConform(makePlace: MakePlace): void {
 
   test(
     'a block that comes back with other content is refused whole',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfer = pays(to, 1000n);
       const block = await one.mine([transfer]);
       await one.reorg(1, [[]]);
@@ -139,29 +139,29 @@ export function reorgsConform(makePlace: MakePlace): void {
       for (const [what, asBlock, transfers] of contents) {
         const step = one.step({ drop: [dropped?.hash ?? ''], connect: [{ block: asBlock, transfers }] });
         await fails(step, 'node_contradicts_itself');
-        assert.equal(await store.tail('test:one', 1), [dropped], what);
-        assert.is((await show(store, 'o1')).payments[0]?.state, 'orphaned', what);
+        assert.equal(await database.tail('test:one', 1), [dropped], what);
+        assert.is((await show(database, 'o1')).payments[0]?.state, 'orphaned', what);
       }
     }),
   );
 
   test(
     'a block that comes back may pay addresses that were not watched when it was read first',
-    inWorld(makePlace, async ({ store, one }) => {
-      const early = await store.watchList(pool, 0, 1000);
+    inWorld(makePlace, async ({ database, one }) => {
+      const early = await database.watchList(pool, 0, 1000);
       const block = one.child();
       await one.step({ watchedThroughId: early.at(-1)?.id ?? 0, connect: [{ block, transfers: [] }] });
       one.chain.push(block);
       await one.reorg(1, [[]]);
-      await store.addAddresses({ ...pool, source: 'xpub one', firstIndex: 40, keys: [keyOf(41)] });
+      await database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 40, keys: [keyOf(41)] });
       assert.is(await one.reconnect(1, [{ block, transfers: [pays(keyOf(41), 5n)] }]), 'done');
-      assert.is((await store.unconfirmed('test:one', 10)).length, 1);
+      assert.is((await database.unconfirmed('test:one', 10)).length, 1);
     }),
   );
 
   test(
     'blocks that do not follow one another, or leave below the floor, break an assumption and change nothing',
-    inWorld(makePlace, async ({ store, one }) => {
+    inWorld(makePlace, async ({ database, one }) => {
       await one.mine();
       await one.mine();
       const [first, second, tip] = one.chain;
@@ -177,29 +177,29 @@ export function reorgsConform(makePlace: MakePlace): void {
       await one.step({ floor: second.number });
       const deep = [second, tip].map(({ hash }) => hash);
       await breaks(one.step({ drop: deep, connect: [{ block: one.child(first), transfers: [] }] }));
-      assert.equal(await store.tail('test:one', 10), one.chain);
+      assert.equal(await database.tail('test:one', 10), one.chain);
     }),
   );
 
   test(
     'a block that is not canonical is not confirmed, not even by the step that drops it',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine([pays(to, 1000n)]);
       const parent = one.chain.at(-2);
       const next = one.child(parent);
       await one.step({ drop: [block.hash], connect: [{ block: next, transfers: [] }], confirm: [block.hash] });
       one.chain.splice(-1, 1, next);
       await one.confirm(block);
-      const session = await show(store, 'o1');
+      const session = await show(database, 'o1');
       assert.equal([session.life.status, session.payments[0]?.state], ['pending', 'orphaned']);
     }),
   );
 
   test(
     'the floor never sinks',
-    inWorld(makePlace, async ({ store, one }) => {
-      const floorOf = async () => (await store.listNetworks()).find(({ network }) => network === 'test:one')?.floor;
+    inWorld(makePlace, async ({ database, one }) => {
+      const floorOf = async () => (await database.listNetworks()).find(({ network }) => network === 'test:one')?.floor;
       await one.step({ floor: 100 });
       assert.is(await floorOf(), 100);
       await one.step({ floor: 50 });
@@ -210,8 +210,8 @@ export function reorgsConform(makePlace: MakePlace): void {
 
   test(
     'empty blocks far below the floor are forgotten; blocks with money never',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const money = await one.mine([pays(to, 1000n)]);
       const connect: { block: ReturnType<typeof one.child>; transfers: [] }[] = [];
       for (let n = 0; n < 1500; n++) connect.push({ block: one.child(connect.at(-1)?.block), transfers: [] });
@@ -220,44 +220,44 @@ export function reorgsConform(makePlace: MakePlace): void {
       const tip = one.chain.at(-1);
       assert.ok(tip);
       for (let n = 0; n < 5; n++) await one.step({ floor: tip.number, confirm: [money.hash] });
-      const kept = await store.tail('test:one', 5000);
+      const kept = await database.tail('test:one', 5000);
       assert.equal(kept[0], money);
       assert.is(kept.length, 1 + 1000);
       assert.equal(kept.slice(1), one.chain.slice(-1000));
-      assert.is((await show(store, 'o1')).life.status, 'paid');
+      assert.is((await show(database, 'o1')).life.status, 'paid');
       await one.mine();
-      assert.is((await show(store, 'o1')).payments[0]?.confirmations, 1502);
+      assert.is((await show(database, 'o1')).payments[0]?.confirmations, 1502);
     }),
   );
 
   test(
     'unconfirmed blocks come oldest first and no more than asked for',
-    inWorld(makePlace, async ({ store, one }) => {
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const blocks = [];
       for (let n = 0; n < 4; n++) blocks.push(await one.mine([pays(to, 1n), pays(to, 1n)]));
-      const found = await store.unconfirmed('test:one', 3);
+      const found = await database.unconfirmed('test:one', 3);
       assert.equal(
         found.map(({ hash }) => hash),
         blocks.slice(0, 3).map(({ hash }) => hash),
       );
       assert.is(found[0]?.txs.length, 2);
-      assert.equal(await store.unconfirmed('test:two', 3), []);
+      assert.equal(await database.unconfirmed('test:two', 3), []);
     }),
   );
 
   test(
     'transfers above a height are those of the chain as it is now, confirmed or not, at par',
-    inWorld(makePlace, async ({ store, one, two }) => {
-      const first = sessionOf(await store.createSession(newSession('o1')));
-      const second = sessionOf(await store.createSession(newSession('o2')));
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const first = sessionOf(await database.createSession(newSession('o1')));
+      const second = sessionOf(await database.createSession(newSession('o2')));
       const final = await one.mine([pays(addressOf(first), 700n)]);
       const confirmed = await one.mine([pays(addressOf(first), 200n), pays(addressOf(second), 5n)]);
       await one.mine([pays(addressOf(first), 300n)]);
       await one.confirm(confirmed);
       const [replacement] = await one.reorg(1, [[pays(addressOf(first), 100n)]]);
       await two.mine([pays(addressOf(first), 900n, { network: 'two' })]);
-      const above = await store.transfersAbove('test:one', final.number, 10);
+      const above = await database.transfersAbove('test:one', final.number, 10);
       const minor = 10n ** 16n;
       assert.equal(
         above.map(({ block, par }) => [block, par / minor]),
@@ -270,8 +270,8 @@ export function reorgsConform(makePlace: MakePlace): void {
       const [payee, other, samePayee] = above.map(({ address }) => address);
       assert.is(payee, samePayee);
       assert.is.not(payee, other);
-      assert.equal(await store.transfersAbove('test:one', final.number, 2), above.slice(0, 2));
-      assert.is((await store.transfersAbove('test:two', 0, 10))[0]?.par, 900n * minor, 'whatever the decimals');
+      assert.equal(await database.transfersAbove('test:one', final.number, 2), above.slice(0, 2));
+      assert.is((await database.transfersAbove('test:two', 0, 10))[0]?.par, 900n * minor, 'whatever the decimals');
     }),
   );
 

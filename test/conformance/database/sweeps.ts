@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { GasIntent } from '../../../src/core/intent.ts';
 import { type SweepOwner, sweepIntent } from '../../../src/core/sweep.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
-import type { Store } from '../../../src/database/database.ts';
+import type { Database } from '../../../src/database/database.ts';
 import type { PlannedSweep } from '../../../src/database/sweeps.ts';
 import {
   type Feed,
@@ -23,10 +23,10 @@ const place = { network, pool } as const;
 const treasury = 'd'.repeat(40);
 
 /** All pages, of two addresses each. */
-async function unswept(store: Store): Promise<SweepOwner[]> {
+async function unswept(database: Database): Promise<SweepOwner[]> {
   const owners: SweepOwner[] = [];
   for (let after: number | null = 0; after !== null; ) {
-    const page = await store.unswept(place, after, 2);
+    const page = await database.unswept(place, after, 2);
     owners.push(...page.owners);
     after = page.next;
   }
@@ -45,8 +45,8 @@ const planned = (owners: readonly SweepOwner[]): PlannedSweep => {
   const sweep = sweepIntent(network, { currency: owners[0]?.currency ?? 'USDT', due });
   return { sweep, keys: owners.map(({ key }) => key), before: [], after: null };
 };
-const plan = (store: Store, ...sweeps: readonly PlannedSweep[]) =>
-  store.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
+const plan = (database: Database, ...sweeps: readonly PlannedSweep[]) =>
+  database.planSweeps({ ...place, treasury, sweeps, nowMs: T0_MS });
 
 const gasOf = (sweepId: string, id: string): GasIntent => ({
   kind: 'gas',
@@ -58,16 +58,16 @@ const gasOf = (sweepId: string, id: string): GasIntent => ({
 });
 
 /** Takes a planned sweep to its end, as the engine does. */
-async function carry(store: Store, { sweep }: PlannedSweep, journalId: number): Promise<void> {
+async function carry(database: Database, { sweep }: PlannedSweep, journalId: number): Promise<void> {
   const { id } = sweep;
   const name = { id, generation: 0, attempt: 0 };
   const own = { payer: 'a'.repeat(40), payerRole: 'collection', nonce: null, terms: {}, feeUnitsMax: 9n } as const;
-  assert.is((await store.allotAttempt({ ...name, ...own, nowMs: T0_MS })).kind, 'allotted');
+  assert.is((await database.allotAttempt({ ...name, ...own, nowMs: T0_MS })).kind, 'allotted');
   const signature = { terms: {}, tx: `tx of ${id}`, bytes: new Uint8Array([1]), signedAtMs: T0_MS };
-  await store.recordSigned(network, [{ ...name, ...signature, id: journalId, intent: sweep }]);
-  await store.recordSent({ ...name, answer: 'accepted', refusal: null, nowMs: T0_MS });
+  await database.recordSigned(network, [{ ...name, ...signature, id: journalId, intent: sweep }]);
+  await database.recordSent({ ...name, answer: 'accepted', refusal: null, nowMs: T0_MS });
   const ended = { tx: signature.tx, feeUnits: 3n };
-  await store.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
+  await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
 }
 
 /** What lies on collection addresses, and how it leaves them. */
@@ -75,54 +75,54 @@ export function sweepsConform(makePlace: MakePlace): void {
   const test = suite('sweeps');
 
   /** Three sessions, so that three addresses are given out. */
-  const ready = (work: (store: Store, one: Feed, connect: () => Store) => Promise<void>) =>
-    inWorld(makePlace, async ({ store, one, place: at }) => {
-      await store.nextFence(network, 0, T0_MS);
-      for (const order of ['a', 'b', 'c']) sessionOf(await store.createSession(newSession(order)));
-      await work(store, one, () => at.connect());
-      const { unbalanced, differences } = await store.verifyLedger();
+  const ready = (work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
+    inWorld(makePlace, async ({ database, one, place: at }) => {
+      await database.nextFence(network, 0, T0_MS);
+      for (const order of ['a', 'b', 'c']) sessionOf(await database.createSession(newSession(order)));
+      await work(database, one, () => at.connect());
+      const { unbalanced, differences } = await database.verifyLedger();
       assert.equal([unbalanced, differences], [[], []]);
     });
 
   test(
     'only what is canonical, confirmed and final lies there, by address and currency',
-    ready(async (store, one) => {
-      assert.equal(await unswept(store), []);
+    ready(async (database, one) => {
+      assert.equal(await unswept(database), []);
       const block = await one.mine([
         pays(keyOf(1), 500n),
         pays(keyOf(1), 200n),
         pays(keyOf(3), 100n, { currency: 'USDC' }),
       ]);
-      assert.equal(await unswept(store), [], 'seen');
+      assert.equal(await unswept(database), [], 'seen');
       await one.confirm(block);
-      assert.equal(await unswept(store), [], 'confirmed, and may still leave the chain');
+      assert.equal(await unswept(database), [], 'confirmed, and may still leave the chain');
       await one.step({ floor: block.number });
       const oldestAtMs = block.timeS * 1000;
       const common = { openUnits: 0n, oldestAtMs, turn: 0 };
-      assert.equal(await unswept(store), [
+      assert.equal(await unswept(database), [
         { index: 0, key: keyOf(1), currency: 'USDT', units: 7_000_000n, ...common },
         { index: 2, key: keyOf(3), currency: 'USDC', units: 1_000_000n, ...common },
       ]);
-      assert.equal((await store.unswept({ ...place, network: 'test:two' }, 0, 10)).owners, []);
-      assert.equal((await store.unswept({ ...place, pool: { family: 'other', mode: 'test' } }, 0, 10)).owners, []);
+      assert.equal((await database.unswept({ ...place, network: 'test:two' }, 0, 10)).owners, []);
+      assert.equal((await database.unswept({ ...place, pool: { family: 'other', mode: 'test' } }, 0, 10)).owners, []);
     }),
   );
 
   test(
     'money that came before a session, and after it was swept, lies there too',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(9), 300n));
-      const [spoiled] = await unswept(store);
+      const [spoiled] = await unswept(database);
       assert.is(spoiled?.key, keyOf(9));
       await receive(one, pays(keyOf(1), 500n));
-      const [first] = await unswept(store);
+      const [first] = await unswept(database);
       assert.ok(first);
       const sweep = planned([first]);
-      assert.equal(await plan(store, sweep), [sweep.sweep.id]);
-      await carry(store, sweep, 1);
+      assert.equal(await plan(database, sweep), [sweep.sweep.id]);
+      await carry(database, sweep, 1);
       one.nowMs += 5_000;
       await receive(one, pays(keyOf(1), 40n));
-      const again = (await unswept(store)).find(({ key }) => key === keyOf(1));
+      const again = (await unswept(database)).find(({ key }) => key === keyOf(1));
       assert.equal([again?.units, again?.openUnits, again?.turn], [400_000n, 0n, 1]);
       assert.is(again?.oldestAtMs, one.nowMs, 'what came first is gone first');
     }),
@@ -130,20 +130,20 @@ export function sweepsConform(makePlace: MakePlace): void {
 
   test(
     'an open sweep holds what it takes; one that is taken back gives it free',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 600n));
-      const owners = await unswept(store);
+      const owners = await unswept(database);
       const sweep = planned(owners);
-      assert.equal(await plan(store, sweep), [sweep.sweep.id]);
+      assert.equal(await plan(database, sweep), [sweep.sweep.id]);
       assert.equal(
-        (await unswept(store)).map(({ units, openUnits, turn }) => [units, openUnits, turn]),
+        (await unswept(database)).map(({ units, openUnits, turn }) => [units, openUnits, turn]),
         [
           [0n, 5_000_000n, 1],
           [0n, 6_000_000n, 1],
         ],
       );
-      assert.ok(await store.cancelPayout(sweep.sweep.id, T0_MS));
-      const free = await unswept(store);
+      assert.ok(await database.cancelPayout(sweep.sweep.id, T0_MS));
+      const free = await unswept(database);
       assert.equal(
         free.map(({ units, openUnits, turn }) => [units, openUnits, turn]),
         [
@@ -153,39 +153,39 @@ export function sweepsConform(makePlace: MakePlace): void {
       );
       const next = planned(free);
       assert.is.not(next.sweep.id, sweep.sweep.id);
-      assert.equal(await plan(store, next), [next.sweep.id]);
-      await carry(store, next, 1);
-      assert.equal(await unswept(store), []);
+      assert.equal(await plan(database, next), [next.sweep.id]);
+      await carry(database, next, 1);
+      assert.equal(await unswept(database), []);
     }),
   );
 
   test(
     'two who saw the same money plan it once, in whatever groups',
-    ready(async (store, one, connect) => {
+    ready(async (database, one, connect) => {
       await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 600n), pays(keyOf(3), 700n));
       const other = connect();
-      const [a, b, c] = await unswept(store);
+      const [a, b, c] = await unswept(database);
       const [otherA, otherB, otherC] = await unswept(other);
       assert.ok(a && b && c && otherA && otherB && otherC);
       const [mine, theirs] = await Promise.all([
-        plan(store, planned([a, b]), planned([c])),
+        plan(database, planned([a, b]), planned([c])),
         plan(other, planned([otherA]), planned([otherB, otherC]), planned([otherA, otherB])),
       ]);
       other.close();
-      const taken = (await store.listPayouts({ kind: 'sweep', limit: 100 })).flatMap(({ intent }) =>
+      const taken = (await database.listPayouts({ kind: 'sweep', limit: 100 })).flatMap(({ intent }) =>
         intent.kind === 'sweep' ? intent.from.map(({ index }) => index) : [],
       );
       assert.is(new Set(taken).size, taken.length);
       assert.ok(mine.length + theirs.length > 0);
-      assert.equal(await plan(store, planned([a, b]), planned([c])), [], 'nor a second time');
+      assert.equal(await plan(database, planned([a, b]), planned([c])), [], 'nor a second time');
     }),
   );
 
   test(
     'nothing is planned that is not there: another key, more units, a stranger’s index',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
-      const [owner] = await unswept(store);
+      const [owner] = await unswept(database);
       assert.ok(owner);
       const wrong = [
         planned([{ ...owner, key: keyOf(2) }]),
@@ -193,62 +193,62 @@ export function sweepsConform(makePlace: MakePlace): void {
         planned([{ ...owner, units: owner.units + 1n }]),
         planned([{ ...owner, currency: 'USDC' }]),
       ];
-      assert.equal(await plan(store, ...wrong), []);
-      assert.equal(await store.listPayouts({ limit: 10 }), []);
+      assert.equal(await plan(database, ...wrong), []);
+      assert.equal(await database.listPayouts({ limit: 10 }), []);
     }),
   );
 
   test(
     'a treasury that is a payment address is refused',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
-      const sweeps = (await unswept(store)).map((owner) => planned([owner]));
-      const work = store.planSweeps({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
+      const sweeps = (await unswept(database)).map((owner) => planned([owner]));
+      const work = database.planSweeps({ ...place, treasury: keyOf(30), sweeps, nowMs: T0_MS });
       await fails(work, 'treasury_collects');
-      assert.equal(await store.listPayouts({ limit: 10 }), []);
+      assert.equal(await database.listPayouts({ limit: 10 }), []);
     }),
   );
 
   test(
     'a sweep waits for its gas, and gets more of it once, when no other is on its way',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
-      const [owner] = await unswept(store);
+      const [owner] = await unswept(database);
       assert.ok(owner);
       const bare = planned([owner]);
       const { id } = bare.sweep;
       const first = gasOf(id, 'first');
-      await plan(store, { ...bare, before: [first] });
-      const openIds = async () => (await store.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+      await plan(database, { ...bare, before: [first] });
+      const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
       assert.equal(await openIds(), [first.id]);
-      assert.is(await store.topUpSweep(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
-      await store.cancelPayout(first.id, T0_MS);
+      assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
+      await database.cancelPayout(first.id, T0_MS);
       assert.equal(await openIds(), [id]);
-      assert.is(await store.topUpSweep(id, first, T0_MS), false, 'it was there before');
-      assert.is(await store.countTopUps(id), 1);
-      assert.is(await store.topUpSweep(id, gasOf(id, 'second'), T0_MS), true);
-      assert.is(await store.countTopUps(id), 2);
+      assert.is(await database.topUpSweep(id, first, T0_MS), false, 'it was there before');
+      assert.is(await database.countTopUps(id), 1);
+      assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), true);
+      assert.is(await database.countTopUps(id), 2);
       assert.equal(await openIds(), [gasOf(id, 'second').id]);
-      assert.is(await store.topUpSweep('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
+      assert.is(await database.topUpSweep('sw_none', gasOf('sw_none', 'x'), T0_MS), false);
     }),
   );
 
   test(
     'coin, a loan, the sweep, and the loan taken back come one after the other, whatever becomes of each',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
-      const [owner] = await unswept(store);
+      const [owner] = await unswept(database);
       assert.ok(owner);
       const bare = planned([owner]);
       const { id } = bare.sweep;
       const [coin, loan, back] = [gasOf(id, 'coin'), gasOf(id, 'loan'), gasOf(id, 'back')];
       const chain = { ...bare, before: [coin, loan], after: back };
-      assert.equal(await plan(store, chain), [id]);
-      assert.equal(await plan(store, chain), []);
-      const openIds = async () => (await store.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
+      assert.equal(await plan(database, chain), [id]);
+      assert.equal(await plan(database, chain), []);
+      const openIds = async () => (await database.openPayouts(network, T0_MS, 10)).map(({ payout }) => payout.id);
       for (const next of [coin.id, loan.id, id, back.id]) {
         assert.equal(await openIds(), [next]);
-        assert.ok(await store.cancelPayout(next, T0_MS));
+        assert.ok(await database.cancelPayout(next, T0_MS));
       }
       assert.equal(await openIds(), []);
     }),
@@ -256,9 +256,9 @@ export function sweepsConform(makePlace: MakePlace): void {
 
   test(
     'a sweep that only the signer’s journal knows counts like any other',
-    ready(async (store, one) => {
+    ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
-      const [owner] = await unswept(store);
+      const [owner] = await unswept(database);
       assert.ok(owner);
       const { sweep } = planned([owner]);
       const signature = {
@@ -271,16 +271,16 @@ export function sweepsConform(makePlace: MakePlace): void {
         bytes: new Uint8Array([1]),
       };
       const signatures = [{ ...signature, signedAtMs: T0_MS, payer: keyOf(1), payerRole: 'collection' as const }];
-      assert.is(await store.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
-      const [left] = await unswept(store);
+      assert.is(await database.adopt(network, { signatures, servedFence: 1, nowMs: T0_MS }), 1);
+      const [left] = await unswept(database);
       assert.equal([left?.units, left?.openUnits], [0n, 5_000_000n]);
-      assert.equal(await plan(store, planned([owner])), []);
+      assert.equal(await plan(database, planned([owner])), []);
     }),
   );
 
   test(
     'levels are those of the last look',
-    ready(async (store) => {
+    ready(async (database) => {
       const level = {
         network,
         currency: 'USDT',
@@ -289,10 +289,10 @@ export function sweepsConform(makePlace: MakePlace): void {
         openUnits: 0n,
         readAtMs: T0_MS,
       } as const;
-      await store.recordUnswept(network, [level, { ...level, currency: 'USDC' }]);
-      await store.recordUnswept('test:two', [{ ...level, network: 'test:two' }]);
-      await store.recordUnswept(network, [{ ...level, units: 5n }]);
-      const levels = [...(await store.listUnswept())].sort((a, b) => a.network.localeCompare(b.network));
+      await database.recordUnswept(network, [level, { ...level, currency: 'USDC' }]);
+      await database.recordUnswept('test:two', [{ ...level, network: 'test:two' }]);
+      await database.recordUnswept(network, [{ ...level, units: 5n }]);
+      const levels = [...(await database.listUnswept())].sort((a, b) => a.network.localeCompare(b.network));
       assert.equal(levels, [
         { ...level, units: 5n },
         { ...level, network: 'test:two' },

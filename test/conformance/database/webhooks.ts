@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { Attempt, ClaimedDelivery, DeliveryVerdict, Store } from '../../../src/database/database.ts';
+import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../../../src/database/database.ts';
 import {
   addressOf,
   allExtended,
@@ -36,29 +36,29 @@ export function webhooksConform(makePlace: MakePlace): void {
     return items[0] as T;
   };
   /** Cancels a new session: the shortest way to one documented event. */
-  async function cancelNew(store: Store, orderId: string, nowMs = T0_MS, webhookUrl: string | null = null) {
-    sessionOf(await store.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
+  async function cancelNew(database: Database, orderId: string, nowMs = T0_MS, webhookUrl: string | null = null) {
+    sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
     const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-    await store.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
+    await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
   }
-  const claim = (store: Store, nowMs: number, limit = 100, perEndpointMax = 100) =>
-    store.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
-  const stateOf = async (store: Store, id: string) =>
-    only((await store.listDeliveries({ limit: 1000 })).filter((delivery) => delivery.id === id));
+  const claim = (database: Database, nowMs: number, limit = 100, perEndpointMax = 100) =>
+    database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
+  const stateOf = async (database: Database, id: string) =>
+    only((await database.listDeliveries({ limit: 1000 })).filter((delivery) => delivery.id === id));
 
   test(
     'each enabled endpoint of the store and mode gets one delivery, due at once, ready to send',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createStore(merchant('m2'));
-      await store.addEndpoint(endpoint('e1'));
-      await store.addEndpoint(endpoint('e2'));
-      await store.addEndpoint(endpoint('live', { mode: 'live' }));
-      await store.addEndpoint(endpoint('other', { storeId: 'm2' }));
-      await store.addEndpoint(endpoint('off', { disabledAtMs: 1, disabledReason: 'gone' }));
-      await store.addEndpoint(endpoint('removed'));
-      assert.is(await store.removeEndpoint('removed'), true);
-      await cancelNew(store, 'o1');
-      const claimed = await claimAll(store, T0_MS);
+    inWorld(makePlace, async ({ database }) => {
+      await database.createStore(merchant('m2'));
+      await database.addEndpoint(endpoint('e1'));
+      await database.addEndpoint(endpoint('e2'));
+      await database.addEndpoint(endpoint('live', { mode: 'live' }));
+      await database.addEndpoint(endpoint('other', { storeId: 'm2' }));
+      await database.addEndpoint(endpoint('off', { disabledAtMs: 1, disabledReason: 'gone' }));
+      await database.addEndpoint(endpoint('removed'));
+      assert.is(await database.removeEndpoint('removed'), true);
+      await cancelNew(database, 'o1');
+      const claimed = await claimAll(database, T0_MS);
       assert.equal(claimed.map(({ endpointId }) => endpointId).sort(), ['e1', 'e2']);
       assert.equal(claimed[0]?.body, claimed[1]?.body);
       const { id: _, body: __, eventId, ...rest } = only(claimed.filter(({ endpointId }) => endpointId === 'e1'));
@@ -79,14 +79,14 @@ export function webhooksConform(makePlace: MakePlace): void {
 
   test(
     'extended events go only where they were asked for',
-    inWorld(makePlace, async ({ store, one }) => {
-      await store.addEndpoint(endpoint('plain'));
-      await store.addEndpoint(endpoint('curious', { extendedEvents: ['payment.detected'] }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('plain'));
+      await database.addEndpoint(endpoint('curious', { extendedEvents: ['payment.detected'] }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine([pays(to, 400n)]);
       await one.confirm(block);
       await one.confirm(await one.mine([pays(to, 600n)]));
-      const rows = await store.listDeliveries({ sessionId: 'cs_o1', limit: 100 });
+      const rows = await database.listDeliveries({ sessionId: 'cs_o1', limit: 100 });
       const of = (id: string) => rows.filter(({ endpointId }) => endpointId === id).map(({ eventType }) => eventType);
       assert.equal(of('plain'), ['payment.completed']);
       assert.equal(of('curious'), ['payment.completed', 'payment.detected']);
@@ -95,17 +95,17 @@ export function webhooksConform(makePlace: MakePlace): void {
 
   test(
     'an endpoint that a session names serves that session, once per URL',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1', { url: 'https://shop.example/all' }));
-      await cancelNew(store, 'named', T0_MS, 'https://shop.example/own');
-      await cancelNew(store, 'again', T0_MS, 'https://shop.example/own');
-      await cancelNew(store, 'plain');
-      await cancelNew(store, 'same', T0_MS, 'https://shop.example/all');
-      const own = (await store.listEndpoints('m1')).filter(({ perSession }) => perSession);
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1', { url: 'https://shop.example/all' }));
+      await cancelNew(database, 'named', T0_MS, 'https://shop.example/own');
+      await cancelNew(database, 'again', T0_MS, 'https://shop.example/own');
+      await cancelNew(database, 'plain');
+      await cancelNew(database, 'same', T0_MS, 'https://shop.example/all');
+      const own = (await database.listEndpoints('m1')).filter(({ perSession }) => perSession);
       assert.equal(own.map(({ url }) => url).sort(), ['https://shop.example/all', 'https://shop.example/own']);
       const urlsOf = async (id: string) => {
-        const rows = await store.listDeliveries({ sessionId: `cs_${id}`, limit: 10 });
-        const all = await store.listEndpoints(null);
+        const rows = await database.listDeliveries({ sessionId: `cs_${id}`, limit: 10 });
+        const all = await database.listEndpoints(null);
         return rows.map(({ endpointId }) => all.find((found) => found.id === endpointId)?.url).sort();
       };
       const both = ['https://shop.example/all', 'https://shop.example/own'];
@@ -118,11 +118,11 @@ export function webhooksConform(makePlace: MakePlace): void {
 
   test(
     'event ids rise strictly, also within one millisecond and when the clock steps back',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
       for (const [n, nowMs] of [T0_MS, T0_MS, T0_MS - 5000, T0_MS + 1].entries())
-        await cancelNew(store, `o${n}`, nowMs);
-      const rows = [...(await store.listDeliveries({ limit: 10 }))].reverse();
+        await cancelNew(database, `o${n}`, nowMs);
+      const rows = [...(await database.listDeliveries({ limit: 10 }))].reverse();
       assert.equal(
         rows.map(({ sessionId }) => sessionId),
         ['cs_o0', 'cs_o1', 'cs_o2', 'cs_o3'],
@@ -135,13 +135,13 @@ export function webhooksConform(makePlace: MakePlace): void {
 
   test(
     'events of one session wait for each other; those of another session do not',
-    inWorld(makePlace, async ({ store, one }) => {
-      await store.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
-      const to = addressOf(sessionOf(await store.createSession(newSession('o1'))));
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       await one.confirm(await one.mine([pays(to, 1000n)]));
-      await cancelNew(store, 'o2');
-      assert.equal(await eventTypes(store, 'cs_o1'), ['payment.detected', 'payment.completed']);
-      const first = await claimAll(store, T0_MS);
+      await cancelNew(database, 'o2');
+      assert.equal(await eventTypes(database, 'cs_o1'), ['payment.detected', 'payment.completed']);
+      const first = await claimAll(database, T0_MS);
       assert.equal(
         first.map(({ sessionId, eventType }) => [sessionId, eventType]),
         [
@@ -149,11 +149,11 @@ export function webhooksConform(makePlace: MakePlace): void {
           ['cs_o2', 'payment.cancelled'],
         ],
       );
-      assert.equal(await claimAll(store, T0_MS), [], 'leased ones hold up the rest of their session');
-      await store.recordAttempt(attempt(first[0] as ClaimedDelivery), { kind: 'retry', atMs: T0_MS + 120_000 });
-      const second = only(await claimAll(store, T0_MS));
+      assert.equal(await claimAll(database, T0_MS), [], 'leased ones hold up the rest of their session');
+      await database.recordAttempt(attempt(first[0] as ClaimedDelivery), { kind: 'retry', atMs: T0_MS + 120_000 });
+      const second = only(await claimAll(database, T0_MS));
       assert.is(second.eventType, 'payment.completed', 'after its first attempt the earlier one lets others pass');
-      const later = await claimAll(store, T0_MS + 120_000);
+      const later = await claimAll(database, T0_MS + 120_000);
       assert.equal(
         later.map(({ sessionId, eventType, attempt }) => [sessionId, eventType, attempt]),
         [
@@ -162,88 +162,88 @@ export function webhooksConform(makePlace: MakePlace): void {
         ],
         'leases ran out; of one session only the oldest goes',
       );
-      assert.equal(await claimAll(store, T0_MS + 120_000), [], 'a retry under way holds up the rest, too');
+      assert.equal(await claimAll(database, T0_MS + 120_000), [], 'a retry under way holds up the rest, too');
     }),
   );
 
   test(
     'a lease that ran out is due again; an attempt that was recorded ends it',
-    inWorld(makePlace, async ({ store, place }) => {
-      await store.addEndpoint(endpoint('e1'));
-      await cancelNew(store, 'o1');
+    inWorld(makePlace, async ({ database, place }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1');
       const other = place.connect();
-      const racing = await Promise.all([claimAll(store, T0_MS), claimAll(other, T0_MS)]);
+      const racing = await Promise.all([claimAll(database, T0_MS), claimAll(other, T0_MS)]);
       const first = only(racing.flat());
       assert.equal(await claimAll(other, T0_MS + 59_999), []);
       const second = only(await claimAll(other, T0_MS + 60_000));
       assert.equal([second.id, second.attempt], [first.id, 1]);
-      await store.recordAttempt(attempt(second), { kind: 'retry', atMs: T0_MS + 200_000 });
-      assert.equal(await claimAll(store, T0_MS + 199_999), []);
-      assert.is(only(await claimAll(store, T0_MS + 200_000)).attempt, 2);
+      await database.recordAttempt(attempt(second), { kind: 'retry', atMs: T0_MS + 200_000 });
+      assert.equal(await claimAll(database, T0_MS + 199_999), []);
+      assert.is(only(await claimAll(database, T0_MS + 200_000)).attempt, 2);
       other.close();
     }),
   );
 
   test(
     'limits: oldest event first, no more than asked for, no more per endpoint than allowed',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('dead'));
-      for (let n = 0; n < 6; n++) await cancelNew(store, `o${n}`, T0_MS + n);
-      await store.addEndpoint(endpoint('alive'));
-      await cancelNew(store, 'o6', T0_MS + 6);
-      const first = await claim(store, T0_MS + 10, 3);
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('dead'));
+      for (let n = 0; n < 6; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      await database.addEndpoint(endpoint('alive'));
+      await cancelNew(database, 'o6', T0_MS + 6);
+      const first = await claim(database, T0_MS + 10, 3);
       assert.equal(
         first.map(({ sessionId }) => sessionId),
         ['cs_o0', 'cs_o1', 'cs_o2'],
       );
-      const second = await claim(store, T0_MS + 10, 100, 4);
+      const second = await claim(database, T0_MS + 10, 100, 4);
       assert.equal(
         second.map(({ sessionId, endpointId }) => `${sessionId} ${endpointId}`),
         ['cs_o3 dead', 'cs_o6 alive'],
         'three are leased already, one more may go; the other endpoint is not held up',
       );
-      assert.equal(await claim(store, T0_MS + 10, 100, 4), []);
+      assert.equal(await claim(database, T0_MS + 10, 100, 4), []);
     }),
   );
 
   test(
     'a long backlog of one endpoint does not hide another',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addAddresses({
+    inWorld(makePlace, async ({ database }) => {
+      await database.addAddresses({
         family: 'evm',
         mode: 'test',
         source: 'xpub one',
         firstIndex: 40,
         keys: Array.from({ length: 60 }, (_, n) => `${n}`.padStart(40, 'a')),
       });
-      await store.addEndpoint(endpoint('dead'));
-      for (let n = 0; n < 60; n++) await cancelNew(store, `o${n}`, T0_MS + n);
-      await store.addEndpoint(endpoint('alive'));
-      await cancelNew(store, 'last', T0_MS + 100);
-      const claimed = await claim(store, T0_MS + 200, 10, 2);
+      await database.addEndpoint(endpoint('dead'));
+      for (let n = 0; n < 60; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      await database.addEndpoint(endpoint('alive'));
+      await cancelNew(database, 'last', T0_MS + 100);
+      const claimed = await claim(database, T0_MS + 200, 10, 2);
       assert.equal(claimed.map(({ endpointId }) => endpointId).sort(), ['alive', 'dead', 'dead']);
     }),
   );
 
   test(
     'verdicts: delivered, retry, failed; the log keeps every attempt',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
-      await cancelNew(store, 'o1');
-      const claimed = only(await claimAll(store, T0_MS));
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1');
+      const claimed = only(await claimAll(database, T0_MS));
       const record = (number: number, verdict: DeliveryVerdict, more: Partial<Attempt> = {}) =>
-        store.recordAttempt(attempt(claimed, { attempt: number, ...more }), verdict);
+        database.recordAttempt(attempt(claimed, { attempt: number, ...more }), verdict);
       await record(1, { kind: 'retry', atMs: T0_MS + 120_000 }, { status: null, error: 'timeout' });
-      const waiting = await stateOf(store, claimed.id);
+      const waiting = await stateOf(database, claimed.id);
       assert.equal(
         [waiting.state, waiting.attempts, waiting.nextAttemptAtMs, waiting.lastStatus, waiting.lastError],
         ['waiting', 1, T0_MS + 120_000, null, 'timeout'],
       );
       await record(2, { kind: 'failed', disableEndpoint: null }, { status: 404 });
-      const failed = await stateOf(store, claimed.id);
+      const failed = await stateOf(database, claimed.id);
       assert.equal([failed.state, failed.attempts, failed.nextAttemptAtMs], ['failed', 2, null]);
-      assert.equal(await claimAll(store, T0_MS + 1e9), []);
-      const log = await store.listAttempts(claimed.id);
+      assert.equal(await claimAll(database, T0_MS + 1e9), []);
+      const log = await database.listAttempts(claimed.id);
       assert.equal(log, [
         attempt(claimed, { attempt: 1, status: null, error: 'timeout' }),
         attempt(claimed, { attempt: 2, status: 404 }),
@@ -251,118 +251,121 @@ export function webhooksConform(makePlace: MakePlace): void {
       // A slow first dispatcher that got through after all.
       await record(2, { kind: 'delivered' }, { status: 200 });
       await record(2, { kind: 'retry', atMs: T0_MS + 1 });
-      const delivered = await stateOf(store, claimed.id);
+      const delivered = await stateOf(database, claimed.id);
       assert.equal([delivered.state, delivered.attempts, delivered.nextAttemptAtMs], ['delivered', 2, null]);
     }),
   );
 
   test(
     'an endpoint that is gone is disabled: nothing more is made or sent for it until it is enabled',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
-      await cancelNew(store, 'o1');
-      await cancelNew(store, 'o2');
-      const [first] = await claim(store, T0_MS, 1);
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1');
+      await cancelNew(database, 'o2');
+      const [first] = await claim(database, T0_MS, 1);
       assert.ok(first);
-      await store.recordAttempt(attempt(first, { status: 410 }), { kind: 'failed', disableEndpoint: 'answered 410' });
-      const off = only(await store.listEndpoints('m1'));
+      await database.recordAttempt(attempt(first, { status: 410 }), {
+        kind: 'failed',
+        disableEndpoint: 'answered 410',
+      });
+      const off = only(await database.listEndpoints('m1'));
       assert.equal([off.disabledAtMs, off.disabledReason], [T0_MS + 20, 'answered 410']);
-      assert.equal(await claimAll(store, T0_MS), []);
-      await cancelNew(store, 'o3');
-      assert.is(await store.enableEndpoint('e1', true, null, T0_MS), true);
+      assert.equal(await claimAll(database, T0_MS), []);
+      await cancelNew(database, 'o3');
+      assert.is(await database.enableEndpoint('e1', true, null, T0_MS), true);
       assert.equal(
-        (await claimAll(store, T0_MS)).map(({ sessionId }) => sessionId),
+        (await claimAll(database, T0_MS)).map(({ sessionId }) => sessionId),
         ['cs_o2'],
       );
-      assert.is(await store.enableEndpoint('e1', false, 'by hand', T0_MS + 7), true);
-      const again = only(await store.listEndpoints(null));
+      assert.is(await database.enableEndpoint('e1', false, 'by hand', T0_MS + 7), true);
+      const again = only(await database.listEndpoints(null));
       assert.equal([again.disabledAtMs, again.disabledReason], [T0_MS + 7, 'by hand']);
-      assert.is(await store.enableEndpoint('nobody', true, null, T0_MS), false);
+      assert.is(await database.enableEndpoint('nobody', true, null, T0_MS), false);
     }),
   );
 
   test(
     'a removed endpoint is not listed, and what waited for it has failed',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
-      await cancelNew(store, 'o1');
-      assert.is(await store.removeEndpoint('e1'), true);
-      assert.is(await store.removeEndpoint('e1'), false);
-      assert.equal(await store.listEndpoints('m1'), []);
-      assert.equal(await claimAll(store, T0_MS), []);
-      const row = only(await store.listDeliveries({ limit: 10 }));
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1');
+      assert.is(await database.removeEndpoint('e1'), true);
+      assert.is(await database.removeEndpoint('e1'), false);
+      assert.equal(await database.listEndpoints('m1'), []);
+      assert.equal(await claimAll(database, T0_MS), []);
+      const row = only(await database.listDeliveries({ limit: 10 }));
       assert.equal([row.state, row.lastError], ['failed', 'endpoint_removed']);
-      assert.is(await store.resendDelivery(row.id, T0_MS), false);
-      assert.is((await store.census(T0_MS)).deliveriesWaiting, 0);
+      assert.is(await database.resendDelivery(row.id, T0_MS), false);
+      assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
     }),
   );
 
   test(
     'a resend goes out whatever the state, and its failure leaves the schedule as it was',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
-      await cancelNew(store, 'o1');
-      const auto = only(await claimAll(store, T0_MS));
-      await store.recordAttempt(attempt(auto), { kind: 'retry', atMs: T0_MS + 120_000 });
-      assert.is(await store.resendDelivery(auto.id, T0_MS + 10), true);
-      const manual = only(await claimAll(store, T0_MS + 10));
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1');
+      const auto = only(await claimAll(database, T0_MS));
+      await database.recordAttempt(attempt(auto), { kind: 'retry', atMs: T0_MS + 120_000 });
+      assert.is(await database.resendDelivery(auto.id, T0_MS + 10), true);
+      const manual = only(await claimAll(database, T0_MS + 10));
       assert.equal([manual.id, manual.trigger, manual.body], [auto.id, 'manual', auto.body]);
-      await store.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 11 }), {
+      await database.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 11 }), {
         kind: 'failed',
         disableEndpoint: null,
       });
-      const waiting = await stateOf(store, auto.id);
+      const waiting = await stateOf(database, auto.id);
       assert.equal([waiting.state, waiting.attempts, waiting.nextAttemptAtMs], ['waiting', 1, T0_MS + 120_000]);
-      assert.equal(await claimAll(store, T0_MS + 119_999), []);
-      const next = only(await claimAll(store, T0_MS + 120_000));
+      assert.equal(await claimAll(database, T0_MS + 119_999), []);
+      const next = only(await claimAll(database, T0_MS + 120_000));
       assert.equal([next.trigger, next.attempt], ['auto', 2]);
-      await store.recordAttempt(attempt(next, { status: 200 }), { kind: 'delivered' });
-      assert.is(await store.resendDelivery(auto.id, T0_MS + 130_000), true);
-      const extra = only(await claimAll(store, T0_MS + 130_000));
+      await database.recordAttempt(attempt(next, { status: 200 }), { kind: 'delivered' });
+      assert.is(await database.resendDelivery(auto.id, T0_MS + 130_000), true);
+      const extra = only(await claimAll(database, T0_MS + 130_000));
       assert.is(extra.trigger, 'manual');
-      await store.recordAttempt(attempt(extra, { startedAtMs: T0_MS + 130_001 }), {
+      await database.recordAttempt(attempt(extra, { startedAtMs: T0_MS + 130_001 }), {
         kind: 'retry',
         atMs: T0_MS + 140_000,
       });
-      assert.is((await stateOf(store, auto.id)).state, 'delivered', 'delivered stays delivered');
-      assert.equal(await claimAll(store, T0_MS + 1e9), []);
-      assert.is(await store.resendDelivery('nobody', T0_MS), false);
+      assert.is((await stateOf(database, auto.id)).state, 'delivered', 'delivered stays delivered');
+      assert.equal(await claimAll(database, T0_MS + 1e9), []);
+      assert.is(await database.resendDelivery('nobody', T0_MS), false);
     }),
   );
 
   test(
     'a resend reaches a disabled endpoint, and a success ends the schedule',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('e1'));
-      await cancelNew(store, 'o1');
-      await store.enableEndpoint('e1', false, 'by hand', T0_MS);
-      const row = only(await store.listDeliveries({ state: 'waiting', limit: 10 }));
-      await store.resendDelivery(row.id, T0_MS);
-      const manual = only(await claimAll(store, T0_MS));
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('e1'));
+      await cancelNew(database, 'o1');
+      await database.enableEndpoint('e1', false, 'by hand', T0_MS);
+      const row = only(await database.listDeliveries({ state: 'waiting', limit: 10 }));
+      await database.resendDelivery(row.id, T0_MS);
+      const manual = only(await claimAll(database, T0_MS));
       assert.is(manual.trigger, 'manual');
-      assert.equal(await claimAll(store, T0_MS), [], 'it is leased');
+      assert.equal(await claimAll(database, T0_MS), [], 'it is leased');
       // Asked for once more while it was under way: one more is due afterwards.
-      await store.resendDelivery(row.id, T0_MS + 5);
-      await store.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
-      assert.is((await stateOf(store, row.id)).attempts, 0, 'only automatic tries are counted');
-      assert.is(only(await claimAll(store, T0_MS + 5)).trigger, 'manual');
+      await database.resendDelivery(row.id, T0_MS + 5);
+      await database.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
+      assert.is((await stateOf(database, row.id)).attempts, 0, 'only automatic tries are counted');
+      assert.is(only(await claimAll(database, T0_MS + 5)).trigger, 'manual');
     }),
   );
 
   test(
     'resends and the schedule share the places of an endpoint; many resends to one do not hide another',
-    inWorld(makePlace, async ({ store }) => {
-      await store.addEndpoint(endpoint('dead'));
-      for (let n = 0; n < 8; n++) await cancelNew(store, `o${n}`, T0_MS + n);
-      await store.addEndpoint(endpoint('alive'));
-      await cancelNew(store, 'last', T0_MS + 8);
-      const rows = await store.listDeliveries({ limit: 100 });
+    inWorld(makePlace, async ({ database }) => {
+      await database.addEndpoint(endpoint('dead'));
+      for (let n = 0; n < 8; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      await database.addEndpoint(endpoint('alive'));
+      await cancelNew(database, 'last', T0_MS + 8);
+      const rows = await database.listDeliveries({ limit: 100 });
       for (const { id, endpointId, sessionId } of rows) {
         if (sessionId !== 'cs_o7' && (endpointId === 'alive' || sessionId !== 'cs_last')) {
-          await store.resendDelivery(id, T0_MS + 10);
+          await database.resendDelivery(id, T0_MS + 10);
         }
       }
-      const claimed = await claim(store, T0_MS + 10, 5, 2);
+      const claimed = await claim(database, T0_MS + 10, 5, 2);
       assert.equal(
         claimed.map(({ sessionId, endpointId, trigger }) => `${sessionId} ${endpointId} ${trigger}`),
         ['cs_o0 dead manual', 'cs_o1 dead manual', 'cs_last alive manual'],
@@ -372,12 +375,12 @@ export function webhooksConform(makePlace: MakePlace): void {
 
   test(
     'lists: newest first, by store, session and state',
-    inWorld(makePlace, async ({ store }) => {
-      await store.createStore(merchant('m2'));
-      await store.addEndpoint(endpoint('e1'));
-      for (let n = 0; n < 3; n++) await cancelNew(store, `o${n}`, T0_MS + n);
-      const sessions = async (filter: Parameters<Store['listDeliveries']>[0]) =>
-        (await store.listDeliveries(filter)).map(({ sessionId }) => sessionId);
+    inWorld(makePlace, async ({ database }) => {
+      await database.createStore(merchant('m2'));
+      await database.addEndpoint(endpoint('e1'));
+      for (let n = 0; n < 3; n++) await cancelNew(database, `o${n}`, T0_MS + n);
+      const sessions = async (filter: Parameters<Database['listDeliveries']>[0]) =>
+        (await database.listDeliveries(filter)).map(({ sessionId }) => sessionId);
       assert.equal(await sessions({ limit: 2 }), ['cs_o2', 'cs_o1']);
       assert.equal(await sessions({ storeId: 'm1', limit: 10 }), ['cs_o2', 'cs_o1', 'cs_o0']);
       assert.equal(await sessions({ storeId: 'm2', limit: 10 }), []);

@@ -3,7 +3,7 @@
  * holds whole commands only.
  * @module
  */
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 
 type Row = Record<string, string | number | null>;
 
@@ -38,7 +38,7 @@ const contradictions: Readonly<Record<string, string>> = {
 
 /** Documented events that an endpoint was not given; no endpoint may have been disabled or removed. */
 export function untold(file: string): string[] {
-  const client = new Database(file, { readonly: true });
+  const client = new Sqlite(file, { readonly: true });
   try {
     const missing = client.prepare(
       `SELECT e.id || ' for ' || p.id FROM events AS e JOIN endpoints AS p ON p.store_id = e.store_id AND p.per_session = 0
@@ -53,7 +53,7 @@ export function untold(file: string): string[] {
 
 /** @returns one sentence for each contradiction */
 export function audit(file: string): string[] {
-  const client = new Database(file, { readonly: true });
+  const client = new Sqlite(file, { readonly: true });
   try {
     const found = Object.entries(contradictions).flatMap(([name, query]) =>
       client
@@ -72,7 +72,7 @@ export function audit(file: string): string[] {
 }
 
 /** Sessions whose kept sums are not those of the canonical transfers to their address, but for what is older than they are. */
-function wrongSums(client: Database.Database): string[] {
+function wrongSums(client: Sqlite.Database): string[] {
   const transfers = client.prepare(
     `SELECT t.units, t.decimals, t.confirmed, t.currency FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
      JOIN blocks AS b ON b.id = t.block_id JOIN sessions AS s ON s.id = a.session_id

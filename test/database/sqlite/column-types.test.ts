@@ -1,15 +1,15 @@
 /** Integers of any size survive the file exactly. */
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { integer, sqliteTable } from 'drizzle-orm/sqlite-core';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { preparedInsert } from '../../../src/database/sqlite/prepared.ts';
 import { units } from '../../../src/database/sqlite/column-types.ts';
+import { preparedInsert } from '../../../src/database/sqlite/prepared.ts';
 
 test('every integer comes back as it went in, as text in the file, and nothing stays nothing', () => {
-  const client = new Database(':memory:');
+  const client = new Sqlite(':memory:');
   client.exec('CREATE TABLE sums (id INTEGER PRIMARY KEY, sum TEXT NOT NULL, maybe TEXT) STRICT');
   const sums = sqliteTable('sums', { id: integer().primaryKey(), sum: units().notNull(), maybe: units() });
   const orm = drizzle(client);

@@ -2,13 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createRandom } from '../../../src/sandbox/random.ts';
 import { openDatabase } from '../../../src/database/sqlite/open.ts';
-import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
-import { openTempStore, type TempStore } from '../../support/temp-database.ts';
+import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
+import { createRandom } from '../../../src/sandbox/random.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import {
   addressOf,
   endpoint,
@@ -28,14 +28,14 @@ const secretKey = new Uint8Array(32).fill(7);
 const writerPath = new URL('./writer.ts', import.meta.url).pathname;
 
 /** Runs a test on a file with a merchant, an endpoint, 2,000 addresses and one followed network. */
-const onFile = (work: (place: TempStore) => Promise<void>) => async () => {
-  const place = openTempStore();
+const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
+  const place = openTempDatabase();
   try {
-    await place.store.createStore(merchant('m1'));
-    await place.store.addEndpoint(endpoint('e1'));
+    await place.database.createStore(merchant('m1'));
+    await place.database.addEndpoint(endpoint('e1'));
     const keys = Array.from({ length: 2_000 }, (_, at) => keyOf(at + 1));
-    await place.store.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
-    await new Feed(place.store, 'one').mine();
+    await place.database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 0, keys });
+    await new Feed(place.database, 'one').mine();
     await work(place);
   } finally {
     place.close();
@@ -67,11 +67,11 @@ function startWriter(file: string, role: string, first: number, count: number) {
 }
 
 /** What a line of the writer promised must be there. */
-async function checkPromises(place: TempStore, lines: readonly string[]): Promise<void> {
+async function checkPromises(place: TempDatabase, lines: readonly string[]): Promise<void> {
   for (const line of lines) {
     const [what, orderId = ''] = line.split(' ');
     if (what === 'end') continue;
-    const session = await show(place.store, orderId);
+    const session = await show(place.database, orderId);
     if (what === 'paid') assert.is(session.life.status, 'paid', line);
     if (what === 'seen') assert.ok(session.payments.length >= 2, line);
   }
@@ -107,8 +107,8 @@ test(
     assert.is(creator.lines.at(-1), 'end', creator.errors());
     assert.is(follower.lines.at(-1), 'end', follower.errors());
     assert.equal(audit(place.file), []);
-    assert.is((await place.store.census(0)).sessions.pending, 150);
-    assert.is((await place.store.tail('test:one', 1000)).length, 151);
+    assert.is((await place.database.stats(0)).sessions.pending, 150);
+    assert.is((await place.database.tail('test:one', 1000)).length, 151);
   }),
 );
 
@@ -116,7 +116,7 @@ test(
   'while another process holds the write lock, writing is refused in time and reading goes on',
   onFile(async (place) => {
     const impatient = place.connect(30);
-    const holder = new Database(place.file);
+    const holder = new Sqlite(place.file);
     holder.exec('BEGIN IMMEDIATE');
     await fails(impatient.createSession(newSession('o1')), 'storage_unavailable');
     await fails(impatient.probe(), 'storage_unavailable');
@@ -136,7 +136,7 @@ test(
   'a full disk refuses new sessions and blocks, keeps what was answered, and serves again when there is room',
   onFile(async (place) => {
     const bytesMax = 1_000_000;
-    const small = openSqliteStore({ file: place.file, secretKey, busyTimeoutMs: 1000, bytesMax });
+    const small = openSqliteDatabase({ file: place.file, secretKey, busyTimeoutMs: 1000, bytesMax });
     const feed = new Feed(small, 'one');
     feed.chain = [...(await small.tail('test:one', 10))];
     feed.blocksMade = 10;
@@ -158,14 +158,14 @@ test(
     assert.ok(answered.length > 20);
     assert.equal(audit(place.file), []);
     await checkPromises(place, answered);
-    const before = (await small.census(0)).sessions;
+    const before = (await small.stats(0)).sessions;
     await fails(
       small.createSession(newSession('big', { options: Array(2000).fill(newSession('x').options[0]) })),
       'storage_unavailable',
     );
-    assert.equal((await small.census(0)).sessions, before);
+    assert.equal((await small.stats(0)).sessions, before);
     small.close();
-    assert.is((await place.store.createSession(newSession('roomy'))).kind, 'created');
+    assert.is((await place.database.createSession(newSession('roomy'))).kind, 'created');
   }),
 );
 
@@ -173,7 +173,7 @@ test(
   'a wait for the lock that was in vain makes the next ones short, until one gets through',
   onFile(async ({ file }) => {
     const db = openDatabase({ file, busyTimeoutMs: 300, bytesMax: null });
-    const holder = new Database(file);
+    const holder = new Sqlite(file);
     const waitMs = () => db.client.pragma('busy_timeout', { simple: true });
     const write = () => db.write(() => db.client.exec("UPDATE session_counts SET sessions = 0 WHERE status = 'paid'"));
     assert.is(waitMs(), 300);
@@ -191,8 +191,8 @@ test(
 );
 
 test('a file that is no database is refused with a clear permanent fault', () => {
-  const place = openTempStore();
-  place.store.close();
+  const place = openTempDatabase();
+  place.database.close();
   writeFileSync(place.file, 'this is not a database, and long enough to be looked at as one '.repeat(100));
   assert.throws(
     () => place.connect(),

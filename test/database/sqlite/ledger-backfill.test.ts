@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { migrate } from '../../../src/database/sqlite/migrate.ts';
@@ -40,13 +40,13 @@ test('the books begin with what was confirmed before them', async () => {
   for (const name of readdirSync(own)) if (name < '0003') copyFileSync(join(own, name), join(directory, name));
   try {
     migrate({ file, backupDir, directory });
-    const raw = new Database(file);
+    const raw = new Sqlite(file);
     raw.exec(before);
     raw.close();
     migrate({ file, backupDir });
-    const store = connectTo(file);
-    const { entries, balances, unbalanced, differences } = await store.verifyLedger();
-    store.close();
+    const database = connectTo(file);
+    const { entries, balances, unbalanced, differences } = await database.verifyLedger();
+    database.close();
     assert.equal([entries, unbalanced, differences], [3, [], []]);
     assert.equal(
       balances.map(({ asset, account, units }) => [asset, account, units]),

@@ -4,17 +4,17 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { is, sql } from 'drizzle-orm';
 import { getTableConfig, SQLiteSyncDialect, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { currentVersion, migrate } from '../../../src/database/sqlite/migrate.ts';
-import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import { refuseOldSqlite } from '../../../src/database/sqlite/open.ts';
+import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts';
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
 import * as schema from '../../../src/database/sqlite/schema.ts';
-import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
+import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
@@ -36,8 +36,8 @@ const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () =>
 };
 
 /** Reads or writes the file with plain SQL. */
-function raw<T>(file: string, work: (client: Database.Database) => T): T {
-  const client = new Database(file);
+function raw<T>(file: string, work: (client: Sqlite.Database) => T): T {
+  const client = new Sqlite(file);
   try {
     return work(client);
   } finally {
@@ -53,7 +53,7 @@ const refuses = (work: () => unknown, code: string, words: RegExp) =>
   );
 
 const open = (file: string) =>
-  openSqliteStore({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null });
+  openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null });
 
 test(
   'a new file is made for its owner only, brought to the current schema, and left alone the next time',

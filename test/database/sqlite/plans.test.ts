@@ -1,8 +1,8 @@
 /** Every statement that the store has prepared finds its rows by an index: none reads through a table that grows. */
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openTempStore } from '../../support/temp-database.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
 
 /** Tables with few rows, however long the program runs. */
 const small = [
@@ -25,14 +25,14 @@ const forLists = 'deliveries_by_state';
 
 test('no prepared statement scans', () => {
   const statements = new Set<string>();
-  const prepare = Database.prototype.prepare;
-  Database.prototype.prepare = function (this: Database.Database, text: string) {
+  const prepare = Sqlite.prototype.prepare;
+  Sqlite.prototype.prepare = function (this: Sqlite.Database, text: string) {
     statements.add(text);
     return prepare.call(this, text);
   } as typeof prepare;
-  const place = openTempStore();
-  Database.prototype.prepare = prepare;
-  const client = new Database(place.file);
+  const place = openTempDatabase();
+  Sqlite.prototype.prepare = prepare;
+  const client = new Sqlite(place.file);
   try {
     const explained = [...statements].filter((text) => /^\s*(select|update|delete|with)\b/i.test(text));
     assert.ok(explained.length > 30, `${explained.length} statements were seen`);

@@ -2,7 +2,7 @@
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { migrate } from '../../../src/database/sqlite/migrate.ts';
@@ -34,13 +34,13 @@ test('what earlier sweeps took and are to take is not swept again', async () => 
   for (const name of readdirSync(own)) if (name < '0004') copyFileSync(join(own, name), join(directory, name));
   try {
     migrate({ file, backupDir, directory });
-    const raw = new Database(file);
+    const raw = new Sqlite(file);
     raw.exec(before);
     raw.close();
     migrate({ file, backupDir });
-    const store = connectTo(file);
-    const { owners } = await store.unswept({ network: 'test:one', pool: { family: 'evm', mode: 'test' } }, 0, 10);
-    store.close();
+    const database = connectTo(file);
+    const { owners } = await database.unswept({ network: 'test:one', pool: { family: 'evm', mode: 'test' } }, 0, 10);
+    database.close();
     const left = { index: 8, key: 'bb', currency: 'USDT', units: 30n, openUnits: 20n, oldestAtMs: 5000, turn: 1 };
     assert.equal(owners, [left]);
   } finally {

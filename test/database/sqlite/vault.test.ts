@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
+import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
-import { openTempStore } from '../../support/temp-database.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
 import { merchant, T0_MS } from '../place.ts';
 
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
@@ -39,20 +39,20 @@ test('a key of another length is refused', () => {
 });
 
 test('a file is opened only with the key that it was first opened with', () => {
-  const place = openTempStore();
+  const place = openTempDatabase();
   const other = { file: place.file, secretKey: randomBytes(32), busyTimeoutMs: 1000, bytesMax: null };
-  assert.throws(() => openSqliteStore(other), isWrongKey);
+  assert.throws(() => openSqliteDatabase(other), isWrongKey);
   place.connect().close();
   place.close();
 });
 
 test('no secret can be read in the files', async () => {
-  const place = openTempStore();
+  const place = openTempDatabase();
   try {
     const secrets = ['whsec_of_m1', 'ss_very_secret_indeed'];
-    await place.store.createStore(merchant('m1'));
+    await place.database.createStore(merchant('m1'));
     const key = { id: 'k1', storeId: 'm1', mode: 'test', hint: 'sk_test_…abcd', keyHash: 'ab'.repeat(32) } as const;
-    await place.store.createKey({
+    await place.database.createKey({
       ...key,
       scopes: [],
       createdAtMs: T0_MS,
@@ -66,7 +66,7 @@ test('no secret can be read in the files', async () => {
         .some(({ name }) => readFileSync(join(folder, name)).includes(text));
     for (const secret of secrets) assert.not.ok(inFiles(secret), secret);
     assert.ok(inFiles('sk_test_…abcd'), 'the search finds what is there');
-    assert.is((await place.store.findKey('ab'.repeat(32)))?.secret, 'ss_very_secret_indeed');
+    assert.is((await place.database.findKey('ab'.repeat(32)))?.secret, 'ss_very_secret_indeed');
   } finally {
     place.close();
   }

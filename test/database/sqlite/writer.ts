@@ -6,11 +6,11 @@
  * @module
  */
 import { writeSync } from 'node:fs';
-import { openSqliteStore } from '../../../src/database/sqlite/sqlite-database.ts';
+import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../place.ts';
 
 const [file = '', role = 'all', first = '0', count = '0'] = process.argv.slice(2);
-const store = openSqliteStore({
+const database = openSqliteDatabase({
   file,
   secretKey: new Uint8Array(32).fill(7),
   busyTimeoutMs: 20_000,
@@ -18,8 +18,8 @@ const store = openSqliteStore({
 });
 const say = (line: string): void => void writeSync(1, `${line}\n`);
 
-const feed = new Feed(store, 'one');
-feed.chain = [...(await store.tail(feed.network, 50))];
+const feed = new Feed(database, 'one');
+feed.chain = [...(await database.tail(feed.network, 50))];
 feed.blocksMade = Number(first) * 10;
 
 for (let number = Number(first); number < Number(first) + Number(count); number++) {
@@ -27,7 +27,7 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
     await feed.mine();
     continue;
   }
-  const outcome = await store.createSession(newSession(`w${number}`, { nowMs: T0_MS + number }));
+  const outcome = await database.createSession(newSession(`w${number}`, { nowMs: T0_MS + number }));
   const to = addressOf(sessionOf(outcome));
   say(`created w${number}`);
   if (role === 'sessions') continue;
@@ -40,5 +40,5 @@ for (let number = Number(first); number < Number(first) + Number(count); number+
   await feed.confirm(number % 4 === 3 ? (feed.chain.at(-1) ?? block) : block);
   say(`paid w${number}`);
 }
-store.close();
+database.close();
 say('end');

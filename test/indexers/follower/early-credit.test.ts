@@ -1,10 +1,10 @@
 /** Small amounts on Solana count once their block is confirmed, with a real database and the simulated node. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../../src/lib/clock.ts';
-import { minorToPar } from '../../../src/core/money.ts';
 import { issueEndpoint } from '../../../src/app/new-credentials.ts';
+import { minorToPar } from '../../../src/core/money.ts';
 import type { Session } from '../../../src/database/database.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import type { IndexerChange } from '../../support/running-indexer.ts';
 import {
@@ -176,16 +176,16 @@ test('a block that the node no longer confirms at the last check is not credited
 
 test('a confirmed block that leaves the chain after all is what any reorg after a credit is: told, and alarmed', () =>
   scene(1000, async ({ node, shop, pay, mine }) => {
-    const { store } = shop;
-    const [merchant] = await store.listStores();
+    const { database } = shop;
+    const [merchant] = await database.listStores();
     const hook = 'https://shop.example/hook';
     const extended = ['payment.reversed'] as const;
-    await store.addEndpoint(issueEndpoint(merchant?.id ?? '', 'test', hook, extended, systemClock.nowMs()));
+    await database.addEndpoint(issueEndpoint(merchant?.id ?? '', 'test', hook, extended, systemClock.nowMs()));
     const lost = await shop.order('lost');
     const moved = await shop.order('moved');
     const events = async (order: Order) => {
       const { id } = await order.read();
-      return (await store.listDeliveries({ sessionId: id, limit: 10 })).map(({ eventType }) => eventType).reverse();
+      return (await database.listDeliveries({ sessionId: id, limit: 10 })).map(({ eventType }) => eventType).reverse();
     };
     pay(lost, 1000);
     mine();
@@ -194,7 +194,7 @@ test('a confirmed block that leaves the chain after all is what any reorg after 
     await until('the money is gone', async () => states(await lost.read())[0] === 'orphaned');
     assert.is((await lost.read()).life.status, 'paid', 'never flipped in silence');
     assert.equal(await events(lost), ['payment.completed', 'payment.reversed']);
-    const [alarm] = await store.listAlarms(1);
+    const [alarm] = await database.listAlarms(1);
     assert.equal([alarm?.code, alarm?.sessionId], ['payment_reversed', (await lost.read()).id]);
 
     pay(moved, 1000);

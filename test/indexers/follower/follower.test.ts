@@ -1,9 +1,9 @@
-import Database from 'better-sqlite3';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../../src/lib/clock.ts';
 import type { NetworkConfig } from '../../../src/config/config.ts';
 import { transient } from '../../../src/core/fault.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
 import type { FaultRates } from '../../../src/sandbox/faults.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import { type IndexedShop, openIndexedShop } from '../../support/indexed-shop.ts';
@@ -59,7 +59,7 @@ test('the first step starts as far back as a reorg may reach, and the network is
     s.start();
     await s.level();
     await s.isIn('following');
-    const tail = await s.store.tail(s.network.key, 100);
+    const tail = await s.database.tail(s.network.key, 100);
     assert.is(tail[0]?.number, 10, 'head 30 less a reorg of at most 20');
     assert.is(tail.length, 21);
     const status = await s.status();
@@ -75,7 +75,7 @@ test('a young chain is followed from its first block', () =>
   scene({ reorgDepthMax: 1000 }, async (s) => {
     s.start();
     await s.level();
-    assert.is((await s.store.tail(s.network.key, 100))[0]?.number, 0);
+    assert.is((await s.database.tail(s.network.key, 100))[0]?.number, 0);
   }));
 
 test('a payment is seen in its block, and counts once its own block and the depth above it are there', () =>
@@ -337,13 +337,13 @@ test('a reorg of final blocks halts the network, loudly and for good, and no oth
   scene({ reorgDepthMax: 8 }, async (s) => {
     const other = testNetwork({ name: 'bsc', url: s.node.wsUrl, reorgDepthMax: 25 });
     const first = s.start();
-    const second = startIndexer(s.store, other);
+    const second = startIndexer(s.database, other);
     await s.level();
-    await until('the other is level', async () => (await statusOf(s.store, other))?.cursor?.number === 30);
+    await until('the other is level', async () => (await statusOf(s.database, other))?.cursor?.number === 30);
     s.node.world.reorg({ depth: 12, keep: 'none', blocks: 20, breakFinality: true });
     await s.isIn('halted', 'reorg_below_floor');
-    await until('the other follows the reorg', async () => (await statusOf(s.store, other))?.cursor?.number === 38);
-    const alarm = (await s.store.listAlarms(10)).find(({ code }) => code === 'reorg_below_floor');
+    await until('the other follows the reorg', async () => (await statusOf(s.database, other))?.cursor?.number === 38);
+    const alarm = (await s.database.listAlarms(10)).find(({ code }) => code === 'reorg_below_floor');
     assert.is(alarm?.network, s.network.key);
     // It goes on reporting, and does not go on following.
     const { updatedAtMs = 0 } = (await s.status()) ?? {};
@@ -368,7 +368,7 @@ for (const [about, fault, code, expected] of [
       s.start();
       await s.isIn('halted', code);
       assert.match((await s.status())?.reason?.message ?? '', expected);
-      assert.is((await s.store.listAlarms(10))[0]?.code, code);
+      assert.is((await s.database.listAlarms(10))[0]?.code, code);
       assert.is((await s.status())?.cursor, null);
     }));
 
@@ -421,7 +421,7 @@ test('an address that is added while blocks are being read is watched before the
             const keys = Array.from({ length: added - (firstIndex - ADDRESSES) }, (_, n) =>
               addressKeyOf(firstIndex + n, 20),
             );
-            await s.store.addAddresses({ ...pool, firstIndex, keys });
+            await s.database.addAddresses({ ...pool, firstIndex, keys });
           }
           return node.content(block, isThorough);
         },
@@ -433,7 +433,7 @@ test('an address that is added while blocks are being read is watched before the
       s.mine(1);
     }
     await s.level();
-    const found = (await s.store.listAlarms(100)).filter(({ code }) => code === 'payment_without_session');
+    const found = (await s.database.listAlarms(100)).filter(({ code }) => code === 'payment_without_session');
     assert.is(found.length, 12, 'each payment was found, although its address came later than the look at the pool');
   }));
 
@@ -463,15 +463,15 @@ test('a locked database is a named fault, and nothing is lost by it', () =>
     const hasty = s.temp.connect(20);
     const network = { ...s.network, name: 'bsc', key: 'test:bsc' } as const;
     const indexer = startIndexer(hasty, network);
-    await until('it follows', async () => (await statusOf(s.store, network))?.cursor?.number === 30);
-    const holder = new Database(s.temp.file);
+    await until('it follows', async () => (await statusOf(s.database, network))?.cursor?.number === 30);
+    const holder = new Sqlite(s.temp.file);
     holder.exec('BEGIN IMMEDIATE');
     s.node.pay(order.address, DUE);
     s.mine(3);
     await systemClock.sleep(500);
     holder.exec('ROLLBACK');
     holder.close();
-    await until('it catches up', async () => (await statusOf(s.store, network))?.cursor?.number === 33);
+    await until('it catches up', async () => (await statusOf(s.database, network))?.cursor?.number === 33);
     const { payments } = await order.read();
     assert.is(payments.filter(({ networkKey }) => networkKey === network.key).length, 1);
     assert.is(await indexer.stop(), 'stopped');

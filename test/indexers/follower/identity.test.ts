@@ -141,7 +141,7 @@ async function isRefused({ family, shop, own }: Scene, order: Order): Promise<vo
   );
   assert.is(cursor?.hash, hashOf(own));
   assert.equal((await order.read()).payments, []);
-  assert.is((await shop.store.listAlarms(10))[0]?.code, 'chain_id_mismatch');
+  assert.is((await shop.database.listAlarms(10))[0]?.code, 'chain_id_mismatch');
 }
 
 /** The gateway sends the indexer's connection to another network's node from now on. */

@@ -35,21 +35,21 @@ function crowdedBlock() {
   return world.mine(400);
 }
 
-/** One road at a time: everything in-line, or everything in threads. */
-async function openMatcher(road: 'inline' | 'threads', watched: readonly string[]) {
+/** One mode at a time: everything in-line, or everything in threads. */
+async function openMatcher(mode: 'inline' | 'threads', watched: readonly string[]) {
   const table = createAddressTable(20);
   for (const key of watched) table.add(key);
-  const inlineBytesMax = road === 'inline' ? Number.POSITIVE_INFINITY : 0;
+  const inlineBytesMax = mode === 'inline' ? Number.POSITIVE_INFINITY : 0;
   return { table, matcher: await createMatcher({ chain, tokens, table, inlineBytesMax, threadsMax: 2 }) };
 }
 
-for (const road of ['inline', 'threads'] as const) {
-  const test = suite(`matcher ${road}`);
+for (const mode of ['inline', 'threads'] as const) {
+  const test = suite(`matcher ${mode}`);
   const block = crowdedBlock();
   const watched = Array.from({ length: 30 }, (_, n) => addressKeyOf(n, 20));
 
   test('finds the transfers to watched addresses, in block order, and no other', async () => {
-    const { matcher } = await openMatcher(road, watched);
+    const { matcher } = await openMatcher(mode, watched);
     for (const kind of ['logs', 'receipts'] as const) {
       const found = await matcher.match(evmContent(block, kind));
       assert.is(found.length, 30);
@@ -63,7 +63,7 @@ for (const road of ['inline', 'threads'] as const) {
   });
 
   test('finds an address that was added after the last block, also when the table has grown since', async () => {
-    const { table, matcher } = await openMatcher(road, []);
+    const { table, matcher } = await openMatcher(mode, []);
     assert.equal(await matcher.match(evmContent(block, 'logs')), []);
     const before = table.buffer();
     for (let n = 0; n < 5000; n++) table.add(addressKeyOf(100_000 + n, 20));
@@ -75,7 +75,7 @@ for (const road of ['inline', 'threads'] as const) {
   });
 
   test('tells of doubt and contradiction by the fault that the decoder names', async () => {
-    const { matcher } = await openMatcher(road, watched);
+    const { matcher } = await openMatcher(mode, watched);
     const whole = evmContent(block, 'logs');
     const empty = { ...whole, bytes: Buffer.from('{"jsonrpc":"2.0","id":1,"result":[]}') };
     const cut = { ...whole, bytes: whole.bytes.slice(0, 1000) };
@@ -97,7 +97,7 @@ for (const road of ['inline', 'threads'] as const) {
   });
 
   test('leaves alone what else lies in the buffer of the bytes', async () => {
-    const { matcher } = await openMatcher(road, watched);
+    const { matcher } = await openMatcher(mode, watched);
     const { bytes, ...rest } = evmContent(block, 'logs');
     const shared = Buffer.alloc(bytes.byteLength + 20, 'x');
     shared.set(bytes, 10);

@@ -12,22 +12,22 @@ import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode } from '../../../src/chains/spend.ts';
 import { Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
+import type { Database, NetworkState } from '../../../src/database/database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
-import type { NetworkState, Store } from '../../../src/database/database.ts';
 import { type Chain, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
-import { openTempStore } from '../../support/temp-database.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
 import { until } from '../../support/until.ts';
 
 const network = 'test:one';
 const rules = chains[familyOf.sequence].spendRules;
 
 type Bench = Readonly<{
-  store: Store;
+  database: Database;
   clock: HandClock;
   chain: Chain;
   payer: Payer;
@@ -46,23 +46,23 @@ const onBench =
   (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'quayside-payer-'));
-    const temp = openTempStore();
+    const temp = openTempDatabase();
     const clock = handClock();
     const signing = openSimSigner(join(folder, 'signer.db'), clock);
-    const { store } = temp;
+    const { database } = temp;
     const chain = createChain('sequence', createRandom('payer'), () => {});
-    const signer = overSocket(signing.desk(network, 'sequence'), createRandom('socket'), () => 0);
+    const signer = overSocket(signing.service(network, 'sequence'), createRandom('socket'), () => 0);
     const payer = createPayer({
       network: { key: network, tokens, blockTimeMs: 5000 },
       rules,
       node: (change.node ?? same)(chain.node()),
       signer: (change.signer ?? same)(signer),
-      store,
+      database,
       clock,
       log: pino({ level: 'silent' }),
     });
     const report = (state: NetworkState) =>
-      store.reportNetwork({
+      database.reportNetwork({
         network,
         state,
         reason: null,
@@ -75,7 +75,7 @@ const onBench =
       });
     try {
       await work({
-        store,
+        database,
         clock,
         chain,
         payer,
@@ -94,7 +94,7 @@ const onBench =
             const intent: RefundIntent = { ...shape, mac: intentMac(macKey, shape) };
             return { intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs };
           });
-          await store.planPayouts(plans);
+          await database.planPayouts(plans);
         },
         async pass() {
           clock.advance(10_000);
@@ -105,7 +105,7 @@ const onBench =
             throw error;
           });
         },
-        alarms: async () => (await store.listAlarms(100)).map(({ code }) => code),
+        alarms: async () => (await database.listAlarms(100)).map(({ code }) => code),
       });
     } finally {
       temp.close();
@@ -114,18 +114,18 @@ const onBench =
     }
   };
 
-async function untilSettled({ pass, store }: Bench, id: string): Promise<void> {
+async function untilSettled({ pass, database }: Bench, id: string): Promise<void> {
   for (let n = 0; n < 60; n++) {
     await pass();
-    if ((await store.findPayout(id))?.settledAtMs) return;
+    if ((await database.findPayout(id))?.settledAtMs) return;
   }
-  assert.unreachable(`${id} is ${JSON.stringify((await store.findPayout(id))?.wait)}`);
+  assert.unreachable(`${id} is ${JSON.stringify((await database.findPayout(id))?.wait)}`);
 }
 
 test(
   'nothing is asked of anybody while the network is not followed',
   onBench(
-    async ({ payer, plan, report, store }) => {
+    async ({ payer, plan, report, database }) => {
       await plan('r1');
       for (const state of ['starting', 'behind', 'fault', 'halted'] as const) {
         await report(state);
@@ -135,7 +135,7 @@ test(
         );
         assert.is(error, 'network_not_followed');
       }
-      assert.equal(await store.listEngines(), []);
+      assert.equal(await database.listEngines(), []);
     },
     { node: () => ({}) as PayoutNode, signer: () => ({}) as Signer },
   ),
@@ -147,7 +147,7 @@ test(
     const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
     await bench.plan(...ids);
     await bench.pass();
-    const attempts = (await Promise.all(ids.map((id) => bench.store.listPayoutAttempts(id)))).flat();
+    const attempts = (await Promise.all(ids.map((id) => bench.database.listPayoutAttempts(id)))).flat();
     assert.equal(attempts.map(({ nonce }) => nonce).sort(), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
     assert.ok(attempts.every(({ sentAtMs }) => sentAtMs !== null));
     for (const id of ids) await untilSettled(bench, id);
@@ -159,16 +159,16 @@ test(
   'what the signer refuses waits without its number, and others go on',
   onBench(
     async (bench) => {
-      const { plan, pass, store, alarms } = bench;
+      const { plan, pass, database, alarms } = bench;
       await plan('r1', 'r2');
       assert.is(await pass(), null);
-      assert.equal((await store.findPayout('r1'))?.wait?.code, 'signer_refused_cap');
-      assert.equal(await store.listPayoutAttempts('r1'), []);
-      assert.is((await store.listPayoutAttempts('r2'))[0]?.nonce, 0);
+      assert.equal((await database.findPayout('r1'))?.wait?.code, 'signer_refused_cap');
+      assert.equal(await database.listPayoutAttempts('r1'), []);
+      assert.is((await database.listPayoutAttempts('r2'))[0]?.nonce, 0);
       assert.equal(await alarms(), ['signer_refused_cap']);
       isCapped = false;
       await untilSettled(bench, 'r1');
-      assert.is((await store.listPayoutAttempts('r1'))[0]?.nonce, 1);
+      assert.is((await database.listPayoutAttempts('r1'))[0]?.nonce, 1);
     },
     {
       signer: (signer) => ({
@@ -184,32 +184,32 @@ test(
 
 test(
   'an altered payout is left to a person',
-  onBench(async ({ plan, pass, store, alarms }) => {
+  onBench(async ({ plan, pass, database, alarms }) => {
     await plan('r1');
     const intent = { kind: 'refund', id: 'r2', network, currency: 'USDT', to: 'e'.repeat(40), units: 5n } as const;
     const mac = intentMac(macKey, { ...intent, units: 4n });
-    await store.planPayouts([
+    await database.planPayouts([
       { intent: { ...intent, mac }, sessionId: null, servesId: null, notBeforeMs: 0, nowMs: 0 },
     ]);
     await pass();
-    const altered = await store.findPayout('r2');
+    const altered = await database.findPayout('r2');
     assert.equal([altered?.state, altered?.wait?.code], ['stuck', 'signer_refused_mac']);
     assert.ok((await alarms()).includes('signer_refused_mac'));
-    assert.is((await store.findPayout('r1'))?.state, 'sent');
+    assert.is((await database.findPayout('r1'))?.state, 'sent');
   }),
 );
 
 test(
   'a price that rises above an attempt replaces it; one that does not leaves it alone',
   onBench(async (bench) => {
-    const { plan, pass, chain, store } = bench;
+    const { plan, pass, chain, database } = bench;
     chain.weather = { ...chain.weather, mines: 0 };
     await plan('r1');
     for (let n = 0; n < 10; n++) await pass();
-    assert.is((await store.listPayoutAttempts('r1')).length, 1, 'the price has not risen');
+    assert.is((await database.listPayoutAttempts('r1')).length, 1, 'the price has not risen');
     chain.weather = { ...chain.weather, dear: 1 };
     for (let n = 0; n < 10; n++) await pass();
-    const attempts = await store.listPayoutAttempts('r1');
+    const attempts = await database.listPayoutAttempts('r1');
     assert.ok(attempts.length > 1);
     assert.equal([...new Set(attempts.map(({ nonce }) => nonce))], [0]);
     chain.weather = { ...chain.weather, dear: 0, mines: 1 };
@@ -222,16 +222,16 @@ test(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait, and is called low',
   onBench(
     async (bench) => {
-      const { plan, pass, store, alarms } = bench;
+      const { plan, pass, database, alarms } = bench;
       await plan('r1');
       await pass();
-      assert.equal((await store.findPayout('r1'))?.state, 'failed');
+      assert.equal((await database.findPayout('r1'))?.state, 'failed');
       isFrozen = false;
       await plan('r2');
       await pass();
       for (let n = 0; n < 8; n++) await pass();
-      assert.equal((await store.findPayout('r2'))?.wait?.code, 'token_short');
-      const refundWallet = (await store.listHoldings()).find(({ role }) => role === 'refund');
+      assert.equal((await database.findPayout('r2'))?.wait?.code, 'token_short');
+      const refundWallet = (await database.listBalances()).find(({ role }) => role === 'refund');
       assert.equal(refundWallet?.low, ['USDT']);
       assert.equal(
         (await alarms()).filter((code) => code !== 'wallet_low'),
@@ -279,20 +279,20 @@ test(
 test(
   'two halves of a payout that serve each other come in their order',
   onBench(async (bench) => {
-    const { store, clock } = bench;
+    const { database, clock } = bench;
     const nowMs = clock.nowMs();
     const common = { sessionId: null, notBeforeMs: nowMs, nowMs };
     const sweep = { kind: 'sweep', id: 's1', network, currency: 'USDT', from: [{ index: 3, units: 9n }] } as const;
     const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
-    await store.planPayouts([
+    await database.planPayouts([
       { ...common, intent: sweep, servesId: null },
       { ...common, intent: gas, servesId: 's1' },
     ]);
     await bench.pass();
-    assert.equal(await store.listPayoutAttempts('s1'), []);
+    assert.equal(await database.listPayoutAttempts('s1'), []);
     await untilSettled(bench, 'g1');
     await untilSettled(bench, 's1');
-    const { unbalanced, differences } = await store.verifyLedger();
+    const { unbalanced, differences } = await database.verifyLedger();
     assert.equal([unbalanced, differences], [[], []]);
   }),
 );
@@ -302,7 +302,7 @@ test(
   'a signer whose journal has lost what is recorded here is asked for nothing more',
   onBench(
     async (bench) => {
-      const { plan, pass, alarms, store } = bench;
+      const { plan, pass, alarms, database } = bench;
       await plan('r1');
       await untilSettled(bench, 'r1');
       isForgetful = true;
@@ -311,7 +311,7 @@ test(
       // As after a restart: the same, before anything is signed.
       assert.is((await pass())?.code, 'signer_journal_behind');
       assert.equal(
-        (await store.listPayoutAttempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
+        (await database.listPayoutAttempts('r2')).filter(({ sentAtMs }) => sentAtMs !== null),
         [],
       );
       assert.equal(await alarms(), []);
@@ -328,21 +328,21 @@ test(
 );
 
 test('an engine that is told to stop stops, whatever it waits for', async () => {
-  const temp = openTempStore();
+  const temp = openTempDatabase();
   const clock = lockstepClock().view();
   const payer = createPayer({
     network: { key: network, tokens, blockTimeMs: 5000 },
     rules,
     node: {} as PayoutNode,
     signer: {} as Signer,
-    store: temp.store,
+    database: temp.database,
     clock,
     log: pino({ level: 'silent' }),
   });
   const stopping = new AbortController();
   const running = payer.run(stopping.signal);
   await until('it waits for its network', async () => clock.asleep() === 1);
-  const [engine] = await temp.store.listEngines();
+  const [engine] = await temp.database.listEngines();
   assert.equal([engine?.reason?.code, engine?.fence], ['network_not_followed', 0]);
   stopping.abort();
   await running;

@@ -12,15 +12,15 @@ import type { Family } from '../../../src/chains/chain.ts';
 import { evmSpending } from '../../../src/chains/evm/spend.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { solanaSpending } from '../../../src/chains/solana/spend.ts';
-import type { Clock } from '../../../src/lib/clock.ts';
 import type { Wallet } from '../../../src/core/intent.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
+import type { Clock } from '../../../src/lib/clock.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { startSimulatedNode } from '../../support/simulated-node.ts';
 import { plainSweepPolicy } from '../../support/sweep-policy.ts';
-import { makeSignerFolder, openDeskIn, seed } from '../../support/temp-signer.ts';
-import { openTempStore } from '../../support/temp-database.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { makeSignerFolder, openSigningServiceIn, seed } from '../../support/temp-signer.ts';
 import { simulatedChains, testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
@@ -38,7 +38,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const clock = handClock();
   const { chainId, tokens } = simulatedChains[family];
   const sim = await startSimulatedNode({ family, seed: 'sweeper', chainId, tokens });
-  const { store, close } = openTempStore();
+  const { database, close } = openTempDatabase();
   const keyOf = (wallet: Wallet) => spendings[family].derive(seed, wallet).key;
   const treasury = spendings[family].derive(new Uint8Array(64).fill(3), { role: 'collection', index: 0 }).key;
   const [usdt] = tokens;
@@ -54,13 +54,17 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   };
   const folder = makeSignerFolder({ version: 1, approvers: [], networks: { 'test:one': settings } }, false);
   const families = new Map(Object.entries(spendings)) as ReadonlyMap<Family, typeof evmSpending>;
-  const { desk, journal, close: closeDesk } = openDeskIn(folder.dir, clock, (journal) => journal, families);
+  const {
+    service,
+    journal,
+    close: closeSigningService,
+  } = openSigningServiceIn(folder.dir, clock, (journal) => journal, families);
   const signer: Signer = {
-    wallets: async (key) => desk.wallets(key),
-    addresses: async (key, indices) => desk.addresses(key, indices),
-    sign: async (request) => desk.sign(request),
-    journal: async (key, after, limit) => desk.journal(key, after, limit),
-    fence: async (key) => desk.fence(key),
+    wallets: async (key) => service.wallets(key),
+    addresses: async (key, indices) => service.addresses(key, indices),
+    sign: async (request) => service.sign(request),
+    journal: async (key, after, limit) => service.journal(key, after, limit),
+    fence: async (key) => service.fence(key),
     close: async () => {},
   };
   const payouts = await chains[family].payouts?.();
@@ -77,14 +81,14 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     () => sim.close(),
     close,
     folder.remove,
-    closeDesk,
+    closeSigningService,
     () => node.close(),
   );
   const network = testNetwork({ name: 'one', family, tokens: [usdt], sweep });
   const foreign = FOREIGN.slice(0, keyOf({ role: 'gas' }).length);
   const own = Array.from({ length: 9 }, (_, index) => keyOf({ role: 'collection', index }));
   const pool = { family, mode: 'test' } as const;
-  await store.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [...own, foreign] });
+  await database.addAddresses({ ...pool, source: 'x', firstIndex: 0, keys: [...own, foreign] });
   const keys = [...own, foreign];
   let tip: { hash: string; number: number } | null = null;
 
@@ -105,16 +109,16 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     const common = { network: 'test:one', family, watchedThroughId: 1000, decimals, drop: [] } as const;
     const times = { readThroughS: block.timeS, nowMs: clock.nowMs() };
     const step = { ...common, ...times, expectTip: tip?.hash ?? null };
-    assert.is(await store.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }), 'done');
+    assert.is(await database.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }), 'done');
     tip = { hash: block.hash, number };
     const end = { ...step, expectTip: block.hash, connect: [], confirm: [block.hash], floor: number };
-    assert.is(await store.ingest(end), 'done');
+    assert.is(await database.ingest(end), 'done');
     if (onChain) for (const { to, units } of transfers) sim.pay(to, units);
     sim.world.mine();
   }
 
-  const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, store, clock });
-  const look = async (policy = sweep) => sweeper.plan(await readOwners(network, store, clock), policy);
+  const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, database, clock });
+  const look = async (policy = sweep) => sweeper.plan(await readOwners(network, database, clock), policy);
   const log = pino({ level: 'silent' });
   // Between two rounds a quarter of a minute passes at once; whoever runs the watch says when it is enough.
   const passing: Clock = {
@@ -124,9 +128,9 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
       await new Promise((resolve) => setImmediate(resolve));
     },
   };
-  const watch = createSweepWatch({ network, sweeper, store, clock: passing, log });
+  const watch = createSweepWatch({ network, sweeper, database, clock: passing, log });
   const signerFence = (fence: number) => journal.raiseFence('test:one', fence, clock.nowMs());
-  return { sim, store, clock, sweeper, watch, look, receive, keyOf, treasury, pool, signerFence };
+  return { sim, database, clock, sweeper, watch, look, receive, keyOf, treasury, pool, signerFence };
 }
 
 const COIN = { evm: 10n ** 18n, solana: 10n ** 9n };
@@ -171,9 +175,9 @@ test('what is due is priced with its gas; what is foreign, gone, small or dear i
 });
 
 test('a treasury that is a payment address of ours is refused before anything is asked', async () => {
-  const { store, pool, treasury, look, receive } = await openBench('evm');
+  const { database, pool, treasury, look, receive } = await openBench('evm');
   await receive({ 0: 5_000 });
-  await store.addAddresses({ ...pool, source: 'x', firstIndex: 10, keys: [treasury] });
+  await database.addAddresses({ ...pool, source: 'x', firstIndex: 10, keys: [treasury] });
   await look().then(
     () => assert.unreachable('the treasury collects'),
     (fault: { code?: string }) => assert.is(fault.code, 'treasury_collects'),
@@ -181,7 +185,7 @@ test('a treasury that is a payment address of ours is refused before anything is
 });
 
 test('a sweep that waits for coin is sent more, once at a time', async () => {
-  const { sim, store, clock, sweeper, look, receive, keyOf } = await openBench('evm');
+  const { sim, database, clock, sweeper, look, receive, keyOf } = await openBench('evm');
   await receive({ 0: 5_000 });
   sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
   sim.world.mine();
@@ -189,13 +193,13 @@ test('a sweep that waits for coin is sent more, once at a time', async () => {
   assert.ok(id);
   const nowMs = clock.nowMs();
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 });
-  const [first] = await store.listPayouts({ kind: 'gas', limit: 10 });
-  assert.ok(first && (await store.cancelPayout(first.id, nowMs)));
+  const [first] = await database.listPayouts({ kind: 'gas', limit: 10 });
+  assert.ok(first && (await database.cancelPayout(first.id, nowMs)));
   const wait = { code: 'native_short', message: 'more' };
-  await store.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await database.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   assert.equal(await sweeper.tend(), { toppedUp: 1, takenBack: 0 });
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 0 }, 'some is on its way');
-  const gas = await store.listPayouts({ kind: 'gas', limit: 10 });
+  const gas = await database.listPayouts({ kind: 'gas', limit: 10 });
   assert.equal(gas.map(({ state, servesId }) => [state, servesId]).sort(), [
     ['canceled', id],
     ['waiting', id],
@@ -205,7 +209,7 @@ test('a sweep that waits for coin is sent more, once at a time', async () => {
 
 test('a sweep of money that is gone is taken back, and planned anew without it', async () => {
   const policy = { ...plainSweepPolicy, minPar: PAR };
-  const { sim, store, clock, sweeper, look, receive, keyOf, treasury } = await openBench('solana', policy);
+  const { sim, database, clock, sweeper, look, receive, keyOf, treasury } = await openBench('solana', policy);
   sim.pay(treasury, 1n);
   sim.world.fund(keyOf({ role: 'gas' }), COIN.solana);
   await receive({ 0: 500, 1: 600 });
@@ -213,24 +217,24 @@ test('a sweep of money that is gone is taken back, and planned anew without it',
   assert.ok(id);
   const nowMs = clock.nowMs();
   const wait = { code: 'token_short', message: 'somebody took it' };
-  await store.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
+  await database.recordWait({ id, generation: 0, wait, nextLookAtMs: nowMs, nowMs });
   assert.equal((await look()).sweeps, []);
   assert.equal(await sweeper.tend(), { toppedUp: 0, takenBack: 1 });
-  assert.is((await store.findPayout(id))?.state, 'canceled');
+  assert.is((await database.findPayout(id))?.state, 'canceled');
   const again = await sweeper.commit(await look());
   assert.is(again.length, 1);
   assert.is.not(again[0], id);
 });
 
 test('nothing is swept by a database that is older than what was signed', async () => {
-  const { store, look, receive, clock, signerFence } = await openBench('evm');
+  const { database, look, receive, clock, signerFence } = await openBench('evm');
   await receive({ 0: 5_000 });
   signerFence(4);
   await look().then(
     () => assert.unreachable('it may be on its way already'),
     (fault: { code?: string }) => assert.is(fault.code, 'payouts_not_adopted'),
   );
-  await store.adopt('test:one', { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
+  await database.adopt('test:one', { signatures: [], servedFence: 4, nowMs: clock.nowMs() });
   const { left, sweeps } = await look();
   assert.is(left.length + sweeps.length, 1);
 });
@@ -255,31 +259,31 @@ test('a group with one that cannot pay is swept without it', async () => {
 test('the watch tells what lies there, and sweeps by itself only where the policy says so', async () => {
   for (const auto of [false, true]) {
     const bench = await openBench('evm', { ...plainSweepPolicy, auto });
-    const { sim, store, watch, receive, keyOf, clock } = bench;
+    const { sim, database, watch, receive, keyOf, clock } = bench;
     await receive({ 0: 5_000, 2: 100, 9: 9_000 });
     sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
     sim.world.mine();
     assert.is(await watch.look(), auto ? 1 : 0);
     assert.is(await watch.look(), 0);
-    const [level] = await store.listUnswept();
+    const [level] = await database.listUnswept();
     const openUnits = auto ? 5_000n * CENT : 0n;
     const units = 14_100n * CENT - openUnits;
     const common = { network: 'test:one', currency: 'USDT', owners: 3, readAtMs: clock.nowMs() };
     assert.equal(level, { ...common, units, openUnits });
-    const kinds = (await store.listPayouts({ limit: 10 })).map(({ intent }) => intent.kind).sort();
+    const kinds = (await database.listPayouts({ limit: 10 })).map(({ intent }) => intent.kind).sort();
     assert.equal(kinds, auto ? ['gas', 'sweep'] : []);
-    const alarms = (await store.listAlarms(10)).filter(({ code }) => code === 'sweep_not_ours');
+    const alarms = (await database.listAlarms(10)).filter(({ code }) => code === 'sweep_not_ours');
     assert.is(alarms.length, auto ? 1 : 0, 'told once');
   }
 });
 
 test('the watch waits for its network, looks at once and then every ten minutes, and ends when it is told to', async () => {
-  const { sim, store, watch, receive, keyOf, clock } = await openBench('evm', { ...plainSweepPolicy, auto: true });
+  const { sim, database, watch, receive, keyOf, clock } = await openBench('evm', { ...plainSweepPolicy, auto: true });
   sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
   await receive({ 0: 5_000 });
   const stopping = new AbortController();
   const running = watch.run(stopping.signal);
-  const plannedAt = async () => (await store.listPayouts({ kind: 'sweep', limit: 9 })).length;
+  const plannedAt = async () => (await database.listPayouts({ kind: 'sweep', limit: 9 })).length;
   const follow = async () => {
     const report = {
       network: 'test:one',
@@ -289,7 +293,7 @@ test('the watch waits for its network, looks at once and then every ten minutes,
       nodeConnected: true,
     } as const;
     const nowMs = clock.nowMs();
-    await store.reportNetwork({ ...report, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
+    await database.reportNetwork({ ...report, nodeHeardAtMs: nowMs, readThroughS: 0, pid: 1, nowMs });
   };
   const startMs = clock.nowMs();
   await until('time passes', () => clock.nowMs() > startMs + 3_600_000);

@@ -6,15 +6,16 @@
  * eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source: https://github.com/ethereum/execution-apis.
  * @module
  */
-import { type Clock, systemClock } from '../../../lib/clock.ts';
+
 import { type BlockRef, isLinked } from '../../../core/block.ts';
 import { invariant, permanent, transient } from '../../../core/fault.ts';
-import type { Sighting } from '../../../core/lookup.ts';
+import type { TransactionReport } from '../../../core/lookup.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { nonsense, type RpcAnswer } from '../../json-rpc.ts';
-import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
-import { readSighting } from '../transaction-report.ts';
+import { readTransactionReport } from '../transaction-report.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
+import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
 
 /** Headers whose bloom and transaction count are at hand when the block's content is asked for: some 700 bytes each. */
 const HEADERS_KEPT_MAX = 2_048;
@@ -191,14 +192,14 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return stands ? 'stands' : 'gone';
   }
 
-  async function lookUp(tx: string): Promise<Sighting> {
+  async function lookup(tx: string): Promise<TransactionReport> {
     const methods = ['eth_getTransactionByHash', 'eth_getTransactionReceipt'];
     const answers = await rpc.batch(methods.map((method) => ({ method, params: [tx] })));
     const [transaction, receipt] = answers.map((answer, at) => {
       if (!answer.ok) throw errorFault(answer.error, { method: methods[at] ?? '', host });
       return answer.result;
     });
-    return readSighting(tx, transaction, receipt, options.tokens, { method: methods[1] ?? '', host });
+    return readTransactionReport(tx, transaction, receipt, options.tokens, { method: methods[1] ?? '', host });
   }
 
   return {
@@ -209,8 +210,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header: async (hash) => (await headerByHash(hash))?.ref ?? null,
     content,
     attest,
-    lookUp,
-    onBell: transport.onBell,
+    lookup,
+    onChange: transport.onChange,
     health: transport.health,
     close: transport.close,
   };

@@ -6,12 +6,12 @@
  */
 import { nonsense, type Origin, type RpcAnswer } from '../../json-rpc.ts';
 import type { Broadcast } from '../../spend.ts';
-import { errorFault } from './rpc.ts';
 import { evmErrors } from '../rpc-errors.ts';
 import { hex, WORD } from '../wire.ts';
+import { errorFault } from './rpc.ts';
 
 /**
- * The node has it, or its number is used up: by it, or by what `fate` finds out. A node that had it mined long ago says so too.
+ * The node has it, or its number is used up: by it, or by what `outcome` finds out. A node that had it mined long ago says so too.
  */
 const KNOWN =
   /already ?known|known transaction|already (imported|exists|in (the )?pool)|nonce (is )?too low|old ?nonce/i;

@@ -5,14 +5,15 @@
  * eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getBlockByNumber. Source: https://github.com/ethereum/execution-apis.
  * @module
  */
-import { type Clock, systemClock } from '../../../lib/clock.ts';
+
 import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
-import { agreedFate } from '../../outcome-quorum.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { agreeOnOutcome } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
-import { askFate } from './payout-outcome.ts';
+import { askOutcome } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 
@@ -75,10 +76,10 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const answer = await rpc.attempt(method, [`0x${Buffer.from(bytes).toString('hex')}`]);
       return readBroadcast(answer, { method, host });
     },
-    async fate(draft, attempts) {
+    async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId, finalDepth };
-      return agreedFate(await Promise.all(nodes.map((node) => askFate(node, question))));
+      return agreeOnOutcome(await Promise.all(nodes.map((node) => askOutcome(node, question))));
     },
     async close() {
       await Promise.all(nodes.map(({ transport }) => transport.close()));

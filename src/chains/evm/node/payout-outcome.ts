@@ -8,9 +8,8 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
-import type { Fate, SentAttempt, SpendDraft } from '../../spend.ts';
+import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { evmAddress } from '../address.ts';
-import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 import {
   ADDRESS_TOPIC,
   type Fields,
@@ -23,6 +22,7 @@ import {
   TRANSFER_TOPIC,
   WORD,
 } from '../wire.ts';
+import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 
 /** A receipt as far as payouts care. */
 type Receipt = Readonly<{
@@ -34,7 +34,7 @@ type Receipt = Readonly<{
   logs: readonly unknown[];
 }>;
 
-export type FateQuestion = Readonly<{
+export type OutcomeQuestion = Readonly<{
   draft: SpendDraft;
   /** At least one. */
   attempts: readonly SentAttempt[];
@@ -46,14 +46,14 @@ export type FateQuestion = Readonly<{
 /** The number that all attempts have, and the wallet whose number it is. */
 function laneOf(attempts: readonly SentAttempt[]): Readonly<{ payer: string; nonce: number }> {
   const [first] = attempts;
-  invariant(first, 'a fate is asked of attempts');
+  invariant(first, 'a outcome is asked of attempts');
   const same = attempts.every(({ payer, terms }) => payer === first.payer && terms.nonce === first.terms.nonce);
   invariant(same && first.terms.nonce !== undefined, 'attempts of one generation share their wallet and its number');
   return { payer: first.payer, nonce: Number(first.terms.nonce) };
 }
 
 /** What one node says. @throws Fault transient */
-export async function askFate(node: EvmRpc, question: FateQuestion): Promise<Fate> {
+export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promise<Outcome> {
   const { draft, attempts } = question;
   // What is final is asked first: a receipt that is missing afterwards was not in it.
   const finalNumber = await finalBlock(node, question);
@@ -124,7 +124,7 @@ async function isNumberUsed(node: EvmRpc, attempts: readonly SentAttempt[], fina
   return true;
 }
 
-function foreign(attempts: readonly SentAttempt[]): Fate {
+function foreign(attempts: readonly SentAttempt[]): Outcome {
   const { payer, nonce } = laneOf(attempts);
   return {
     kind: 'foreign',

@@ -6,12 +6,12 @@ import { invariant } from '../../../core/fault.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
-import type { RpcCall } from '../../transport/rpc-client.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
+import type { RpcCall } from '../../transport/rpc-client.ts';
 import { evmAddress } from '../address.ts';
 import { feesToOffer, type GasPrice, larger } from '../payout-fees.ts';
-import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 import { hex, isFields, readUnits, transferCall, WORD, word } from '../wire.ts';
+import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 
 const NATIVE_DECIMALS = 18;
 /** `balanceOf(address)`. */

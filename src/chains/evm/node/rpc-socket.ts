@@ -2,12 +2,13 @@
  * JSON-RPC over a WebSocket, with `newHeads` as the bell.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { transient } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { excerpt } from '../../excerpt.ts';
 import { parseJson, peekId, readAnswer } from '../../json-rpc.ts';
 import type { RpcTransport, RpcTransportOptions } from '../../transport/rpc-transport.ts';
-import { openSocketRoad } from '../../transport/websocket.ts';
+import { openWebSocketTransport } from '../../transport/websocket.ts';
 
 /** The transport's own id; callers count from 1. */
 const SUBSCRIBE_ID = 0;
@@ -39,7 +40,7 @@ export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTr
     throw transient('node_nonsense', `${host} sent a message that answers no request: ${excerpt(bytes.toString())}`);
   }
 
-  return openSocketRoad(
+  return openWebSocketTransport(
     options,
     {
       read: (bytes) => peekId(bytes) ?? slowId(bytes),

@@ -1,16 +1,17 @@
 /**
- * Calls to one EVM node, over whichever road its URL names.
+ * Calls to one EVM node, over whichever transport its URL names.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { type Fault, invariant, permanent, transient } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
 import { createRpcClient, type RpcClient } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
 import type { RpcTransport, RpcTransportOptions } from '../../transport/rpc-transport.ts';
 import { evmErrors } from '../rpc-errors.ts';
-import { openRpcSocket } from './rpc-socket.ts';
 import { type Header, readHeader, readQuantity, readUnits } from '../wire.ts';
+import { openRpcSocket } from './rpc-socket.ts';
 
 /** `host` names the node in messages. */
 export type EvmRpc = Readonly<{ rpc: RpcClient; transport: RpcTransport; host: string }>;

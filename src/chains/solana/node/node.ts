@@ -10,20 +10,21 @@
  * getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
  * @module
  */
-import { type Clock, systemClock } from '../../../lib/clock.ts';
+
 import { type BlockRef, isLinked } from '../../../core/block.ts';
 import { invariant, transient } from '../../../core/fault.ts';
-import type { Sighting } from '../../../core/lookup.ts';
+import type { TransactionReport } from '../../../core/lookup.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { errorFault, nonsense, type RpcAnswer } from '../../json-rpc.ts';
 import { createRpcClient, type RpcCall } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
 import { readMint } from '../mint.ts';
 import { isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
-import { readSighting } from '../transaction-report.ts';
-import { openSlotBell } from './slot-subscription.ts';
-import { readUrls } from './urls.ts';
+import { readTransactionReport } from '../transaction-report.ts';
 import { type Header, otherBlock, readHeader } from '../wire.ts';
+import { openSlotSubscription } from './slot-subscription.ts';
+import { readUrls } from './urls.ts';
 
 type Commitment = 'confirmed' | 'finalized';
 
@@ -43,7 +44,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   // Path and user part often hold an access key; host and port are enough to find the node.
   const { host } = rpcUrl;
   const http = openRpcHttp({ ...options, url: rpcUrl, host }, clock);
-  const bell = pushUrl && openSlotBell({ ...options, url: pushUrl, host: pushUrl.host }, clock);
+  const bell = pushUrl && openSlotSubscription({ ...options, url: pushUrl, host: pushUrl.host }, clock);
   const rpc = createRpcClient(http, { ...options, host, meanings: solanaErrors });
   const slots = new Map<string, number>();
 
@@ -214,14 +215,14 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return value as (Readonly<{ slot?: unknown; err?: unknown; confirmationStatus?: unknown }> | null)[];
   }
 
-  async function lookUp(tx: string): Promise<Sighting> {
+  async function lookup(tx: string): Promise<TransactionReport> {
     const [status] = await readStatuses([tx]);
     if (!status) return { kind: 'unknown' };
     const method = 'getTransaction';
     const settings = { encoding: 'json', commitment: 'confirmed', maxSupportedTransactionVersion: 1 };
     const value = await rpc.call(method, [tx, settings]);
     // What the cluster has not confirmed yet is not shown.
-    return value === null ? { kind: 'waiting' } : readSighting(tx, value, options.tokens, { method, host });
+    return value === null ? { kind: 'waiting' } : readTransactionReport(tx, value, options.tokens, { method, host });
   }
 
   function health(): ReturnType<Node['health']> {
@@ -243,8 +244,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header,
     content,
     attest,
-    lookUp,
-    onBell: (ring) => bell?.onBell(ring),
+    lookup,
+    onChange: (ring) => bell?.onChange(ring),
     health,
     async close() {
       await Promise.all([http.close(), bell?.close()]);

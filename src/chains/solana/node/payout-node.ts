@@ -6,18 +6,19 @@
  * --enable-rpc-transaction-history.
  * @module
  */
-import { type Clock, systemClock } from '../../../lib/clock.ts';
+
 import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
-import { agreedFate } from '../../outcome-quorum.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
 import type { RpcError } from '../../json-rpc.ts';
+import { agreeOnOutcome } from '../../outcome-quorum.ts';
 import type { Broadcast, PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { readTokenAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
-import { askFate } from './payout-outcome.ts';
+import { tokenAddress } from '../token-account.ts';
+import { askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
-import { tokenAddress } from '../token-account.ts';
 
 /** What Agave's preflight says, and what it means. Source: `solana_sdk::transaction::TransactionError`. */
 const refusals: readonly Readonly<{ is: RegExp; code: string }>[] = [
@@ -54,13 +55,13 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const answer = await main.rpc.attempt('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]);
       return answer.ok ? { kind: 'accepted' } : readRefusal(answer.error);
     },
-    async fate(draft, attempts) {
+    async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       invariant(
         attempts.every(({ terms }) => terms.last_valid_block_height !== undefined),
         'every attempt says how long it is good',
       );
-      return agreedFate(await Promise.all(nodes.map((node) => askFate(node, draft, attempts))));
+      return agreeOnOutcome(await Promise.all(nodes.map((node) => askOutcome(node, draft, attempts))));
     },
     async close() {
       await Promise.all(nodes.map(({ transport }) => transport.close()));

@@ -8,16 +8,20 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
-import type { Fate, SentAttempt, SpendDraft } from '../../spend.ts';
+import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, lockSeed } from '../lock.ts';
-import type { SolanaRpc } from './payout-rpc.ts';
 import { isFields } from '../wire.ts';
+import type { SolanaRpc } from './payout-rpc.ts';
 
 type Status = Readonly<{ slot: number; isFinal: boolean; failed: boolean }>;
 
 /** @throws Fault transient */
-export async function askFate(node: SolanaRpc, draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Fate> {
+export async function askOutcome(
+  node: SolanaRpc,
+  draft: SpendDraft,
+  attempts: readonly SentAttempt[],
+): Promise<Outcome> {
   await node.expectChain();
   // The height is asked first: an attempt that is not there afterwards was in no block up to it.
   const finalHeight = await node.whole('getBlockHeight', [{ commitment: 'finalized' }]);
@@ -60,7 +64,7 @@ function readStatus(value: unknown, origin: Origin): Status | null {
 }
 
 /** What a final transaction moved and cost: its own record must bear out its status. */
-async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: string, status: Status): Promise<Fate> {
+async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: string, status: Status): Promise<Outcome> {
   const origin = { method: 'getTransaction', host };
   const settings = { encoding: 'json', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
   const value = await rpc.call(origin.method, [tx, settings]);

@@ -12,9 +12,9 @@ import { type ChainAccount, readTokenAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, lockSeed } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
-import type { SolanaRpc } from './payout-rpc.ts';
 import { tokenAddress } from '../token-account.ts';
 import { isFields } from '../wire.ts';
+import type { SolanaRpc } from './payout-rpc.ts';
 
 const NATIVE_DECIMALS = 9;
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';

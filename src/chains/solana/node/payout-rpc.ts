@@ -2,17 +2,18 @@
  * What payouts ask of one Solana node, with answers read strictly.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { type Fault, transient } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
+import type { PayoutNodeOptions } from '../../spend.ts';
 import { createRpcClient, type RpcClient } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
 import type { RpcTransport } from '../../transport/rpc-transport.ts';
-import type { PayoutNodeOptions } from '../../spend.ts';
 import { type ChainAccount, readAccount } from '../account.ts';
 import { solanaErrors } from '../rpc-errors.ts';
-import { readUrls } from './urls.ts';
 import { isFields } from '../wire.ts';
+import { readUrls } from './urls.ts';
 
 export type Commitment = 'confirmed' | 'finalized';
 

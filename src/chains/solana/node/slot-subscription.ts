@@ -3,19 +3,27 @@
  * block can be read. Nothing else is asked on this connection; blocks come by HTTP.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { transient } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { excerpt } from '../../excerpt.ts';
 import { parseJson, readAnswer } from '../../json-rpc.ts';
-import { openSocketRoad, type SocketRoad, type SocketRoadOptions } from '../../transport/websocket.ts';
+import {
+  openWebSocketTransport,
+  type WebSocketTransport,
+  type WebSocketTransportOptions,
+} from '../../transport/websocket.ts';
 
 const SUBSCRIBE_ID = 0;
 
 /** Opens the connection in the background and keeps it up until `close`. */
-export function openSlotBell(options: SocketRoadOptions, clock: Clock): Omit<SocketRoad, 'exchange'> {
+export function openSlotSubscription(
+  options: WebSocketTransportOptions,
+  clock: Clock,
+): Omit<WebSocketTransport, 'exchange'> {
   const { host } = options;
   const origin = { method: 'slotSubscribe', host };
-  return openSocketRoad(
+  return openWebSocketTransport(
     options,
     {
       read(bytes) {

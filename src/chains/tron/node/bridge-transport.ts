@@ -3,15 +3,16 @@
  * The token stands in the URL: `ws://node:8190/?token=…`.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { transient } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { excerpt } from '../../excerpt.ts';
-import { openSocketRoad, type SocketRoadOptions } from '../../transport/websocket.ts';
+import { openWebSocketTransport, type WebSocketTransportOptions } from '../../transport/websocket.ts';
 import { peekId, readAnswers, readFault, writeRequest } from '../bridge-message.ts';
-import { type Answers, about, type Call, type Road } from '../calls.ts';
+import { type Answers, about, type Call, type TronTransport } from '../calls.ts';
 
 /** Opens the connection in the background and keeps it up until `close`. */
-export function openBridgeRoad(options: SocketRoadOptions, clock: Clock): Road {
+export function openBridgeTransport(options: WebSocketTransportOptions, clock: Clock): TronTransport {
   const { host } = options;
   let lastId = 0;
 
@@ -20,7 +21,7 @@ export function openBridgeRoad(options: SocketRoadOptions, clock: Clock): Road {
     return transient('node_nonsense', `${host} sent a message that is not the bridge's: ${text}`);
   }
 
-  const road = openSocketRoad(
+  const transport = openWebSocketTransport(
     options,
     {
       read(bytes) {
@@ -37,7 +38,7 @@ export function openBridgeRoad(options: SocketRoadOptions, clock: Clock): Road {
     lastId += 1;
     const id = lastId;
     const path = calls[0]?.path ?? '';
-    const message = await about(path, road.exchange({ text: writeRequest({ id, calls }), ids: [id] }, signal));
+    const message = await about(path, transport.exchange({ text: writeRequest({ id, calls }), ids: [id] }, signal));
     const fault = readFault(message);
     // The bridge names path and node itself.
     if (fault) throw transient(fault.code, `${fault.message} (told by the bridge at ${host})`);
@@ -48,5 +49,5 @@ export function openBridgeRoad(options: SocketRoadOptions, clock: Clock): Road {
     return { bytes: isWhole ? message : new Uint8Array(message), parts };
   }
 
-  return { ask, onBell: road.onBell, health: road.health, close: road.close };
+  return { ask, onChange: transport.onChange, health: transport.health, close: transport.close };
 }

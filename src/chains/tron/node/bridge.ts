@@ -11,16 +11,16 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type WebSocket, WebSocketServer } from 'ws';
-import type { Clock } from '../../../lib/clock.ts';
 import type { BlockRef } from '../../../core/block.ts';
 import { Fault } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import type { Log } from '../../../lib/log.ts';
 import { type Gate, openGate } from '../../transport/gate.ts';
 import { readAnswer } from '../answer.ts';
 import { type BridgeRequest, readRequest, writeAnswers, writeFault, writeHead } from '../bridge-message.ts';
 import type { Answers } from '../calls.ts';
-import { openHttp } from './http.ts';
 import { BLOCK_PATH, readHeader } from '../wire.ts';
+import { openHttp } from './http.ts';
 
 /** What a bridge bears; everything beyond is refused or dropped with a reason. */
 export type BridgeLimits = Readonly<{

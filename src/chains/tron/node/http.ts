@@ -2,10 +2,11 @@
  * java-tron's own HTTP interface: port 8090 for the full node and port 8091 for what is solidified, or a gateway that has both.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { transient } from '../../../core/fault.ts';
-import { type HttpRoad, openHttpRoad } from '../../transport/http.ts';
-import { type Answers, about, type Call, type Part, type Road } from '../calls.ts';
+import type { Clock } from '../../../lib/clock.ts';
+import { type HttpTransport, openHttpTransport } from '../../transport/http.ts';
+import { type Answers, about, type Call, type Part, type TronTransport } from '../calls.ts';
 
 /** java-tron accepts 50 connections unless told otherwise (`node.maxHttpConnectNumber`), for everybody together. */
 const SOCKETS_MAX = 16;
@@ -32,19 +33,21 @@ export function solidUrlOf(url: URL): URL {
 }
 
 /** Connects when first asked. */
-export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock): Road {
+export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock): TronTransport {
   const concurrencyMax = Math.min(limits.concurrencyMax, SOCKETS_MAX);
-  const full = openHttpRoad({ ...limits, url, host: url.host, concurrencyMax }, clock);
+  const full = openHttpTransport({ ...limits, url, host: url.host, concurrencyMax }, clock);
   const solid =
     solidUrl &&
-    openHttpRoad({ ...limits, url: solidUrl, host: solidUrl.host, concurrencyMax: SOLID_SOCKETS_MAX }, clock);
+    openHttpTransport({ ...limits, url: solidUrl, host: solidUrl.host, concurrencyMax: SOLID_SOCKETS_MAX }, clock);
 
   async function post({ path, body }: Call, signal: AbortSignal): Promise<Uint8Array> {
-    const [road, base]: [HttpRoad | null, URL | null] = path.startsWith(SOLID_PREFIX) ? [solid, solidUrl] : [full, url];
-    if (!road || !base) {
+    const [transport, base]: [HttpTransport | null, URL | null] = path.startsWith(SOLID_PREFIX)
+      ? [solid, solidUrl]
+      : [full, url];
+    if (!transport || !base) {
       throw transient('node_method_missing', `${url.host}: no address of the solidified chain is configured`);
     }
-    return road.post(`${base.pathname.replace(/\/$/, '')}${path}${base.search}`, JSON.stringify(body), signal);
+    return transport.post(`${base.pathname.replace(/\/$/, '')}${path}${base.search}`, JSON.stringify(body), signal);
   }
 
   async function ask(calls: readonly Call[], signal: AbortSignal): Promise<Answers> {
@@ -68,7 +71,7 @@ export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock
 
   return {
     ask,
-    onBell: () => {},
+    onChange: () => {},
     health: full.health,
     async close() {
       await Promise.all([full.close(), solid?.close()]);

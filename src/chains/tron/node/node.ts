@@ -6,18 +6,19 @@
  * the solidified chain. Source: https://tronprotocol.github.io/documentation-en/api/http/.
  * @module
  */
-import { type Clock, systemClock } from '../../../lib/clock.ts';
+
 import { type BlockRef, isLinked } from '../../../core/block.ts';
 import { invariant, permanent, transient } from '../../../core/fault.ts';
-import type { Sighting } from '../../../core/lookup.ts';
+import type { TransactionReport } from '../../../core/lookup.ts';
 import type { Token } from '../../../core/transfer.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { tronAddress, wireAddress } from '../address.ts';
 import { errorFault, isFields, isUnknown, messageText, nonsense, readAnswer } from '../answer.ts';
 import type { Answers, Call, Part } from '../calls.ts';
-import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts';
-import { readSighting } from '../transaction-report.ts';
+import { readTransactionReport } from '../transaction-report.ts';
 import { BLOCK_PATH, blockUnknown, INFOS_PATH, readHeader, readInfo } from '../wire.ts';
+import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts';
 
 const INFO_PATH = '/wallet/gettransactioninfobyid';
 const TRANSACTION_PATH = '/wallet/gettransactionbyid';
@@ -40,7 +41,7 @@ const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
   const { finalityUrl } = options;
   const node = openTronRpc(options, clock);
-  const { host, road, ask, askAll } = node;
+  const { host, transport, ask, askAll } = node;
 
   const readPart = (answers: Answers, part: Part, path: string): unknown =>
     readAnswer(answers.bytes.subarray(part.from, part.to), { path, host });
@@ -179,7 +180,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return blockNumber === number && succeeded;
   }
 
-  async function lookUp(tx: string): Promise<Sighting> {
+  async function lookup(tx: string): Promise<TransactionReport> {
     const paths = [TRANSACTION_PATH, INFO_PATH];
     const answers = await askAll(paths.map((path) => ({ path, body: { value: tx } })));
     const [transaction, info] = paths.map((path, at) => {
@@ -187,7 +188,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       invariant(part, 'each call has an answer');
       return readPart(answers, part, path);
     });
-    return readSighting(tx, transaction, info, options.tokens, { path: TRANSACTION_PATH, host });
+    return readTransactionReport(tx, transaction, info, options.tokens, { path: TRANSACTION_PATH, host });
   }
 
   return {
@@ -198,9 +199,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header,
     content,
     attest,
-    lookUp,
-    onBell: road.onBell,
-    health: road.health,
-    close: road.close,
+    lookup,
+    onChange: transport.onChange,
+    health: transport.health,
+    close: transport.close,
   };
 }

@@ -10,8 +10,8 @@ import type { BlockRef } from '../../../core/block.ts';
 import { invariant, transient } from '../../../core/fault.ts';
 import type { SentAttempt } from '../../spend.ts';
 import { type Fields, isFields, isUnknown, nonsense, type Origin } from '../answer.ts';
-import { SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 import { blockUnknown, readHeader } from '../wire.ts';
+import { SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
 /** Bytes 8 to 15 of a block's id, as a transaction refers to it; hex. */
 export const referenceOf = ({ hash }: Pick<BlockRef, 'hash'>): string => hash.slice(16, 32);

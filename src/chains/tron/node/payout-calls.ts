@@ -4,8 +4,8 @@
  */
 import { wireAddress } from '../address.ts';
 import { errorFault, isFields, isUnknown, messageText, nonsense, readWhole } from '../answer.ts';
-import type { TronRpc } from './rpc.ts';
 import { WORD } from '../wire.ts';
+import type { TronRpc } from './rpc.ts';
 
 const ACCOUNT_PATH = '/wallet/getaccount';
 export const CONSTANT_PATH = '/wallet/triggerconstantcontract';

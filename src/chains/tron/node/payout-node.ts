@@ -6,15 +6,16 @@
  * Source: https://tronprotocol.github.io/documentation-en/api/http/.
  * @module
  */
-import { type Clock, systemClock } from '../../../lib/clock.ts';
+
 import { invariant, permanent } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
-import { agreedFate } from '../../outcome-quorum.ts';
+import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { agreeOnOutcome } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { readAccount, readHeld } from './payout-calls.ts';
-import { askFate } from './payout-outcome.ts';
+import { askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
 
@@ -72,13 +73,13 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       const answer = await main.ask({ path: BROADCAST_PATH, body: { transaction } });
       return readBroadcast(answer, { path: BROADCAST_PATH, host: main.host });
     },
-    async fate(draft, attempts) {
+    async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       const question = { draft, attempts, chainId };
-      return agreedFate(await Promise.all(nodes.map((node) => askFate(node, question))));
+      return agreeOnOutcome(await Promise.all(nodes.map((node) => askOutcome(node, question))));
     },
     async close() {
-      await Promise.all(nodes.map(({ road }) => road.close()));
+      await Promise.all(nodes.map(({ transport }) => transport.close()));
     },
   };
 }

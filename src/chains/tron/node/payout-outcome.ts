@@ -7,18 +7,18 @@
  */
 import { invariant, transient } from '../../../core/fault.ts';
 import { unitsOf } from '../../../core/ledger.ts';
-import type { Fate, SentAttempt, SpendDraft } from '../../spend.ts';
+import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { type Fields, isFields, isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
+import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from '../wire.ts';
 import { canNeverStand } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
-import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from '../wire.ts';
 
 const SOLID_INFO_PATH = '/walletsolidity/gettransactioninfobyid';
 const SOLID_TRANSACTION_PATH = '/walletsolidity/gettransactionbyid';
 const INFO_PATH = '/wallet/gettransactioninfobyid';
 
-export type FateQuestion = Readonly<{
+export type OutcomeQuestion = Readonly<{
   draft: SpendDraft;
   /** At least one. */
   attempts: readonly SentAttempt[];
@@ -35,7 +35,7 @@ type Standing = Readonly<{
 }>;
 
 /** What one node says. @throws Fault transient */
-export async function askFate(node: TronRpc, { draft, attempts, chainId }: FateQuestion): Promise<Fate> {
+export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: OutcomeQuestion): Promise<Outcome> {
   await expectChain(node, chainId);
   // The height comes first: what is asked for afterwards was not in it if it is not found.
   const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
@@ -56,7 +56,7 @@ export async function askFate(node: TronRpc, { draft, attempts, chainId }: FateQ
 const unclear = (what: string): Error =>
   transient('payout_outcome_unclear', `${what}: nothing more is paid until a person has looked at it`);
 
-function settle(standing: Standing, draft: SpendDraft, host: string, solidNumber: number): Fate {
+function settle(standing: Standing, draft: SpendDraft, host: string, solidNumber: number): Outcome {
   const { tx, number, feeUnits, outcome } = standing;
   if (number > solidNumber) return { kind: 'waiting', included: { tx, number } };
   if (outcome === 'failure') return { kind: 'failed', tx, number, feeUnits };

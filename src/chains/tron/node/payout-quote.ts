@@ -12,8 +12,6 @@ import type { Token } from '../../../core/transfer.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
 import { tronAddress, wireAddress } from '../address.ts';
 import { isFields, isUnknown, nonsense, readWhole } from '../answer.ts';
-import { referenceOf } from './payout-absence.ts';
-import { type Account, isFrozen, readAccount, readHeld, tryTransfer } from './payout-calls.ts';
 import {
   type Allowances,
   bytesCost,
@@ -25,8 +23,10 @@ import {
   readPrices,
   stakeFor,
 } from '../payout-costs.ts';
-import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 import { BLOCK_PATH } from '../wire.ts';
+import { referenceOf } from './payout-absence.ts';
+import { type Account, isFrozen, readAccount, readHeld, tryTransfer } from './payout-calls.ts';
+import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
 const RESOURCE_PATH = '/wallet/getaccountresource';
 const PARAMETERS_PATH = '/wallet/getchainparameters';

@@ -1,15 +1,16 @@
 /**
- * Calls to one java-tron node, over whichever road its URL names: `http://`, `https://` its own interface, `ws://`, `wss://` the bridge beside it.
+ * Calls to one java-tron node, over whichever transport its URL names: `http://`, `https://` its own interface, `ws://`, `wss://` the bridge beside it.
  * @module
  */
-import type { Clock } from '../../../lib/clock.ts';
+
 import { invariant, permanent, transient } from '../../../core/fault.ts';
+import type { Clock } from '../../../lib/clock.ts';
 import { openGate } from '../../transport/gate.ts';
 import { isUnknown, nonsense, readAnswer } from '../answer.ts';
-import { openBridgeRoad } from './bridge-transport.ts';
-import type { Answers, Call, Road } from '../calls.ts';
-import { openHttp, solidUrlOf } from './http.ts';
+import type { Answers, Call, TronTransport } from '../calls.ts';
 import { BLOCK_PATH, type Header, readHeader } from '../wire.ts';
+import { openBridgeTransport } from './bridge-transport.ts';
+import { openHttp, solidUrlOf } from './http.ts';
 
 /** Of the solidified chain, which no fork replaces. */
 export const SOLID_BLOCK_PATH = '/walletsolidity/getblock';
@@ -19,7 +20,7 @@ const CHAIN_ID_CHARS = 8;
 /** `host` names the node in messages. */
 export type TronRpc = Readonly<{
   host: string;
-  road: Road;
+  transport: TronTransport;
   /** Makes the calls one after the other. @throws Fault transient */
   askAll(calls: readonly Call[]): Promise<Answers>;
   /** One call's answer, as JSON. @throws Fault transient */
@@ -50,14 +51,14 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
   const { host } = url;
   const { finalityUrl } = options;
   const solidUrl = finalityUrl === null ? null : finalityUrl === undefined ? solidUrlOf(url) : new URL(finalityUrl);
-  const road = scheme.startsWith('ws')
-    ? openBridgeRoad({ ...options, url, host }, clock)
+  const transport = scheme.startsWith('ws')
+    ? openBridgeTransport({ ...options, url, host }, clock)
     : openHttp({ ...options, url, solidUrl }, clock);
   const gate = openGate({ ...options, host });
 
   function askAll(calls: readonly Call[]): Promise<Answers> {
     const signal = AbortSignal.timeout(options.requestTimeoutMs);
-    return gate.pass(signal, () => road.ask(calls, signal));
+    return gate.pass(signal, () => transport.ask(calls, signal));
   }
 
   async function ask(call: Call): Promise<unknown> {
@@ -67,7 +68,7 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
     return readAnswer(bytes.subarray(part.from, part.to), { path: call.path, host });
   }
 
-  return { host, road, askAll, ask };
+  return { host, transport, askAll, ask };
 }
 
 /** The chain id that a first block tells, as decimal text. */

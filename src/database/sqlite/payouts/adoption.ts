@@ -6,19 +6,19 @@
 import { and, eq, isNull } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { Adoption, MoneyOutStore } from '../../money-out.ts';
-import type { Ring } from '../alarms.ts';
+import type { Adoption, MoneyOutDatabase } from '../../money-out.ts';
+import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
-import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 import type { Db } from '../open.ts';
-import type { PayoutRow } from './row.ts';
 import { noWait, type Payouts } from './payouts.ts';
+import type { PayoutRow } from './row.ts';
+import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 
-type AdoptionCommands = Pick<MoneyOutStore, 'resumePayout' | 'resumeLane' | 'adopt'>;
+type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'adopt'>;
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring }>;
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm }>;
 
-export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): AdoptionCommands {
+export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): AdoptionCommands {
   const { orm } = db;
 
   /** Attempts that nobody has signed, and that nobody can sign once the fence is lifted: they never were. */
@@ -99,7 +99,7 @@ export function adoptionCommands(db: Db, { steps, ledger, ring }: Parts): Adopti
     const { network, sessionId } = payout;
     if (hasEnded) {
       const message = `Payout ${id} is ${payout.state} here, and the signer has signed it. It is carried out; look at its refund and tell the merchant.`;
-      ring({ atMs: nowMs, code: 'payout_signed_after_end', message, network, sessionId });
+      raiseAlarm({ atMs: nowMs, code: 'payout_signed_after_end', message, network, sessionId });
     }
     // A number that was used by a reverted transaction, or bytes that expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';

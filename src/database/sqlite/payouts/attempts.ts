@@ -6,20 +6,20 @@ import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { AttemptName, JournaledSignature, MoneyOutStore } from '../../money-out.ts';
-import type { Ring } from '../alarms.ts';
-import { writeIntent } from './intent-text.ts';
+import type { AttemptName, JournaledSignature, MoneyOutDatabase } from '../../money-out.ts';
+import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts } from './schema.ts';
 import type { Db } from '../open.ts';
-import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './row.ts';
-import { noWait, type Payouts } from './payouts.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import { refunds } from '../refunds/schema.ts';
 import type { Refunds } from '../refunds/refunds.ts';
+import { refunds } from '../refunds/schema.ts';
+import { writeIntent } from './intent-text.ts';
+import { noWait, type Payouts } from './payouts.ts';
+import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './row.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts } from './schema.ts';
 
 type AttemptCommands = Pick<
-  MoneyOutStore,
+  MoneyOutDatabase,
   'openPayouts' | 'offerNonce' | 'allotAttempt' | 'withdrawAttempt' | 'recordSigned' | 'recordSent'
 >;
 type LaneRow = typeof lanes.$inferSelect;
@@ -30,7 +30,7 @@ const OTHERS_SHARE_MAX = 0.75;
 type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
-  ring: Ring;
+  raiseAlarm: RaiseAlarm;
   /** Whether the payment that a refund gives back is still there. */
   isCovered: Refunds['isCovered'];
 }>;
@@ -42,7 +42,7 @@ const uncovered = {
     'a reorganisation has taken back the payment that it refunds, in whole or in part. It goes on when the payment is confirmed again; otherwise `quayside refunds reject` it.',
 } as const;
 
-export function payoutAttemptCommands(db: Db, { steps, ledger, ring, isCovered }: Parts): AttemptCommands {
+export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCovered }: Parts): AttemptCommands {
   const insert = preparedInsert(db, payoutAttempts);
   const isNamed = and(
     eq(payoutAttempts.payoutId, sql.placeholder('id')),
@@ -168,7 +168,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, ring, isCovered }
           const haltedCode = 'payout_nonce_foreign';
           const haltedMessage = `The node has counted ${finalNonce} final transactions of wallet ${payer} on ${network}, and only ${row.nextNonce} were made here: somebody else spends from it, or this database is older than what was signed. No more payouts leave it. Find out, then \`quayside payouts resume ${network}\`.`;
           moveLane.run({ ...row, haltedCode, haltedMessage });
-          ring({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
+          raiseAlarm({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
           return { kind: 'halted' };
         }
         if (row.nextNonce - finalNonce >= IN_FLIGHT_MAX) return { kind: 'full' };

@@ -6,18 +6,18 @@ import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import type { Ended } from '../../../core/payout.ts';
-import type { EngineReason, MoneyOutStore, NewPayout, PayoutName } from '../../money-out.ts';
-import type { Ring } from '../alarms.ts';
-import { writeIntent } from './intent-text.ts';
+import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
+import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
 import type { Db } from '../open.ts';
-import type { AttemptRow, PayoutRow } from './row.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
 import type { Refunds } from '../refunds/refunds.ts';
+import { writeIntent } from './intent-text.ts';
+import type { AttemptRow, PayoutRow } from './row.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
 
 type PayoutCommands = Pick<
-  MoneyOutStore,
+  MoneyOutDatabase,
   'planPayouts' | 'cancelPayout' | 'recordWait' | 'settlePayout' | 'newGeneration' | 'stickPayout'
 >;
 
@@ -67,7 +67,7 @@ const NOT_ADOPTED = 'payouts_not_adopted';
 /** Nothing keeps it from moving. */
 export const noWait = { waitCode: null, waitMessage: null } as const;
 
-export function createPayouts(db: Db, ring: Ring): Payouts {
+export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
   const find = db.orm
     .select()
     .from(payouts)
@@ -176,7 +176,7 @@ export function createPayouts(db: Db, ring: Ring): Payouts {
       const isSame = row.waitCode === waitCode && row.waitMessage === waitMessage;
       if (!isSame || Object.keys(changes).length > 0) change(row, { ...changes, waitCode, waitMessage }, nowMs);
       const isNews = wait !== null && row.waitCode !== waitCode && !othersWait.get({ ...row, waitCode });
-      if (isNews) ring(alarmOf(row, wait, nowMs));
+      if (isNews) raiseAlarm(alarmOf(row, wait, nowMs));
     },
     attempts: ({ id, generation }) => attempts.all({ id, generation }),
   };
@@ -193,9 +193,9 @@ const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: Engin
 /** Ends the refund that a payout pays, in the same transaction. */
 export type FollowRefund = Refunds['settle'];
 
-type Parts = Readonly<{ steps: Payouts; ledger: Ledger; ring: Ring; followRefund: FollowRefund }>;
+type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followRefund: FollowRefund }>;
 
-export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Parts): PayoutCommands {
+export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund }: Parts): PayoutCommands {
   const setFee = db.orm
     .update(payoutAttempts)
     .set(laterValues(payoutAttempts, ['feeUnits']))
@@ -234,7 +234,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
     invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
     const { code: waitCode, message: waitMessage } = why;
     steps.change(row, { state: 'failed', waitCode, waitMessage, settledAtMs: nowMs }, nowMs);
-    ring(alarmOf(row, why, nowMs));
+    raiseAlarm(alarmOf(row, why, nowMs));
     if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
   }
 
@@ -277,7 +277,7 @@ export function payoutCommands(db: Db, { steps, ledger, ring, followRefund }: Pa
             .where(and(eq(lanes.network, row.network), eq(lanes.payer, haltsPayer)))
             .run();
         }
-        ring(alarmOf(row, why, nowMs));
+        raiseAlarm(alarmOf(row, why, nowMs));
       });
     },
   };

@@ -7,8 +7,8 @@ import type { Intent, Wallet } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { Attempt, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
-import { readIntent, writeIntent } from './intent-text.ts';
 import { json, units } from '../column-types.ts';
+import { readIntent, writeIntent } from './intent-text.ts';
 
 const network = () => text().$type<NetworkKey>().notNull();
 

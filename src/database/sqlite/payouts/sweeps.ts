@@ -7,10 +7,10 @@ import type { GasIntent, SweepIntent } from '../../../core/intent.ts';
 import type { SweepOwner } from '../../../core/sweep.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import type { PoolKey } from '../../database.ts';
-import type { PlannedSweep, SweepPlace, SweepStore } from '../../sweeps.ts';
-import { unsweptLevels } from './schema.ts';
+import type { PlannedSweep, SweepDatabase, SweepPlace } from '../../sweeps.ts';
 import type { Db } from '../open.ts';
 import type { Payouts } from './payouts.ts';
+import { unsweptLevels } from './schema.ts';
 
 type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
@@ -25,7 +25,7 @@ type Holding = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 /** A sweep that ended so moved nothing. */
 const without = ['failed', 'canceled'];
 
-export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
+export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
   const { client } = db;
   const findPool = client.prepare('SELECT id FROM pools WHERE family = ? AND mode = ? AND current = 1').pluck();
   const given = client.prepare(
@@ -52,14 +52,14 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepStore {
   /** What one address holds, by currency. */
   function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): SweepOwner[] {
     const taken = takenFrom(parts.all(network, index, poolId) as Part[]);
-    const holdings = new Map<Currency, Holding>();
+    const balances = new Map<Currency, Holding>();
     for (const transfer of received.iterate(id, network) as IterableIterator<Received>) {
       const { currency } = transfer;
       const { units, openUnits } = taken.get(currency) ?? nothingTaken;
-      const holding = holdings.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
-      holdings.set(currency, receive(holding, transfer));
+      const holding = balances.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
+      balances.set(currency, receive(holding, transfer));
     }
-    return [...holdings].map(([currency, { units, oldestAtMs }]) => {
+    return [...balances].map(([currency, { units, oldestAtMs }]) => {
       const { openUnits, turn } = taken.get(currency) ?? nothingTaken;
       return { index, key, currency, units, openUnits, oldestAtMs, turn };
     });

@@ -4,13 +4,13 @@
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
 import type { Asset } from '../../../core/ledger.ts';
-import type { MoneyOutStore } from '../../money-out.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './schema.ts';
+import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
 import { toAttempt, toPayout } from './row.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './schema.ts';
 
 type PayoutViews = Pick<
-  MoneyOutStore,
+  MoneyOutDatabase,
   | 'nextFence'
   | 'reportEngine'
   | 'listEngines'
@@ -19,8 +19,8 @@ type PayoutViews = Pick<
   | 'listPayoutAttempts'
   | 'haltedLanes'
   | 'recordHolding'
-  | 'listHoldings'
-  | 'payoutCensus'
+  | 'listBalances'
+  | 'payoutStats'
   | 'overdueRefunds'
 >;
 
@@ -129,7 +129,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
           .run(),
       );
     },
-    async listHoldings() {
+    async listBalances() {
       return read(() => orm.select().from(walletBalances).all()).map(({ units, ...holding }) => ({
         ...holding,
         units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
@@ -140,7 +140,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     async overdueRefunds(dueBeforeMs) {
       return read(() => overdue.all({ dueBeforeMs }));
     },
-    async payoutCensus() {
+    async payoutStats() {
       return read(() => ({
         counts: orm
           .select({ kind: payouts.kind, state: payouts.state, count: count() })

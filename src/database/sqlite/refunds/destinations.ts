@@ -3,15 +3,15 @@
  * @module
  */
 import { and, eq } from 'drizzle-orm';
-import { toSeconds } from '../../../lib/clock.ts';
 import { intentMac, intentMacKey } from '../../../core/intent.ts';
 import type { Mode, NetworkKey } from '../../../core/transfer.ts';
-import type { DestinationCheck, DestinationFault, DestinationFrom, RefundStore } from '../../refunds.ts';
+import { toSeconds } from '../../../lib/clock.ts';
+import type { DestinationCheck, DestinationFault, DestinationFrom, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import type { Addresses } from '../pool.ts';
+import type { FindSessionRow } from '../sessions.ts';
 import type { RefundRow, RefundRows } from './row.ts';
 import { refundAddresses } from './schema.ts';
-import type { FindSessionRow } from '../sessions.ts';
 
 type Destination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
 
@@ -65,7 +65,7 @@ type Parts = Readonly<{ rows: RefundRows; destinations: RefundDestinations; find
 export function refundAddressCommands(
   db: Db,
   { rows, destinations, findSession }: Parts,
-): Pick<RefundStore, 'claimRefund' | 'leaveRefundAddress' | 'refundAddresses'> {
+): Pick<RefundDatabase, 'claimRefund' | 'leaveRefundAddress' | 'refundAddresses'> {
   return {
     async claimRefund({ claimToken: token, address, nowMs }, check) {
       return db.write(() => {

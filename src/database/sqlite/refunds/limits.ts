@@ -7,12 +7,12 @@ import { invariant } from '../../../core/fault.ts';
 import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
 import { isOlder } from '../../../core/session.ts';
 import type { Mode } from '../../../core/transfer.ts';
-import type { RefundStore } from '../../refunds.ts';
+import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
-import type { RefundRow } from './row.ts';
-import { refundDays, refundPolicies } from './schema.ts';
 import { type SessionRow, termsOf } from '../session-row.ts';
 import type { Transfers } from '../transfers.ts';
+import type { RefundRow } from './row.ts';
+import { refundDays, refundPolicies } from './schema.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
@@ -27,7 +27,7 @@ export type RefundLimits = Readonly<{
   countDay(refund: RefundRow, sign: 1n | -1n): void;
 }>;
 
-export type RefundPolicyCommands = Pick<RefundStore, 'setRefundPolicy' | 'refundPolicy'>;
+export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
 export function createRefundLimits(db: Db, transfers: Transfers): RefundLimits {
   /** Confirmed money of a session, by network and token. What came before the session is somebody else's. */

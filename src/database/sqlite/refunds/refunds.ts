@@ -4,21 +4,21 @@
  * @module
  */
 import { eq } from 'drizzle-orm';
-import { toSeconds } from '../../../lib/clock.ts';
 import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
 import { isCovered, isHeld, judgeRefund, nextRefundStep, receiptNumber } from '../../../core/refund.ts';
-import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundStore } from '../../refunds.ts';
+import { toSeconds } from '../../../lib/clock.ts';
+import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import type { Outbox } from '../outbox.ts';
 import type { Addresses } from '../pool.ts';
+import type { Replays } from '../replays.ts';
+import type { FindSessionRow } from '../sessions.ts';
+import type { Transfers } from '../transfers.ts';
 import { createRefundDestinations, refundAddressCommands } from './destinations.ts';
 import { createRefundLimits, refundPolicyCommands } from './limits.ts';
 import { createRefundRows, type RefundRow, refundIdOf } from './row.ts';
 import { receiptNumbers } from './schema.ts';
-import type { Replays } from '../replays.ts';
-import type { FindSessionRow } from '../sessions.ts';
-import type { Transfers } from '../transfers.ts';
 
 /** What a refund sets in motion elsewhere in the file, in the same transaction. */
 export type RefundEffects = Readonly<{
@@ -56,7 +56,7 @@ type Parts = Readonly<{
   effects: RefundEffects;
 }>;
 
-export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands: RefundStore } {
+export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands: RefundDatabase } {
   const { secretKey, addresses, transfers, replays, outbox, findSession, effects } = parts;
   const rows = createRefundRows(db, secretKey, findSession);
   const limits = createRefundLimits(db, transfers);
@@ -187,7 +187,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
     },
   };
 
-  const commands: RefundStore = {
+  const commands: RefundDatabase = {
     ...refundPolicyCommands(db, limits),
     ...refundAddressCommands(db, { rows, destinations, findSession }),
     async createRefund(input, check) {

@@ -6,11 +6,11 @@ import { createHash, createHmac } from 'node:crypto';
 import { and, asc, desc, eq, isNotNull, isNull, lt, ne, or, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import type { EarlierRefund } from '../../../core/refund.ts';
-import type { NewRefund, Refund, RefundStore } from '../../refunds.ts';
+import type { NewRefund, Refund, RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { preparedInsert } from '../prepared.ts';
-import { refunds } from './schema.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import { refunds } from './schema.ts';
 
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
@@ -28,7 +28,7 @@ export type RefundRows = Readonly<{
   ofSession(sessionId: string): EarlierRefund[];
   /** Refunds that can start, or whose claim link has run out, those that wait longest first. */
   due(nowS: number, limit: number): RefundRow[];
-  list(filter: Parameters<RefundStore['listRefunds']>[0]): RefundRow[];
+  list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
   view(row: RefundRow): Refund;
   /** What is kept of the claim link of a refund. */
   claimHashOf(id: string): string;

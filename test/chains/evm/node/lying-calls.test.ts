@@ -1,8 +1,8 @@
 /** A node that answers nonsense, too much, too late or not at all: always a named fault that says who and what. */
 import * as assert from 'uvu/assert';
+import { faultOf } from '../../../conformance/chain.ts';
 import type { Answer } from '../../../support/lying-proxy.ts';
 import { until } from '../../../support/until.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
 /** A header or a receipt; the tests only touch what they know to be there. */
@@ -129,7 +129,7 @@ for (const [scheme, code] of [
     async (node, { proxy, block }) => {
       for (const spoilt of ['eth_getLogs', 'eth_getBlockByHash']) {
         proxy.lies.text = (text, methods) => (methods.includes(spoilt) ? text.replace(/"id":\d+/, '"id":4242') : text);
-        // The thorough road asks for the header first, whatever is known of it.
+        // The thorough transport asks for the header first, whatever is known of it.
         assert.is((await faultOf(node.content(block, spoilt !== 'eth_getLogs'))).code, code, spoilt);
       }
     },

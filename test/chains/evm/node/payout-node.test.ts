@@ -9,15 +9,15 @@ import { ETHER, makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
 const { anvil, usdt, usdc, contracts, treasury, node, open, openTill, openFundedTill, signOn, prepare, send } = bench;
-const { fateOf, finalFate, mineFinal, native, spendElsewhere } = bench;
+const { outcomeOf, finalOutcome, mineFinal, native, spendElsewhere } = bench;
 test.after(() => bench.close());
 
 // ── What goes well ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-for (const road of ['httpUrl', 'wsUrl'] as const) {
+for (const transport of ['httpUrl', 'wsUrl'] as const) {
   for (const currency of ['USDT', 'USDC'] as const) {
-    test(`a refund in ${currency} is quoted, sent, included and final, over ${road}`, async () => {
-      const over = open({ url: anvil[road] });
+    test(`a refund in ${currency} is quoted, sent, included and final, over ${transport}`, async () => {
+      const over = open({ url: anvil[transport] });
       const till = await openFundedTill();
       const wallet = till.keyOf({ role: 'refund' });
       const intent = till.refund(currency, 12_345_678n);
@@ -29,20 +29,20 @@ for (const road of ['httpUrl', 'wsUrl'] as const) {
       assert.ok(quote.feeUnits <= quote.feeUnitsMax);
       const attempt = signOn(till, intent, quote.terms);
 
-      assert.equal(await over.fate(draft, [attempt]), nothingYet, 'not sent');
+      assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not sent');
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'accepted' });
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' });
-      assert.equal(await over.fate(draft, [attempt]), nothingYet, 'not mined');
+      assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not mined');
       const before = await native(wallet);
       await anvil.mine();
       const { number } = await anvil.head();
-      assert.equal(await over.fate(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+      assert.equal(await over.outcome(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
       assert.equal(await over.sequence(wallet), { final: 0, head: 1 });
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' }, 'mined');
 
       await mineFinal();
       const feeUnits = before - (await native(wallet));
-      assert.equal(await over.fate(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
+      assert.equal(await over.outcome(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
       assert.ok(feeUnits > 0n && feeUnits <= quote.feeUnitsMax);
       assert.is(await contracts[currency].balanceOf(`0x${intent.to}`), intent.units);
       assert.equal(await over.sequence(wallet), { final: 1, head: 1 });
@@ -76,13 +76,13 @@ test('a collection address is given what its sweep lacks, and is swept to the tr
   await send(topUp);
   await anvil.mine();
   assert.is(await native(owner), units);
-  assert.is((await finalFate(till, gas, [topUp])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, gas, [topUp])).kind, 'succeeded');
 
   const before = await usdt.balanceOf(`0x${treasury}`);
   const attempt = await prepare(till, sweep);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalFate(till, sweep, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, sweep, [attempt])).kind, 'succeeded');
   assert.is(await usdt.balanceOf(`0x${treasury}`), before + 77_000_000n);
   assert.is(await usdt.balanceOf(`0x${owner}`), 0n);
   const again = await node.quote(till.draft(sweep), 1, []);
@@ -102,7 +102,7 @@ test('sixteen refunds in flight have a number each and all arrive', async () => 
   await mineFinal();
   for (const [at, intent] of intents.entries()) {
     const [attempt] = attempts.slice(at);
-    assert.is((await fateOf(till, intent, attempt ? [attempt] : [])).kind, 'succeeded');
+    assert.is((await outcomeOf(till, intent, attempt ? [attempt] : [])).kind, 'succeeded');
     assert.is(await usdt.balanceOf(`0x${intent.to}`), intent.units);
   }
 });
@@ -116,7 +116,7 @@ test('a fee that the token keeps does not make the refund unpaid', async () => {
   await send(attempt);
   await anvil.mine();
   await usdt.setFee(0n, 0n);
-  assert.is((await finalFate(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 998_000n);
 });
 
@@ -149,7 +149,7 @@ test('too little gas money is refused with exactly what is missing', async () =>
   const attempt = await prepare(till, intent);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalFate(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
 });
 
 test('a gas wallet that is empty cannot give gas', async () => {
@@ -218,8 +218,8 @@ test('a replacement outbids every earlier attempt, is taken by the node, and is 
   }
   await anvil.mine();
   const newest = attempts.at(-1);
-  const fate = await finalFate(till, intent, attempts);
-  assert.is(fate.kind === 'succeeded' && fate.tx, newest?.tx);
+  const outcome = await finalOutcome(till, intent, attempts);
+  assert.is(outcome.kind === 'succeeded' && outcome.tx, newest?.tx);
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 9n);
 });
 
@@ -232,14 +232,14 @@ test('a price that rises leaves an attempt behind, and its replacement is mined'
   const before = quoted(await node.quote(draft, 0, []));
   await anvil.rpc('anvil_setNextBlockBaseFeePerGas', ['0xba43b7400']);
   await anvil.mine();
-  assert.equal(await fateOf(till, intent, [cheap]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [cheap]), nothingYet);
   const after = quoted(await node.quote(draft, 0, []));
   assert.ok(after.feeUnitsMax > 10n * before.feeUnitsMax);
   const dear = await prepare(till, intent, [cheap]);
   await send(dear);
   await anvil.mine();
-  const fate = await finalFate(till, intent, [cheap, dear]);
-  assert.is(fate.kind === 'succeeded' && fate.tx, dear.tx);
+  const outcome = await finalOutcome(till, intent, [cheap, dear]);
+  assert.is(outcome.kind === 'succeeded' && outcome.tx, dear.tx);
 });
 
 test('an older attempt that was mined after all is found among all', async () => {
@@ -250,8 +250,8 @@ test('an older attempt that was mined after all is found among all', async () =>
   const second = await prepare(till, intent, [first]);
   await anvil.mine();
   assert.equal(await node.broadcast(second.bytes), { kind: 'known' }, 'its number is used up');
-  const fate = await finalFate(till, intent, [first, second]);
-  assert.is(fate.kind === 'succeeded' && fate.tx, first.tx);
+  const outcome = await finalOutcome(till, intent, [first, second]);
+  assert.is(outcome.kind === 'succeeded' && outcome.tx, first.tx);
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 9n);
 });
 
@@ -266,7 +266,7 @@ test('a payee who empties their wallet in between does not make the refund fail'
   await anvil.mine();
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalFate(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
 });
 
 test('what the wallet cannot pay for is rejected by name', async () => {
@@ -289,17 +289,17 @@ test('a reverted transaction is failed once it is final, and its number is used 
   const before = await native(wallet);
   await anvil.mine();
   const { number } = await anvil.head();
-  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   await usdc.stop(false);
   const feeUnits = before - (await native(wallet));
-  assert.equal(await finalFate(till, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
+  assert.equal(await finalOutcome(till, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
   assert.equal(await node.sequence(wallet), { final: 1, head: 1 });
 
   const anew = await prepare(till, intent);
   assert.is(anew.terms.nonce, '1');
   await send(anew);
   await anvil.mine();
-  assert.is((await finalFate(till, intent, [anew])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, intent, [anew])).kind, 'succeeded');
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 5n);
 });
 
@@ -312,7 +312,7 @@ test('a call that succeeded and moved nothing is neither paid nor failed: a pers
   await send(attempt);
   await anvil.mine();
   await usdc.silence(false);
-  const fault = await faultOf(finalFate(till, intent, [attempt]));
+  const fault = await faultOf(finalOutcome(till, intent, [attempt]));
   assert.is(fault.code, 'payout_outcome_unclear');
   assert.is(fault.kind, 'transient');
   assert.match(fault.message, attempt.tx);
@@ -325,10 +325,10 @@ test('a number that something else used up is foreign, once that is final', asyn
   await spendElsewhere(till, 0);
   await anvil.mine();
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet, 'not final');
-  const fate = await finalFate(till, intent, [attempt]);
-  assert.is(fate.kind, 'foreign');
-  assert.match(fate.kind === 'foreign' ? fate.message : '', evmAddress.format(till.keyOf({ role: 'refund' })));
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet, 'not final');
+  const outcome = await finalOutcome(till, intent, [attempt]);
+  assert.is(outcome.kind, 'foreign');
+  assert.match(outcome.kind === 'foreign' ? outcome.message : '', evmAddress.format(till.keyOf({ role: 'refund' })));
 });
 
 test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
@@ -337,12 +337,12 @@ test('a reorg takes an inclusion back; the same bytes are sent again and paid on
   const attempt = await prepare(till, intent);
   await send(attempt);
   await anvil.mine(2);
-  assert.is.not((await fateOf(till, intent, [attempt])) as unknown, nothingYet);
+  assert.is.not((await outcomeOf(till, intent, [attempt])) as unknown, nothingYet);
   await anvil.reorg(2);
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalFate(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 31n);
 });
 
@@ -353,15 +353,15 @@ test('a reorg in which the other attempt is mined is followed', async () => {
   const second = await prepare(till, intent, [first]);
   await send(first);
   await anvil.mine();
-  const before = await fateOf(till, intent, [first, second]);
+  const before = await outcomeOf(till, intent, [first, second]);
   assert.is(before.kind === 'waiting' && before.included?.tx, first.tx);
   await anvil.reorg(1);
   await send(second);
   await anvil.mine();
-  const after = await fateOf(till, intent, [first, second]);
+  const after = await outcomeOf(till, intent, [first, second]);
   assert.is(after.kind === 'waiting' && after.included?.tx, second.tx);
-  const fate = await finalFate(till, intent, [first, second]);
-  assert.is(fate.kind === 'succeeded' && fate.tx, second.tx);
+  const outcome = await finalOutcome(till, intent, [first, second]);
+  assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 32n);
 });
 
@@ -374,7 +374,7 @@ test('a foreign transaction that a reorg takes away was none', async () => {
   await anvil.reorg(1);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalFate(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
 });
 
 test.run();

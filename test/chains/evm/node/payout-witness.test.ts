@@ -4,13 +4,13 @@ import * as assert from 'uvu/assert';
 import { Fault } from '../../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../../src/core/intent.ts';
 import { createRandom, type Random } from '../../../../src/sandbox/random.ts';
-import { type Lies, startLyingProxy } from '../../../support/lying-proxy.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { type Lies, startLyingProxy } from '../../../support/lying-proxy.ts';
 import { type Attempt, nothingYet, type Till } from '../../till.ts';
 import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
-const { anvil, open, openFundedTill, prepare, send, fateOf, mineFinal, spendElsewhere } = bench;
+const { anvil, open, openFundedTill, prepare, send, outcomeOf, mineFinal, spendElsewhere } = bench;
 const proxy = await startLyingProxy(anvil);
 test.before.each(() => proxy.heal());
 test.after(async () => {
@@ -36,14 +36,14 @@ const hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
 
 test('two nodes that agree settle it', async () => {
   const { till, intent, attempt } = await paid();
-  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'succeeded');
 });
 
 test('a node that denies what another has seen makes nobody foreign', async () => {
   const { till, intent, attempt } = await paid();
   proxy.lies.answer = hidden;
   for (const pair of [paired, pairedOther]) {
-    const fault = await faultOf(fateOf(till, intent, [attempt], pair));
+    const fault = await faultOf(outcomeOf(till, intent, [attempt], pair));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, 'payout_nodes_disagree');
   }
@@ -56,7 +56,7 @@ test('a node that calls a success a failure settles nothing', async () => {
       ? { ...answer, result: { ...(answer.result as object), status: '0x0', logs: [] } }
       : answer;
   for (const pair of [paired, pairedOther]) {
-    assert.is((await faultOf(fateOf(till, intent, [attempt], pair))).code, 'payout_nodes_disagree');
+    assert.is((await faultOf(outcomeOf(till, intent, [attempt], pair))).code, 'payout_nodes_disagree');
   }
 });
 
@@ -65,11 +65,11 @@ test('a node whose finality is behind holds the outcome up', async () => {
   proxy.lies.answer = ({ method, params }, answer) =>
     method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? { ...answer, result: null } : answer;
   for (const pair of [paired, pairedOther]) {
-    const fate = await fateOf(till, intent, [attempt], pair);
-    assert.is(fate.kind === 'waiting' && fate.included?.tx, attempt.tx);
+    const outcome = await outcomeOf(till, intent, [attempt], pair);
+    assert.is(outcome.kind === 'waiting' && outcome.included?.tx, attempt.tx);
   }
   await anvil.mine(12);
-  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'succeeded', 'its depth is enough in the end');
+  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'succeeded', 'its depth is enough in the end');
 });
 
 test('both see what is foreign', async () => {
@@ -79,7 +79,7 @@ test('both see what is foreign', async () => {
   await spendElsewhere(till, 0);
   await anvil.mine();
   await mineFinal();
-  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'foreign');
+  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'foreign');
 });
 
 test('a witness that is silent, of another chain, or shows another block settles nothing', async () => {
@@ -103,11 +103,11 @@ test('a witness that is silent, of another chain, or shows another block settles
   ];
   for (const [code, lie] of lies) {
     proxy.lies.answer = lie;
-    assert.is((await faultOf(fateOf(till, intent, [attempt], paired))).code, code);
+    assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).code, code);
   }
   proxy.heal();
   proxy.lies.status = 503;
-  assert.is((await faultOf(fateOf(till, intent, [attempt], paired))).kind, 'transient');
+  assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).kind, 'transient');
 });
 
 test('a receipt from a block that is not the chain’s own is no inclusion', async () => {
@@ -117,7 +117,7 @@ test('a receipt from a block that is not the chain’s own is no inclusion', asy
       ? { ...answer, result: { ...(answer.result as object), blockHash: `0x${'34'.repeat(32)}` } }
       : answer;
   const alone = open({ url: proxy.httpUrl });
-  assert.equal(await fateOf(till, intent, [attempt], alone), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [attempt], alone), nothingYet);
 });
 
 test('a success whose log tells of another movement is unclear', async () => {
@@ -142,7 +142,7 @@ test('a success whose log tells of another movement is unclear', async () => {
       const receipt = answer.result as Readonly<{ logs: readonly Log[] }>;
       return { ...answer, result: { ...receipt, logs: receipt.logs.flatMap(change) } };
     };
-    assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
+    assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
   }
 });
 
@@ -231,9 +231,12 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
       };
       const [pair, where] = random.chance(0.5) ? [paired, 'witness'] : [pairedOther, 'main'];
       try {
-        const fate = await fateOf(till, intent, attempts, pair);
-        seen.add(fate.kind);
-        assert.ok(fate.kind === truth || fate.kind === 'waiting', `${what}, liar as ${where}, ${round}: ${fate.kind}`);
+        const outcome = await outcomeOf(till, intent, attempts, pair);
+        seen.add(outcome.kind);
+        assert.ok(
+          outcome.kind === truth || outcome.kind === 'waiting',
+          `${what}, liar as ${where}, ${round}: ${outcome.kind}`,
+        );
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         assert.is(error.kind, 'transient');

@@ -5,8 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../../src/chains/evm/node/node.ts';
-import { until } from '../../../support/until.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { until } from '../../../support/until.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
 const { test, over } = lyingSuite('EVM node over a WebSocket that goes wrong');
@@ -49,7 +49,7 @@ over(
   'a half-open connection is noticed, made again, and rings',
   async (node, { proxy, block }) => {
     let rung = 0;
-    node.onBell(() => {
+    node.onChange(() => {
       rung += 1;
     });
     await node.head();
@@ -115,7 +115,7 @@ over('ws', 'notifications in any shape only ring', async (node, { proxy, block }
   await until('the subscription stands', () => node.health().connected);
   const connections = proxy.connections();
   let rung = 0;
-  node.onBell(() => {
+  node.onChange(() => {
     rung += 1;
   });
   for (const text of [

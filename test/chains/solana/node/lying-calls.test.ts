@@ -5,10 +5,10 @@ import type { Node } from '../../../../src/chains/chain.ts';
 import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import { rpcUrlOf } from '../../../../src/chains/solana/node/urls.ts';
 import { Fault } from '../../../../src/core/fault.ts';
+import { faultOf } from '../../../conformance/chain.ts';
 import { startAnsweringServer } from '../../../support/answering-server.ts';
 import { solanaTokens } from '../../../support/solana-node.ts';
 import { until } from '../../../support/until.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 import type { LyingBench } from '../../lying-bench.ts';
 import { lyingSuite } from '../lying-bench.ts';
 

@@ -405,7 +405,7 @@ test('the genesis hash of another cluster: the network halts, and goes on when i
   const { reason } = (await shop.status()) ?? {};
   assert.match(reason?.message ?? '', `found chain ${otherGenesis}`);
   assert.match(reason?.message ?? '', /Set "url" to a node of the right network/);
-  assert.is((await shop.store.listAlarms(1))[0]?.code, 'chain_id_mismatch');
+  assert.is((await shop.database.listAlarms(1))[0]?.code, 'chain_id_mismatch');
   assert.is(await indexer.stop(), 'stopped');
   start();
   await isPaidOnce(order);

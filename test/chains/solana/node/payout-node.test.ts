@@ -6,15 +6,15 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../../../src/chains/index.ts';
 import { lockAddress, lockSeed } from '../../../../src/chains/solana/lock.ts';
-import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts';
 import { openPayoutNode } from '../../../../src/chains/solana/node/payout-node.ts';
+import { solanaOfflineKeys } from '../../../../src/chains/solana/offline-keys.ts';
 import { solanaSpending } from '../../../../src/chains/solana/spend.ts';
 import { tokenAddress } from '../../../../src/chains/solana/token-account.ts';
 import type { SentAttempt, SpendDraft, SpendNetwork, Terms } from '../../../../src/chains/spend.ts';
 import type { Intent, RefundIntent, SweepIntent, Wallet } from '../../../../src/core/intent.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
-import { startSimulatedNode } from '../../../support/simulated-node.ts';
 import { faultOf } from '../../../conformance/chain.ts';
+import { startSimulatedNode } from '../../../support/simulated-node.ts';
 import { quoted, refused } from '../../till.ts';
 
 const chainId = '4Hn1NfY4KzqTSxFKpBQNX5zdu4vcLxqPUsDQzYrim1pd';
@@ -93,7 +93,7 @@ async function prepare(intent: Intent) {
   return { quote, attempt: sign(intent, quote.terms) };
 }
 
-const fate = (intent: Intent, ...attempts: SentAttempt[]) => node.fate(draftOf(intent), attempts);
+const outcome = (intent: Intent, ...attempts: SentAttempt[]) => node.outcome(draftOf(intent), attempts);
 
 const refusal = async (intent: Intent) => refused(await node.quote(draftOf(intent), null, []));
 
@@ -108,14 +108,14 @@ test('a refund is quoted, sent, included and final; its cost is what the wallet 
   const intent = refund(4_500_000n);
   const { quote, attempt } = await prepare(intent);
   const before = coins(refundWallet);
-  assert.equal(await fate(intent, attempt), { kind: 'waiting', included: null });
+  assert.equal(await outcome(intent, attempt), { kind: 'waiting', included: null });
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
   mine();
-  const included = await fate(intent, attempt);
+  const included = await outcome(intent, attempt);
   assert.equal(included, { kind: 'waiting', included: { tx: attempt.tx, number: world.tip().number } });
   mine(FINAL + 3);
-  const end = await fate(intent, attempt);
+  const end = await outcome(intent, attempt);
   assert.ok(end.kind === 'succeeded');
   assert.is(end.tx, attempt.tx);
   assert.is(end.feeUnits, before - coins(refundWallet));
@@ -137,7 +137,7 @@ test('a second transaction for the same refund fails, and the first is still wha
   assert.is(refused.kind === 'rejected' && refused.code, 'account_in_use');
   // A node without preflight would take it; the lock makes it fail in its block.
   mine(FINAL + 3);
-  assert.is((await fate(intent, first.attempt, second.attempt)).kind, 'succeeded');
+  assert.is((await outcome(intent, first.attempt, second.attempt)).kind, 'succeeded');
   assert.is(held(intent.to), 1_000_000n);
   assert.match((await refusal(intent)).message, 'paid before');
 });
@@ -151,16 +151,16 @@ test('what was taken and lost is dead only when its last block is final; then it
   sim.faults.set({ rates: {} });
   for (let blocks = 0; blocks < 150; blocks += 30) {
     mine(30);
-    assert.equal(await fate(intent, attempt), { kind: 'waiting', included: null });
+    assert.equal(await outcome(intent, attempt), { kind: 'waiting', included: null });
   }
   mine(FINAL + 15);
-  assert.equal(await fate(intent, attempt), { kind: 'dead' });
+  assert.equal(await outcome(intent, attempt), { kind: 'dead' });
   const late = await node.broadcast(attempt.bytes);
   assert.is(late.kind === 'rejected' && late.code, 'blockhash_not_found');
   const again = await prepare(intent);
   await node.broadcast(again.attempt.bytes);
   mine(FINAL + 4);
-  assert.is((await fate(intent, again.attempt)).kind, 'succeeded');
+  assert.is((await outcome(intent, again.attempt)).kind, 'succeeded');
   assert.is(held(intent.to), 2_000_000n);
 });
 
@@ -170,13 +170,13 @@ test('a node that denies what it holds is found out by the lock', async () => {
   await node.broadcast(attempt.bytes);
   mine(200);
   sim.faults.set({ rates: { unknown_block: 1 } });
-  const fault = await faultOf(fate(intent, attempt));
+  const fault = await faultOf(outcome(intent, attempt));
   sim.faults.heal();
   sim.faults.set({ rates: {} });
   assert.is(fault.code, 'payout_outcome_unclear');
   assert.is(fault.kind, 'transient');
   assert.match(fault.message, chains.solana.address.format(lockAddress(refundWallet, lockSeed(intent.id))));
-  assert.is((await fate(intent, attempt)).kind, 'succeeded');
+  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
 });
 
 test('an answer that is an error proves nothing', async () => {
@@ -187,7 +187,7 @@ test('an answer that is an error proves nothing', async () => {
   sim.faults.heal();
   sim.faults.set({ rates: {} });
   mine(FINAL + 4);
-  assert.is((await fate(intent, attempt)).kind, 'succeeded');
+  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
 });
 
 test('a refund that failed in its block moved nothing and cost its fee; it may be signed anew', async () => {
@@ -198,15 +198,15 @@ test('a refund that failed in its block moved nothing and cost its fee; it may b
   sim.faults.heal();
   sim.faults.set({ rates: {} });
   mine(FINAL + 4);
-  assert.is((await fate(intent, attempt)).kind, 'waiting', 'until its last block is final');
+  assert.is((await outcome(intent, attempt)).kind, 'waiting', 'until its last block is final');
   mine(180);
-  const end = await fate(intent, attempt);
+  const end = await outcome(intent, attempt);
   assert.ok(end.kind === 'failed' && end.feeUnits > 0n);
   assert.is(held(intent.to), 0n);
   const again = await prepare(intent);
   await node.broadcast(again.attempt.bytes);
   mine(FINAL + 4);
-  assert.is((await fate(intent, again.attempt)).kind, 'succeeded');
+  assert.is((await outcome(intent, again.attempt)).kind, 'succeeded');
 });
 
 test('a sweep empties three owners into the treasury, and the gas wallet pays', async () => {
@@ -225,7 +225,7 @@ test('a sweep empties three owners into the treasury, and the gas wallet pays', 
   assert.ok(quote.feeUnitsMax < 30_000n, 'no deposits');
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
   mine(FINAL + 4);
-  assert.is((await fate(sweep, attempt)).kind, 'succeeded');
+  assert.is((await outcome(sweep, attempt)).kind, 'succeeded');
   assert.is(held(treasury), before + 12_000_000n);
   const empty = await refusal(sweep);
   assert.is(empty.code, 'token_short');
@@ -248,12 +248,12 @@ test('no verdict while the second node is behind, and none from the node of anot
   await node.broadcast(attempt.bytes);
   mine(FINAL + 4);
   const both = openPayoutNode({ ...options, witnessUrl: witness.httpUrl });
-  const waits = await both.fate(draftOf(intent), [attempt]);
+  const waits = await both.outcome(draftOf(intent), [attempt]);
   assert.equal(waits.kind === 'waiting' && waits.included?.tx, attempt.tx);
   await both.close();
   const wrong = openPayoutNode({ ...options, chainId: 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG' });
   assert.is((await faultOf(wrong.quote(draftOf(intent), null, []))).code, 'node_wrong_chain');
-  assert.is((await faultOf(wrong.fate(draftOf(intent), [attempt]))).code, 'node_wrong_chain');
+  assert.is((await faultOf(wrong.outcome(draftOf(intent), [attempt]))).code, 'node_wrong_chain');
   await wrong.close();
 });
 

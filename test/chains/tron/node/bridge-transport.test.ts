@@ -3,10 +3,10 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
 import { openNode } from '../../../../src/chains/tron/node/node.ts';
+import { faultOf } from '../../../conformance/chain.ts';
 import { startTronBridge, type TronBridge } from '../../../support/tron-bridge.ts';
 import { startTronNode, type TronNode, tronTokens } from '../../../support/tron-node.ts';
 import { until } from '../../../support/until.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 
 const test = suite('TRON through the bridge');
 const limits = { requestTimeoutMs: 2_000, responseBytesMax: 1_000_000, idleMsMax: 3_000, concurrencyMax: 4 };
@@ -14,7 +14,7 @@ let node: TronNode;
 let bridge: TronBridge;
 
 test.before(async () => {
-  node = await startTronNode({ seed: 'road' });
+  node = await startTronNode({ seed: 'transport' });
   node.world.mine();
   bridge = await startTronBridge(node.url);
 });
@@ -28,7 +28,7 @@ const open = (url: string) => openNode({ url, tokens: tronTokens, ...limits });
 test('a bridge that restarts is found again, counted as a new connection, and rings', async () => {
   const client = open(bridge.url);
   let rung = 0;
-  client.onBell(() => {
+  client.onChange(() => {
     rung += 1;
   });
   await until('it is connected', () => client.health().connected);

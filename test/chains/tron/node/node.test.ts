@@ -8,10 +8,10 @@ import { openNode } from '../../../../src/chains/tron/node/node.ts';
 import { tronWire } from '../../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../../src/core/block.ts';
 import { Fault } from '../../../../src/core/fault.ts';
+import { faultOf } from '../../../conformance/chain.ts';
 import { accountKey } from '../../../support/sandbox-node.ts';
 import { startTronNode, type TronNode, tronTokens } from '../../../support/tron-node.ts';
 import { startTronProxy, type TronProxy } from '../../../support/tron-proxy.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 
 const test = suite('TRON node');
 const payee = accountKey('payee');

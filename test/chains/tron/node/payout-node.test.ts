@@ -4,16 +4,16 @@ import * as assert from 'uvu/assert';
 import { tronAddress } from '../../../../src/chains/tron/address.ts';
 import { tronSpending } from '../../../../src/chains/tron/spend.ts';
 import { lookalikeKey } from '../../../../src/sandbox/transaction.ts';
+import { faultOf } from '../../../conformance/chain.ts';
 import { accountKey } from '../../../support/sandbox-node.ts';
 import { startTronBridge } from '../../../support/tron-bridge.ts';
 import { tronTokenKeys } from '../../../support/tron-node.ts';
-import { faultOf } from '../../../conformance/chain.ts';
 import { nothingYet, quoted, refused } from '../../till.ts';
 import { FINAL_BLOCKS, makePayoutBench, TRX } from '../payout-bench.ts';
 
 const bench = await makePayoutBench('payouts');
 const { sandbox, world, proxy, network, node, open, openTill, openFundedTill, signOn, prepare, send, carry } = bench;
-const { gas, sweep, fateOf, mine, mineFinal, outlive, held, native } = bench;
+const { gas, sweep, outcomeOf, mine, mineFinal, outlive, held, native } = bench;
 const bridge = await startTronBridge(sandbox.url);
 test.after.each(() => {
   sandbox.faults.heal();
@@ -33,8 +33,8 @@ const BYTES = 345n * 1_000n;
 
 // ── What goes well ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-for (const [road, url] of Object.entries({ http: sandbox.url, bridge: bridge.url })) {
-  test(`a refund is quoted, sent, included and final, over ${road}`, async () => {
+for (const [transport, url] of Object.entries({ http: sandbox.url, bridge: bridge.url })) {
+  test(`a refund is quoted, sent, included and final, over ${transport}`, async () => {
     const over = open({ url });
     const till = openFundedTill();
     const wallet = till.keyOf({ role: 'refund' });
@@ -45,16 +45,16 @@ for (const [road, url] of Object.entries({ http: sandbox.url, bridge: bridge.url
     assert.is(quote.feeUnits, TO_OTHERS, 'its bytes are free');
     assert.is(BigInt(quote.terms.fee_limit ?? 0), (TO_OTHERS * 6n) / 5n);
     const attempt = signOn(till, intent, quote.terms);
-    assert.equal(await over.fate(draft, [attempt]), nothingYet, 'not sent');
+    assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not sent');
     assert.equal(await over.broadcast(attempt.bytes), { kind: 'accepted' });
     assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' });
-    assert.equal(await over.fate(draft, [attempt]), nothingYet, 'not mined');
+    assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not mined');
     mine();
     const { number } = world.tip();
-    assert.equal(await over.fate(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+    assert.equal(await over.outcome(draft, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
     mineFinal();
     const feeUnits = 100n * TRX - native(wallet);
-    assert.equal(await over.fate(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
+    assert.equal(await over.outcome(draft, [attempt]), { kind: 'succeeded', tx: attempt.tx, number, feeUnits });
     assert.is(feeUnits, TO_OTHERS);
     assert.is(held(intent.to), intent.units);
     assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' }, 'final');
@@ -71,8 +71,8 @@ test('who holds the token already is paid with less energy, and bytes are paid f
   const intent = till.refund('USDT', 7n, first.to);
   const { feeUnits } = quoted(await node.quote(till.draft(intent), null, []));
   assert.is(feeUnits, TO_HOLDER + BYTES);
-  const fate = await carry(till, intent);
-  assert.is(fate.kind === 'succeeded' && fate.feeUnits, feeUnits);
+  const outcome = await carry(till, intent);
+  assert.is(outcome.kind === 'succeeded' && outcome.feeUnits, feeUnits);
   assert.is(held(first.to), 12n);
 });
 
@@ -138,8 +138,8 @@ test('a collection address is lent energy for its sweep, pays nothing, and the l
   assert.is(quote.feeUnits, 0n);
   assert.is(quote.terms.fee_limit, String((TO_HOLDER * 6n) / 5n), 'the limit bounds lent energy as well');
   const before = held(treasury);
-  const fate = await carry(till, intent);
-  assert.is(fate.kind === 'succeeded' && fate.feeUnits, 0n);
+  const outcome = await carry(till, intent);
+  assert.is(outcome.kind === 'succeeded' && outcome.feeUnits, 0n);
   assert.is(held(treasury), before + 5_000n);
 
   assert.is((await carry(till, gas('reclaim', 2, loan.units))).kind, 'succeeded');
@@ -227,10 +227,10 @@ test('a transaction that runs out of energy is failed once that is final, costs 
   await send(attempt);
   mine();
   const { number } = world.tip();
-  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   mineFinal();
   const feeUnits = 100n * TRX - native(till.keyOf({ role: 'refund' }));
-  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
+  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
   assert.is(feeUnits, BigInt(attempt.terms.fee_limit ?? 0));
   assert.is(held(payee), 0n);
   assert.is((await carry(till, intent)).kind, 'succeeded');
@@ -243,8 +243,8 @@ test('a transfer whose tokens are gone by then is reverted, and failed', async (
   const attempts = [await prepare(till, one), await prepare(till, other)];
   for (const attempt of attempts) await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  const fates = [await fateOf(till, one, attempts.slice(0, 1)), await fateOf(till, other, attempts.slice(1))];
-  assert.equal(fates.map(({ kind }) => kind).sort(), ['failed', 'succeeded']);
+  const outcomes = [await outcomeOf(till, one, attempts.slice(0, 1)), await outcomeOf(till, other, attempts.slice(1))];
+  assert.equal(outcomes.map(({ kind }) => kind).sort(), ['failed', 'succeeded']);
   assert.is(held(till.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
@@ -254,9 +254,9 @@ test('what was never sent is dead once its time is over at finality, and is sign
   const attempt = await prepare(till, intent);
   const expirationMs = Number(attempt.terms.expiration_ms);
   while (world.tip().timeS * 1000 < expirationMs) mine(1, 60_000);
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet, 'the block that ends its time is not final');
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet, 'the block that ends its time is not final');
   mineFinal();
-  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'dead' });
+  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'dead' });
   const late = await node.broadcast(attempt.bytes);
   assert.is(late.kind === 'rejected' && late.code, 'expired');
   assert.is((await carry(till, intent)).kind, 'succeeded');
@@ -271,9 +271,9 @@ test('what a node took and lost is dead in the end, and the refund is paid once'
   await send(attempt);
   sandbox.faults.heal();
   mine(3);
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
   outlive();
-  assert.equal(await fateOf(till, intent, [attempt]), { kind: 'dead' });
+  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'dead' });
   assert.is((await carry(till, intent)).kind, 'succeeded');
   outlive();
   assert.is(held(intent.to), 5n);
@@ -287,7 +287,7 @@ test('what a node took and denied is found', async () => {
   const answer = await node.broadcast(attempt.bytes);
   assert.is(answer.kind === 'rejected' && answer.code, 'node_refused');
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
 });
 
 test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
@@ -297,10 +297,10 @@ test('a reorg takes an inclusion back; the same bytes are sent again and paid on
   await send(attempt);
   mine(2);
   world.reorg({ depth: 2, keep: 'none' });
-  assert.equal(await fateOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await fateOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
   assert.is(held(intent.to), 31n);
 });
 
@@ -333,7 +333,7 @@ test('nodes without a solidified chain, and of another chain, pay nothing', asyn
   const wrong = open({ chainId: '1' });
   const draft = till.draft(till.refund('USDT', 1n));
   const attempt = await prepare(till, till.refund('USDT', 1n));
-  for (const work of [wrong.balance(draft.payer), wrong.quote(draft, null, []), wrong.fate(draft, [attempt])]) {
+  for (const work of [wrong.balance(draft.payer), wrong.quote(draft, null, []), wrong.outcome(draft, [attempt])]) {
     assert.is((await faultOf(work)).code, 'node_wrong_chain');
   }
 });

@@ -13,7 +13,8 @@ type Json = any;
 type Lie = (path: string, body: Json, answer: Json) => Json;
 
 const bench = await makePayoutBench('witness');
-const { sandbox, world, proxy, open, openFundedTill, signOn, prepare, send, fateOf, mine, mineFinal, outlive } = bench;
+const { sandbox, world, proxy, open, openFundedTill, signOn, prepare, send, outcomeOf, mine, mineFinal, outlive } =
+  bench;
 const alone = open({ url: proxy.url });
 const paired = open({ witnessUrl: proxy.url });
 /** The liar is the main node and the witness is honest. */
@@ -73,14 +74,14 @@ const erased =
 test('a node that knows no transaction is contradicted by its own blocks, once the time is over', async () => {
   const { till, intent, attempt } = await paid();
   tell(denied);
-  assert.equal(await fateOf(till, intent, [attempt], alone), nothingYet, 'it may still come');
+  assert.equal(await outcomeOf(till, intent, [attempt], alone), nothingYet, 'it may still come');
   outlive();
-  const fault = await faultOf(fateOf(till, intent, [attempt], alone));
+  const fault = await faultOf(outcomeOf(till, intent, [attempt], alone));
   assert.is(fault.kind, 'transient');
   assert.is(fault.code, 'payout_node_contradicts');
   assert.match(fault.message, attempt.tx);
   heal();
-  assert.is((await fateOf(till, intent, [attempt], alone)).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'succeeded');
 });
 
 test('the last block that could hold an attempt is read as well', async () => {
@@ -94,14 +95,14 @@ test('the last block that could hold an attempt is read as well', async () => {
   assert.is(world.find(attempt.tx)?.block.hash, world.tip().hash);
   mineFinal();
   tell(denied);
-  assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'payout_node_contradicts');
+  assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'payout_node_contradicts');
   heal();
-  assert.is((await fateOf(till, intent, [attempt], alone)).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'succeeded');
 });
 
 test('blocks that are missing, of another chain, or no children of each other prove nothing', async () => {
   const { till, intent, attempt } = await lost();
-  assert.is((await fateOf(till, intent, [attempt], alone)).kind, 'dead');
+  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'dead');
   const reference = Number(attempt.terms.ref_block_number);
   const isAt = (path: string, body: Json, number: number) =>
     path === '/walletsolidity/getblock' && body.id_or_num === String(number);
@@ -141,7 +142,7 @@ test('blocks that are missing, of another chain, or no children of each other pr
   ];
   for (const [code, lie] of lies) {
     tell(lie);
-    const fault = await faultOf(fateOf(till, intent, [attempt], alone));
+    const fault = await faultOf(outcomeOf(till, intent, [attempt], alone));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, code, fault.message);
   }
@@ -172,14 +173,14 @@ test('a success needs all three fields, and exactly the payment in its logs', as
   };
   for (const [what, lie] of Object.entries(lies)) {
     tell(lie);
-    assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
+    assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
   }
   for (const missing of ['gettransactionbyid', 'gettransactioninfobyid']) {
     tell((path) => (path === `/walletsolidity/${missing}` ? {} : undefined));
-    assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'node_infos_missing', missing);
+    assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'node_infos_missing', missing);
   }
   tell(info((answer) => ({ ...answer, id: '12'.repeat(32) })));
-  assert.is((await faultOf(fateOf(till, intent, [attempt], alone))).code, 'node_nonsense');
+  assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'node_nonsense');
 });
 
 test('a node that has trouble of its own says nothing about what it was sent', async () => {
@@ -204,18 +205,18 @@ test('a node that has trouble of its own says nothing about what it was sent', a
 
 test('two nodes that agree settle it, or bury it', async () => {
   const { till, intent, attempt } = await paid();
-  assert.is((await fateOf(till, intent, [attempt], paired)).kind, 'succeeded');
+  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'succeeded');
   const other = await lost();
-  assert.is((await fateOf(other.till, other.intent, [other.attempt], paired)).kind, 'dead');
+  assert.is((await outcomeOf(other.till, other.intent, [other.attempt], paired)).kind, 'dead');
 });
 
 test('a node that has erased a payment from its very blocks buries nothing beside an honest one', async () => {
   const { till, intent, attempt } = await paid();
   outlive();
   tell(erased(attempt.tx));
-  assert.is((await fateOf(till, intent, [attempt], alone)).kind, 'dead', 'the lie is complete');
+  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'dead', 'the lie is complete');
   for (const pair of [paired, pairedOther]) {
-    const fault = await faultOf(fateOf(till, intent, [attempt], pair));
+    const fault = await faultOf(outcomeOf(till, intent, [attempt], pair));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, 'payout_nodes_disagree');
   }
@@ -240,7 +241,7 @@ test('a node that is behind holds the end up', async () => {
       },
     };
   });
-  for (const pair of [paired, pairedOther]) assert.equal(await fateOf(till, intent, [attempt], pair), nothingYet);
+  for (const pair of [paired, pairedOther]) assert.equal(await outcomeOf(till, intent, [attempt], pair), nothingYet);
 });
 
 test('a witness that is silent or of another chain settles nothing', async () => {
@@ -250,9 +251,9 @@ test('a witness that is silent or of another chain settles nothing', async () =>
       ? { ...answer, blockID: `${'0'.repeat(16)}${'12'.repeat(24)}` }
       : undefined,
   );
-  assert.is((await faultOf(fateOf(till, intent, [attempt], paired))).code, 'node_wrong_chain');
+  assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).code, 'node_wrong_chain');
   proxy.lies.answer = () => 'lack of computing resources';
-  assert.is((await faultOf(fateOf(till, intent, [attempt], paired))).kind, 'transient');
+  assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).kind, 'transient');
 });
 
 // ── Lies at random ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -306,9 +307,9 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
       });
       const pair = random.chance(0.5) ? paired : pairedOther;
       try {
-        const fate = await fateOf(till, intent, [attempt], pair);
-        seen.add(fate.kind);
-        assert.ok(fate.kind === truth || fate.kind === 'waiting', `${truth}, round ${round}: ${fate.kind}`);
+        const outcome = await outcomeOf(till, intent, [attempt], pair);
+        seen.add(outcome.kind);
+        assert.ok(outcome.kind === truth || outcome.kind === 'waiting', `${truth}, round ${round}: ${outcome.kind}`);
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         assert.is(error.kind, 'transient');
