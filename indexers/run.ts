@@ -7,10 +7,9 @@
  * @module
  */
 
-import { openDatabase } from '../src/app/open-database.ts';
 import type { Family } from '../src/chains/chain.ts';
 import { chains } from '../src/chains/index.ts';
-import { loadConfig, type NetworkConfig } from '../src/config/config.ts';
+import { type Config, loadConfig, type NetworkConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';
@@ -28,13 +27,15 @@ export type IndexerProcess = Readonly<{
   network: string | undefined;
   env: NodeJS.ProcessEnv;
   cwd: string;
+  /** @throws Fault when the database is missing, of another version or out of reach */
+  openDatabase(config: Config, env: NodeJS.ProcessEnv): Database;
 }>;
 
 /**
  * Follows the network until the process is told to stop.
  * @returns the exit code; a broken invariant is thrown
  */
-export async function runIndexer({ family, network: key, env, cwd }: IndexerProcess): Promise<number> {
+export async function runIndexer({ family, network: key, env, cwd, openDatabase }: IndexerProcess): Promise<number> {
   makeRoomForAnswers();
   const stopping = new AbortController();
   const stop = () => stopping.abort();

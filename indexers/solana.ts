@@ -2,6 +2,7 @@
  * Indexer of one Solana network: `tsx indexers/solana.ts test:solana`. The supervisor (`npm start`) runs one for each configured network.
  * @module
  */
+import { openDatabase } from '../src/app/open-database.ts';
 import { runIndexer } from './run.ts';
 
 process.exitCode = await runIndexer({
@@ -9,4 +10,5 @@ process.exitCode = await runIndexer({
   network: process.argv[2],
   env: process.env,
   cwd: process.cwd(),
+  openDatabase,
 });

@@ -21,6 +21,7 @@ import { type Config, loadConfig, withPort } from './config/config.ts';
 import { Fault } from './core/fault.ts';
 import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
+import { createUrlGuard } from './lib/guard.ts';
 import { openLog } from './lib/log.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
@@ -28,7 +29,6 @@ import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
-import { createUrlGuard } from './webhooks/guard.ts';
 
 const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;

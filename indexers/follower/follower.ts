@@ -65,7 +65,7 @@ export interface Follower {
 }
 
 /** `again`: there is more to do at once. `rest`: wait for the wakeup. */
-type TurnEnd = 'again' | 'rest' | 'moved';
+type StepEnd = 'again' | 'rest' | 'moved';
 
 export function createFollower(options: FollowerOptions): Follower {
   const { network, node, database, matcher, watch, reporter, clock } = options;
@@ -92,7 +92,7 @@ export function createFollower(options: FollowerOptions): Follower {
     if (cursor.tip()) return walk.towards(head, cursor.blocks(), cursor.floor(), blocksMax);
     // The first step ever starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
     const from = Math.max(0, head.number - network.reorgDepthMax);
-    return { kind: 'move', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
+    return { kind: 'advance', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
   }
 
   async function matchBlock(block: BlockRef): Promise<ChainTransfer[]> {
@@ -123,7 +123,7 @@ export function createFollower(options: FollowerOptions): Follower {
     return { read: results.slice(0, gap < 0 ? results.length : gap).filter((block) => block !== undefined), fault };
   }
 
-  async function save(step: Step, seen: Look): Promise<TurnEnd | 'done'> {
+  async function save(step: Step, seen: Look): Promise<StepEnd | 'done'> {
     const outcome = await cursor.save(step, seen, watch.throughId());
     if (outcome === 'moved') return 'moved';
     if (outcome === 'stale_watch') {
@@ -148,7 +148,7 @@ export function createFollower(options: FollowerOptions): Follower {
     drop: readonly BlockRef[],
     connect: readonly BlockRef[],
     seen: Look,
-  ): Promise<TurnEnd | 'done'> {
+  ): Promise<StepEnd | 'done'> {
     const { read, fault } = await readBlocks(connect);
     const top = read.at(-1)?.block.number ?? -1;
     // A chain that is shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
@@ -173,7 +173,7 @@ export function createFollower(options: FollowerOptions): Follower {
     return waiting.filter(({ hash, number }) => isDue(network.confirmations, number, tip, final) || early.has(hash));
   }
 
-  async function confirmBlocks(seen: Look): Promise<TurnEnd | 'done'> {
+  async function confirmBlocks(seen: Look): Promise<StepEnd | 'done'> {
     const { finalized } = seen;
     if (finalized && placeFinal(cursor.blocks(), finalized) === 'foreign') {
       throw transient(
@@ -203,13 +203,13 @@ export function createFollower(options: FollowerOptions): Follower {
         return 0;
       case 'rest':
         return next.why === 'behind' ? PROOF_AGE_BEHIND_MS_MAX : PROOF_AGE_MS_MAX;
-      case 'move':
+      case 'advance':
         return next.connect[0]?.parent === cursor.tip()?.hash ? PROOF_AGE_MS_MAX : 0;
     }
   }
 
   /** One look at the node, and at most one step towards its head. */
-  async function turn(): Promise<TurnEnd> {
+  async function step(): Promise<StepEnd> {
     // Before anything else: a node of another network may not even answer what is asked of ours.
     await identity.renew(PROOF_AGE_MS_MAX);
     if (!isLoaded) await cursor.load();
@@ -227,7 +227,7 @@ export function createFollower(options: FollowerOptions): Follower {
       reporter.tell({ state: 'behind', reason: { code: 'node_behind', message }, headNumber: head.number });
       return 'rest';
     }
-    if (next.kind === 'move') {
+    if (next.kind === 'advance') {
       const end = await connectBlocks(next.drop, next.connect, seen);
       if (end !== 'done') return end;
     }
@@ -236,7 +236,7 @@ export function createFollower(options: FollowerOptions): Follower {
     return tellProgress(seen);
   }
 
-  function tellProgress(seen: Look): TurnEnd {
+  function tellProgress(seen: Look): StepEnd {
     const { head } = seen;
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const reason = whyBehind(seen, gap);
@@ -276,7 +276,7 @@ export function createFollower(options: FollowerOptions): Follower {
       signal.addEventListener('abort', wakeup.notify, { once: true });
       while (!signal.aborted) {
         try {
-          const end = await turn();
+          const end = await step();
           retryMs = RETRY_MS_MIN;
           if (end === 'moved') return 'moved';
           if (end === 'rest') await wakeup.wait(network.pollMs);

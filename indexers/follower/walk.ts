@@ -49,7 +49,7 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
         : [head];
       for (;;) {
         const next = plan(tail, branch, floor);
-        if (next.kind === 'move') checkRises(tail[tail.length - next.drop.length - 1], next.connect[0]);
+        if (next.kind === 'advance') checkRises(tail[tail.length - next.drop.length - 1], next.connect[0]);
         if (next.kind !== 'ask') return next;
         const [bottom] = branch;
         const below = bottom && (await headerOf(bottom));

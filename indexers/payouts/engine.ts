@@ -79,27 +79,27 @@ export function createPayer(options: PayerOptions): Payer {
     string,
     Readonly<{ nextAtMs: number; memory: Memory; retryMs: number; fault: Fault | null }>
   >();
-  let turn: PayoutLease | null = null;
-  let carry: AdvancePayout | null = null;
+  let lease: PayoutLease | null = null;
+  let advance: AdvancePayout | null = null;
   let followedAtMs = 0;
   let told: string | null | undefined;
 
   async function begin(): Promise<AdvancePayout> {
-    if (turn && carry) return carry;
-    turn = await acquireLease(network.key, signer, database, clock.nowMs());
-    carry = createAdvancePayout({
+    if (lease && advance) return advance;
+    lease = await acquireLease(network.key, signer, database, clock.nowMs());
+    advance = createAdvancePayout({
       node,
       signer,
       database,
       wallets,
-      turn,
+      lease,
       rules,
       pace,
       allotting,
       clock,
       onQuote: balances.hear,
     });
-    return carry;
+    return advance;
   }
 
   /** @throws Fault transient `network_not_followed` */
@@ -129,7 +129,7 @@ export function createPayer(options: PayerOptions): Payer {
     } catch (error) {
       // The right to sign has gone to somebody else; it must be earned anew.
       if (error instanceof Fault && endsLease(error)) {
-        turn = null;
+        lease = null;
         schedule.clear();
       }
       throw error;
@@ -149,7 +149,7 @@ export function createPayer(options: PayerOptions): Payer {
     const last = faults.find(endsLease);
     if (last) throw last;
     if (nowMs >= followedAtMs + FOLLOW_MS) {
-      await turn?.follow();
+      await lease?.follow();
       followedAtMs = nowMs;
     }
     await balances.renew(await wallets.own());
@@ -169,7 +169,7 @@ export function createPayer(options: PayerOptions): Payer {
     // A network that is not followed (yet) is told of by its follower.
     const level = reason?.code === 'network_not_followed' ? 'info' : 'warn';
     if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts wait');
-    else log.info({ fence: turn?.fence }, 'payouts go on');
+    else log.info({ fence: lease?.fence }, 'payouts go on');
   }
 
   async function stopFor(fault: Fault): Promise<void> {

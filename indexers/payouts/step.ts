@@ -36,7 +36,7 @@ export type AdvanceParts = Readonly<{
   signer: Signer;
   database: Database;
   wallets: PayoutWallets;
-  turn: PayoutLease;
+  lease: PayoutLease;
   rules: SpendRules;
   pace: PayoutRules;
   /** Allots and signs. One at a time where numbers must not have gaps. */
@@ -55,7 +55,7 @@ export type Progress = Readonly<{ nextAtMs: number; memory: Memory }>;
 export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
 
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
-  const { node, signer, database, wallets, turn, rules, pace, allotting, clock, onQuote } = parts;
+  const { node, signer, database, wallets, lease, rules, pace, allotting, clock, onQuote } = parts;
 
   return async (open, before) => {
     const { payout, approval } = open;
@@ -124,7 +124,7 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
     async function sign({ attempt, terms }: Attempt): Promise<Progress | null> {
       const { intent, proof } = payout;
       try {
-        const request = { fence: turn.fence, intent, generation, attempt, proof, terms, approval };
+        const request = { fence: lease.fence, intent, generation, attempt, proof, terms, approval };
         await signer.sign(request);
       } catch (error) {
         // Without an answer it may be signed all the same: the same is asked again.
@@ -137,7 +137,7 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
     }
 
     async function reload(): Promise<void> {
-      await turn.follow();
+      await lease.follow();
       const all = await database.listPayoutAttempts(id);
       attempts = all.filter((one) => one.generation === generation);
     }
@@ -212,12 +212,12 @@ export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
           return lookAgain();
         case 'renew':
           // What was concluded from the attempts that are known here holds only if they are all there are.
-          await turn.follow();
+          await lease.follow();
           await database.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
           return lookAgain();
         case 'stick': {
           const { code, message, ended, haltsLane } = step;
-          await turn.follow();
+          await lease.follow();
           const haltsPayer = haltsLane ? draft.payer : null;
           await database.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
           return lookAgain();

@@ -118,11 +118,11 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     sweepId: string,
     form: GasIntent['form'],
     index: number,
-    turn: number,
+    topUp: number,
     units: bigint,
   ): GasIntent => ({
     kind: 'gas',
-    id: gasIdOf(sweepId, form, turn),
+    id: gasIdOf(sweepId, form, topUp),
     network: key,
     form,
     index,
@@ -205,10 +205,10 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
 
   /** @returns whether more is on its way now */
   async function topUp(sweep: SweepIntent): Promise<boolean> {
-    const turn = await database.countTopUps(sweep.id);
+    const topUp = await database.countTopUps(sweep.id);
     const short = shortOf(sweep, await node.quote(await wallets.draft(sweep), null, []));
-    if (!short || turn >= TOP_UPS_MAX) return false;
-    const gas = gasIntent(sweep.id, 'transfer', short.index, turn, withMargin(short.missing));
+    if (!short || topUp >= TOP_UPS_MAX) return false;
+    const gas = gasIntent(sweep.id, 'transfer', short.index, topUp, withMargin(short.missing));
     return database.topUpSweep(sweep.id, gas, clock.nowMs());
   }
 

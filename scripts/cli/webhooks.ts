@@ -6,7 +6,7 @@
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
 import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/database/database.ts';
-import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
 import {
   type Command,
   choiceOption,

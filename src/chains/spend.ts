@@ -66,7 +66,7 @@ export type SpendReading = Readonly<{
    * the address and, when it is taken back, the other way. What a transaction merely costs (fees, rent, a deposit that locks) is no move,
    * but part of `feeUnitsMax`.
    */
-  moves: readonly Readonly<{ token: string | null; from: string; to: string; units: bigint }>[];
+  effects: readonly Readonly<{ token: string | null; from: string; to: string; units: bigint }>[];
   /** The most that it can cost, in base units of the native coin. */
   feeUnitsMax: bigint;
 }>;

@@ -15,7 +15,7 @@ import { invariant } from './fault.ts';
 export type Plan =
   | Readonly<{ kind: 'rest'; why: 'level' | 'behind' }>
   | Readonly<{ kind: 'ask'; hash: string }>
-  | Readonly<{ kind: 'move'; drop: readonly BlockRef[]; connect: readonly BlockRef[] }>
+  | Readonly<{ kind: 'advance'; drop: readonly BlockRef[]; connect: readonly BlockRef[] }>
   | Readonly<{ kind: 'halt'; why: string }>;
 
 /**
@@ -33,7 +33,7 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
   invariant(isLinked(branch), 'a branch is linked by parent hashes');
   if (top.hash === tip.hash) return { kind: 'rest', why: 'level' };
   // The common case by far, without a look at the rest of the tail.
-  if (bottom.parent === tip.hash) return { kind: 'move', drop: [], connect: branch };
+  if (bottom.parent === tip.hash) return { kind: 'advance', drop: [], connect: branch };
   // A shorter chain, be it a piece of ours or a fork, is not followed: the node is syncing, or its next blocks will decide.
   if (top.number < tip.number) return { kind: 'rest', why: 'behind' };
   const heldAt = new Map(tail.map((block, at) => [block.hash, at]));
@@ -58,5 +58,5 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
       why: `the node replaced block ${lowest.number} ${lowest.hash}, at or below final height ${floor}`,
     };
   }
-  return { kind: 'move', drop, connect: branch.slice(overlap + 1) };
+  return { kind: 'advance', drop, connect: branch.slice(overlap + 1) };
 }

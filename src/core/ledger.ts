@@ -52,15 +52,27 @@ export type EntryKind =
   | 'gas_given'
   | 'fee';
 
-/** `cause` is the transfer or payout that it tells of; `turn` counts how often the same has happened to it before. */
-export type Entry = Readonly<{ kind: EntryKind; cause: string; turn: number; postings: readonly Posting[] }>;
+/** `cause` is the transfer or payout that it tells of; `occurrence` counts how often the same has happened to it before. */
+export type Entry = Readonly<{ kind: EntryKind; cause: string; occurrence: number; postings: readonly Posting[] }>;
 
 /** Money that goes from one account to another. */
-type Move = Readonly<{ from: Account; to: Account; subject: string; network: NetworkKey; asset: Asset; units: bigint }>;
+type Transaction = Readonly<{
+  from: Account;
+  to: Account;
+  subject: string;
+  network: NetworkKey;
+  asset: Asset;
+  units: bigint;
+}>;
 
 const sessionAccounts: readonly Account[] = ['received', 'reserved', 'refunded'];
 
-function entry(kind: EntryKind, cause: string, turn: number, { from, to, subject, units, ...where }: Move): Entry {
+function entry(
+  kind: EntryKind,
+  cause: string,
+  occurrence: number,
+  { from, to, subject, units, ...where }: Transaction,
+): Entry {
   invariant(units > 0n, `what entry ${kind} of ${cause} moves is above zero`);
   const side = (account: Account, signed: bigint): Posting => ({
     account,
@@ -68,7 +80,7 @@ function entry(kind: EntryKind, cause: string, turn: number, { from, to, subject
     ...where,
     units: signed,
   });
-  return { kind, cause, turn, postings: [side(from, -units), side(to, units)] };
+  return { kind, cause, occurrence, postings: [side(from, -units), side(to, units)] };
 }
 
 /** A confirmed transfer; `sessionId` is null when no session has a claim to it. */
@@ -80,13 +92,13 @@ export type BookedPayment = Readonly<{
   units: bigint;
 }>;
 
-/** @param isTaken true when it is confirmed, false when a reorg takes that back; each may happen again, which `turn` counts */
-export function paymentEntry(payment: BookedPayment, isTaken: boolean, turn: number): Entry {
+/** @param isTaken true when it is confirmed, false when a reorg takes that back; each may happen again, which `occurrence` counts */
+export function paymentEntry(payment: BookedPayment, isTaken: boolean, occurrence: number): Entry {
   const { transferId, sessionId, network, currency, units } = payment;
   const origin = sessionId === null ? 'unclaimed' : 'received';
   const [from, to]: [Account, Account] = isTaken ? [origin, 'collected'] : ['collected', origin];
-  const move: Move = { from, to, subject: sessionId ?? '', network, asset: currency, units };
-  return entry(isTaken ? 'payment' : 'payment_reversed', String(transferId), turn, move);
+  const transaction: Transaction = { from, to, subject: sessionId ?? '', network, asset: currency, units };
+  return entry(isTaken ? 'payment' : 'payment_reversed', String(transferId), occurrence, transaction);
 }
 
 /** What a refund promises a session's payer. */
@@ -123,18 +135,18 @@ export type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
 /**
  * What a step of a payout means for the books; null where it moves nothing in them.
  * @param sessionId of a refund: whose money is given back; null for one of which only the signer's journal knows
- * @param turn how often the same has happened to it before
+ * @param occurrence how often the same has happened to it before
  */
 export function payoutEntry(
   intent: Intent,
   sessionId: string | null,
   milestone: PayoutMilestone,
-  turn: number,
+  occurrence: number,
 ): Entry | null {
   const { id, network } = intent;
   const units = unitsOf(intent);
   const of = (kind: EntryKind, from: Account, to: Account, asset: Asset): Entry =>
-    entry(kind, id, turn, { from, to, subject: sessionId ?? '', network, asset, units });
+    entry(kind, id, occurrence, { from, to, subject: sessionId ?? '', network, asset, units });
   switch (intent.kind) {
     case 'refund':
       if (milestone !== 'succeeded') return null;

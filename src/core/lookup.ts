@@ -7,7 +7,7 @@
 import type { Currency } from './transfer.ts';
 
 /** Something of value that a transaction brought to an address key. `currency` is null for any other token and for the network's own coin. */
-export type Move = Readonly<{ to: string; currency: Currency | null }>;
+export type ReportedTransfer = Readonly<{ to: string; currency: Currency | null }>;
 
 /**
  * What a node knows of a transaction.
@@ -17,7 +17,7 @@ export type Move = Readonly<{ to: string; currency: Currency | null }>;
  */
 export type TransactionReport =
   | Readonly<{ kind: 'unknown' | 'waiting' }>
-  | Readonly<{ kind: 'mined'; number: number; succeeded: boolean; moves: readonly Move[] }>;
+  | Readonly<{ kind: 'mined'; number: number; succeeded: boolean; transfers: readonly ReportedTransfer[] }>;
 
 /**
  * What a session's payer is to be told of a transaction on one network.
@@ -60,19 +60,19 @@ export type LookupContext = Readonly<{
 /** Recipients that are looked up among our addresses; an airdrop may have thousands. */
 const OTHERS_ASKED_MAX = 200;
 
-export function judge(sighting: TransactionReport, bearing: LookupContext): LookupResult {
-  if (sighting.kind !== 'mined') return sighting.kind;
-  const { number, succeeded, moves } = sighting;
+export function judge(report: TransactionReport, context: LookupContext): LookupResult {
+  if (report.kind !== 'mined') return report.kind;
+  const { number, succeeded, transfers } = report;
   if (!succeeded) return 'failed';
-  const own = moves.filter(({ to }) => to === bearing.ownKey);
+  const own = transfers.filter(({ to }) => to === context.ownKey);
   if (own.length === 0) {
-    const isOthers = moves.slice(0, OTHERS_ASKED_MAX).some(({ to }) => bearing.isOthers(to));
+    const isOthers = transfers.slice(0, OTHERS_ASKED_MAX).some(({ to }) => context.isOthers(to));
     return isOthers ? 'other_order' : 'elsewhere';
   }
-  if (!bearing.isOwnNetwork) return 'wrong_network';
-  if (!own.some(({ currency }) => currency !== null && bearing.accepts.includes(currency))) return 'wrong_token';
-  if (bearing.isKept) return 'kept';
-  return number <= bearing.floor ? 'missed' : 'unread';
+  if (!context.isOwnNetwork) return 'wrong_network';
+  if (!own.some(({ currency }) => currency !== null && context.accepts.includes(currency))) return 'wrong_token';
+  if (context.isKept) return 'kept';
+  return number <= context.floor ? 'missed' : 'unread';
 }
 
 /** After this long nothing more is asked of a node; whoever still wants to know asks again. */

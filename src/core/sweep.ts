@@ -24,7 +24,7 @@ export type SweepOwner = Readonly<{
   /** When the oldest of `units` came. */
   oldestAtMs: number;
   /** How many sweeps of it were ever planned, whatever became of them. */
-  turn: number;
+  sweepCount: number;
 }>;
 
 export type SweepPolicy = Readonly<{
@@ -44,7 +44,7 @@ export type SweepReason = 'value' | 'age';
 /** `not_ours`: the signer has another key at that index. `refused`: the network says that it would fail. `later`: this round is full. */
 export type LeftReason = 'too_small' | 'too_dear' | 'in_flight' | 'not_ours' | 'refused' | 'later';
 
-/** An owner whose turn it is. */
+/** An owner whose sweepCount it is. */
 export type DueOwner = Readonly<{ owner: SweepOwner; why: SweepReason }>;
 export type LeftOwner = Readonly<{ owner: SweepOwner; why: LeftReason; detail?: string }>;
 
@@ -54,7 +54,7 @@ export type SweepGroup = Readonly<{ currency: Currency; due: readonly DueOwner[]
 export const ownersOf = ({ due }: SweepGroup): SweepOwner[] => due.map(({ owner }) => owner);
 export const unitsOfGroup = (group: SweepGroup): bigint => ownersOf(group).reduce((sum, { units }) => sum + units, 0n);
 
-/** The owners whose turn it is, and those that are left, each with its reason. */
+/** The owners whose sweepCount it is, and those that are left, each with its reason. */
 export function judgeOwners(
   owners: readonly SweepOwner[],
   policy: SweepPolicy,
@@ -123,7 +123,7 @@ export const isTooDear = (
  */
 export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent {
   const owners = ownersOf(group);
-  const name = owners.map(({ index, turn, units }) => `${index}.${turn}.${units}`);
+  const name = owners.map(({ index, sweepCount, units }) => `${index}.${sweepCount}.${units}`);
   return {
     kind: 'sweep',
     id: `sw_${digest([network, group.currency, ...name])}`,
@@ -134,8 +134,8 @@ export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent
 }
 
 /** The id of the n-th payout of a form that a sweep needs. */
-export const gasIdOf = (sweepId: string, form: GasIntent['form'], turn: number): string =>
-  `ga_${digest([sweepId, form, String(turn)])}`;
+export const gasIdOf = (sweepId: string, form: GasIntent['form'], sweepCount: number): string =>
+  `ga_${digest([sweepId, form, String(sweepCount)])}`;
 
 /** None of the parts holds a line feed. */
 const digest = (parts: readonly string[]): string => bytesToHex(sha256(utf8ToBytes(parts.join('\n')))).slice(0, 26);

@@ -5,16 +5,16 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
-import type { NetworkConfig } from '../config/config.ts';
 import type { Clock } from '../lib/clock.ts';
+import type { SimulatedChain } from './families.ts';
 import { families, worldShape } from './families.ts';
 import { createFaults } from './faults.ts';
 import { openDurableWorld } from './journal.ts';
 import { startMiner } from './miner.ts';
-import { sandboxSeed } from './operator/seed.ts';
 import { readSandboxFile, type SandboxFile, writeSandboxFile } from './sandbox-file.ts';
+import { sandboxSeed } from './seed.ts';
 
-export type SandboxNetwork = Pick<NetworkConfig, 'name' | 'family' | 'chainId' | 'tokens' | 'blockTimeMs'>;
+export type SandboxNetwork = SimulatedChain & Readonly<{ name: string; blockTimeMs: number }>;
 
 export type SandboxOptions = Readonly<{
   dataDir: string;

@@ -10,7 +10,7 @@ import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import type { Accounts } from './accounts.ts';
 import { RpcError } from './json-rpc.ts';
 import type { Admit } from './mempool.ts';
-import type { Entry, NativeMove, SignedTransaction } from './transaction.ts';
+import type { Entry, NativeTransfer, SignedTransaction } from './transaction.ts';
 import type { World } from './world.ts';
 
 export const LAMPORTS_PER_SIGNATURE = 5_000n;
@@ -74,7 +74,7 @@ export function openTokenAccounts(world: World, tokens: readonly string[]): Toke
   };
 }
 
-type Effect = Readonly<{ entries: readonly Entry[]; native: readonly NativeMove[] }>;
+type Effect = Readonly<{ entries: readonly Entry[]; native: readonly NativeTransfer[] }>;
 
 const uint = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 
@@ -85,7 +85,7 @@ function effectOf(
   accounts: Accounts,
 ): Effect | null {
   const entries: Entry[] = [];
-  const native: NativeMove[] = [];
+  const native: NativeTransfer[] = [];
   const made = new Map<string, AccountOwner>();
   for (const { program, accounts: named, data } of instructions) {
     if (program === BUDGET_PROGRAM) continue;

@@ -25,14 +25,14 @@ export type WorldTransaction = Readonly<{
   succeeded: boolean;
   entries: readonly Entry[];
   /** Native coin that it moves besides tokens; no token contract reports it. */
-  native?: readonly NativeMove[];
+  native?: readonly NativeTransfer[];
   /** Native coin whose resources somebody may use now, or (below zero) no longer; a stake is lent to its owner. */
-  lent?: readonly NativeMove[];
+  lent?: readonly NativeTransfer[];
   /** Present on what a wallet signed and sent, absent on payments that the world made up. */
   signed?: SignedPart;
 }>;
 
-export type NativeMove = Readonly<{ from: string; to: string; units: bigint }>;
+export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint }>;
 
 export type SignedPart = Readonly<{
   /** As they were sent, hex. */

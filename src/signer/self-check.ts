@@ -15,10 +15,10 @@ export type CheckedKeys = Readonly<{
   of(wallet: Wallet): string;
 }>;
 
-type Move = SpendReading['moves'][number];
+type Effect = SpendReading['effects'][number];
 
-/** What an intent moves, and nothing else. */
-function movesOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Move[] {
+/** What an intent effects, and nothing else. */
+function effectsOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Effect[] {
   const tokenOf = (symbol: string) => network.tokens.find((token) => token.symbol === symbol)?.address ?? '';
   switch (intent.kind) {
     case 'refund':
@@ -41,9 +41,9 @@ function movesOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Move
   }
 }
 
-const text = ({ token, from, to, units }: Move): string => `${token}/${from}/${to}/${units}`;
+const text = ({ token, from, to, units }: Effect): string => `${token}/${from}/${to}/${units}`;
 
-const sameMoves = (some: readonly Move[], others: readonly Move[]): boolean =>
+const sameEffects = (some: readonly Effect[], others: readonly Effect[]): boolean =>
   some.map(text).sort().join('\n') === others.map(text).sort().join('\n');
 
 /**
@@ -70,5 +70,5 @@ export function checkReading(
   const [payer] = reading.signers;
   if (payer !== keys.payer) throw deny('another payer');
   if (reading.signers.some((signer) => !keys.signers.includes(signer))) throw deny('another signer');
-  if (!sameMoves(reading.moves, movesOf(intent, network, keys))) throw deny('other movements');
+  if (!sameEffects(reading.effects, effectsOf(intent, network, keys))) throw deny('other movements');
 }

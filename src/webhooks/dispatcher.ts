@@ -7,13 +7,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import PQueue from 'p-queue';
-import type { Config } from '../config/config.ts';
 import { verdict, webhookHeaders } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
 import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../database/database.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
+import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
-import { createUrlGuard, type UrlGuard } from './guard.ts';
 import { createSender } from './sender.ts';
 
 /** Bounds sockets and memory: so many deliveries are under way at most. */
@@ -37,9 +36,18 @@ export type Dispatcher = Readonly<{
   wake(): void;
 }>;
 
+/** Limits of sending; what each means is in `config/README.md`. */
+export type WebhookSettings = Readonly<{
+  allowCidrs: readonly string[];
+  timeoutMs: number;
+  responseBytesMax: number;
+  perEndpointMax: number;
+  retryDelaysS: readonly number[];
+}>;
+
 export type DispatcherOptions = Readonly<{
   database: Pick<Database, 'claimDeliveries' | 'recordAttempt' | 'changeCount'>;
-  config: Config['webhooks'];
+  config: WebhookSettings;
   clock: Clock;
   log: Log;
   guard?: UrlGuard;

@@ -8,7 +8,7 @@ import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
-import { parseTarget, type UrlGuard } from './guard.ts';
+import { parseTarget, type UrlGuard } from '../lib/guard.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** What is kept of an answer for the operator to read. */

@@ -91,7 +91,7 @@ test('without scripts, on a phone, after the time was up', async ({ api, browser
     kind: 'mined',
     number: 10_000,
     succeeded: true,
-    moves: [{ to: 'ee'.repeat(20), currency: 'USDT' }],
+    transfers: [{ to: 'ee'.repeat(20), currency: 'USDT' }],
   });
   await page.reload();
   await answered(page, /did not go to this order’s address/);
@@ -102,7 +102,7 @@ const looks = [
   ['unreadable', null],
   ['looking', null],
   ['unknown', { kind: 'unknown' }],
-  ['failed', { kind: 'mined', number: 1, succeeded: false, moves: [] }],
+  ['failed', { kind: 'mined', number: 1, succeeded: false, transfers: [] }],
 ] as const;
 
 for (const [name, sighting] of looks) {

@@ -49,7 +49,7 @@ const mined = (to: string, more: Partial<Extract<TransactionReport, { kind: 'min
   kind: 'mined',
   number: 10_000,
   succeeded: true,
-  moves: [{ to, currency: 'USDT' }],
+  transfers: [{ to, currency: 'USDT' }],
   ...more,
 });
 
@@ -148,7 +148,11 @@ test('each finding has its words', () =>
       ['test:ethereum', mined(own, { succeeded: false }), /^It failed on Ethereum \(ERC20\)/],
       ['test:ethereum', mined('ee'.repeat(20)), /^Found on Ethereum \(ERC20\): it did not go to this order’s address/],
       ['test:bsc', mined(await keyOf(api, other)), /^Found on BNB Smart Chain \(BEP20\): it belongs to another order/],
-      ['test:ethereum', mined(own, { moves: [{ to: own, currency: 'USDC' }] }), /another token.*only be paid in USDT/],
+      [
+        'test:ethereum',
+        mined(own, { transfers: [{ to: own, currency: 'USDC' }] }),
+        /another token.*only be paid in USDT/,
+      ],
       ['live:ethereum', mined(own), /^Found on Ethereum \(ERC20\): .*this order is a test and takes play money only/],
       ['test:ethereum', mined(own), /it came to this order’s address\. It is not counted yet/],
       [

@@ -14,10 +14,10 @@ import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
 import { until } from '../support/until.ts';
 
 /**
- * - `direct`: the payer calls the token. `contract`: another contract moves the payer's tokens, all outputs in one transaction.
+ * - `direct`: the payer calls the token. `contract`: another contract transfers the payer's tokens, all outputs in one transaction.
  * - `failed`: mined as a failure. `lookalike`: another contract claims the transfer.
  * - `fee`: the token keeps 0.2 % and reports the net amount.
- * - `delegated`: an account that the payer approved before moves the payer's tokens.
+ * - `delegated`: an account that the payer approved before transfers the payer's tokens.
  */
 export type PaymentKind = 'direct' | 'contract' | 'failed' | 'lookalike' | 'fee' | 'delegated';
 
@@ -33,7 +33,7 @@ export type ChainBench = Readonly<{
   chainId: string;
   /** USDT first and USDC second, with different decimals. */
   tokens: readonly [Token, Token];
-  /** Whose tokens `pay` moves. */
+  /** Whose tokens `pay` transfers. */
   payer: string;
   /** A key that nobody was paid at yet. */
   freshKey(): string;
@@ -222,7 +222,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     }
   });
 
-  each('what another account moves for the payer is a payment of the payer’s', async (node) => {
+  each('what another account transfers for the payer is a payment of the payer’s', async (node) => {
     for (const token of bench.tokens) {
       const to = bench.freshKey();
       const { tx, transfers } = await payAndRead(node, 'delegated', [{ token, to, units: 77n }]);
@@ -371,13 +371,13 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
       const found = await lookup(pair);
       assert.ok(found.kind === 'mined' && found.succeeded);
       assert.is(found.number, number);
-      const moved = (moves: typeof found.moves, to: string) =>
-        moves.filter((move) => move.to === to).map(({ currency }) => currency);
-      assert.equal([moved(found.moves, one), moved(found.moves, other)], [['USDT'], ['USDT']]);
+      const moved = (transfers: typeof found.transfers, to: string) =>
+        transfers.filter((move) => move.to === to).map(({ currency }) => currency);
+      assert.equal([moved(found.transfers, one), moved(found.transfers, other)], [['USDT'], ['USDT']]);
       const worthless = await lookup(lookalike);
-      assert.equal(worthless.kind === 'mined' && moved(worthless.moves, one), [null], 'another token by that name');
+      assert.equal(worthless.kind === 'mined' && moved(worthless.transfers, one), [null], 'another token by that name');
       const nothing = await lookup(zero);
-      assert.equal(nothing.kind === 'mined' && moved(nothing.moves, one), [], 'a transfer of nothing');
+      assert.equal(nothing.kind === 'mined' && moved(nothing.transfers, one), [], 'a transfer of nothing');
       const broken = await lookup(failed);
       assert.equal([broken.kind, broken.kind === 'mined' && broken.succeeded], ['mined', false]);
       assert.equal(await lookup(otherThan(pair)), { kind: 'unknown' });

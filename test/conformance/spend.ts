@@ -45,8 +45,8 @@ function faultOf(work: () => unknown): Fault {
   throw new Error('expected a fault');
 }
 
-const sorted = (moves: SpendReading['moves']): string[] =>
-  moves.map(({ token, from, to, units }) => `${from} ${units} ${token} ${to}`).sort();
+const sorted = (effects: SpendReading['effects']): string[] =>
+  effects.map(({ token, from, to, units }) => `${from} ${units} ${token} ${to}`).sort();
 
 /** Registers the tests of one family and runs them. */
 export async function runSpendConformance(name: string, bench: SpendBench): Promise<void> {
@@ -153,11 +153,11 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     );
   });
 
-  /** @throws when anything else moves than the intent says */
+  /** @throws when anything else effects than the intent says */
   function expectMoves(intent: Intent, reading: SpendReading): void {
     if (intent.kind === 'gas') {
-      assert.is(reading.moves.length, 1);
-      const [move] = reading.moves;
+      assert.is(reading.effects.length, 1);
+      const [move] = reading.effects;
       assert.is(move?.token, null);
       assert.is(move?.units, intent.units);
       const [gas, owner] = [keyOf({ role: 'gas' }), keyOf({ role: 'collection', index: intent.index })];
@@ -178,7 +178,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
             to: network.treasury,
             units: owner.units,
           }));
-    assert.equal(sorted(reading.moves), sorted(expected));
+    assert.equal(sorted(reading.effects), sorted(expected));
   }
 
   property('the same order gives the same bytes; other terms give others; keys are left as they were', () => {
@@ -208,7 +208,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
       const { bytes } = sign(intent, bench.terms(intent, 0));
       const whole = spending.read(bytes, network);
       const meaning = (reading: SpendReading) => [
-        sorted(reading.moves),
+        sorted(reading.effects),
         reading.signers,
         reading.chainId,
         reading.feeUnitsMax,
@@ -325,7 +325,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     const sweep = fc.sample(sweeps, { numRuns: 1, seed: 9 })[0] as SweepIntent;
     const moved = { ...network, treasury: bench.payee(5_000) };
     const reading = spending.read(sign(sweep, bench.terms(sweep, 0), moved).bytes, moved);
-    assert.ok(reading.moves.every(({ token, to }) => token === null || to === moved.treasury));
+    assert.ok(reading.effects.every(({ token, to }) => token === null || to === moved.treasury));
   });
 
   test.run();

@@ -22,7 +22,7 @@ function told(result: Plan): string {
       return `rest ${result.why}`;
     case 'ask':
       return `ask ${result.hash}`;
-    case 'move':
+    case 'advance':
       return `move -[${names(result.drop)}] +[${names(result.connect)}]`;
     case 'halt':
       return 'halt';
@@ -148,7 +148,7 @@ function shell(node: ReturnType<typeof treeNode>, start: BlockRef) {
         branch.unshift(header);
         continue;
       }
-      if (next.kind === 'move') {
+      if (next.kind === 'advance') {
         assert.ok(next.drop.length + next.connect.length > 0, 'a move moves');
         assert.equal(held.slice(held.length - next.drop.length), next.drop, 'what is dropped is the end of the tail');
         assert.ok(

@@ -98,12 +98,12 @@ test('every entry adds up, whatever it tells', () => {
       fc.option(fc.constantFrom('cs_1', 'cs_2')),
       fc.nat(5),
       fc.boolean(),
-      (amount, sessionId, turn, isTaken) => {
+      (amount, sessionId, occurrence, isTaken) => {
         const entries = [
-          paymentEntry({ ...payment, sessionId, units: amount }, isTaken, turn),
-          payoutEntry({ ...intents.refund, units: amount } as Intent, sessionId, 'succeeded', turn),
-          payoutEntry(intents.sweep, null, isTaken ? 'sent' : 'returned', turn),
-          feeEntry('x', network, isTaken ? 'gas' : 'collection', amount, turn),
+          paymentEntry({ ...payment, sessionId, units: amount }, isTaken, occurrence),
+          payoutEntry({ ...intents.refund, units: amount } as Intent, sessionId, 'succeeded', occurrence),
+          payoutEntry(intents.sweep, null, isTaken ? 'sent' : 'returned', occurrence),
+          feeEntry('x', network, isTaken ? 'gas' : 'collection', amount, occurrence),
         ];
         for (const entry of entries) assert.equal(imbalances(entry?.postings ?? []), []);
       },

@@ -19,7 +19,7 @@ const bearing: LookupContext = {
   floor: 100,
 };
 const mined = (to: string, currency: 'USDT' | 'USDC' | null = 'USDT', number = 101) =>
-  ({ kind: 'mined', number, succeeded: true, moves: [{ to, currency }] }) as const;
+  ({ kind: 'mined', number, succeeded: true, transfers: [{ to, currency }] }) as const;
 
 test('what a node saw, and what it means for one session', () => {
   const cases: readonly (readonly [LookupResult, Parameters<typeof judge>[0], Partial<LookupContext>?])[] = [
@@ -27,7 +27,7 @@ test('what a node saw, and what it means for one session', () => {
     ['waiting', { kind: 'waiting' }],
     ['failed', { ...mined('own'), succeeded: false }],
     ['elsewhere', mined('stranger')],
-    ['elsewhere', { ...mined('own'), moves: [] }],
+    ['elsewhere', { ...mined('own'), transfers: [] }],
     ['other_order', mined('theirs')],
     ['wrong_token', mined('own', 'USDC')],
     ['wrong_token', mined('own', null), { isKept: true }],
@@ -46,8 +46,8 @@ test('what a node saw, and what it means for one session', () => {
 });
 
 test('a payment to this session is told even where the same transaction pays others and other tokens', () => {
-  const moves = [...mined('theirs').moves, ...mined('own', null).moves, ...mined('own').moves];
-  assert.is(judge({ ...mined('own'), moves }, { ...bearing, isKept: true }), 'kept');
+  const transfers = [...mined('theirs').transfers, ...mined('own', null).transfers, ...mined('own').transfers];
+  assert.is(judge({ ...mined('own'), transfers }, { ...bearing, isKept: true }), 'kept');
 });
 
 test('an open question is asked again, soon at first, and never for ever', () => {

@@ -34,7 +34,7 @@ const owner = (more: Partial<SweepOwner> = {}): SweepOwner => ({
   units: 20_000_000n,
   openUnits: 0n,
   oldestAtMs: NOW_MS,
-  turn: 0,
+  sweepCount: 0,
   ...more,
 });
 const whyOf = (one: SweepOwner): string | undefined => {
@@ -68,12 +68,12 @@ test('the cost is compared with the value, rounded against the sweep', () => {
   assert.is(isTooDear(null, policy), false);
 });
 
-test('the same sweep has the same name; another turn, amount, network or currency has another', () => {
+test('the same sweep has the same name; another sweepCount, amount, network or currency has another', () => {
   const idOf = (more: Partial<SweepOwner>, network: 'test:a' | 'test:b' = 'test:a') =>
     sweepIntent(network, { currency: more.currency ?? 'USDT', due: [{ owner: owner(more), why: 'value' }] }).id;
   const ids = [
     idOf({}),
-    idOf({ turn: 1 }),
+    idOf({ sweepCount: 1 }),
     idOf({ units: 1n }),
     idOf({ index: 2 }),
     idOf({}, 'test:b'),
@@ -93,7 +93,7 @@ const anyOwner = fc.record({
   units: fc.bigInt(0n, 100_000_000n),
   openUnits: fc.constantFrom(0n, 0n, 5n),
   oldestAtMs: fc.integer({ min: NOW_MS - 60 * DAY_MS, max: NOW_MS }),
-  turn: fc.nat(3),
+  sweepCount: fc.nat(3),
 });
 const anyOwners = fc.uniqueArray(anyOwner, { selector: ({ index, currency }) => `${index}${currency}`, maxLength: 60 });
 

@@ -1,5 +1,5 @@
 /**
- * Every family under the signer's own rules: what each kind of intent moves is what the last look expects, whoever pays the fee.
+ * Every family under the signer's own rules: what each kind of intent effects is what the last look expects, whoever pays the fee.
  */
 import { base58 } from '@scure/base';
 import { test } from 'uvu';
@@ -91,7 +91,7 @@ for (const family of ['tron', 'solana'] as const) {
     const ask = (variant: number, more: object = {}) =>
       service.sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
     const { bytes, tx } = ask(1);
-    assert.equal(readingOf(family, bytes).moves, [
+    assert.equal(readingOf(family, bytes).effects, [
       { token: address, from: keyOf(family, { role: 'refund' }), to: payers[family], units: 5_000_000n },
     ]);
     assert.is(ask(2).tx, tx, 'the same attempt, the same bytes');
@@ -118,7 +118,7 @@ for (const family of ['tron', 'solana'] as const) {
     const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
     const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
     const { bytes } = service.sign({ ...firstOf(sweep, 0), terms: termsOf(family, 'sweep', 1) });
-    const { moves, signers } = readingOf(family, bytes);
+    const { effects, signers } = readingOf(family, bytes);
     const to = chains[family].address.parse(treasuries[family]) ?? '';
     const expected = from.map(({ index, units }) => ({
       token: address,
@@ -127,7 +127,7 @@ for (const family of ['tron', 'solana'] as const) {
       units,
     }));
     assert.equal(
-      [...moves].sort((one, other) => Number(one.units - other.units)),
+      [...effects].sort((one, other) => Number(one.units - other.units)),
       expected,
     );
     assert.is(signers[0], keyOf(family, chains[family].spendRules.payer(sweep)));
@@ -148,7 +148,7 @@ test('tron: gas is given, lent and taken back; what is lent takes nothing out of
     const intent: GasIntent = { kind: 'gas', id: `ga_${++variant}`, network: 'test:tron', form, index: 7, units };
     return service.sign({ ...firstOf(intent, 0), terms: termsOf('tron', 'gas', variant) });
   };
-  const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).moves;
+  const moveOf = ({ bytes }: { bytes: Uint8Array }) => readingOf('tron', bytes).effects;
   assert.equal(moveOf(ask('transfer', 10_000_000n)), [
     { token: null, from: gasKey, to: addressKey, units: 10_000_000n },
   ]);

@@ -97,7 +97,7 @@ const lies: readonly (readonly [what: string, Spending])[] = [
       ...evmSpending,
       read(...given) {
         const reading = evmSpending.read(...given);
-        return { ...reading, moves: [...reading.moves, ...reading.moves] };
+        return { ...reading, effects: [...reading.effects, ...reading.effects] };
       },
     },
   ],

@@ -59,7 +59,7 @@ function spending(lane: Lane): Spending {
             ? network.treasury
             : keyOf({ role: 'collection', index: intent.index });
       const moved = { token: intent.kind === 'gas' ? null : token.address, from, to, units: unitsOf(intent) };
-      return { tx: spend.tx, chainId: null, signers: [spend.payer], moves: [moved], feeUnitsMax: 0n };
+      return { tx: spend.tx, chainId: null, signers: [spend.payer], effects: [moved], feeUnitsMax: 0n };
     },
   };
 }

@@ -4,7 +4,7 @@
  * @module
  */
 import { systemClock } from '../../src/lib/clock.ts';
-import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
 import { createSender } from '../../src/webhooks/sender.ts';
 
 const guard = createUrlGuard(['127.0.0.0/8']);

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createUrlGuard } from '../../src/webhooks/guard.ts';
+import { createUrlGuard } from '../../src/lib/guard.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { DELAYS_S, inShop, type WebhookShop } from '../support/webhook-shop.ts';

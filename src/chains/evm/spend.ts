@@ -98,7 +98,7 @@ function signers(intent: Intent): readonly Wallet[] {
 }
 
 /** Where a transaction that calls nothing else moves what. */
-function moveOf(transaction: Transaction, from: string, network: SpendNetwork): SpendReading['moves'][number] {
+function effectOf(transaction: Transaction, from: string, network: SpendNetwork): SpendReading['effects'][number] {
   const { to, value, data } = transaction;
   if (to === null) throw unknown('it makes a contract');
   const target = to.slice(2).toLowerCase();
@@ -179,7 +179,7 @@ export const evmSpending: Spending = {
       tx: hash,
       chainId: chainId.toString(),
       signers: [sender],
-      moves: [moveOf(transaction, sender, network)],
+      effects: [effectOf(transaction, sender, network)],
       feeUnitsMax: gasLimit * maxFeePerGas,
     };
   },

@@ -5,7 +5,7 @@
  * contract sends on are in no receipt and stay unseen.
  * @module
  */
-import type { Move, TransactionReport } from '../../core/lookup.ts';
+import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import {
@@ -45,11 +45,11 @@ export function readTransactionReport(
   }
   const symbols = new Map(tokens.map(({ address, symbol }) => [address.toLowerCase(), symbol]));
   const moved = receipt.logs.flatMap((log: unknown) => readLog(log, symbols));
-  return { kind: 'mined', number, succeeded: isSuccess(receipt, origin), moves: [...coin, ...moved] };
+  return { kind: 'mined', number, succeeded: isSuccess(receipt, origin), transfers: [...coin, ...moved] };
 }
 
 /** What the transaction itself carries of the network's coin. */
-function readCoin(tx: string, transaction: unknown, origin: Origin): Move[] {
+function readCoin(tx: string, transaction: unknown, origin: Origin): ReportedTransfer[] {
   if (!isFields(transaction) || hex(transaction.hash) !== tx) {
     throw nonsense(origin, `answered with another transaction than ${tx}`);
   }
@@ -62,7 +62,7 @@ function readCoin(tx: string, transaction: unknown, origin: Origin): Move[] {
   return to === null || BigInt(value) === 0n ? [] : [{ to: to.slice(2), currency: null }];
 }
 
-function readLog(log: unknown, symbols: ReadonlyMap<string, Currency>): Move[] {
+function readLog(log: unknown, symbols: ReadonlyMap<string, Currency>): ReportedTransfer[] {
   const { address, topics, data } = isFields(log) ? log : ({} as Fields);
   if (!Array.isArray(topics) || topics.length !== 3 || hex(topics[0]) !== TRANSFER_TOPIC) return [];
   const to = hex(topics[2]);

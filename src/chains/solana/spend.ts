@@ -298,7 +298,7 @@ function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
     tx: signed.id,
     chainId: null,
     signers: refund ? [feePayer] : [feePayer, ...transfers.map(({ owner }) => owner)],
-    moves: transfers.map(({ owner, units }) => ({ token, from: owner, to, units })),
+    effects: transfers.map(({ owner, units }) => ({ token, from: owner, to, units })),
     feeUnitsMax: costMax(plan),
   };
 }

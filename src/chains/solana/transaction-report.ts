@@ -5,7 +5,7 @@
  * sent the wrong thing is to hear so.
  * @module
  */
-import type { Move, TransactionReport } from '../../core/lookup.ts';
+import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import { solanaAddress } from './address.ts';
@@ -24,11 +24,11 @@ export function readTransactionReport(
     throw nonsense(origin, `answered with something else than transaction ${tx}`);
   }
   const number = Number(slot);
-  if (meta.err !== null) return { kind: 'mined', number, succeeded: false, moves: [] };
+  if (meta.err !== null) return { kind: 'mined', number, succeeded: false, transfers: [] };
   const counted = readTransaction(value, tokens, origin).map(({ to, currency }) => ({ to, currency }));
   const others = [...gainsOfOtherMints(meta, tokens), ...gainsOfCoin(meta, transaction)];
-  const moves = [...counted, ...others.map((to): Move => ({ to, currency: null }))];
-  return { kind: 'mined', number, succeeded: true, moves };
+  const transfers = [...counted, ...others.map((to): ReportedTransfer => ({ to, currency: null }))];
+  return { kind: 'mined', number, succeeded: true, transfers };
 }
 
 const rowsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

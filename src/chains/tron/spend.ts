@@ -148,14 +148,14 @@ function encode({ type, value }: Contract, terms: ReadTerms): Uint8Array {
   return hexToBytes(String(txPbToRawDataHex(txJsonToPb(transaction))).replace(/^0x/, ''));
 }
 
-const isNew = (move: SpendReading['moves'][number]): boolean => move.token === null;
+const isNew = (move: SpendReading['effects'][number]): boolean => move.token === null;
 
 /** Energy up to the limit, the bandwidth of every byte, and for coin an account that may not be there yet. */
-function costMax(bytes: Uint8Array, feeLimit: bigint, move: SpendReading['moves'][number]): bigint {
+function costMax(bytes: Uint8Array, feeLimit: bigint, move: SpendReading['effects'][number]): bigint {
   return feeLimit + SUN_PER_BYTE * BigInt(bytes.length + RESULT_BYTES) + (isNew(move) ? ACTIVATION_SUN : 0n);
 }
 
-function moveOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, network: SpendNetwork) {
+function effectOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, network: SpendNetwork) {
   const { action } = transaction;
   if (action.kind !== 'trigger') {
     if (action.units <= 0n) throw unknown('it moves nothing');
@@ -177,8 +177,8 @@ function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   if (!transaction) throw unknown('they are no signed transaction of a known kind in its canonical form');
   const { tx, signer, action, feeLimit } = transaction;
   if (action.owner !== signer) throw unknown('its owner has not signed it');
-  const move = moveOf(transaction, network);
-  return { tx, chainId: null, signers: [signer], moves: [move], feeUnitsMax: costMax(bytes, feeLimit, move) };
+  const move = effectOf(transaction, network);
+  return { tx, chainId: null, signers: [signer], effects: [move], feeUnitsMax: costMax(bytes, feeLimit, move) };
 }
 
 function signers(intent: Intent): readonly Wallet[] {

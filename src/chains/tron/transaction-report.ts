@@ -4,7 +4,7 @@
  * Any TRC-20 counts as something that moved, and so do TRX and TRC-10 tokens sent by themselves: a payer who sent the wrong thing is to hear so.
  * @module
  */
-import type { Move, TransactionReport } from '../../core/lookup.ts';
+import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
 import { isFields, isUnknown, nonsense, type Origin } from './answer.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
@@ -36,10 +36,10 @@ export function readTransactionReport(
   const succeeded = isFields(result) && result.contractRet === 'SUCCESS' && isFields(info) && info.result !== 'FAILED';
   const keys = tokenKeys(tokens);
   const moved = logs.flatMap((log) => readLog(log, keys));
-  return { kind: 'mined', number, succeeded, moves: [...readPlain(transaction.raw_data), ...moved] };
+  return { kind: 'mined', number, succeeded, transfers: [...readPlain(transaction.raw_data), ...moved] };
 }
 
-function readPlain(rawData: unknown): Move[] {
+function readPlain(rawData: unknown): ReportedTransfer[] {
   const [contract] = isFields(rawData) && Array.isArray(rawData.contract) ? rawData.contract : [];
   if (!isFields(contract) || !plainTransfers.includes(contract.type) || !isFields(contract.parameter)) return [];
   const { value } = contract.parameter;
@@ -47,7 +47,7 @@ function readPlain(rawData: unknown): Move[] {
   return to ? [{ to, currency: null }] : [];
 }
 
-function readLog(log: unknown, keys: ReadonlyMap<string, Currency>): Move[] {
+function readLog(log: unknown, keys: ReadonlyMap<string, Currency>): ReportedTransfer[] {
   if (!isFields(log) || !Array.isArray(log.topics) || log.topics.length !== 3) return [];
   const [topic, , to] = log.topics;
   if (topic !== TRANSFER_TOPIC || typeof to !== 'string' || !ADDRESS_TOPIC.test(to)) return [];

@@ -34,8 +34,8 @@ export type Ledger = Readonly<{
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const insertEntry = preparedInsert(db, ledgerEntries, ['id']);
   const insertPosting = preparedInsert(db, ledgerPostings);
-  const lastTurn = db.orm
-    .select({ turn: max(ledgerEntries.turn) })
+  const lastOccurrence = db.orm
+    .select({ occurrence: max(ledgerEntries.occurrence) })
     .from(ledgerEntries)
     .where(and(eq(ledgerEntries.cause, sql.placeholder('cause')), eq(ledgerEntries.kind, sql.placeholder('kind'))))
     .prepare();
@@ -60,13 +60,14 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     .prepare();
 
   /** How often an entry of this kind was written for a cause. */
-  const turnOf = (cause: string, kind: EntryKind): number => (lastTurn.get({ cause, kind })?.turn ?? -1) + 1;
+  const occurrenceOf = (cause: string, kind: EntryKind): number =>
+    (lastOccurrence.get({ cause, kind })?.occurrence ?? -1) + 1;
 
   function post(entry: Entry | null, atMs: number): void {
     if (!entry) return;
-    const { kind, cause, turn: at, postings } = entry;
+    const { kind, cause, occurrence: at, postings } = entry;
     invariant(imbalances(postings).length === 0, `entry ${kind} of ${cause} adds up to zero`);
-    const entryId = Number(insertEntry({ kind, cause, turn: at, atMs }).lastInsertRowid);
+    const entryId = Number(insertEntry({ kind, cause, occurrence: at, atMs }).lastInsertRowid);
     for (const posting of postings) insertPosting({ entryId, ...posting });
   }
 
@@ -79,8 +80,8 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   return {
     post,
     transit(intent, isUnderway, atMs) {
-      const sent = turnOf(intent.id, 'sweep_sent');
-      const returned = turnOf(intent.id, 'sweep_returned');
+      const sent = occurrenceOf(intent.id, 'sweep_sent');
+      const returned = occurrenceOf(intent.id, 'sweep_returned');
       if (intent.kind !== 'sweep' || isUnderway === sent > returned) return;
       const milestone = isUnderway ? 'sent' : 'returned';
       post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
@@ -89,7 +90,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
       for (const { sessionId, timeS, ...transfer } of ofBlock.all({ blockId, confirmed: !isTaken })) {
         const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, timeS) };
         const kind = isTaken ? 'payment' : 'payment_reversed';
-        post(paymentEntry(payment, isTaken, turnOf(String(transfer.transferId), kind)), atMs);
+        post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs);
       }
     },
   };

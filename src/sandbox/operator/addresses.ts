@@ -12,7 +12,7 @@ import { Fault } from '../../core/fault.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { sandboxSeed } from './seed.ts';
+import { sandboxSeed } from '../seed.ts';
 
 const POLL_MS = 1_000;
 /** Addresses in one list: some tens of milliseconds of derivation. */

@@ -20,8 +20,8 @@ import { openConfiguredSigner } from '../../signer/client.ts';
 import { signerFiles } from '../../signer/files.ts';
 import type { PolicySettings } from '../../signer/policy.ts';
 import { makeSigner } from '../../signer/setup.ts';
+import { sandboxSeed } from '../seed.ts';
 import { fundInSandbox, payInSandbox } from './control.ts';
-import { sandboxSeed } from './seed.ts';
 
 const RETRY_MS = 500;
 /** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody tries out. */

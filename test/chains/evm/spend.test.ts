@@ -145,10 +145,10 @@ test('gas goes from the gas wallet to the collection address', () => {
     index: 12,
     units: 2_400_000_000_000_000n,
   };
-  const { moves, feeUnitsMax } = evmSpending.read(sign(intent).bytes, network);
+  const { effects, feeUnitsMax } = evmSpending.read(sign(intent).bytes, network);
   const to = evmSpending.derive(seed, { role: 'collection', index: 12 }).key;
   const from = evmSpending.derive(seed, { role: 'gas' }).key;
-  assert.equal(moves, [{ token: null, from, to, units: intent.units }]);
+  assert.equal(effects, [{ token: null, from, to, units: intent.units }]);
   assert.is(feeUnitsMax, 80_000n * 30_000_000_000n);
 });
 

@@ -18,15 +18,15 @@ const transaction = { hash: TX, to: `0x${'11'.repeat(20)}`, value: '0x0' };
 const receipt = { transactionHash: TX, blockNumber: '0x10', status: '0x1', logs: [] as unknown[] };
 const read = (one: unknown, other: unknown) =>
   readTransactionReport(TX, one, other, [token], { method: 'eth_getTransactionReceipt', host: 'node' });
-const moves = (one: unknown, other: unknown) => {
+const transfers = (one: unknown, other: unknown) => {
   const found = read(one, other);
-  return found.kind === 'mined' ? found.moves : found.kind;
+  return found.kind === 'mined' ? found.transfers : found.kind;
 };
 
 test('unknown, waiting, mined, failed', () => {
   assert.equal(read(null, null), { kind: 'unknown' });
   assert.equal(read(transaction, null), { kind: 'waiting' });
-  assert.equal(read(transaction, receipt), { kind: 'mined', number: 16, succeeded: true, moves: [] });
+  assert.equal(read(transaction, receipt), { kind: 'mined', number: 16, succeeded: true, transfers: [] });
   const failed = read(transaction, { ...receipt, status: '0x0' });
   assert.is(failed.kind === 'mined' && failed.succeeded, false);
   assert.equal(read(null, receipt).kind, 'mined', 'a node may forget the transaction and keep its receipt');
@@ -34,12 +34,12 @@ test('unknown, waiting, mined, failed', () => {
 
 test('configured tokens by name; other tokens and the network’s coin as something else', () => {
   const logs = [log(token.address.toLowerCase()), log(`0x${'ee'.repeat(20)}`)];
-  assert.equal(moves(transaction, { ...receipt, logs }), [
+  assert.equal(transfers(transaction, { ...receipt, logs }), [
     { to: TO, currency: 'USDT' },
     { to: TO, currency: null },
   ]);
   const coin = { ...transaction, to: `0x${TO.toUpperCase()}`, value: '0xde0b6b3a7640000' };
-  assert.equal(moves(coin, receipt), [{ to: TO, currency: null }]);
+  assert.equal(transfers(coin, receipt), [{ to: TO, currency: null }]);
 });
 
 test('nothing moved, or nothing that can be told', () => {
@@ -51,7 +51,7 @@ test('nothing moved, or nothing that can be told', () => {
     { address: token.address },
     null,
   ];
-  assert.equal(moves({ ...transaction, to: null }, { ...receipt, logs: odd }), []);
+  assert.equal(transfers({ ...transaction, to: null }, { ...receipt, logs: odd }), []);
 });
 
 test('an answer about something else, or without what matters, is nonsense', async () => {

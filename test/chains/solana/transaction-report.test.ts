@@ -39,18 +39,18 @@ const answer = (meta: object = {}, more: object = {}) => ({
 });
 const read = (value: unknown) =>
   readTransactionReport(TX, value, solanaTokens, { method: 'getTransaction', host: 'node' });
-const moves = (value: unknown) => {
+const transfers = (value: unknown) => {
   const found = read(value);
-  return found.kind === 'mined' ? found.moves : found.kind;
+  return found.kind === 'mined' ? found.transfers : found.kind;
 };
 
 test('mined, and failed', () => {
-  assert.equal(read(answer()), { kind: 'mined', number: 16, succeeded: true, moves: [] });
+  assert.equal(read(answer()), { kind: 'mined', number: 16, succeeded: true, transfers: [] });
   assert.equal(read(answer({ err: { InstructionError: [0, 'Custom'] }, postBalances: [4, 9, 0] })), {
     kind: 'mined',
     number: 16,
     succeeded: false,
-    moves: [],
+    transfers: [],
   });
 });
 
@@ -60,15 +60,15 @@ test('configured mints by name; other mints and SOL as something else', () => {
     preTokenBalances: [balance(1, usdt.address, '1')],
     postTokenBalances: [balance(1, usdt.address, '6')],
   };
-  assert.equal(moves(answer(paid)), [{ to: payee, currency: 'USDT' }]);
+  assert.equal(transfers(answer(paid)), [{ to: payee, currency: 'USDT' }]);
   const others = {
     preTokenBalances: [balance(2, MINT, '5')],
     postTokenBalances: [balance(1, MINT, '3'), balance(2, MINT, '4')],
   };
-  assert.equal(moves(answer(others)), [{ to: payee, currency: null }]);
-  assert.equal(moves(answer({ postBalances: [3, 6, 0] })), [{ to: payee, currency: null }]);
+  assert.equal(transfers(answer(others)), [{ to: payee, currency: null }]);
+  assert.equal(transfers(answer({ postBalances: [3, 6, 0] })), [{ to: payee, currency: null }]);
   const loaded = { loadedAddresses: { writable: [text(account)], readonly: [] }, postBalances: [4, 1, 5] };
-  assert.equal(moves(answer(loaded)), [{ to: account, currency: null }], 'an account out of a table');
+  assert.equal(transfers(answer(loaded)), [{ to: account, currency: null }], 'an account out of a table');
 });
 
 test('an answer about something else, or without what matters, is nonsense', async () => {

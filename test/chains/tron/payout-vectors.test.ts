@@ -88,7 +88,7 @@ for (const vector of vectors) {
     const intent = intentOf(vector);
     const bytes = Buffer.from(vector.bytes, 'hex');
     const reading: SpendReading = tronSpending.read(bytes, network);
-    const [move] = reading.moves;
+    const [move] = reading.effects;
     assert.is(reading.tx, vector.tx);
     assert.is(move?.units, intent.kind === 'sweep' ? intent.from[0]?.units : intent.units);
     const kind = intent.kind !== 'gas' ? 'trigger' : intent.form === 'reclaim' ? 'undelegate' : intent.form;

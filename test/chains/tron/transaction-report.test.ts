@@ -24,16 +24,16 @@ const log = (address: string, units = '5') => ({
 });
 const read = (one: unknown, other: unknown) =>
   readTransactionReport(TX, one, other, tronTokens, { path: '/wallet/gettransactionbyid', host: 'node' });
-const moves = (one: unknown, other: unknown) => {
+const transfers = (one: unknown, other: unknown) => {
   const found = read(one, other);
-  return found.kind === 'mined' ? found.moves : found.kind;
+  return found.kind === 'mined' ? found.transfers : found.kind;
 };
 
 test('unknown, waiting, mined, failed', () => {
   assert.equal(read({}, {}), { kind: 'unknown' });
   assert.equal(read(called, {}), { kind: 'waiting' });
   assert.equal(read({}, info), { kind: 'waiting' });
-  assert.equal(read(called, info), { kind: 'mined', number: 16, succeeded: true, moves: [] });
+  assert.equal(read(called, info), { kind: 'mined', number: 16, succeeded: true, transfers: [] });
   for (const [one, other] of [
     [{ ...called, ret: [{ contractRet: 'OUT_OF_ENERGY' }] }, info],
     [called, { ...info, result: 'FAILED' }],
@@ -46,13 +46,13 @@ test('unknown, waiting, mined, failed', () => {
 
 test('configured tokens by name; other tokens, TRX and TRC-10 as something else', () => {
   const logs = [log(tronTokenKeys[0]), log('ee'.repeat(20)), log(tronTokenKeys[1], '0')];
-  assert.equal(moves(called, { ...info, log: logs }), [
+  assert.equal(transfers(called, { ...info, log: logs }), [
     { to: TO, currency: 'USDT' },
     { to: TO, currency: null },
   ]);
-  assert.equal(moves(sent, info), [{ to: TO, currency: null }]);
+  assert.equal(transfers(sent, info), [{ to: TO, currency: null }]);
   const asset = contract('TransferAssetContract', { amount: 1, to_address: `41${TO}` });
-  assert.equal(moves({ ...sent, raw_data: asset }, info), [{ to: TO, currency: null }]);
+  assert.equal(transfers({ ...sent, raw_data: asset }, info), [{ to: TO, currency: null }]);
 });
 
 test('an answer about something else, or without what matters, is nonsense', async () => {

@@ -1,6 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { LOOKUP_AGE_MS_MAX, type Move, type TransactionReport } from '../../../src/core/lookup.ts';
+import { LOOKUP_AGE_MS_MAX, type ReportedTransfer, type TransactionReport } from '../../../src/core/lookup.ts';
 import type { Database } from '../../../src/database/database.ts';
 import {
   addressOf,
@@ -28,11 +28,11 @@ const ask = (
     nowMs: more.nowMs ?? T0_MS,
   });
 
-/** What becomes of a look-up when the node shows these moves in this block. */
+/** What becomes of a look-up when the node shows these transfers in this block. */
 async function findingOf(
   database: Database,
   tx: string,
-  moves: readonly Move[],
+  transfers: readonly ReportedTransfer[],
   number = 1,
   network: 'test:one' | 'live:one' = NETWORK,
 ) {
@@ -40,7 +40,7 @@ async function findingOf(
   const due = await database.dueLookups(network, T0_MS, 100);
   const id = due.find((one) => one.tx === tx)?.id;
   assert.ok(id !== undefined, 'it is due');
-  await database.answerLookup({ id, sighting: { kind: 'mined', number, succeeded: true, moves }, nowMs: T0_MS });
+  await database.answerLookup({ id, sighting: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
   return (await database.listLookups('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
 }
 
@@ -62,7 +62,7 @@ export function lookupsConform(makePlace: MakePlace): void {
       await database.answerLookup({ id: due?.id ?? 0, sighting: { kind: 'unknown' }, nowMs: T0_MS + 100 });
       assert.equal(await database.dueLookups(NETWORK, T0_MS + 100, 10), [], 'not at once');
       assert.equal((await database.dueLookups(NETWORK, T0_MS + 5000, 10)).length, 1);
-      const failed = { kind: 'mined', number: 1, succeeded: false, moves: [] } as const;
+      const failed = { kind: 'mined', number: 1, succeeded: false, transfers: [] } as const;
       await database.answerLookup({ id: due?.id ?? 0, sighting: failed, nowMs: T0_MS + 5000 });
       assert.equal(await database.listLookups('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: 'failed', isOpen: false },
@@ -119,7 +119,10 @@ export function lookupsConform(makePlace: MakePlace): void {
       const other = addressOf(sessionOf(await database.createSession(newSession('o2'))));
       const stranger = 'ee'.repeat(20);
       const nobodys = keyOf(30);
-      const to = (key: string, currency: Move['currency'] = 'USDT'): Move => ({ to: key, currency });
+      const to = (key: string, currency: ReportedTransfer['currency'] = 'USDT'): ReportedTransfer => ({
+        to: key,
+        currency,
+      });
       assert.is(await findingOf(database, '0x01', [to(stranger)]), 'elsewhere');
       assert.is(await findingOf(database, '0x02', [to(nobodys)]), 'elsewhere', 'an address that no session took');
       assert.is(await findingOf(database, '0x03', [to(stranger), to(other)]), 'other_order');
@@ -140,10 +143,10 @@ export function lookupsConform(makePlace: MakePlace): void {
       const own = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine();
       await one.step({ floor: block.number });
-      const moves = [{ to: own, currency: 'USDT' as const }];
+      const transfers = [{ to: own, currency: 'USDT' as const }];
       const before = await show(database, 'cs_o1');
-      assert.is(await findingOf(database, '0x09', moves, block.number), 'missed');
-      assert.is(await findingOf(database, '0x09', moves, block.number), 'missed');
+      assert.is(await findingOf(database, '0x09', transfers, block.number), 'missed');
+      assert.is(await findingOf(database, '0x09', transfers, block.number), 'missed');
       assert.equal(await show(database, 'cs_o1'), before);
       const alarms = await database.listAlarms(10);
       assert.equal(

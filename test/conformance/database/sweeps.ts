@@ -98,7 +98,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       assert.equal(await unswept(database), [], 'confirmed, and may still leave the chain');
       await one.step({ floor: block.number });
       const oldestAtMs = block.timeS * 1000;
-      const common = { openUnits: 0n, oldestAtMs, turn: 0 };
+      const common = { openUnits: 0n, oldestAtMs, sweepCount: 0 };
       assert.equal(await unswept(database), [
         { index: 0, key: keyOf(1), currency: 'USDT', units: 7_000_000n, ...common },
         { index: 2, key: keyOf(3), currency: 'USDC', units: 1_000_000n, ...common },
@@ -123,7 +123,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       one.nowMs += 5_000;
       await receive(one, pays(keyOf(1), 40n));
       const again = (await unswept(database)).find(({ key }) => key === keyOf(1));
-      assert.equal([again?.units, again?.openUnits, again?.turn], [400_000n, 0n, 1]);
+      assert.equal([again?.units, again?.openUnits, again?.sweepCount], [400_000n, 0n, 1]);
       assert.is(again?.oldestAtMs, one.nowMs, 'what came first is gone first');
     }),
   );
@@ -136,7 +136,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       const sweep = planned(owners);
       assert.equal(await plan(database, sweep), [sweep.sweep.id]);
       assert.equal(
-        (await unswept(database)).map(({ units, openUnits, turn }) => [units, openUnits, turn]),
+        (await unswept(database)).map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
         [
           [0n, 5_000_000n, 1],
           [0n, 6_000_000n, 1],
@@ -145,7 +145,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       assert.ok(await database.cancelPayout(sweep.sweep.id, T0_MS));
       const free = await unswept(database);
       assert.equal(
-        free.map(({ units, openUnits, turn }) => [units, openUnits, turn]),
+        free.map(({ units, openUnits, sweepCount }) => [units, openUnits, sweepCount]),
         [
           [5_000_000n, 0n, 1],
           [6_000_000n, 0n, 1],

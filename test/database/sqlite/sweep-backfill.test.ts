@@ -41,7 +41,7 @@ test('what earlier sweeps took and are to take is not swept again', async () => 
     const database = connectTo(file);
     const { owners } = await database.unswept({ network: 'test:one', pool: { family: 'evm', mode: 'test' } }, 0, 10);
     database.close();
-    const left = { index: 8, key: 'bb', currency: 'USDT', units: 30n, openUnits: 20n, oldestAtMs: 5000, turn: 1 };
+    const left = { index: 8, key: 'bb', currency: 'USDT', units: 30n, openUnits: 20n, oldestAtMs: 5000, sweepCount: 1 };
     assert.equal(owners, [left]);
   } finally {
     rmSync(folder, { recursive: true, force: true });

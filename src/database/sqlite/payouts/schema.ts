@@ -87,7 +87,7 @@ export const ledgerEntries = sqliteTable('ledger_entries', {
   id: integer().primaryKey(),
   kind: text().$type<EntryKind>().notNull(),
   cause: text().notNull(),
-  turn: integer().notNull(),
+  occurrence: integer('turn').notNull(),
   atMs: integer().notNull(),
 });
 

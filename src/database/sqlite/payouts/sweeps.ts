@@ -17,8 +17,8 @@ type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
 type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 
 /** What sweeps took from one address of one currency, by how they stand. */
-type Taken = Readonly<{ units: bigint; openUnits: bigint; turn: number }>;
-const nothingTaken: Taken = { units: 0n, openUnits: 0n, turn: 0 };
+type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
+const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 /** What lies there; `gone` is what sweeps take of the transfers that come next. */
 type Holding = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
@@ -60,8 +60,8 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
       balances.set(currency, receive(holding, transfer));
     }
     return [...balances].map(([currency, { units, oldestAtMs }]) => {
-      const { openUnits, turn } = taken.get(currency) ?? nothingTaken;
-      return { index, key, currency, units, openUnits, oldestAtMs, turn };
+      const { openUnits, sweepCount } = taken.get(currency) ?? nothingTaken;
+      return { index, key, currency, units, openUnits, oldestAtMs, sweepCount };
     });
   }
 
@@ -162,13 +162,13 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
 function takenFrom(parts: readonly Part[]): Map<Currency, Taken> {
   const taken = new Map<Currency, Taken>();
   for (const { currency, units: text, state } of parts) {
-    const { units, openUnits, turn } = taken.get(currency) ?? nothingTaken;
+    const { units, openUnits, sweepCount } = taken.get(currency) ?? nothingTaken;
     const more = BigInt(text);
     const isOpen = state !== 'succeeded' && !without.includes(state);
     taken.set(currency, {
       units: state === 'succeeded' ? units + more : units,
       openUnits: isOpen ? openUnits + more : openUnits,
-      turn: turn + 1,
+      sweepCount: sweepCount + 1,
     });
   }
   return taken;

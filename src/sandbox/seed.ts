@@ -6,7 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSecretFile } from '../../lib/secret-file.ts';
+import { createSecretFile } from '../lib/secret-file.ts';
 
 const SEED_BYTES = 64;
 

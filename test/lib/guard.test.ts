@@ -3,7 +3,7 @@ import { Client } from 'undici';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
-import { createUrlGuard, type Lookup, type UrlGuard } from '../../src/webhooks/guard.ts';
+import { createUrlGuard, type Lookup, type UrlGuard } from '../../src/lib/guard.ts';
 import { startMerchantServer } from '../support/merchant-server.ts';
 
 /** A resolver that knows these names and no other. */
