@@ -114,8 +114,8 @@ export function answerErrors({
   config,
   clock,
   log,
-  store,
-}: Pick<ApiDeps, 'config' | 'clock' | 'log' | 'store'>): ErrorRequestHandler {
+  database,
+}: Pick<ApiDeps, 'config' | 'clock' | 'log' | 'database'>): ErrorRequestHandler {
   let alarmAtMs = Number.NEGATIVE_INFINITY;
 
   async function raiseAlarm(thrown: unknown, where: string, requestId: string): Promise<void> {
@@ -125,7 +125,7 @@ export function answerErrors({
     const why = (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, ALARM_CHARACTERS_MAX);
     const message = `${where} failed: ${why}. It was answered with 500. Find ${requestId} in the log of the server and report what it says there.`;
     try {
-      await store.raiseAlarm({ atMs, code: 'request_failed', message, network: null, sessionId: null });
+      await database.raiseAlarm({ atMs, code: 'request_failed', message, network: null, sessionId: null });
     } catch (error) {
       log.error({ requestId, err: error }, 'the alarm about a failed request could not be stored');
     }

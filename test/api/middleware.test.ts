@@ -243,9 +243,9 @@ test('an unexpected failure is 500 and says nothing of itself; the log has it, u
 
 test('a constraint that fails is answered with 500 and an alarm, and the process goes on', () =>
   withApi({}, async (own) => {
-    const other = new Database(own.file);
+    const other = new Sqlite(own.file);
     other.exec(`CREATE TRIGGER no BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'not this one'); END`);
-    const alarms = async () => (await own.store().listAlarms(10)).filter(({ code }) => code === 'request_failed');
+    const alarms = async () => (await own.database().listAlarms(10)).filter(({ code }) => code === 'request_failed');
     const refused = () => own.send('POST', CREATE, order());
     const answer = await refused();
     expectError(answer, { status: 500, code: 'internal_error', param: null });
