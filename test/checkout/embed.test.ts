@@ -98,7 +98,7 @@ test('a payer pays in the dialog, and the merchant’s page is told once', async
 });
 
 for (const [end, words, make] of [
-  ['expired', /time to pay is over/, (api: ApiServer) => pass(api, 1801)],
+  ['expired', /time to pay has run out/, (api: ApiServer) => pass(api, 1801)],
   [
     'canceled',
     /was canceled/,
@@ -108,7 +108,7 @@ for (const [end, words, make] of [
   ],
   [
     'failed',
-    /Too little came/,
+    /not complete in time/,
     async (api: ApiServer, sale: Sale) => {
       await sale.send('1.00');
       await pass(api, 3602);
@@ -247,7 +247,7 @@ test('forms work inside the frame, and the page goes on telling afterwards', asy
   await frameOf(page).locator('#look-up-ask').click();
   await frameOf(page).locator('#look-up-answer .notice').waitFor();
   await pass(world.api, 1801);
-  await isTold(page, /time to pay is over/);
+  await isTold(page, /time to pay has run out/);
   await page.context().close();
 });
 
