@@ -19,6 +19,8 @@ type Role = (typeof roles)[number];
 export interface BalanceWatch {
   /** What a quote tells of the wallets: what payouts cost now, and what is short. */
   hear(draft: SpendDraft, quote: Quote): void;
+  /** Makes the next `renew` read at once: a payout has ended, so the wallets hold something else now. */
+  expire(): void;
   /** Reads the balances when it is time. A fault of the node is the caller's. */
   renew(wallets: SignerWallets): Promise<void>;
 }
@@ -59,6 +61,9 @@ export function createBalanceWatch(
       if (quote.kind === 'quoted') feeUnitsMax.set(role, quote.feeUnitsMax);
       else if (quote.code === 'native_short' && (role === 'refund' || role === 'gas')) short[role].add('native');
       else if (quote.code === 'token_short' && draft.intent.kind === 'refund') short.refund.add(draft.intent.currency);
+    },
+    expire() {
+      readAtMs = Number.NEGATIVE_INFINITY;
     },
     async renew(wallets) {
       const nowMs = clock.nowMs();

@@ -142,7 +142,11 @@ export function createPayer(options: PayerOptions): Payer {
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
-    for (const id of schedule.keys()) if (!ids.has(id)) schedule.delete(id);
+    for (const id of schedule.keys()) {
+      if (ids.has(id)) continue;
+      schedule.delete(id);
+      balances.expire();
+    }
     const due = open.filter(({ payout }) => (schedule.get(payout.id)?.nextAtMs ?? 0) <= nowMs);
     await queue.addAll(due.map((one) => () => advanceOne(advancePayout, one)));
     const faults = [...schedule.values()].flatMap(({ fault }) => fault ?? []);

@@ -18,8 +18,13 @@ export async function startSwitchboard(firstUrl: string): Promise<Switchboard> {
     let body = '';
     for await (const chunk of request) body += chunk;
     const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(`${nodeUrl}${request.url}`, { method: 'POST', headers, body });
-    response.writeHead(answer.status, headers).end(await answer.text());
+    try {
+      const answer = await fetch(`${nodeUrl}${request.url}`, { method: 'POST', headers, body });
+      response.writeHead(answer.status, headers).end(await answer.text());
+    } catch {
+      // The node was stopped meanwhile: what a gateway does then.
+      response.destroy();
+    }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {

@@ -217,6 +217,25 @@ test(
   }),
 );
 
+test(
+  'the balances in `status` are read once a minute, and again as soon as a payout has ended',
+  onBench(async ({ pass, plan, database, clock }) => {
+    const readAtMs = async () => (await database.listBalances()).map((balance) => balance.readAtMs);
+    const isEnded = async () => (await database.findPayout('r1'))?.state === 'succeeded';
+    await plan('r1');
+    for (let passes = 0; !(await isEnded()); passes++) {
+      assert.ok(passes < 20);
+      await pass();
+    }
+    const [before = 0] = await readAtMs();
+    assert.ok(clock.nowMs() + 10_000 < before + 60_000, 'the minute is not over at the next look');
+    await pass();
+    assert.equal(await readAtMs(), [clock.nowMs(), clock.nowMs()]);
+    await pass();
+    assert.equal(await readAtMs(), [clock.nowMs() - 10_000, clock.nowMs() - 10_000]);
+  }),
+);
+
 let isFrozen = true;
 test(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait, and is called low',
