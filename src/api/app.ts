@@ -15,10 +15,10 @@ import {
   limitAddresses,
   note,
   openTrace,
-  readBody,
   refuseMethod,
   refuseRoute,
   securityHeaders,
+  takeBody,
 } from './middleware.ts';
 import { openApiDocument } from './openapi.ts';
 import { refundEndpoints } from './refunds.ts';
@@ -104,7 +104,7 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
     const route = routeAt(app, path);
     const own = endpoints.filter((endpoint) => endpoint.path === path);
     for (const endpoint of own) {
-      route[endpoint.method](readBody(bytesMax), async (request, response) => {
+      route[endpoint.method](takeBody(bytesMax), async (request, response) => {
         const { body, replayed } = await answer(request, response, endpoint);
         if (replayed) response.set('Idempotent-Replayed', 'true');
         response.status(endpoint.status ?? 200).json(body);

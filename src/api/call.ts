@@ -3,6 +3,7 @@
  * @module
  */
 import type { Request, Response } from 'express';
+import { readContentType } from '../lib/request-body.ts';
 import { type AuthDeps, authenticate, authorize } from './auth.ts';
 import type { Call, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
@@ -14,7 +15,7 @@ const NO_BODY = new Uint8Array();
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /**
- * Authenticates and reads a request whose body was taken in by `readBody`.
+ * Authenticates and reads a request whose body was taken in by `takeBody`.
  * @throws Refusal; Fault `storage_unavailable`
  */
 export async function openCall(
@@ -42,8 +43,8 @@ export async function openCall(
 }
 
 function readJson(request: Request, bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  const mediaType = request.get('Content-Type')?.split(';', 1)[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') throw refuse('invalid_content_type', { param: 'Content-Type' });
+  const { mediaType, isUtf8 } = readContentType(request.get('Content-Type'));
+  if (mediaType !== 'application/json' || !isUtf8) throw refuse('invalid_content_type', { param: 'Content-Type' });
   return readJsonObject(bytes);
 }
 

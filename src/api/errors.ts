@@ -4,6 +4,7 @@
  * @module
  */
 import { Fault } from '../core/fault.ts';
+import { BodyError } from '../lib/request-body.ts';
 
 /** The documented classes of `error.type`. */
 export const errorTypes = [
@@ -91,7 +92,7 @@ export const errorTable = {
   body_too_large: invalid(413, 'The body is larger than this server accepts.', 'Send a smaller body.'),
   invalid_content_type: invalid(
     400,
-    'A request with a body must be sent as JSON, uncompressed.',
+    'A request with a body must be sent as JSON in UTF-8, uncompressed.',
     'Set `Content-Type: application/json` and no Content-Encoding.',
   ),
   invalid_json: invalid(400, 'The body is not a JSON object in UTF-8.', 'Check the JSON text that was sent.'),
@@ -290,24 +291,12 @@ export function toRefusal(thrown: unknown): Readonly<{ refusal: Refusal; unexpec
     return { refusal: refuse('storage_unavailable'), unexpected: true };
   }
   if (thrown instanceof URIError) return { refusal: refuse('route_not_found'), unexpected: false };
-  const refusal = bodyReadingRefusal(thrown);
-  return refusal ? { refusal, unexpected: false } : { refusal: refuse('internal_error'), unexpected: true };
+  if (thrown instanceof BodyError) return { refusal: bodyRefusal(thrown.code), unexpected: false };
+  return { refusal: refuse('internal_error'), unexpected: true };
 }
 
-/** The errors of express' body reader, known by their `type`. */
-function bodyReadingRefusal(thrown: unknown): Refusal | null {
-  if (!(thrown instanceof Error) || !('type' in thrown)) return null;
-  switch (thrown.type) {
-    case 'entity.too.large':
-    case 'parameters.too.many':
-      return refuse('body_too_large');
-    case 'encoding.unsupported':
-    case 'charset.unsupported':
-      return refuse('invalid_content_type');
-    case 'request.aborted':
-    case 'request.size.invalid':
-      return refuse('invalid_json', { message: 'The body ended before its announced length.' });
-    default:
-      return null;
-  }
-}
+const bodyRefusal = (code: BodyError['code']): Refusal => {
+  if (code === 'too_large') return refuse('body_too_large');
+  if (code === 'encoded') return refuse('invalid_content_type');
+  return refuse('invalid_json', { message: 'The body ended before its announced length.' });
+};

@@ -3,11 +3,12 @@
  * everything that was thrown.
  * @module
  */
-import express, { type ErrorRequestHandler, type RequestHandler, type Response } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
 import helmet from 'helmet';
 import { toSeconds } from '../lib/clock.ts';
 import { sortableId } from '../lib/id.ts';
 import { type Limiter, subscriberOf } from '../lib/rate-limit.ts';
+import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 
@@ -87,8 +88,12 @@ export function limitAddresses(limiter: Limiter): RequestHandler {
 }
 
 /** Reads the body as the bytes that were sent, whatever they claim to be; the signature covers exactly these. */
-export const readBody = (bytesMax: number): RequestHandler =>
-  express.raw({ type: () => true, limit: bytesMax, inflate: false });
+export const takeBody =
+  (bytesMax: number): RequestHandler =>
+  async (request, _response, next) => {
+    request.body = await readBody(request, bytesMax);
+    next();
+  };
 
 /** Answers every method that a path does not have. */
 export function refuseMethod(allowed: readonly string[]): RequestHandler {
@@ -139,10 +144,10 @@ export function answerErrors({
       raiseAlarm(thrown, `${request.method} ${route ?? request.route?.path ?? 'on an unknown path'}`, requestId);
     }
     if (response.headersSent) return next(thrown);
-    response
-      .status(refusal.status)
-      .set(refusal.headers)
-      .json(errorBody(refusal, { requestId, baseUrl: config.baseUrl, nowS: toSeconds(clock.nowMs()) }));
+    response.status(refusal.status).set(refusal.headers);
+    const body = errorBody(refusal, { requestId, baseUrl: config.baseUrl, nowS: toSeconds(clock.nowMs()) });
+    if (isUnread(request)) answerAndClose(request, response, JSON.stringify(body));
+    else response.json(body);
     // A broken invariant ends the process once the client has its answer: the supervisor starts it from the last commit.
     if (thrown instanceof Error && thrown.name === 'InvariantBroken') {
       response.once('close', () => {
@@ -150,4 +155,11 @@ export function answerErrors({
       });
     }
   };
+}
+
+/** Answers a client that has more to send, and closes the connection once it has had the time to read that. */
+function answerAndClose(request: Request, response: Response, text: string): void {
+  response.type('json').set({ Connection: 'close', 'Content-Length': String(Buffer.byteLength(text)) });
+  response.write(text);
+  discardBody(request, () => response.end());
 }

@@ -6,6 +6,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { permanent } from '../core/fault.ts';
 import type { Clock } from '../lib/clock.ts';
+import { discardBody, isUnread } from '../lib/request-body.ts';
 
 /** After a crash, a process of the earlier run may hold the port for a moment while it ends. */
 const PORT_WAIT_MS_MAX = 3000;
@@ -52,7 +53,15 @@ export async function listen(
     await clock.sleep(PORT_RETRY_MS);
   }
   const { port } = server.address() as AddressInfo;
-  server.on('request', openListener(port));
+  const answer = openListener(port);
+  server.on('request', (request, response) => {
+    // An answer that needed no body does not wait for one; what the client goes on sending is not taken in for long.
+    // First in line: Node's own listener would take in the rest, of whatever length, and tell nobody.
+    response.prependOnceListener('finish', () => {
+      if (isUnread(request)) discardBody(request, () => request.socket.destroy());
+    });
+    answer(request, response);
+  });
   return { port, close: (patienceMs) => close(server, clock, patienceMs) };
 }
 

@@ -2,10 +2,11 @@
  * What a request to the page asks for.
  * @module
  */
-import express, { type Request, type RequestHandler, type Response } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import type { Database, Session } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import { createLimiter, subscriberOf } from '../lib/rate-limit.ts';
+import { BodyError, readBody, readContentType } from '../lib/request-body.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
@@ -19,8 +20,16 @@ export const queryOf = ({ url }: Request): URLSearchParams =>
   new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : '');
 
 /** Reads what a form sends; browsers do not compress it. */
-export const formReader = (bytesMax: number): RequestHandler =>
-  express.urlencoded({ extended: false, inflate: false, limit: bytesMax });
+export const formReader =
+  (bytesMax: number): RequestHandler =>
+  async (request, _response, next) => {
+    const { mediaType, isUtf8 } = readContentType(request.get('Content-Type'));
+    if (!isUtf8) throw new BodyError('encoded');
+    const bytes = await readBody(request, bytesMax);
+    const isForm = mediaType === 'application/x-www-form-urlencoded';
+    request.body = isForm ? Object.fromEntries(new URLSearchParams(bytes.toString())) : {};
+    next();
+  };
 
 const CALLERS_MAX = 10_000;
 

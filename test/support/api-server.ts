@@ -4,13 +4,13 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import type { Express } from 'express';
 import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
+import { listen } from '../../src/app/http-server.ts';
 import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
 import type { Config, NetworkConfig } from '../../src/config/config.ts';
@@ -142,9 +142,10 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   });
   await rates.start();
 
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  let app: Express | undefined;
+  const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
+  const server = await listen(anyPort, systemClock, () => (request, response) => app?.(request, response));
+  const baseUrl = `http://127.0.0.1:${server.port}`;
   const config: Config = {
     dataDir: folder,
     host: '127.0.0.1',
@@ -175,29 +176,26 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const stopping = new AbortController();
   const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
-  server.on(
-    'request',
-    createApp({
-      database: current,
-      config,
-      rates,
-      clock,
-      log,
-      checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
-      checkDestination,
-      isDraining: () => isDraining,
-      ...(options.pages && {
-        pages: createCheckout({
-          database: current,
-          config,
-          clock: pageClock,
-          log,
-          checkDestination,
-          signal: stopping.signal,
-        }),
+  app = createApp({
+    database: current,
+    config,
+    rates,
+    clock,
+    log,
+    checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
+    checkDestination,
+    isDraining: () => isDraining,
+    ...(options.pages && {
+      pages: createCheckout({
+        database: current,
+        config,
+        clock: pageClock,
+        log,
+        checkDestination,
+        signal: stopping.signal,
       }),
     }),
-  );
+  });
 
   const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
     const id = `mer_${sortableId(clock.nowMs())}`;
@@ -272,8 +270,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     async close() {
       stopping.abort();
       await rates.stop();
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
+      await server.close(0);
       database.close();
       rmSync(folder, { recursive: true });
     },
