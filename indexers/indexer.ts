@@ -5,7 +5,7 @@
 import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
-import type { NetworkConfig } from '../src/config/config.ts';
+import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';

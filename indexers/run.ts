@@ -9,7 +9,8 @@
 
 import type { Family } from '../src/chains/chain.ts';
 import { chains } from '../src/chains/index.ts';
-import { type Config, loadConfig, type NetworkConfig } from '../src/config/config.ts';
+import { type Config, loadConfig } from '../src/config/config.ts';
+import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';

@@ -2,7 +2,7 @@
  * A follower's place on its chain: a mirror, in memory, of what the store holds, and the only way in which it is moved.
  * @module
  */
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database, IngestOutcome } from '../../src/database/database.ts';

@@ -8,7 +8,7 @@
  */
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { isDue, smallBlocks, smallParMax } from '../../src/core/confirmation.ts';
 import { Fault, permanent, transient } from '../../src/core/fault.ts';

@@ -3,7 +3,7 @@
  * @module
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 

@@ -7,7 +7,7 @@
  */
 import PQueue from 'p-queue';
 import type { PayoutNode, SpendRules } from '../../src/chains/spend.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { PayoutRules } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';

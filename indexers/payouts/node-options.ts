@@ -3,7 +3,7 @@
  * @module
  */
 import type { PayoutNodeOptions } from '../../src/chains/spend.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
 /** Answers about single transactions and wallets are small. */

@@ -4,7 +4,7 @@
  * @module
  */
 
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';

@@ -4,7 +4,7 @@
  * @module
  */
 import type { PayoutNode, Quote, SpendRules } from '../../src/chains/spend.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { invariant, permanent } from '../../src/core/fault.ts';
 import type { GasIntent, SweepIntent } from '../../src/core/intent.ts';
 import { divideCeil, toPar } from '../../src/core/money.ts';

@@ -3,7 +3,7 @@
  * @module
  */
 
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { SweepOwner } from '../../src/core/sweep.ts';
 import type { Currency, NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';

@@ -5,7 +5,7 @@
  * Solana some 780 votes and 475 other transactions a block, of which a third are taken to move USDT or USDC.
  * @module
  */
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../test/support/sandbox-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokens } from '../../test/support/solana-node.ts';

@@ -3,7 +3,7 @@
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { formatUnits } from '../../src/core/money.ts';
 

@@ -4,7 +4,8 @@
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { Config, NetworkConfig } from '../../src/config/config.ts';
+import type { Config } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
 import type { Attempt, Payout, PayoutState } from '../../src/core/payout.ts';

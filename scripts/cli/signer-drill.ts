@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool } from '../../src/addresses/pool-level.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { signerFiles } from '../../src/signer/files.ts';

@@ -6,7 +6,7 @@
 import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Alarm, NetworkStatus } from '../../src/database/database.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { type Command, type Installation, moment, table } from './command.ts';

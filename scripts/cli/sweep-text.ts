@@ -4,7 +4,7 @@
  */
 import type { PricedSweep, SweepPlan } from '../../indexers/payouts/sweeper.ts';
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { type LeftReason, ownersOf, unitsOfGroup } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import { coinText } from './coins.ts';

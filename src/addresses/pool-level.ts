@@ -2,7 +2,7 @@
  * Where a network's addresses come from: derived from an xpub, or imported from lists that one signer has signed.
  * @module
  */
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network.ts';
 import type { Database, PoolLevel } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
 

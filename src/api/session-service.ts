@@ -2,7 +2,7 @@
  * What the API does with sessions, whatever shape a request came in: create (which ways to pay, at which rate), find, cancel.
  * @module
  */
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network.ts';
 import { usualDepthFor } from '../core/confirmation.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';

@@ -2,7 +2,7 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network.ts';
 import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';

@@ -4,7 +4,7 @@
  * @module
  */
 import { chains } from '../chains/index.ts';
-import type { NetworkConfig } from '../config/config.ts';
+import type { NetworkConfig } from '../config/network.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';

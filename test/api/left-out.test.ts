@@ -2,7 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { type ApiServer, network, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { exchange } from '../support/signed-client.ts';

@@ -5,7 +5,7 @@
  */
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { ClaimedDelivery, Database, Payment, Session } from '../../src/database/database.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { TrueTransfer, World } from '../../src/sandbox/world.ts';

@@ -3,7 +3,7 @@
  * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';

@@ -10,7 +10,7 @@
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database, NetworkStatus, Session } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { addressKeyOf } from './address-keys.ts';

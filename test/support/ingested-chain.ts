@@ -3,7 +3,7 @@
  * @module
  */
 
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { invariant } from '../../src/core/fault.ts';
 import type { ChainTransfer, Currency } from '../../src/core/transfer.ts';

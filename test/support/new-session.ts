@@ -4,7 +4,7 @@
  */
 
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { usualDepthFor } from '../../src/core/confirmation.ts';
 import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';

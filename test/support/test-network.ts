@@ -3,7 +3,7 @@
  * @module
  */
 import type { Family } from '../../src/chains/chain.ts';
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import type { SimulatedChain } from '../../src/sandbox/families.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from './sandbox-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokens } from './solana-node.ts';

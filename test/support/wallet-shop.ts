@@ -2,7 +2,7 @@
  * A shop on networks that real wallets know, for tests of paying with a wallet. Nobody is behind the networks' URLs.
  * @module
  */
-import type { NetworkConfig } from '../../src/config/config.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
 import { type ApiServer, network, startApi } from './api-server.ts';
 import { openSale, type Sale } from './payment-scenes.ts';
 

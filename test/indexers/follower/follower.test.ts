@@ -1,7 +1,7 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { NetworkConfig } from '../../../src/config/config.ts';
+import type { NetworkConfig } from '../../../src/config/network.ts';
 import { transient } from '../../../src/core/fault.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { FaultRates } from '../../../src/sandbox/faults.ts';
