@@ -1,18 +1,18 @@
 /**
- * What the follower knows of a block. Identity is the hash; ancestry is the parent hash; numbers may skip.
+ * What the follower knows about a block. Identity is the hash; ancestry is the parent hash; numbers may skip.
  * @module
  */
 
 /** `number` is the height (EVM, TRON) or slot (Solana); `timeS` is the block's own clock in Unix seconds. */
 export type BlockRef = Readonly<{ hash: string; parent: string; number: number; timeS: number }>;
 
-/** The newest stretch of the chain that the store holds as canonical, oldest first, each the parent of the next. */
+/** The newest blocks that the database holds as canonical, oldest first, each the parent of the next. */
 export type Tail = readonly BlockRef[];
 
-/** A run of a node's own chain, oldest first, each the parent of the next. */
+/** A run of blocks of a node's own chain, oldest first, each the parent of the next. */
 export type Branch = readonly BlockRef[];
 
-/** True when every block of `run` names the one before it as its parent and numbers rise. An empty run is linked. */
+/** Returns true when each block of `run` is the parent of the next and numbers rise. An empty run is linked. */
 export function isLinked(run: readonly BlockRef[]): boolean {
   for (let at = 1; at < run.length; at++) {
     const below = run[at - 1];

@@ -1,5 +1,5 @@
 /**
- * How a message is signed, and what follows from an attempt to deliver a webhook.
+ * Signatures of requests and webhooks, and the outcome of an attempt to deliver a webhook.
  * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
@@ -10,9 +10,9 @@ import { invariant } from './fault.ts';
 // ── Signatures ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * The house signature of API requests and webhooks: HMAC-SHA256 over `timestamp.nonce.body`.
+ * Signs an API request or a webhook: HMAC-SHA256 over `timestamp.nonce.body`.
  * @param secret the whole shared text (`ss_…`, `whsec_…`); its UTF-8 bytes are the key
- * @param timestamp Unix seconds, exactly as they stand in the header
+ * @param timestamp Unix seconds, exactly as in the header
  * @param body the raw body, empty when there is none; never a re-serialized one
  * @returns 64 lower-case hex digits
  */
@@ -21,7 +21,7 @@ export function sign(secret: string, timestamp: string | number, nonce: string, 
 }
 
 /**
- * The symmetric signature of the Standard Webhooks specification 1.0.0 (github.com/standard-webhooks/standard-webhooks):
+ * Signs as the Standard Webhooks specification 1.0.0 asks (github.com/standard-webhooks/standard-webhooks, symmetric):
  * HMAC-SHA256 over `id.timestamp.body`, keyed with the bytes that the secret encodes.
  * @param secret `whsec_` and base64
  * @returns `v1,` and base64
@@ -32,13 +32,13 @@ export function signStandard(secret: string, id: string, timestampS: number, bod
   return `v1,${btoa(String.fromCharCode(...hmacOf(key, `${id}.${timestampS}.`, body)))}`;
 }
 
-/** HMAC-SHA256 over a text and the body that follows it, without joining the two. */
+/** Returns HMAC-SHA256 over a text and the body that follows it, without joining the two. */
 function hmacOf(key: Uint8Array, before: string, body: string | Uint8Array): Uint8Array {
   const mac = hmac.create(sha256, key).update(utf8ToBytes(before));
   return mac.update(typeof body === 'string' ? utf8ToBytes(body) : body).digest();
 }
 
-/** Compares two hex texts of either case in a time that does not depend on where they differ. */
+/** Compares two hex texts, ignoring case, in a time that does not depend on where they differ. */
 export function sameHex(left: string, right: string): boolean {
   const a = left.toLowerCase();
   const b = right.toLowerCase();
@@ -48,7 +48,7 @@ export function sameHex(left: string, right: string): boolean {
   return difference === 0;
 }
 
-/** What one try to deliver is signed for. `timestampS` and `nonce` are fresh on each try; the rest never changes. */
+/** What one attempt is signed over. `timestampS` and `nonce` are new for each attempt; the rest never changes. */
 export type WebhookMessage = Readonly<{
   secret: string;
   eventId: string;
@@ -58,7 +58,7 @@ export type WebhookMessage = Readonly<{
   nonce: string;
 }>;
 
-/** All headers of one try: the documented ones, then those by which Standard Webhooks libraries verify it. */
+/** Returns all headers of one attempt: the documented ones, and those that Standard Webhooks libraries verify. */
 export function webhookHeaders(message: WebhookMessage): Record<string, string> {
   const { secret, eventId, eventType, body, timestampS, nonce } = message;
   return {
@@ -78,37 +78,37 @@ export function webhookHeaders(message: WebhookMessage): Record<string, string> 
 // ── Attempts ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Why no usable answer came. `blocked_address`: the target is not one that may be called; `too_large`: the answer's headers
- * have no end; `http`: what came back is not HTTP.
+ * Why no usable answer came. `blocked_address`: the guard forbids calling the target; `too_large`: the answer's headers
+ * exceed the limit; `http`: the answer is not HTTP.
  */
 export type SendError = 'dns' | 'tls' | 'connect' | 'timeout' | 'blocked_address' | 'too_large' | 'http';
 
-/** How a try went. `retryAfterMs` is the wait that the receiver asked for, when it named one. */
+/** The outcome of an attempt. `retryAfterMs` is the wait that the receiver asked for, if any. */
 export type Outcome =
   | Readonly<{ kind: 'answered'; status: number; retryAfterMs: number | null }>
   | Readonly<{ kind: 'unanswered'; error: SendError }>;
 
-/** What is to be done. `disableEndpoint` is the reason why nothing more is to be sent there, if so. */
+/** What happens next. `disableEndpoint` is the reason to send nothing more to the endpoint, or null. */
 export type Verdict =
   | Readonly<{ kind: 'delivered' }>
   | Readonly<{ kind: 'retry'; atMs: number }>
   | Readonly<{ kind: 'failed'; disableEndpoint: string | null }>;
 
-/** How far a delay strays from the schedule, so that deliveries which failed together do not come back together. */
+/** Random part of a delay, so that deliveries that failed together are not retried together. */
 const JITTER = 0.1;
 
 /**
- * What follows from an attempt: 2xx is delivered; 429, 5xx, redirects and no answer are tried again; any other 4xx is final,
- * and 410 says that the endpoint is gone for good.
+ * Decides what follows from an attempt: 2xx is delivered; 429, 5xx, redirects and no answer are retried; any other 4xx
+ * is final, and 410 also disables the endpoint.
  * @param attempt 1 for the first
- * @param retryDelaysS the wait after each attempt; when it is used up, the delivery has failed
- * @param dice a random number in [0, 1)
+ * @param retryDelaysS the wait after each attempt; when all are used up, the delivery has failed
+ * @param random a number in [0, 1)
  */
 export function verdict(
   attempt: number,
   outcome: Outcome,
   retryDelaysS: readonly number[],
-  dice: number,
+  random: number,
   nowMs: number,
 ): Verdict {
   invariant(attempt >= 1, 'attempts are counted from one');
@@ -121,8 +121,8 @@ export function verdict(
   const delayS = retryDelaysS[attempt - 1];
   if (delayS === undefined) return { kind: 'failed', disableEndpoint: null };
   const delayMs = delayS * 1000;
-  const jitteredMs = delayMs * (1 - JITTER + 2 * JITTER * dice);
+  const jitteredMs = delayMs * (1 - JITTER + 2 * JITTER * random);
   const askedMs = outcome.kind === 'answered' ? (outcome.retryAfterMs ?? 0) : 0;
-  // A receiver may slow us down, within reason; it may not speed us up.
+  // A receiver may slow us down, up to twice the delay; it may not speed us up.
   return { kind: 'retry', atMs: nowMs + Math.round(Math.max(jitteredMs, Math.min(askedMs, 2 * delayMs))) };
 }

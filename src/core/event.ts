@@ -1,5 +1,5 @@
 /**
- * The public vocabulary of events, and the bodies that merchants receive.
+ * The public event types, and the JSON bodies that merchants receive.
  * @module
  */
 import type { SessionStatus } from './session.ts';
@@ -13,7 +13,7 @@ export const documentedPaymentEvents = [
   'payment.cancelled',
 ] as const;
 
-/** Sent only to endpoints that opted in. */
+/** Sent only to endpoints that opted in to them. */
 export const extendedPaymentEvents = [
   'payment.detected',
   'payment.partially_paid',
@@ -27,7 +27,7 @@ export type PaymentEventType = (typeof documentedPaymentEvents)[number] | Extend
 /** Sent to every endpoint: the documented refund events. */
 export const documentedRefundEvents = ['refund.succeeded', 'refund.failed'] as const;
 
-/** Sent only to endpoints that opted in. */
+/** Sent only to endpoints that opted in to them. */
 export const extendedRefundEvents = ['refund.processing'] as const;
 
 export type RefundEventType = (typeof documentedRefundEvents)[number] | (typeof extendedRefundEvents)[number];
@@ -37,14 +37,14 @@ export const extendedEvents = [...extendedPaymentEvents, ...extendedRefundEvents
 export type ExtendedEventType = (typeof extendedEvents)[number];
 export type EventType = PaymentEventType | RefundEventType;
 
-/** True for events that an endpoint receives only when it asked for them. */
+/** Returns true for events that an endpoint receives only if it opted in. */
 export const isExtended = (type: EventType): type is ExtendedEventType =>
   (extendedEvents as readonly string[]).includes(type);
 
-/** `completed` is the webhook's word for the session status `paid`. */
+/** Webhooks call the session status `paid` `completed`. */
 export type PaymentEventStatus = 'completed' | Exclude<SessionStatus, 'paid'>;
 
-/** What a payment event tells; `amountMinor` and `currency` only when something was received, `exchangeRate` only off par. */
+/** A payment event. `received` is null when nothing was received, `exchangeRate` when the session is at par. */
 export type PaymentEvent = Readonly<{
   id: string;
   type: PaymentEventType;
@@ -56,7 +56,7 @@ export type PaymentEvent = Readonly<{
   exchangeRate: string | null;
 }>;
 
-/** The exact JSON text that is stored once and sent on every try. */
+/** Returns the exact JSON text that is stored once and sent on every attempt. */
 export function paymentEventBody(event: PaymentEvent): string {
   const status: PaymentEventStatus = event.status === 'paid' ? 'completed' : event.status;
   return JSON.stringify({
@@ -77,7 +77,7 @@ export function paymentEventBody(event: PaymentEvent): string {
   });
 }
 
-/** What a refund event tells. */
+/** A refund event. */
 export type RefundEvent = Readonly<{
   id: string;
   type: RefundEventType;
@@ -95,7 +95,7 @@ const refundEventStatus = {
   'refund.processing': 'processing',
 } as const satisfies Record<RefundEventType, string>;
 
-/** The exact JSON text that is stored once and sent on every try. */
+/** Returns the exact JSON text that is stored once and sent on every attempt. */
 export function refundEventBody(event: RefundEvent): string {
   return JSON.stringify({
     id: event.id,

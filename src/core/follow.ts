@@ -1,16 +1,17 @@
 /**
- * The one reorg decision there is. The shell asks a node and acts; this says what the answers mean.
+ * The only reorg decision. The caller asks a node and acts; `plan` says what the answers mean.
  * @module
  */
 import { type BlockRef, type Branch, isLinked, type Tail } from './block.ts';
 import { invariant } from './fault.ts';
 
 /**
- * - `rest`: nothing to do. `level`: the node's branch ends where the tail ends. `behind`: the node shows an older or shorter
- *   chain than was already committed; that is a slow node, not a reorg.
- * - `ask`: the branch does not reach the tail yet; fetch the header `hash` and put it in front.
- * - `move`: drop these blocks of the tail (newest last) and connect those (oldest first). Either may be long, never both empty.
- * - `halt`: the branch leaves the tail at or below the floor. Money below the floor counts as final; a person must look.
+ * - `rest`: nothing to do. `level`: the node's branch ends where the tail ends. `behind`: the node shows an older or
+ *   shorter chain than the committed one; that is a slow node, not a reorg.
+ * - `ask`: the branch does not reach the tail yet; fetch the header `hash` and prepend it.
+ * - `advance`: drop these blocks of the tail (newest last) and connect those (oldest first). Either may be long, and
+ *   they are never both empty.
+ * - `halt`: the branch leaves the tail at or below the floor. Money there counts as final, so a person must look.
  */
 export type Plan =
   | Readonly<{ kind: 'rest'; why: 'level' | 'behind' }>
@@ -21,7 +22,7 @@ export type Plan =
 /**
  * Compares what we hold with what a node shows.
  * @param tail canonical blocks we hold, oldest first, linked, not empty
- * @param branch blocks of the node's chain, oldest first, linked, not empty; its end is the highest block to move to
+ * @param branch blocks of the node's chain, oldest first, linked, not empty; its end is the highest block to advance to
  * @param floor blocks numbered at or below this are final for us and never dropped
  */
 export function plan(tail: Tail, branch: Branch, floor: number): Plan {
@@ -32,9 +33,9 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
   invariant(tip && top && bottom && oldest, 'tail and branch are not empty');
   invariant(isLinked(branch), 'a branch is linked by parent hashes');
   if (top.hash === tip.hash) return { kind: 'rest', why: 'level' };
-  // The common case by far, without a look at the rest of the tail.
+  // The usual case by far, decided without reading the rest of the tail.
   if (bottom.parent === tip.hash) return { kind: 'advance', drop: [], connect: branch };
-  // A shorter chain, be it a piece of ours or a fork, is not followed: the node is syncing, or its next blocks will decide.
+  // A shorter chain, ours or a fork, is not followed: the node is syncing, or its next blocks will decide.
   if (top.number < tip.number) return { kind: 'rest', why: 'behind' };
   const heldAt = new Map(tail.map((block, at) => [block.hash, at]));
 
@@ -45,7 +46,9 @@ export function plan(tail: Tail, branch: Branch, floor: number): Plan {
     if (bottom.number <= floor || bottom.number <= oldest.number) {
       return {
         kind: 'halt',
-        why: `the node's block ${bottom.number} ${bottom.hash} leaves our chain at or below final height ${Math.max(floor, oldest.number)}`,
+        why:
+          `the node's block ${bottom.number} ${bottom.hash} leaves our chain at or below ` +
+          `final height ${Math.max(floor, oldest.number)}`,
       };
     }
     return { kind: 'ask', hash: bottom.parent };

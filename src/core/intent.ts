@@ -1,6 +1,6 @@
 /**
- * What may leave a wallet of ours: three kinds of intent, and nothing else is ever signed. An intent never changes once it is written;
- * how it is carried out (fees, sequence numbers, expiry) stands beside it, in the terms of each attempt.
+ * What may leave our wallets: three kinds of intent, and nothing else is ever signed. An intent never changes once
+ * written. How it is carried out (fees, sequence numbers, expiry) is in the terms of each attempt.
  * @module
  */
 import { hmac } from '@noble/hashes/hmac.js';
@@ -9,12 +9,13 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Currency, NetworkKey } from './transfer.ts';
 
 /**
- * A wallet of the signer's seed. `refund` pays refunds, `gas` pays fees for sweeps and nothing else, `collection` is the payment address
- * with this derivation index. Refund and gas wallets are apart, so that a stuck sweep never holds up a refund.
+ * A wallet of the signer's seed. `refund` pays refunds, `gas` pays only fees for sweeps, `collection` is the deposit
+ * address with this derivation index. The refund and gas wallets are separate, so that a stuck sweep never delays a
+ * refund.
  */
 export type Wallet = Readonly<{ role: 'refund' | 'gas' }> | Readonly<{ role: 'collection'; index: number }>;
 
-/** Pays `units` base units of a token from the refund wallet to a payer. `mac` is that of `intentMac`, made when the destination was set. */
+/** Pays `units` base units of a token from the refund wallet. `intentMac` made `mac` when the destination was set. */
 export type RefundIntent = Readonly<{
   kind: 'refund';
   id: string;
@@ -26,7 +27,10 @@ export type RefundIntent = Readonly<{
   mac: string;
 }>;
 
-/** SessionTransitions everything named from collection addresses to the treasury, which the signer knows itself. The gas wallet pays where a chain lets it. */
+/**
+ * Moves the named amounts from deposit addresses to the treasury, which only the signer's policy names. The gas wallet
+ * pays the fee where the chain allows it.
+ */
 export type SweepIntent = Readonly<{
   kind: 'sweep';
   id: string;
@@ -36,8 +40,8 @@ export type SweepIntent = Readonly<{
 }>;
 
 /**
- * Gives a collection address what it needs to pay for its sweep: `transfer` sends native coin, `delegate` lends resources of the gas
- * wallet's stake worth `units`, and `reclaim` takes the loan back.
+ * Gives a deposit address what it needs to pay for its sweep: `transfer` sends native coin, `delegate` lends resources
+ * of the gas wallet's stake worth `units`, and `reclaim` takes the loan back.
  */
 export type GasIntent = Readonly<{
   kind: 'gas';
@@ -54,13 +58,13 @@ export type Intent = RefundIntent | SweepIntent | GasIntent;
 /** The part of a refund that its MAC protects. */
 export type MacedRefund = Pick<RefundIntent, 'id' | 'network' | 'currency' | 'to' | 'units'>;
 
-/** The key of intent MACs, out of an installation's secret key; the server and the signer have it, the database does not. */
+/** Derives the key of intent MACs from the installation's secret key, which the server and the signer have. */
 export const intentMacKey = (secretKey: Uint8Array): Uint8Array =>
   hmac(sha256, secretKey, utf8ToBytes('quayside refund intent v1'));
 
 /**
- * HMAC-SHA256, hex, over what a refund pays to whom. Whoever can write to the database alone cannot send a refund elsewhere.
- * The parts are joined by line feeds, which none of them may hold.
+ * Returns an HMAC-SHA256, hex, over what a refund pays to whom: write access to the database alone is not enough to
+ * redirect a refund. The parts are joined by line feeds, which none of them may contain.
  */
 export function intentMac(macKey: Uint8Array, refund: MacedRefund): string {
   const parts = [refund.id, refund.network, refund.currency, refund.to, refund.units.toString()];

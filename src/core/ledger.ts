@@ -1,8 +1,8 @@
 /**
- * The journal of money in double entry. Each happening is one entry whose postings add up to zero for every network and asset; what an
- * account holds is the sum of its postings. Above zero: where money is. Below zero: whose it is, or where it came from.
+ * The double-entry ledger. Each event is one entry whose postings add up to zero for every network and asset; an
+ * account's balance is the sum of its postings. Positive: where money is. Negative: whose it is, or where it came from.
  *
- * Coins that an operator brings to the refund and gas wallets come from outside the books: `hot` and `refunded` only count what left them.
+ * Coins that an operator sends to the refund and gas wallets are not booked: `hot` and `refunded` count what left.
  * @module
  */
 import { invariant } from './fault.ts';
@@ -10,9 +10,9 @@ import type { Intent } from './intent.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
 /**
- * - `collected`: on collection addresses. `in_transit`: in sweeps that are not final. `treasury`: swept.
- * - `received`: what sessions brought and nothing was promised back of. `unclaimed`: what came for no session.
- * - `reserved`: promised back. `refunded`: paid back, out of the refund wallet.
+ * - `collected`: on deposit addresses. `in_transit`: in sweeps that are not final. `treasury`: swept.
+ * - `received`: paid to sessions and not promised back. `unclaimed`: paid to no session.
+ * - `reserved`: promised back. `refunded`: paid back, from the refund wallet.
  * - `hot`: native coin of the refund and gas wallets. `fees`: spent on transactions.
  */
 export const accounts = [
@@ -30,7 +30,7 @@ export type Account = (typeof accounts)[number];
 
 export type Asset = Currency | 'native';
 
-/** `subject` is the session whose part of `received`, `reserved` or `refunded` this is; empty for the other accounts. */
+/** `subject` is the session of a posting to `received`, `reserved` or `refunded`; empty for the other accounts. */
 export type Posting = Readonly<{
   account: Account;
   subject: string;
@@ -52,11 +52,11 @@ export type EntryKind =
   | 'gas_given'
   | 'fee';
 
-/** `cause` is the transfer or payout that it tells of; `occurrence` counts how often the same has happened to it before. */
+/** `cause` is the transfer or payout; `occurrence` counts how often the same has happened to it before. */
 export type Entry = Readonly<{ kind: EntryKind; cause: string; occurrence: number; postings: readonly Posting[] }>;
 
-/** Money that goes from one account to another. */
-type Transaction = Readonly<{
+/** Money that moves from one account to another. */
+type Movement = Readonly<{
   from: Account;
   to: Account;
   subject: string;
@@ -71,9 +71,9 @@ function entry(
   kind: EntryKind,
   cause: string,
   occurrence: number,
-  { from, to, subject, units, ...where }: Transaction,
+  { from, to, subject, units, ...where }: Movement,
 ): Entry {
-  invariant(units > 0n, `what entry ${kind} of ${cause} moves is above zero`);
+  invariant(units > 0n, `entry ${kind} of ${cause} moves an amount above zero`);
   const side = (account: Account, signed: bigint): Posting => ({
     account,
     subject: sessionAccounts.includes(account) ? subject : '',
@@ -83,7 +83,7 @@ function entry(
   return { kind, cause, occurrence, postings: [side(from, -units), side(to, units)] };
 }
 
-/** A confirmed transfer; `sessionId` is null when no session has a claim to it. */
+/** A confirmed transfer; `sessionId` is null if it belongs to no session. */
 export type BookedPayment = Readonly<{
   transferId: number;
   sessionId: string | null;
@@ -92,16 +92,20 @@ export type BookedPayment = Readonly<{
   units: bigint;
 }>;
 
-/** @param isTaken true when it is confirmed, false when a reorg takes that back; each may happen again, which `occurrence` counts */
+/**
+ * Returns the entry of a transfer that is confirmed, or of a reorg that reverses it.
+ * @param isTaken true when it is confirmed, false when it is reversed
+ * @param occurrence how often the same has happened to it before
+ */
 export function paymentEntry(payment: BookedPayment, isTaken: boolean, occurrence: number): Entry {
   const { transferId, sessionId, network, currency, units } = payment;
   const origin = sessionId === null ? 'unclaimed' : 'received';
   const [from, to]: [Account, Account] = isTaken ? [origin, 'collected'] : ['collected', origin];
-  const transaction: Transaction = { from, to, subject: sessionId ?? '', network, asset: currency, units };
-  return entry(isTaken ? 'payment' : 'payment_reversed', String(transferId), occurrence, transaction);
+  const movement: Movement = { from, to, subject: sessionId ?? '', network, asset: currency, units };
+  return entry(isTaken ? 'payment' : 'payment_reversed', String(transferId), occurrence, movement);
 }
 
-/** What a refund promises a session's payer. */
+/** A refund as the ledger sees it. */
 export type BookedRefund = Readonly<{
   id: string;
   sessionId: string;
@@ -110,7 +114,7 @@ export type BookedRefund = Readonly<{
   units: bigint;
 }>;
 
-/** `matched`: it was paid before the books knew of it, and has been asked for now. */
+/** Returns the entry of a refund. `matched`: it was paid before this database knew it, and is requested only now. */
 export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' | 'matched'): Entry {
   const { id, sessionId: subject, network, currency: asset, units } = refund;
   const ways = {
@@ -121,7 +125,7 @@ export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' 
   const [kind, from, to] = ways[step];
   const moved = entry(kind, id, 0, { from, to, subject, network, asset, units });
   if (step !== 'matched') return moved;
-  // What was paid for nobody has a session now.
+  // The payment had no session when it was booked; now it has one.
   const paid = { account: 'refunded', network, asset } as const;
   return {
     ...moved,
@@ -129,12 +133,12 @@ export function refundEntry(refund: BookedRefund, step: 'reserved' | 'released' 
   };
 }
 
-/** Where a payout is on its way: something was handed to a node, that is given up for this generation, or it is done. */
+/** `sent`: a node has it. `returned`: this generation ended without effect. `succeeded`: it is done. */
 export type PayoutMilestone = 'sent' | 'returned' | 'succeeded';
 
 /**
- * What a step of a payout means for the books; null where it moves nothing in them.
- * @param sessionId of a refund: whose money is given back; null for one of which only the signer's journal knows
+ * Returns the entry of a payout's milestone, or null if it moves nothing in the ledger.
+ * @param sessionId of a refund: whose money is given back; null if only the signer's journal knows the refund
  * @param occurrence how often the same has happened to it before
  */
 export function payoutEntry(
@@ -150,20 +154,20 @@ export function payoutEntry(
   switch (intent.kind) {
     case 'refund':
       if (milestone !== 'succeeded') return null;
-      // Nothing was promised for a refund that the books do not know: it is paid out of what came for nobody.
+      // Nothing was reserved for a refund that this database does not know: it is paid out of `unclaimed`.
       return of('refund_paid', 'refunded', sessionId === null ? 'unclaimed' : 'reserved', intent.currency);
     case 'sweep':
       if (milestone === 'sent') return of('sweep_sent', 'collected', 'in_transit', intent.currency);
       if (milestone === 'returned') return of('sweep_returned', 'in_transit', 'collected', intent.currency);
       return of('sweep_done', 'in_transit', 'treasury', intent.currency);
     case 'gas':
-      // A loan of resources moves no coin.
+      // Lending resources moves no coin.
       if (milestone !== 'succeeded' || intent.form !== 'transfer') return null;
       return of('gas_given', 'hot', 'collected', 'native');
   }
 }
 
-/** What an attempt that is final did cost; null when it was free. */
+/** Returns the entry of what a final attempt cost; null when it was free. */
 export function feeEntry(
   payoutId: string,
   network: NetworkKey,
@@ -176,13 +180,13 @@ export function feeEntry(
   return entry('fee', payoutId, generation, { from, to: 'fees', subject: '', network, asset: 'native', units });
 }
 
-/** Base units that an intent moves. */
+/** Returns the base units that an intent moves. */
 export const unitsOf = (intent: Intent): bigint =>
   intent.kind === 'sweep' ? intent.from.reduce((sum, { units }) => sum + units, 0n) : intent.units;
 
 // ── Balances ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Sums by place. A place is an account's part in one network and asset. */
+/** Sums by place. A place is one account's part in one network and asset. */
 export type Balances = Map<string, bigint>;
 type Place = Pick<Posting, 'account' | 'subject' | 'network' | 'asset'>;
 
@@ -196,10 +200,10 @@ export function add(balances: Balances, posting: Posting): void {
   else balances.set(place, sum);
 }
 
-/** A place where the journal and the facts do not say the same. */
+/** A place where the ledger and the facts disagree. */
 export type Difference = Readonly<{ place: string; journal: bigint; facts: bigint }>;
 
-/** Every place of which two reckonings differ, in order of name. */
+/** Returns every place where two sets of balances differ, sorted by name. */
 export function differences(journal: Balances, facts: Balances): Difference[] {
   return [...new Set([...journal.keys(), ...facts.keys()])]
     .sort()
@@ -207,7 +211,7 @@ export function differences(journal: Balances, facts: Balances): Difference[] {
     .filter((one) => one.journal !== one.facts);
 }
 
-/** Networks and assets, of one entry, whose postings do not add up to zero. */
+/** Returns the networks and assets of one entry whose postings do not add up to zero. */
 export function imbalances(postings: readonly Pick<Posting, 'network' | 'asset' | 'units'>[]): string[] {
   const sums = new Map<string, bigint>();
   for (const { network, asset, units } of postings) {

@@ -1,21 +1,21 @@
 /**
- * Money is bigint base units, and decimals belong to (network, token). Nothing here rounds without saying so in its name.
+ * Money is bigint base units, and decimals belong to (network, token). A function that rounds says so in its name.
  * @module
  */
 import { invariant } from './fault.ts';
 
-/** API amounts of USDT and USDC are integers of 0.01, as a dollar's are. */
+/** The API counts USDT and USDC in units of 0.01, as dollars are counted in cents. */
 export const MINOR_DECIMALS = 2;
 
 /**
- * Every stablecoin amount, whatever its token's decimals, is compared as a value with this many decimals,
- * so that 6-decimal and 18-decimal tokens add up exactly. Tokens with more decimals are refused by the configuration.
+ * Stablecoin amounts are compared at par: as values with this many decimals, so that tokens with 6 and 18 decimals
+ * add up exactly. The configuration refuses tokens with more decimals.
  */
 export const PAR_DECIMALS = 18;
 
 const PLAIN_DECIMAL = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
 
-/** 10 to the power of `exponent` (0–77). */
+/** Returns 10 to the power of `exponent` (0–77). */
 export function pow10(exponent: number): bigint {
   invariant(Number.isInteger(exponent) && exponent >= 0 && exponent <= 77, `exponent ${exponent} is within 0–77`);
   return 10n ** BigInt(exponent);
@@ -23,8 +23,8 @@ export function pow10(exponent: number): bigint {
 
 /**
  * Reads a plain decimal string ("10", "10.50") as base units.
- * @returns the units, or null when the text is not a plain unsigned decimal or has more than `decimals` fraction digits:
- * money is refused, never rounded in.
+ * @returns the units, or null when the text is not a plain unsigned decimal or has more than `decimals` fraction
+ * digits: an amount is refused rather than rounded
  */
 export function parseUnits(text: string, decimals: number): bigint | null {
   const match = PLAIN_DECIMAL.exec(text);
@@ -35,7 +35,7 @@ export function parseUnits(text: string, decimals: number): bigint | null {
 }
 
 /**
- * Writes base units as a plain decimal string, exact, with at least `placesMin` fraction digits and no further trailing zeros.
+ * Formats base units as an exact decimal, with at least `placesMin` fraction digits and no trailing zeros beyond them.
  * @example formatUnits(10_500_000n, 6, 2) // "10.50"
  */
 export function formatUnits(units: bigint, decimals: number, placesMin = 0): string {
@@ -48,21 +48,21 @@ export function formatUnits(units: bigint, decimals: number, placesMin = 0): str
   return fraction === '' ? whole : `${whole}.${fraction}`;
 }
 
-/** Base units of a token with `decimals` as par value (18 decimals). Exact. */
+/** Converts base units of a token with `decimals` to par value (18 decimals). Exact. */
 export const toPar = (units: bigint, decimals: number): bigint => units * pow10(PAR_DECIMALS - decimals);
 
-/** Stablecoin minor units (0.01) as par value. Exact. */
+/** Converts stablecoin minor units (0.01) to par value. Exact. */
 export const minorToPar = (minor: bigint): bigint => minor * pow10(PAR_DECIMALS - MINOR_DECIMALS);
 
-/** Par value as stablecoin minor units, rounded down: what is told to a merchant is never more than what came. */
+/** Converts par value to stablecoin minor units, rounded down: a merchant never reads more than was received. */
 export const parToMinorFloor = (par: bigint): bigint => par / pow10(PAR_DECIMALS - MINOR_DECIMALS);
 
-/** Par value as base units of a token with `decimals`, rounded up: what a payer is asked for always covers the due value. */
+/** Converts par value to base units of a token with `decimals`, rounded up: what a payer owes covers the due value. */
 export function parToUnitsCeil(par: bigint, decimals: number): bigint {
   return divideCeil(par, pow10(PAR_DECIMALS - decimals));
 }
 
-/** a / b rounded towards +∞, for a ≥ 0 and b > 0. */
+/** Returns a / b rounded up, for a ≥ 0 and b > 0. */
 export function divideCeil(a: bigint, b: bigint): bigint {
   invariant(a >= 0n && b > 0n, 'divideCeil takes a dividend ≥ 0 and a divisor > 0');
   return (a + b - 1n) / b;

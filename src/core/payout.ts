@@ -1,21 +1,22 @@
 /**
- * How a payout is carried out so that it happens once: what to do next, from what is kept and what the chain shows. The shell in
- * `indexers/` does it and comes back with the new state; after a crash it comes back with the old one, and the same step is done again.
+ * How a payout is carried out exactly once: the next step, from what is stored and what the chain shows. The engine in
+ * `indexers/` takes the step and asks again; after a crash it asks with the old state and repeats the same step.
  *
- * The order that everything rests on: allot (attempt and sequence number are kept) → sign (the signer keeps the bytes) → record (we keep
- * them) → send those bytes. Nothing is signed anew before the chain itself has shown, at finality, that no earlier attempt can stand on it.
+ * Everything rests on this order: allot (attempt and sequence number are stored) → sign (the signer stores the bytes) →
+ * record (we store them) → send those bytes. Nothing is signed again before final state has shown that no earlier
+ * attempt can be mined.
  * @module
  */
 import type { Intent, Wallet } from './intent.ts';
 import type { NetworkKey } from './transfer.ts';
 
 /**
- * - `waiting`: no attempt of this generation is allotted. `sent`: one is, and is on its way to the chain.
- * - `stuck`: only a person can say how it goes on. `succeeded`, `failed` and `canceled` are the end.
+ * - `waiting`: no attempt of this generation is allotted. `sent`: one is allotted, and may be on its way to the chain.
+ * - `stuck`: a person must decide how it goes on. `succeeded`, `failed` and `canceled` are final.
  */
 export type PayoutState = 'waiting' | 'sent' | 'succeeded' | 'failed' | 'canceled' | 'stuck';
 
-/** How a generation of attempts ended, at finality: one failed, or none can ever stand on the chain. */
+/** How a generation of attempts ended, at finality: one failed, or none can ever be mined. */
 export type Proof = 'failed' | 'dead';
 
 export type Payout = Readonly<{
@@ -28,11 +29,11 @@ export type Payout = Readonly<{
   servesId: string | null;
   state: PayoutState;
   generation: number;
-  /** How the generation before ended; null for the first. */
+  /** How the previous generation ended; null for the first. */
   proof: Proof | null;
-  /** Why nothing moves, where something keeps it from moving. */
+  /** What the payout waits for; null if it waits for nothing. */
   wait: Readonly<{ code: string; message: string }> | null;
-  /** Nothing is allotted before. */
+  /** No attempt is allotted before this time. */
   notBeforeMs: number;
   tx: string | null;
   feeUnits: bigint | null;
@@ -41,7 +42,7 @@ export type Payout = Readonly<{
   settledAtMs: number | null;
 }>;
 
-/** One signature that was asked for, or is about to be. `tx` and `bytes` are there once it was recorded. */
+/** One signature that was or will be asked for. `tx` and `bytes` are set once it is recorded. */
 export type Attempt = Readonly<{
   generation: number;
   /** 0, and one more for each replacement with the same sequence number. */
@@ -51,26 +52,26 @@ export type Attempt = Readonly<{
   payerRole: Wallet['role'];
   nonce: number | null;
   terms: Readonly<Record<string, string>>;
-  /** What it may cost, in base units of the native coin. */
+  /** The most it can cost, in base units of the native coin. */
   feeUnitsMax: bigint;
   tx: string | null;
   bytes: Uint8Array | null;
   allottedAtMs: number;
   signedAtMs: number | null;
   sentAtMs: number | null;
-  /** What a node said to it last. */
+  /** What a node last answered to it. */
   answer: string | null;
-  /** What it did cost, once it is final on the chain. */
+  /** What it cost, once it is final on the chain. */
   feeUnits: bigint | null;
 }>;
 
-/** An attempt whose bytes are kept. */
+/** An attempt whose bytes are stored. */
 export type SignedAttempt = Attempt & Readonly<{ tx: string; bytes: Uint8Array; signedAtMs: number }>;
 
 export const isSigned = (attempt: Attempt): attempt is SignedAttempt =>
   attempt.tx !== null && attempt.bytes !== null && attempt.signedAtMs !== null;
 
-/** What became of a generation's attempts; as `Outcome` of the chain seam has it. */
+/** What became of a generation's attempts; see `Outcome` in `chains/spend.ts`. */
 type Outcome =
   | Readonly<{ kind: 'waiting'; included: unknown }>
   | Readonly<{ kind: 'succeeded' | 'failed'; tx: string; feeUnits: bigint }>
@@ -78,45 +79,45 @@ type Outcome =
   | Readonly<{ kind: 'foreign'; message: string }>;
 
 export type PayoutRules = Readonly<{
-  /** As `SpendRules` of the chain seam has it. */
+  /** See `SpendRules` in `chains/spend.ts`. */
   lane: 'sequence' | 'expiry';
-  /** How long a node is given before the same bytes are handed to it again. */
+  /** How long to wait before the same bytes are sent to the node again. */
   resendMs: number;
-  /** How long an attempt may wait for a block before its fee is compared with the price. */
+  /** How long an attempt may wait for a block before its fee is compared with the current price. */
   outbidMs: number;
 }>;
 
-/** Generations of one payout, and replacements within one; with more of them something is wrong that more signatures will not cure. */
+/** Generations of one payout, and replacements within one; beyond these, more signatures will not help. */
 export const GENERATIONS_MAX = 5;
 export const ATTEMPTS_MAX = 8;
-/** Numbers of one wallet that may be open at once: what nodes keep of one sender. */
+/** Numbers of one wallet that may be open at once: nodes keep only so many transactions of one sender. */
 export const IN_FLIGHT_MAX = 16;
 
-/** What this run of the engine did last for the payout; null: nothing. It need not survive a restart. */
+/** What this run of the engine last did for the payout; null: nothing. It need not survive a restart. */
 export type Recent = Readonly<{ sentAtMs: number | null; outbidAtMs: number | null }>;
 
-/** A final attempt that is named where a generation ends. */
+/** The final attempt that ended a generation. */
 export type Ended = Readonly<{ tx: string; feeUnits: bigint }>;
 
 export type Step =
-  /** Nothing to do before this moment; null: nothing ever, unless a person acts. */
+  /** Nothing to do before this time; null: nothing until a person acts. */
   | Readonly<{ kind: 'rest'; untilMs: number | null }>
-  /** Ask what a first attempt of this generation takes; see `judgeQuote`. */
+  /** Ask what a first attempt of this generation would take; see `judgeQuote`. */
   | Readonly<{ kind: 'quote' }>
   | Readonly<{ kind: 'sign'; attempt: Attempt }>
   | Readonly<{ kind: 'send'; attempt: SignedAttempt }>
-  /** Ask the nodes what became of the attempts, and decide again with the answer. */
+  /** Ask the nodes for the outcome of the attempts, and decide again with it. */
   | Readonly<{ kind: 'ask' }>
-  /** Ask what a replacement of the newest attempt takes; see `isOutbid`. */
+  /** Ask what a replacement of the newest attempt would take; see `isOutbid`. */
   | Readonly<{ kind: 'outbid'; newest: SignedAttempt }>
   | Readonly<{ kind: 'succeed'; ended: Ended }>
   | Readonly<{ kind: 'renew'; proof: Proof; ended: Ended | null }>
   | Readonly<{ kind: 'stick'; code: string; message: string; ended: Ended | null; haltsLane: boolean }>;
 
 /**
- * The next step of a payout.
+ * Returns the next step of a payout.
  * @param attempts those of its current generation, in order
- * @param outcome what the nodes said just now; null when they were not asked
+ * @param outcome what the nodes said now; null when they were not asked
  */
 export function decide(
   payout: Payout,
@@ -148,7 +149,7 @@ export function decide(
   }
 }
 
-/** The attempt is in no block: the same bytes go out again, and where a number can be used again its fee may have become too small. */
+/** Handles an attempt that is in no block: sends the same bytes again, or, in a lane with numbers, compares its fee. */
 function chase(
   attempts: readonly Attempt[],
   newest: SignedAttempt,
@@ -165,7 +166,9 @@ function chase(
 
 function renew({ id, generation }: Payout, proof: Proof, ended: Ended | null): Step {
   if (generation + 1 < GENERATIONS_MAX) return { kind: 'renew', proof, ended };
-  const message = `All ${GENERATIONS_MAX} generations of payout ${id} have ended without effect (the last one: ${proof}). Find out why, then \`quayside payouts resume ${id}\`.`;
+  const message =
+    `All ${GENERATIONS_MAX} generations of payout ${id} ended without effect (the last one: ${proof}). ` +
+    `Find out why, then run \`quayside payouts resume ${id}\`.`;
   return { kind: 'stick', code: 'payout_generations', message, ended, haltsLane: false };
 }
 
@@ -173,7 +176,7 @@ const restFor = (ms: number, nowMs: number): Step => ({ kind: 'rest', untilMs: n
 
 // ── What a quote means ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** As the chain seam has it. */
+/** See `Quote` in `chains/spend.ts`. */
 type Quote =
   | Readonly<{ kind: 'quoted'; terms: Readonly<Record<string, string>>; feeUnitsMax: bigint }>
   | Readonly<{ kind: 'refused'; code: string; message: string }>;
@@ -183,17 +186,17 @@ export type QuoteStep =
   | Readonly<{ kind: 'wait'; code: string; message: string }>
   | Readonly<{ kind: 'fail'; code: string; message: string }>;
 
-/** Only what no later moment can cure ends a payout: the receiver is frozen or cannot be paid. Everything else waits. */
+/** Only what can never resolve ends a payout: the receiver is frozen or cannot be paid. Everything else waits. */
 const hopeless: readonly string[] = ['destination_frozen', 'destination_invalid'];
 
-/** What follows from the quote for a first attempt; nothing of the payout can be on the chain then. */
+/** Decides what follows from the quote for a first attempt, when nothing of the payout can be on the chain. */
 export function judgeQuote(quote: Quote): QuoteStep {
   if (quote.kind === 'quoted') return { kind: 'allot', terms: quote.terms, feeUnitsMax: quote.feeUnitsMax };
   const { code, message } = quote;
   return { kind: hopeless.includes(code) ? 'fail' : 'wait', code, message };
 }
 
-/** Whether the price has risen above what an attempt offers: otherwise paying more would not bring it into a block. */
+/** Returns whether the price has risen above an attempt's fee. Otherwise paying more would not get it into a block. */
 export const isOutbid = (newest: Attempt, price: Quote): boolean =>
   price.kind === 'quoted' && price.feeUnitsMax > newest.feeUnitsMax;
 
@@ -209,9 +212,10 @@ const sticking: readonly string[] = [
 ];
 
 /**
- * - `stop`: another engine, or a later state of this database, was served before; nothing more may be asked for.
- * - `stick`: the intent was altered, or it contradicts what was signed; a person must look at this payout.
- * - `wait`: an approval, room under a cap, or another policy may come.
+ * Decides what a signer's refusal means.
+ * - `stop`: the signer already served another engine or a later state of this database; ask for nothing more.
+ * - `stick`: the intent was altered or contradicts what was signed; a person must look at this payout.
+ * - `wait`: an approval, room under a cap or another policy may come.
  */
 export function judgeRefusal(code: string): 'stop' | 'stick' | 'wait' {
   if (stopping.includes(code)) return 'stop';
@@ -221,6 +225,6 @@ export function judgeRefusal(code: string): 'stop' | 'stick' | 'wait' {
 const WAIT_MS_MIN = 5_000;
 const WAIT_MS_MAX = 300_000;
 
-/** When to look again at what waits: soon at first, at last every five minutes. */
+/** Returns when to look again at a payout that waits: soon at first, later every five minutes. */
 export const nextLookAtMs = ({ createdAtMs }: Pick<Payout, 'createdAtMs'>, nowMs: number): number =>
   nowMs + Math.min(WAIT_MS_MAX, Math.max(WAIT_MS_MIN, (nowMs - createdAtMs) / 4));

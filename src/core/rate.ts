@@ -1,12 +1,12 @@
 /**
- * Exchange rates as exact ratios of integers. A rate is the price of one unit of some currency in another, and above zero;
- * between a session currency and a stablecoin it is always stablecoin per one unit of the session currency.
+ * Exchange rates as exact ratios of integers. A rate is the price of one unit of one currency in another, and above
+ * zero; for a session it is the stablecoin per one unit of the session currency.
  * @module
  */
 import { invariant } from './fault.ts';
 import { divideCeil, formatUnits, MINOR_DECIMALS, parseUnits, pow10 } from './money.ts';
 
-/** `num / den`, both above zero. Need not be in lowest terms. */
+/** `num / den`, both above zero, not always in lowest terms. */
 export type Rate = Readonly<{ num: bigint; den: bigint }>;
 
 const RATE_CHARACTERS_MAX = 60;
@@ -15,7 +15,7 @@ const RATE_DIGITS_MIN = 6;
 
 /**
  * Reads a plain decimal ("1.0823", "151") exactly.
- * @returns null when the text is not a plain decimal above zero of at most 60 characters (no sign, no exponent)
+ * @returns null when the text is not a plain decimal (no sign, no exponent) above zero of at most 60 characters
  */
 export function parseRate(text: string): Rate | null {
   if (text.length > RATE_CHARACTERS_MAX) return null;
@@ -25,23 +25,23 @@ export function parseRate(text: string): Rate | null {
   return units === null || units === 0n ? null : { num: units, den: pow10(decimals) };
 }
 
-/** The price seen from the other side: yen per dollar becomes dollars per yen. */
+/** Inverts a rate: yen per dollar becomes dollars per yen. */
 export const invertRate = (rate: Rate): Rate => ({ num: rate.den, den: rate.num });
 
-/** a / b. With two prices of one euro, dollars per euro by yen per euro, it is dollars per yen. */
+/** Returns a / b. Dollars per euro divided by yen per euro are dollars per yen. */
 export const divideRates = (a: Rate, b: Rate): Rate => ({ num: a.num * b.den, den: a.den * b.num });
 
-/** Halfway between two rates. */
+/** Returns the mean of two rates. */
 export const meanRate = (a: Rate, b: Rate): Rate => ({ num: a.num * b.den + b.num * a.den, den: 2n * a.den * b.den });
 
-/** Below zero when a < b, zero when they are equal, above zero when a > b. */
+/** Returns a number below zero when a < b, zero when they are equal, above zero when a > b. */
 export function compareRates(a: Rate, b: Rate): number {
   const left = a.num * b.den;
   const right = b.num * a.den;
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The two rates in the middle of the sorted list, lower first; of an odd number the middle one twice. The list is not empty. */
+/** Returns the two middle rates of the sorted list, lower first: the same one twice if the count is odd. */
 export function middleRates(rates: readonly Rate[]): readonly [Rate, Rate] {
   const sorted = rates.toSorted(compareRates);
   const low = sorted[(sorted.length - 1) >> 1];
@@ -50,15 +50,15 @@ export function middleRates(rates: readonly Rate[]): readonly [Rate, Rate] {
   return [low, high];
 }
 
-/** The middle rate; of an even number the mean of the two in the middle. The list is not empty. */
+/** Returns the median: for an even number of rates, the mean of the middle two. The list must not be empty. */
 export function medianRate(rates: readonly Rate[]): Rate {
   const [low, high] = middleRates(rates);
   return low === high ? low : meanRate(low, high);
 }
 
 /**
- * Writes a rate as it is shown and locked: at least 4 decimals and at least 6 significant digits, rounded up.
- * Everything that is computed from a locked rate is computed from this text, so that anyone can check it.
+ * Formats a rate as it is shown and locked: at least 4 decimals and at least 6 significant digits, rounded up.
+ * Everything derived from a locked rate is computed from this text, so that anyone can check it.
  * @example formatRate({ num: 13n, den: 12n }) // "1.08334"
  */
 export function formatRate(rate: Rate): string {
@@ -67,7 +67,7 @@ export function formatRate(rate: Rate): string {
   return formatUnits(divideCeil(rate.num * pow10(decimals), rate.den), decimals, decimals);
 }
 
-/** The power of ten of the first significant digit: 2 for 151, 0 for 1.08, -3 for 0.0066. */
+/** Returns the power of ten of the first significant digit: 2 for 151, 0 for 1.08, -3 for 0.0066. */
 function magnitude({ num, den }: Rate): number {
   if (num >= den) return (num / den).toString().length - 1;
   let places = 1;
@@ -76,7 +76,7 @@ function magnitude({ num, den }: Rate): number {
 }
 
 /**
- * Converts an amount at a locked rate, rounded up, so that the payer's due amount always covers the price.
+ * Converts an amount at a locked rate, rounded up, so that the amount due always covers the price.
  * @param amountMinor in minor units of the session currency, not negative
  * @param exponent decimals of the session currency's minor unit (ISO 4217)
  * @param rateText the shown rate, stablecoin per one unit of the session currency

@@ -1,9 +1,9 @@
 /**
- * Refunds: whether one may be made, how it is paid, and the steps of its life. All pure; the store loads what is asked for here and saves
- * what comes out, in one transaction, so that no number of calls at once can refund more than was received.
+ * Refunds: whether one may be made, how it is paid, and its statuses. All pure. The database loads the inputs and saves
+ * the result in one transaction, so that concurrent calls can never refund more than was received.
  *
- *   pending ──► processing ──► completed          canceled: by the merchant while processing, until a signature is under way,
- *      └──► failed ◄──┘                                     or by the operator while pending
+ *   pending ──► processing ──► completed     canceled: by the merchant while processing, until a signature is
+ *      └──► failed ◄──┘                                requested, or by the operator while pending
  * @module
  */
 import { invariant } from './fault.ts';
@@ -24,11 +24,11 @@ export type RefundPolicy = Readonly<{
   refundDailyMinor: number;
   /** Refunds up to this need no approval by the operator. */
   refundAutoMinor: number;
-  /** How long a refund that is processing can still be canceled, unless it is signed before. */
+  /** How long a refund that is processing can still be canceled, unless it is signed first. */
   refundCancelWindowS: number;
   /** How long a claim link waits for the payer's address. */
   refundClaimS: number;
-  /** Whether money may go back to the address it came from when nobody named another; it may be an exchange's. */
+  /** Whether a refund without a destination goes to the sender's address, which may be an exchange's. */
   refundToSender: boolean;
 }>;
 
@@ -41,13 +41,13 @@ export const defaultRefundPolicy: RefundPolicy = {
   refundToSender: false,
 };
 
-/** What confirmed transfers brought to a session on one network in one token. */
+/** What confirmed transfers brought to a session in one token on one network. */
 export type ReceivedPart = Readonly<{
   network: NetworkKey;
   currency: Currency;
   decimals: number;
   units: bigint;
-  /** Address key that sent the largest transfer. */
+  /** Address key of the sender of the largest transfer. */
   sender: string;
 }>;
 
@@ -59,7 +59,7 @@ export type EarlierRefund = Readonly<{
   status: RefundStatus;
 }>;
 
-/** The documented codes of a refusal that depends on the session; in the order in which they are looked for. */
+/** The documented codes of a refusal that depends on the session, in the order in which they are checked. */
 export type RefundRefusal =
   | 'INVALID_SESSION_STATUS'
   | 'INVALID_CURRENCY'
@@ -72,23 +72,23 @@ export type RefundJudgement =
   /** `part` names the network to pay on; `units` are base units of its token. */
   | Readonly<{ kind: 'accepted'; part: ReceivedPart; units: bigint; needsApproval: boolean }>;
 
-/** A refund that failed or was canceled takes nothing from what can be refunded. */
+/** Returns whether a refund reduces what can still be refunded. One that failed or was canceled does not. */
 export const isHeld = ({ status }: Pick<EarlierRefund, 'status'>): boolean =>
   status !== 'failed' && status !== 'canceled';
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
 
-/** Stablecoin minor units (0.01) as base units of a token. Exact, since no token that is taken has fewer than two decimals. */
+/** Converts stablecoin minor units (0.01) to base units of a token. Exact: every token has at least two decimals. */
 export function minorToUnits(minor: bigint, decimals: number): bigint {
   invariant(decimals >= MINOR_DECIMALS, `a token with ${decimals} decimals cannot pay cents`);
   return minor * pow10(decimals - MINOR_DECIMALS);
 }
 
-/** Base units as whole minor units, rounded down: what a payer sent below a cent is not refundable. */
+/** Converts base units to whole minor units, rounded down: fractions of a cent are not refundable. */
 const unitsToMinor = (units: bigint, decimals: number): bigint => units / pow10(decimals - MINOR_DECIMALS);
 
 /**
- * Whether an amount of a currency may be refunded for a session.
+ * Judges whether an amount of a currency may be refunded for a session.
  * @param amountMinor above zero, in stablecoin minor units
  * @param received what the session holds, confirmed
  * @param earlier every refund of the session so far
@@ -122,7 +122,7 @@ export function judgeRefund(
   };
 }
 
-/** The network that holds most of what is left to refund; of equals, the first in the order of payment. */
+/** Returns the network with most left to refund; of equals, the first in the order of payment. */
 function choosePart(parts: readonly ReceivedPart[], held: readonly EarlierRefund[]): ReceivedPart {
   const leftMinor = (part: ReceivedPart): bigint =>
     unitsToMinor(part.units, part.decimals) -
@@ -131,8 +131,8 @@ function choosePart(parts: readonly ReceivedPart[], held: readonly EarlierRefund
 }
 
 /**
- * Whether a session's confirmed money still covers every refund of a currency that is held: a reorganisation may have taken back what was
- * there when they were made.
+ * Returns whether a session's confirmed money still covers every held refund of a currency: a reorg may have taken back
+ * what was there when the refunds were made.
  */
 export function isCovered(
   currency: Currency,
@@ -142,14 +142,14 @@ export function isCovered(
   return heldMinorOf(currency, refunds) <= receivedMinorOf(currency, received);
 }
 
-/** Parts add up as minor units of each: fractions of a cent on two networks are not money that anybody could be sent. */
+/** Rounds each part to minor units before adding: fractions of a cent on two networks cannot be paid out together. */
 const receivedMinorOf = (currency: Currency, received: readonly ReceivedPart[]): bigint =>
   sum(received.filter((part) => part.currency === currency).map((part) => unitsToMinor(part.units, part.decimals)));
 
 const heldMinorOf = (currency: Currency, refunds: readonly EarlierRefund[]): bigint =>
   sum(refunds.filter((one) => one.currency === currency && isHeld(one)).map(({ amountMinor }) => amountMinor));
 
-/** A refund's state, as far as its next step depends on it. */
+/** The part of a refund's state on which its next step depends. */
 export type RefundLife = Readonly<{
   status: RefundStatus;
   hasDestination: boolean;
@@ -161,8 +161,8 @@ export type RefundLife = Readonly<{
 export type RefundStep = 'start' | 'expire' | null;
 
 /**
- * What time and facts do to a refund that is pending: it starts once it has a destination and every approval it needs, and fails once its
- * claim link has run out.
+ * Returns what happens to a pending refund: it starts once it has a destination and every approval it needs, and fails
+ * once its claim link has expired.
  */
 export function nextRefundStep(life: RefundLife, nowS: number): RefundStep {
   if (life.status !== 'pending') return null;
@@ -170,7 +170,7 @@ export function nextRefundStep(life: RefundLife, nowS: number): RefundStep {
   return life.claimUntilS !== null && nowS > life.claimUntilS ? 'expire' : null;
 }
 
-/** The number of a completed refund's receipt: gapless per store, whatever the year. */
+/** Returns the receipt number of a completed refund: gapless per store, across years. */
 export function receiptNumber(serial: number, year: number): string {
   invariant(Number.isInteger(serial) && serial > 0 && serial < 100_000_000, `receipt ${serial} has at most 8 digits`);
   return `RF-${year}-${String(serial).padStart(8, '0')}`;

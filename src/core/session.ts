@@ -1,9 +1,9 @@
 /**
  * What the chain's facts mean for a payment session.
  *
- * `standing` folds receipts into orthogonal facts (how much is funded, how firm it is, what came too late). `advance` moves the
- * documented status from that standing and the clock. `changes` names the events that a move emits. All three are pure, so a
- * reorg needs no undo: the receipts change and the same functions run again.
+ * `standing` folds receipts into orthogonal facts (how much is funded, how firm it is, what came too late). `advance`
+ * derives the documented status from that standing and the clock. `changes` names the events of a transition. All three
+ * are pure, so a reorg needs no undo: the receipts change and the same functions run again.
  * @module
  */
 import type { PaymentEventType } from './event.ts';
@@ -13,12 +13,12 @@ import type { Currency } from './transfer.ts';
 /** The five documented statuses. */
 export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
 
-/** What was promised when the session was created; never changes. Times are Unix seconds, values are par (18 decimals). */
+/** What was promised when the session was created. Never changes. Times are Unix seconds, values are par. */
 export type Terms = Readonly<{
   duePar: bigint;
-  /** How far below `duePar` a payment may stay and still be full. */
+  /** How far below `duePar` a payment may be and still count as full. */
   tolerancePar: bigint;
-  /** Currencies that count towards the due value; any other token is seen and shown, and counts nothing. */
+  /** Currencies that count towards the due value; any other token is shown but does not count. */
   accepts: readonly Currency[];
   createdAtS: number;
   expiresAtS: number;
@@ -29,10 +29,10 @@ export type Terms = Readonly<{
   latePolicy: 'accept' | 'hold';
 }>;
 
-/** `final`: confirmed and at or below the height the chain itself calls final. `orphaned`: its block left the chain. */
+/** `final`: confirmed and at or below the height that the chain calls final. `orphaned`: its block left the chain. */
 export type ReceiptState = 'seen' | 'confirmed' | 'final' | 'orphaned';
 
-/** One transfer to the session's address, valued at par. `blockTimeS` is the time of the block it stands in. */
+/** One transfer to the session's address, valued at par. `blockTimeS` is the time of its block. */
 export type Receipt = Readonly<{
   network: string;
   tx: string;
@@ -42,28 +42,28 @@ export type Receipt = Readonly<{
   state: ReceiptState;
 }>;
 
-/** The session's own history: what was decided, and when (Unix seconds). */
+/** The session's own history: what was decided and when (Unix seconds). */
 export type Life = Readonly<{
   status: SessionStatus;
   endedAtS: number | null;
   paidAtS: number | null;
   canceledAtS: number | null;
-  /** True when the session was paid only by counting money that came too late. */
+  /** True when the session is paid only because late money counts. */
   paidLate: boolean;
 }>;
 
 export const newLife: Life = { status: 'pending', endedAtS: null, paidAtS: null, canceledAtS: null, paidLate: false };
 
-/** The orthogonal facts behind a status. `seenPar` and `confirmedPar` are disjoint and count only money that counts. */
+/** The orthogonal facts behind a status. `seenPar` and `confirmedPar` are disjoint and include only what counts. */
 export type Standing = Readonly<{
   funded: 'none' | 'part' | 'full' | 'over';
   firm: 'none' | 'seen' | 'confirmed' | 'final';
-  /** Money in time stands on the chain, in whatever token: the session may no longer be canceled or expire at once. */
+  /** Money arrived in time, in any token: the session can no longer be canceled, and does not expire at once. */
   touched: boolean;
   late: boolean;
   seenPar: bigint;
   confirmedPar: bigint;
-  /** Money that arrived after the deadline and is not counted. */
+  /** Money that arrived after the deadline and does not count. */
   latePar: bigint;
 }>;
 
@@ -77,7 +77,7 @@ export const newStanding: Standing = {
   latePar: 0n,
 };
 
-/** The clock of a decision. */
+/** The time of a decision. */
 export type Moment = Readonly<{
   nowS: number;
   /** Every network the session offers has been read up to this chain time. */
@@ -86,17 +86,17 @@ export type Moment = Readonly<{
   outageWaitS: number;
 }>;
 
-/** So far may our clock and a chain's lie apart; the API, whose signatures carry the time, would have stopped long before. */
+/** Largest clock skew tolerated between us and a chain. API signatures fail at 300 s, so in practice it is smaller. */
 const CLOCK_SKEW_S_MAX = 600;
 
 /**
- * True for money that came before the session was there. Somebody else was given its address, by a database that was since lost or
- * put back to an earlier state: it pays for another order.
+ * Returns true for money that came before the session was created. It pays another order: a database that was lost or
+ * restored from a backup since then had given the address to somebody else.
  */
 export const isOlder = (terms: Pick<Terms, 'createdAtS'>, blockTimeS: number): boolean =>
   blockTimeS < terms.createdAtS - CLOCK_SKEW_S_MAX;
 
-/** What must be confirmed before the session is paid. A tolerance as large as the due value is none: nothing is sold for nothing. */
+/** Returns what must be confirmed. A tolerance as large as the due value is ignored: nothing is given away. */
 const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
 
@@ -124,8 +124,8 @@ export function standing(terms: Terms, life: Life, receipts: readonly Receipt[])
 }
 
 /**
- * The money that an event tells of: what came too late for `payment.late`, what is confirmed for `payment.completed`, all that
- * counts for the others. The currency is that of the larger part.
+ * Returns the money that an event reports: what came too late for `payment.late`, what is confirmed for
+ * `payment.completed`, all that counts for the others. The currency is that of the larger part.
  * @returns null when there is none
  */
 export function received(
@@ -135,26 +135,27 @@ export function received(
   type: PaymentEventType,
 ): Readonly<{ valuePar: bigint; currency: Currency }> | null {
   const { counted, late } = sortOut(terms, life, receipts);
-  const told =
+  const reported =
     type === 'payment.late'
       ? late
       : type === 'payment.completed'
         ? counted.filter(({ state }) => state !== 'seen')
         : counted;
   const parts = new Map<Currency, bigint>();
-  for (const { currency, valuePar } of told) parts.set(currency, (parts.get(currency) ?? 0n) + valuePar);
+  for (const { currency, valuePar } of reported) parts.set(currency, (parts.get(currency) ?? 0n) + valuePar);
   const largest = [...parts].reduce<[Currency, bigint] | null>(
     (best, part) => (best && best[1] >= part[1] ? best : part),
     null,
   );
-  return largest && { valuePar: sumPar(told), currency: largest[0] };
+  return largest && { valuePar: sumPar(reported), currency: largest[0] };
 }
 
 const sumPar = (receipts: readonly Receipt[]): bigint => receipts.reduce((sum, { valuePar }) => sum + valuePar, 0n);
 
 /**
- * Sorts what stands on the chain: `counted` counts towards the due value, `late` came after the deadline and does not. Money in time
- * in a currency that is not accepted is in neither, but it touches the session as well. Money older than the session is in none.
+ * Sorts the transfers on the chain: `counted` counts towards the due value, `late` came after the deadline and does not
+ * count. Money in time in another currency is in neither, but touches the session. Money older than the session is
+ * ignored.
  */
 function sortOut(
   terms: Terms,
@@ -170,7 +171,7 @@ function sortOut(
   const valid = receipts.filter((receipt) => receipt.state !== 'orphaned' && !isOlder(terms, cameS(receipt)));
   const touched = life.canceledAtS === null && valid.some((receipt) => cameS(receipt) <= terms.expiresAtS);
   const isTimely = (receipt: Receipt): boolean => touched && cameS(receipt) <= terms.expiresAtS + terms.topUpGraceS;
-  // Once paid, everything is part of the payment. After another end, late money counts only where the store accepts it.
+  // Once paid, everything is part of the payment. After another end, late money counts only if the store accepts it.
   const lateUntilS =
     life.status === 'paid'
       ? Infinity
@@ -186,8 +187,8 @@ function sortOut(
 }
 
 /**
- * SessionTransitions a session as far as its receipts and the clock carry it.
- * Paid is final here: money that a deep reorg takes away afterwards shows in the standing and as `payment.reversed`.
+ * Advances a session as far as its receipts and the clock allow.
+ * Paid is final here: money that a deep reorg takes away later shows in the standing and as `payment.reversed`.
  */
 export function advance(
   terms: Terms,
@@ -197,7 +198,7 @@ export function advance(
 ): { life: Life; standing: Standing } {
   let moved = life;
   for (let round = 0; ; round++) {
-    invariant(round < 4, 'a session settles within three moves');
+    invariant(round < 4, 'a session settles within three steps');
     const now = standing(terms, moved, receipts);
     const next = step(terms, moved, receipts, now, moment);
     if (next === moved) return { life: moved, standing: now };
@@ -209,7 +210,7 @@ function step(terms: Terms, life: Life, receipts: readonly Receipt[], now: Stand
   if (life.status === 'paid') return life;
   const enough = enoughPar(terms);
   if (now.confirmedPar >= enough) {
-    // What would have counted had the session never ended: if that is not enough, late money made the difference.
+    // What would count had the session never ended: if that is not enough, late money made the difference.
     const inTime = standing(terms, { ...life, status: 'pending', endedAtS: null }, receipts);
     const paidLate = inTime.confirmedPar < enough;
     return { ...life, status: 'paid', paidAtS: moment.nowS, endedAtS: life.endedAtS ?? moment.nowS, paidLate };
@@ -220,15 +221,15 @@ function step(terms: Terms, life: Life, receipts: readonly Receipt[], now: Stand
 }
 
 /**
- * When the clock alone ends the session, as things stand: at expiry, or at the end of the top-up grace once it is touched.
- * @returns null when it has ended, or when enough is on its way: that holds it open until it confirms or is orphaned.
+ * Returns when the clock alone ends the session: at expiry, or at the end of the top-up grace once it is touched.
+ * @returns null when it has ended, or when enough is on its way: then it stays open until that confirms or is orphaned
  */
 export function deadline(terms: Terms, life: Life, now: Standing): number | null {
   if (life.status !== 'pending' || now.seenPar + now.confirmedPar >= enoughPar(terms)) return null;
   return now.touched ? terms.expiresAtS + terms.topUpGraceS : terms.expiresAtS;
 }
 
-/** A deadline is over when the clock has passed it and every network has been read past it, or reading has been out for too long. */
+/** Returns true when the clock and every network are past the deadline, or when a network was unread for too long. */
 function isOver(deadlineS: number, moment: Moment): boolean {
   if (moment.nowS <= deadlineS) return false;
   return moment.readThroughS > deadlineS || moment.nowS > deadlineS + moment.outageWaitS;
@@ -238,8 +239,8 @@ function isOver(deadlineS: number, moment: Moment): boolean {
 export type CancelRefusal = 'payment_in_progress' | 'session_expired' | 'session_not_cancelable';
 
 /**
- * The merchant's cancel, after the clock and the receipts have had their say. Canceling twice is the same as once.
- * @returns the life and standing to save, and the refusal when the session stays as it is.
+ * Applies the merchant's cancel after the receipts and the clock. Canceling twice is the same as once.
+ * @returns the life and standing to save, and the refusal if the session stays as it is
  */
 export function cancel(
   terms: Terms,
@@ -275,7 +276,7 @@ const ended: Partial<Record<SessionStatus, PaymentEventType>> = {
   canceled: 'payment.cancelled',
 };
 
-/** The events that lead from one snapshot of a session to a later one, in the order in which they are to be sent. */
+/** Returns the events of the transition between two snapshots of a session, in the order in which to send them. */
 export function changes(before: Snapshot, after: Snapshot): PaymentEventType[] {
   const events: PaymentEventType[] = [];
   const was = before.standing;
@@ -286,9 +287,9 @@ export function changes(before: Snapshot, after: Snapshot): PaymentEventType[] {
   }
   const statusEvent = after.life.status === before.life.status ? undefined : ended[after.life.status];
   if (statusEvent) events.push(statusEvent);
-  // While a session is pending its late money is not told of: the end decides whether it counts.
-  const toldLatePar = before.life.status === 'pending' ? 0n : was.latePar;
-  if (is.latePar > toldLatePar && after.life.status !== 'pending') events.push('payment.late');
+  // Late money of a pending session is not reported yet: whether it counts is decided when the session ends.
+  const reportedLatePar = before.life.status === 'pending' ? 0n : was.latePar;
+  if (is.latePar > reportedLatePar && after.life.status !== 'pending') events.push('payment.late');
   if (before.life.status === 'paid' && is.confirmedPar < was.confirmedPar) events.push('payment.reversed');
   return events;
 }

@@ -1,6 +1,6 @@
 /**
- * Which collection addresses are emptied into the treasury, and which are left: by what they hold, how long they have held it, and what it
- * costs. The shell asks what a transaction costs and plans the payouts.
+ * Which deposit addresses are emptied into the treasury, and which are left: by what they hold, how long they have held
+ * it, and what it costs. The caller asks what a transaction costs and plans the payouts.
  * @module
  */
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -10,51 +10,54 @@ import type { GasIntent, SweepIntent } from './intent.ts';
 import { divideCeil, pow10, toPar } from './money.ts';
 import type { Currency, NetworkKey } from './transfer.ts';
 
-/** What one collection address holds of one currency, by what came there and is final. */
+/** What one deposit address holds of one currency, counting only final transfers. */
 export type SweepOwner = Readonly<{
   /** Derivation index of its key. */
   index: number;
   /** Address key. */
   key: string;
   currency: Currency;
-  /** Base units that no sweep has taken or is to take. */
+  /** Base units that no sweep has taken or plans to take. */
   units: bigint;
-  /** Base units that open sweeps are to take. */
+  /** Base units that open sweeps plan to take. */
   openUnits: bigint;
-  /** When the oldest of `units` came. */
+  /** When the oldest of `units` arrived. */
   oldestAtMs: number;
-  /** How many sweeps of it were ever planned, whatever became of them. */
+  /** How many sweeps of it were ever planned, whatever their outcome. */
   sweepCount: number;
 }>;
 
 export type SweepPolicy = Readonly<{
-  /** Whether the engine sweeps by itself; an operator may always. */
+  /** Whether the engine sweeps on its own; an operator always can. */
   auto: boolean;
   /** What an address must hold, at par, to be swept for its value. */
   minPar: bigint;
-  /** After so long an address is swept whatever it holds, as far as the cost allows. */
+  /** At this age an address is swept whatever it holds, if the cost allows. */
   ageMsMax: number;
-  /** The most that a sweep may cost of what it moves, in millionths. */
+  /** The largest acceptable cost as a share of the amount, in millionths. */
   costSharePpmMax: bigint;
-  /** Par value of one native coin; null: nobody knows, and the cost is not judged. */
+  /** Par value of one native coin; null: unknown, and the cost is not judged. */
   nativePricePar: bigint | null;
 }>;
 
 export type SweepReason = 'value' | 'age';
-/** `not_ours`: the signer has another key at that index. `refused`: the network says that it would fail. `later`: this round is full. */
+/**
+ * `not_ours`: the signer has another key at that index. `refused`: the network says that the transaction would fail.
+ * `later`: this round is full.
+ */
 export type LeftReason = 'too_small' | 'too_dear' | 'in_flight' | 'not_ours' | 'refused' | 'later';
 
-/** An owner whose sweepCount it is. */
+/** An owner to sweep now. */
 export type DueOwner = Readonly<{ owner: SweepOwner; why: SweepReason }>;
 export type LeftOwner = Readonly<{ owner: SweepOwner; why: LeftReason; detail?: string }>;
 
-/** What one transaction empties. */
+/** What one transaction sweeps. */
 export type SweepGroup = Readonly<{ currency: Currency; due: readonly DueOwner[] }>;
 
 export const ownersOf = ({ due }: SweepGroup): SweepOwner[] => due.map(({ owner }) => owner);
 export const unitsOfGroup = (group: SweepGroup): bigint => ownersOf(group).reduce((sum, { units }) => sum + units, 0n);
 
-/** The owners whose sweepCount it is, and those that are left, each with its reason. */
+/** Splits owners into those to sweep now and those to leave, each with its reason. */
 export function judgeOwners(
   owners: readonly SweepOwner[],
   policy: SweepPolicy,
@@ -64,7 +67,7 @@ export function judgeOwners(
   const due: DueOwner[] = [];
   const left: LeftOwner[] = [];
   for (const owner of owners) {
-    // Two sweeps of one address at once would each count on the other's coins for the fee.
+    // Two concurrent sweeps of one address would each count on the other's coins for the fee.
     if (owner.openUnits > 0n) left.push({ owner, why: 'in_flight' });
     else if (owner.units === 0n) continue;
     else if (toPar(owner.units, decimalsOf(owner.currency)) >= policy.minPar) due.push({ owner, why: 'value' });
@@ -74,7 +77,7 @@ export function judgeOwners(
   return { due, left };
 }
 
-/** Puts what is due into transactions of one currency each, the greatest amounts together, so that a dear one can be left without them. */
+/** Groups due owners into transactions by currency, largest amounts first, so that an expensive one can be left out. */
 export function groupSweeps(due: readonly DueOwner[], ownersMax: number): SweepGroup[] {
   invariant(Number.isInteger(ownersMax) && ownersMax > 0, 'a sweep empties at least one address');
   const byCurrency = new Map<Currency, DueOwner[]>();
@@ -97,7 +100,7 @@ function greatestFirst({ owner: one }: DueOwner, { owner: other }: DueOwner): nu
 }
 
 /**
- * What a cost is of a value, in millionths and rounded up; null where nobody knows the coin's price.
+ * Returns a cost as a share of a value, in millionths, rounded up; null if the coin's price is unknown.
  * @param costUnits base units of the native coin
  */
 export function costSharePpm(
@@ -118,8 +121,8 @@ export const isTooDear = (
 ): boolean => sharePpm !== null && sharePpm > costSharePpmMax;
 
 /**
- * The intent of a group. Its id follows from whom it empties for the how many-th time, so that a database which was put back to an earlier state
- * names the same sweep again, and is given the same bytes.
+ * Returns the intent of a group. The id is derived from the addresses and how often each has been swept, so a database
+ * restored from a backup produces the same id, and gets the same signed bytes.
  */
 export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent {
   const owners = ownersOf(group);
@@ -133,9 +136,9 @@ export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent
   };
 }
 
-/** The id of the n-th payout of a form that a sweep needs. */
+/** Returns the id of the n-th gas payout of a form for a sweep. */
 export const gasIdOf = (sweepId: string, form: GasIntent['form'], sweepCount: number): string =>
   `ga_${digest([sweepId, form, String(sweepCount)])}`;
 
-/** None of the parts holds a line feed. */
+/** Hashes parts that contain no line feed. */
 const digest = (parts: readonly string[]): string => bytesToHex(sha256(utf8ToBytes(parts.join('\n')))).slice(0, 26);

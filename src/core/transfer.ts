@@ -1,5 +1,5 @@
 /**
- * A token transfer as the chain showed it. Facts only: what it means for a session is decided in `session.ts`.
+ * A token transfer as the chain shows it. Facts only: `session.ts` decides what it means for a session.
  * @module
  */
 
@@ -10,14 +10,14 @@ export const currencies: readonly Currency[] = ['USDT', 'USDC'];
 /** `live` networks are seen by `sk_live_` keys, `test` networks by `sk_test_` keys. */
 export type Mode = 'live' | 'test';
 
-/** A network as the store and the processes name it: a mode has one network of each name. */
+/** A network's name in the database and between processes. A mode has one network of each name. */
 export type NetworkKey = `${Mode}:${string}`;
 
-/** A token that is credited on one network. `address` is the family's canonical text; `decimals` belong to (network, token). */
+/** A token that is credited on one network. `address` is the family's canonical text. */
 export type Token = Readonly<{ symbol: Currency; address: string; decimals: number }>;
 
 /**
- * One movement to a watched address, decoded from one block.
+ * One token movement to a watched address, decoded from one block.
  * `tx` and `index` are unique within the block (EVM: transaction hash and block-wide log index); `from` and `to` are
  * address keys (lower-case hex, see `AddressCodec`); `units` are the token's base units and above zero.
  */

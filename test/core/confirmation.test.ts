@@ -13,16 +13,16 @@ import {
 } from '../../src/core/confirmation.ts';
 
 for (const [about, number, tip, blocks, expected] of [
-  ['the tip itself is one confirmation', 10, 10, 1, true],
+  ['the tip counts as one confirmation', 10, 10, 1, true],
   ['one block short', 10, 11, 3, false],
-  ['exactly as deep as asked', 10, 12, 3, true],
+  ['exactly deep enough', 10, 12, 3, true],
   ['deeper', 10, 50, 3, true],
 ] as const) {
   test(`by depth: ${about}`, () => assert.is(isDue({ kind: 'depth', blocks }, number, tip, null), expected));
 }
 
 for (const [about, number, final, expected] of [
-  ['the node names no final block', 10, null, false],
+  ['the node reports no final block', 10, null, false],
   ['above the final block', 10, 9, false],
   ['the final block itself', 10, 10, true],
   ['below it', 10, 11, true],
@@ -32,7 +32,7 @@ for (const [about, number, final, expected] of [
 
 const small: ConfirmationPolicy = { kind: 'finalized', usual: 32, confirmedParMax: 50n };
 
-test('who pays at most the limit is told of one confirmation, anybody else of the usual depth', () => {
+test('a payment up to the limit shows one confirmation, a larger one the usual depth', () => {
   assert.equal(
     [1n, 50n, 51n].map((par) => usualDepthFor(small, par)),
     [1, 1, 32],
@@ -64,12 +64,12 @@ for (const [about, transfers, expected] of [
   ['a large payment split over blocks', 'a:1=30 b:1=30', ''],
   ['small payments to several addresses', 'a:1=50 a:2=50 b:3=50', 'a b'],
   ['a large payment beside a small one in the same block', 'a:1=50 a:2=51 b:3=50', 'b'],
-  ['one large payer holds up only the blocks that pay him', 'a:1=10 b:1=45 b:2=5 c:2=5', 'c'],
+  ['one large payer delays only the blocks that pay them', 'a:1=10 b:1=45 b:2=5 c:2=5', 'c'],
 ] as const) {
   test(`small blocks: ${about}`, () => assert.is([...smallBlocks(open(transfers), 50n)].join(' '), expected));
 }
 
-test('whatever is paid: no address ever has more than the limit credited and not final, and nothing waits longer than it must', () => {
+test('no address ever has more than the limit credited without finality, and nothing waits longer than it must', () => {
   const limit = 50n;
   const payment = fc.record({ address: fc.integer({ min: 0, max: 3 }), par: fc.bigInt({ min: 1n, max: 70n }) });
   const step = fc.record({ payments: fc.array(payment, { maxLength: 4 }), finalized: fc.integer({ min: 0, max: 4 }) });

@@ -57,14 +57,14 @@ test('the published example of the Standard Webhooks libraries is among the vect
   assert.is(published?.standardSignature, 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-test('bytes that are not text are signed as they are', () => {
+test('bodies that are not text are signed byte for byte', () => {
   const bytes = Buffer.from([0xff, 0x00, 0xfe, 0x80]);
   const text = Buffer.concat([Buffer.from('1.n.'), bytes]);
   const expected = execFileSync('openssl', ['dgst', '-sha256', '-hmac', 'ss_x', '-binary'], { input: text });
   assert.is(sign('ss_x', 1, 'n', bytes), expected.toString('hex'));
 });
 
-test('a message carries the documented headers and those of Standard Webhooks', () => {
+test('a message has the documented headers and those of Standard Webhooks', () => {
   const vector = webhooks[1];
   assert.ok(vector);
   const { secret, eventId, timestampS, nonce, body } = vector;
@@ -82,7 +82,7 @@ test('a message carries the documented headers and those of Standard Webhooks', 
   });
 });
 
-test('hex texts are the same in either case and differ by any single character', () => {
+test('hex texts are compared without case, and any single character matters', () => {
   const hex = sign('ss_x', 1, 'n', '');
   assert.ok(sameHex(hex, hex.toUpperCase()));
   for (let at = 0; at < hex.length; at++) {
@@ -94,7 +94,7 @@ test('hex texts are the same in either case and differ by any single character',
   assert.not.ok(sameHex(hex, ''));
 });
 
-test('every status has the verdict that the interface documents', () => {
+test('every HTTP status has the documented verdict', () => {
   for (let status = 200; status < 600; status++) {
     const { kind } = verdict(1, answered(status), SCHEDULE_S, 0.5, 0);
     const expected = status < 300 ? 'delivered' : status < 400 || status === 429 || status >= 500 ? 'retry' : 'failed';
@@ -129,21 +129,21 @@ test('a success on the last attempt is a success', () => {
   assert.equal(verdict(11, answered(500), SCHEDULE_S, 0, 0), { kind: 'failed', disableEndpoint: null });
 });
 
-test('any retry waits the scheduled delay within a tenth, or what the receiver asks for up to twice the delay', () => {
+test('a retry waits the scheduled delay ±10 %, or what the receiver asks for, up to twice the delay', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 10 }),
       fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
       fc.option(fc.oneof(fc.nat(200_000_000), fc.constant(1e30)), { nil: null }),
       fc.integer({ min: 0, max: 4e12 }),
-      (attempt, dice, retryAfterMs, nowMs) => {
-        const decided = verdict(attempt, answered(429, retryAfterMs), SCHEDULE_S, dice, nowMs);
+      (attempt, random, retryAfterMs, nowMs) => {
+        const decided = verdict(attempt, answered(429, retryAfterMs), SCHEDULE_S, random, nowMs);
         assert.is(decided.kind, 'retry');
         if (decided.kind !== 'retry') return;
         const delayMs = (SCHEDULE_S[attempt - 1] ?? 0) * 1000;
         const waitMs = decided.atMs - nowMs;
         assert.ok(Number.isSafeInteger(decided.atMs));
-        const plain = verdict(attempt, answered(500), SCHEDULE_S, dice, nowMs);
+        const plain = verdict(attempt, answered(500), SCHEDULE_S, random, nowMs);
         const plainMs = plain.kind === 'retry' ? plain.atMs - nowMs : 0;
         assert.ok(plainMs >= delayMs * 0.9 && plainMs <= delayMs * 1.1);
         assert.is(waitMs, Math.max(plainMs, Math.min(retryAfterMs ?? 0, 2 * delayMs)));
@@ -152,9 +152,9 @@ test('any retry waits the scheduled delay within a tenth, or what the receiver a
   );
 });
 
-test('the jitter spans the whole tenth on both sides', () => {
-  const wait = (dice: number) => {
-    const decided = verdict(1, answered(503), SCHEDULE_S, dice, 0);
+test('the jitter spans 10 % on both sides', () => {
+  const wait = (random: number) => {
+    const decided = verdict(1, answered(503), SCHEDULE_S, random, 0);
     return decided.kind === 'retry' ? decided.atMs : -1;
   };
   assert.is(wait(0), 108_000);

@@ -4,7 +4,7 @@ import { type BlockRef, isLinked } from '../../src/core/block.ts';
 import { type Plan, plan } from '../../src/core/follow.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 
-/** `chain('a1 a2 b3')`: blocks named by fork and number, each the child of the one before; the first one's parent is `root`. */
+/** `chain('a1 a2 b3')`: blocks named by fork and number, each the child of the one before, from `root` on. */
 function chain(names: string, parent = 'root'): BlockRef[] {
   const blocks: BlockRef[] = [];
   for (const hash of names.split(' ')) {
@@ -67,7 +67,7 @@ test('plan refuses a branch that is not linked and an empty one', () => {
   assert.throws(() => plan(tail, [], 0), /not empty/);
 });
 
-test('isLinked demands parents and rising numbers', () => {
+test('isLinked requires parent hashes and rising numbers', () => {
   assert.ok(isLinked([]));
   assert.ok(isLinked(tail));
   assert.not(isLinked(chain('a3 a2')));
@@ -79,7 +79,7 @@ test('isLinked demands parents and rising numbers', () => {
 const REORG_DEPTH_MAX = 12;
 const CHUNK = 5;
 
-/** A node over a growing tree of blocks. It lags, forgets headers and changes its mind between two calls. */
+/** A node over a growing tree of blocks. It lags, forgets headers and reorganises between two calls. */
 function treeNode(random: Random) {
   const blocks = new Map<string, BlockRef>();
   let best: BlockRef[] = chain('g0');
@@ -122,7 +122,7 @@ function treeNode(random: Random) {
 }
 
 /**
- * The smallest shell around `plan`: one round asks the node once and moves once.
+ * The smallest follower around `plan`: one round asks the node once and advances once.
  * Headers that were walked stay known, so a node that forgets one does not undo the walk.
  */
 function shell(node: ReturnType<typeof treeNode>, start: BlockRef) {
@@ -211,7 +211,7 @@ function follow(seed: number): void {
   assert.equal(follower.held(), before);
 }
 
-test('a seeded tree with skips, reorgs, lag and forgotten headers: always linked, never below the floor, level in the end', () => {
+test('with skips, reorgs, lag and forgotten headers a tree stays linked and above the floor, and ends level', () => {
   const only = process.env.SEED;
   const seeds = only === undefined ? Array.from({ length: 3000 }, (_, n) => n) : [Number(only)];
   for (const seed of seeds) {

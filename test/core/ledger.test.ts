@@ -1,4 +1,4 @@
-/** Entries of the books: each adds up to zero, and together they say where the money is. */
+/** Ledger entries: each adds up to zero, and together they say where the money is. */
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -62,7 +62,7 @@ test('a payment that is refunded in part and swept', () => {
   );
 });
 
-test('what is taken back leaves nothing', () => {
+test('a reversed entry leaves nothing', () => {
   assert.equal(
     balancesOf(
       paymentEntry(payment, true, 0),
@@ -76,21 +76,21 @@ test('what is taken back leaves nothing', () => {
   );
 });
 
-test('a refund that was paid before it was known whose it is finds its session', () => {
+test('a refund that was paid before it was known is matched with its session', () => {
   const paid = payoutEntry(intents.refund, null, 'succeeded', 0);
   assert.equal(balancesOf(paid), { 'test:one USDT refunded': -30n, 'test:one USDT unclaimed': 30n });
   const matched = balancesOf(paid, refundEntry(refund, 'reserved'), refundEntry(refund, 'matched'));
   assert.equal(matched, { 'test:one USDT refunded cs_1': -30n, 'test:one USDT received cs_1': 30n });
 });
 
-test('what moves nothing in the books is no entry', () => {
+test('what moves nothing makes no entry', () => {
   assert.is(payoutEntry(intents.refund, 'cs_1', 'sent', 0), null);
   assert.is(payoutEntry({ ...intents.gas, form: 'delegate' } as Intent, null, 'succeeded', 0), null);
   assert.is(feeEntry('rf_1', network, 'refund', 0n, 0), null);
   assert.throws(() => paymentEntry({ ...payment, units: 0n }, true, 0), /above zero/);
 });
 
-test('every entry adds up, whatever it tells', () => {
+test('every kind of entry adds up to zero', () => {
   const units = fc.bigInt({ min: 1n, max: 10n ** 40n });
   fc.assert(
     fc.property(
@@ -111,7 +111,7 @@ test('every entry adds up, whatever it tells', () => {
   );
 });
 
-test('what is wrong is named', () => {
+test('imbalances and differences are named', () => {
   const posting = { network, asset: 'USDT', units: 5n } as const;
   assert.equal(imbalances([posting, { ...posting, asset: 'native', units: -5n }]), [
     'test:one USDT by 5',

@@ -1,12 +1,12 @@
-/** What a transaction is to the payer who asks after it, and how long a node is asked. */
+/** What a transaction means to the payer who asks about it, and how long the node is asked. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
-  findings,
   judge,
   LOOKUP_AGE_MS_MAX,
   type LookupContext,
   type LookupResult,
+  lookupResults,
   nextLookAtMs,
 } from '../../src/core/lookup.ts';
 
@@ -21,7 +21,7 @@ const bearing: LookupContext = {
 const mined = (to: string, currency: 'USDT' | 'USDC' | null = 'USDT', number = 101) =>
   ({ kind: 'mined', number, succeeded: true, transfers: [{ to, currency }] }) as const;
 
-test('what a node saw, and what it means for one session', () => {
+test('each report of a node has its meaning for one session', () => {
   const cases: readonly (readonly [LookupResult, Parameters<typeof judge>[0], Partial<LookupContext>?])[] = [
     ['unknown', { kind: 'unknown' }],
     ['waiting', { kind: 'waiting' }],
@@ -40,17 +40,17 @@ test('what a node saw, and what it means for one session', () => {
   for (const [finding, sighting, more] of cases) assert.is(judge(sighting, { ...bearing, ...more }), finding);
   assert.equal(
     [...new Set(cases.map(([finding]) => finding))].sort(),
-    [...findings].sort(),
-    'every finding is reached',
+    [...lookupResults].sort(),
+    'every result is reached',
   );
 });
 
-test('a payment to this session is told even where the same transaction pays others and other tokens', () => {
+test('a payment to this session is recognized among transfers to others and in other tokens', () => {
   const transfers = [...mined('theirs').transfers, ...mined('own', null).transfers, ...mined('own').transfers];
   assert.is(judge({ ...mined('own'), transfers }, { ...bearing, isKept: true }), 'kept');
 });
 
-test('an open question is asked again, soon at first, and never for ever', () => {
+test('an open lookup is asked again, soon at first, and only for a limited time', () => {
   let nowMs = 0;
   const looks: number[] = [];
   for (let next = nextLookAtMs('unknown', 0, 0); next !== null; next = nextLookAtMs('unknown', 0, nowMs)) {
@@ -61,7 +61,7 @@ test('an open question is asked again, soon at first, and never for ever', () =>
   assert.ok(looks.length < 30, `${looks.length} looks`);
   assert.is(looks[0], 2000);
   assert.ok(nowMs < LOOKUP_AGE_MS_MAX);
-  for (const finding of findings) {
+  for (const finding of lookupResults) {
     const isOpen = ['unknown', 'waiting', 'unread'].includes(finding);
     assert.is(nextLookAtMs(finding, 0, 10) !== null, isOpen, finding);
   }

@@ -33,7 +33,7 @@ test('a plain decimal becomes base units exactly', () => {
     assert.is(parseUnits(text, decimals), expected, `${text} / ${decimals}`);
 });
 
-test('anything but a plain unsigned decimal with few enough decimals is refused', () => {
+test('anything but a plain unsigned decimal with at most the given decimals is refused', () => {
   const refused: readonly [text: string, decimals: number][] = [
     ['', 2],
     [' 1', 2],
@@ -62,7 +62,7 @@ test('anything but a plain unsigned decimal with few enough decimals is refused'
   for (const [text, decimals] of refused) assert.is(parseUnits(text, decimals), null, JSON.stringify(text));
 });
 
-test('writing units and reading them back changes nothing', () => {
+test('formatting units and parsing them again changes nothing', () => {
   fc.assert(
     fc.property(units, tokenDecimals, fc.integer({ min: 0, max: 18 }), (amount, decimals, placesMin) => {
       const text = formatUnits(amount, decimals, Math.min(placesMin, decimals));
@@ -71,7 +71,7 @@ test('writing units and reading them back changes nothing', () => {
   );
 });
 
-test('no text is both accepted and changed', () => {
+test('an accepted text is never changed', () => {
   fc.assert(
     fc.property(fc.stringMatching(/^[0-9]{1,30}(\.[0-9]{0,20})?$/), tokenDecimals, (text, decimals) => {
       const amount = parseUnits(text, decimals);
@@ -95,7 +95,7 @@ test('amounts are written without needless zeros', () => {
   assert.throws(() => formatUnits(-1n, 6), /not negative/);
 });
 
-test('tokens of 6 and 18 decimals meet at par exactly', () => {
+test('tokens with 6 and 18 decimals compare exactly at par', () => {
   assert.is(toPar(1_000_000n, 6), toPar(10n ** 18n, 18));
   assert.is(minorToPar(1050n), toPar(10_500_000n, 6));
   fc.assert(
@@ -106,7 +106,7 @@ test('tokens of 6 and 18 decimals meet at par exactly', () => {
   fc.assert(fc.property(units, (minor) => assert.is(parToMinorFloor(minorToPar(minor)), minor)));
 });
 
-test('what a payer is asked for covers the due value, and not by a whole unit', () => {
+test('the amount due covers the due value by less than one unit', () => {
   fc.assert(
     fc.property(units, tokenDecimals, (par, decimals) => {
       const asked = parToUnitsCeil(par, decimals);
@@ -116,7 +116,7 @@ test('what a payer is asked for covers the due value, and not by a whole unit', 
   );
 });
 
-test('what a merchant is told was received is never more than what came', () => {
+test('the amount that a merchant sees is never more than what was received', () => {
   assert.is(parToMinorFloor(minorToPar(1050n) - 1n), 1049n);
   fc.assert(
     fc.property(units, (par) => {
@@ -126,7 +126,7 @@ test('what a merchant is told was received is never more than what came', () => 
   );
 });
 
-test('divideCeil rounds up and refuses what it cannot mean', () => {
+test('divideCeil rounds up and refuses negative dividends and divisors below 1', () => {
   assert.equal([divideCeil(0n, 3n), divideCeil(1n, 3n), divideCeil(3n, 3n), divideCeil(4n, 3n)], [0n, 1n, 1n, 2n]);
   assert.throws(() => divideCeil(-1n, 3n), /divisor/);
   assert.throws(() => divideCeil(1n, 0n), /divisor/);

@@ -1,4 +1,4 @@
-/** What the engine does next with a payout, case by case. */
+/** The engine's next step for a payout, case by case. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
@@ -67,22 +67,26 @@ const step = (
     ...more.rules,
   });
 
-test('an attempt is allotted when the time has come, signed, sent and asked after, in this order', () => {
+test('an attempt is allotted when due, then signed, sent and checked, in this order', () => {
   assert.equal(step([], null, { nowMs: T0 - 1 }), { kind: 'rest', untilMs: T0 });
   assert.equal(step([]), { kind: 'quote' });
   assert.equal(step([unsigned]), { kind: 'sign', attempt: unsigned });
   assert.equal(step([unsent]), { kind: 'send', attempt: unsent });
   assert.equal(step([attempt]), { kind: 'ask' });
-  assert.equal(step([attempt, { ...unsigned, attempt: 1 }], waiting).kind, 'sign', 'a replacement like a first');
+  assert.equal(
+    step([attempt, { ...unsigned, attempt: 1 }], waiting).kind,
+    'sign',
+    'a replacement is signed like a first attempt',
+  );
 });
 
-test('what has ended, or waits for a person, is left alone', () => {
+test('a payout that has ended, or waits for a person, is left alone', () => {
   for (const state of ['succeeded', 'failed', 'canceled', 'stuck'] as const) {
     assert.equal(step([attempt], null, { payout: { state } }), { kind: 'rest', untilMs: null });
   }
 });
 
-test('an attempt that no block has is sent again at its pace, and nothing else: not found is no proof', () => {
+test('an attempt that is in no block is only sent again: not finding it proves nothing', () => {
   assert.equal(step([attempt], waiting), { kind: 'send', attempt }, 'a new run sends at once');
   const recent = { sentAtMs: T0, outbidAtMs: null };
   assert.equal(step([attempt], waiting, { recent, nowMs: T0 + 2999 }), { kind: 'rest', untilMs: T0 + 3000 });
@@ -98,7 +102,7 @@ test('an attempt in a block rests until it is final', () => {
   assert.equal(step([attempt], included), { kind: 'rest', untilMs: T0 + 3000 });
 });
 
-test('a price is compared after a while, where a number can be used again, and not for ever', () => {
+test('in a lane with numbers, the fee is compared with the price after a while, up to the last attempt', () => {
   const recent = { sentAtMs: T0 + 60_000, outbidAtMs: null };
   const at = (more: Parameters<typeof step>[2]) =>
     step([attempt], waiting, { recent, nowMs: T0 + 60_000, ...more }).kind;
@@ -113,7 +117,7 @@ test('a price is compared after a while, where a number can be used again, and n
   assert.is(isOutbid(attempt, { kind: 'refused', code: 'native_short', message: '' }), false);
 });
 
-test('a generation ends with proof only, and the last one with a person', () => {
+test('a generation ends only with proof, and after the last one a person must act', () => {
   assert.equal(step([attempt], { kind: 'succeeded', ...ended }), {
     kind: 'succeed',
     ended: { kind: 'succeeded', ...ended },
@@ -126,7 +130,7 @@ test('a generation ends with proof only, and the last one with a person', () => 
   assert.equal(last.kind === 'stick' && [last.ended, last.haltsLane], [failed, false]);
 });
 
-test('a number that somebody else has used stops the wallet', () => {
+test('a sequence number used by somebody else halts the wallet', () => {
   const foreign = step([attempt], { kind: 'foreign', message: 'used up' });
   assert.equal(foreign, {
     kind: 'stick',
@@ -137,7 +141,7 @@ test('a number that somebody else has used stops the wallet', () => {
   });
 });
 
-test('only what no later moment can cure ends a payout', () => {
+test('only what can never resolve ends a payout', () => {
   const kindOf = (code: string) => judgeQuote({ kind: 'refused', code, message: '' }).kind;
   assert.equal(
     ['destination_frozen', 'destination_invalid', 'token_short', 'native_short', 'would_fail', 'whatever'].map(kindOf),
@@ -152,7 +156,7 @@ test('a refusal stops the engine, leaves the payout to a person, or waits', () =
   assert.equal(['approval', 'cap', 'policy', 'terms', 'request'].map(judged), Array(5).fill('wait'));
 });
 
-test('what waits is looked at soon, and then every five minutes', () => {
+test('a waiting payout is looked at soon, then every five minutes', () => {
   assert.is(nextLookAtMs(payout, T0), T0 + 5000);
   assert.is(nextLookAtMs(payout, T0 + 100_000), T0 + 125_000);
   assert.is(nextLookAtMs(payout, T0 + 86_400_000), T0 + 86_700_000);

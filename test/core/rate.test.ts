@@ -70,7 +70,7 @@ test('a rate is shown with at least 4 decimals and 6 digits, rounded up', () => 
   for (const [exact, shown] of table) assert.is(formatRate(exact), shown);
 });
 
-test('a shown rate is never below the exact one, and above it by less than its last digit', () => {
+test('a shown rate is at least the exact one, and exceeds it by less than one in its last digit', () => {
   fc.assert(
     fc.property(rates, (exact) => {
       const text = formatRate(exact);
@@ -85,7 +85,7 @@ test('a shown rate is never below the exact one, and above it by less than its l
   );
 });
 
-test('showing a shown rate again does not move it', () => {
+test('formatting a formatted rate does not change it', () => {
   fc.assert(
     fc.property(rates, (exact) => {
       const shown = rate(formatRate(exact));
@@ -122,7 +122,7 @@ test('the median does not depend on order and has as many rates above as below',
   );
 });
 
-test('inverting twice and dividing by itself come back exactly', () => {
+test('inverting twice and dividing by itself are exact', () => {
   fc.assert(
     fc.property(rates, rates, (a, b) => {
       assert.is(compareRates(invertRate(invertRate(a)), a), 0);
@@ -152,7 +152,7 @@ test('an amount is converted from the shown rate and rounded up to 0.01', () => 
   for (const wrong of ['0', '', '1e3', '-1']) assert.throws(() => convertMinor(1n, 2, wrong), /locked rate/);
 });
 
-test('the converted amount covers the exact price, and not by a whole 0.01', () => {
+test('the converted amount covers the exact price by less than 0.01', () => {
   const amounts = fc.bigInt({ min: 0n, max: 2n ** 53n - 1n });
   const exponents = fc.constantFrom(0, 2, 3, 4);
   fc.assert(

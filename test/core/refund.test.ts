@@ -46,12 +46,12 @@ const judge = (
 
 const why = (judgement: ReturnType<typeof judge>) => (judgement.kind === 'refused' ? judgement.why : judgement.kind);
 
-test('all that was received can be refunded, and not a cent more', () => {
+test('everything that was received can be refunded, and not a cent more', () => {
   assert.is(why(judge(10_00n, [part('one', 10_00n)])), 'accepted');
   assert.is(why(judge(10_01n, [part('one', 10_00n)])), 'REFUND_AMOUNT_EXCEEDED');
 });
 
-test('an overpayment can be refunded, what is below a cent cannot', () => {
+test('an overpayment can be refunded, fractions of a cent cannot', () => {
   const dusty = { ...part('one', 10_00n), units: 10_009_999n };
   assert.is(why(judge(10_00n, [dusty])), 'accepted');
   assert.is(why(judge(10_01n, [dusty])), 'REFUND_AMOUNT_EXCEEDED');
@@ -71,7 +71,7 @@ test('refunds that are pending, processing or completed count; failed and cancel
   }
 });
 
-test('each reason to refuse comes in its documented order', () => {
+test('refusals are checked in the documented order', () => {
   const spent = { ...moment, nowS: 1_000 + defaultRefundPolicy.refundWindowS + 1, todayMinor: 10_000_00n };
   const received = [part('one', 10_00n)];
   assert.is(
@@ -93,7 +93,7 @@ test('each reason to refuse comes in its documented order', () => {
   );
 });
 
-test('it is paid on the network that holds most of what is left, in that token’s units', () => {
+test('a refund is paid on the network with most left to refund, in that token’s units', () => {
   const received = [part('one', 4_00n), part('two', 6_00n, 18)];
   const first = judge(5_00n, received);
   assert.ok(first.kind === 'accepted');
@@ -115,7 +115,7 @@ test('a refund above the store’s limit needs approval', () => {
   assert.is(needs(5_01n), true);
 });
 
-test('whatever is asked for in whatever order, never more is held than was received', () => {
+test('refunds in any order never hold more than was received', () => {
   const parts = fc.array(fc.tuple(fc.constantFrom('one', 'two'), fc.bigInt(0n, 20_00n), fc.constantFrom(6, 18)), {
     minLength: 1,
     maxLength: 3,
@@ -150,7 +150,7 @@ const pending: RefundLife = {
   claimUntilS: 100,
 };
 
-test('a pending refund starts with an address and every approval it needs, or fails when its claim link has run out', () => {
+test('a pending refund starts once it has an address and its approval, or fails when its claim link expires', () => {
   assert.is(nextRefundStep(pending, 100), null);
   assert.is(nextRefundStep(pending, 101), 'expire');
   assert.is(nextRefundStep({ ...pending, hasDestination: true }, 101), 'start');
@@ -161,7 +161,7 @@ test('a pending refund starts with an address and every approval it needs, or fa
   }
 });
 
-test('receipts have eight digits and the year of the refund', () => {
+test('receipt numbers have eight digits and the year of the refund', () => {
   assert.is(receiptNumber(1, 2026), 'RF-2026-00000001');
   assert.is(receiptNumber(99_999_999, 2027), 'RF-2027-99999999');
   assert.throws(() => receiptNumber(100_000_000, 2027));

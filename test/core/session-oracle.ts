@@ -1,6 +1,6 @@
 /**
- * A second opinion on payment sessions: the rules of the interface, written as a bookkeeper would apply them, sharing nothing with
- * `src/core/session.ts`. It keeps its own book from step to step; whole units of money, no par values.
+ * An oracle for payment sessions: the rules of the interface, as a bookkeeper would apply them, independent of
+ * `src/core/session.ts`. It keeps its own record from step to step, in whole units of money, without par values.
  * @module
  */
 
@@ -15,7 +15,7 @@ export type OracleTerms = Readonly<{
   outageWaitS: number;
 }>;
 
-/** A payer's transaction as it stands on the chain at some step; `cameS` is the time of the first block that held it. */
+/** A payer's transaction as the chain shows it at some step; `cameS` is the time of the first block that held it. */
 export type Standing = 'absent' | 'seen' | 'confirmed' | 'final' | 'orphaned';
 export type OraclePayment = Readonly<{ value: number; currency: string; cameS: number; state: Standing }>;
 

@@ -1,5 +1,5 @@
 /**
- * What receipts and the clock make of a session: told cases first, then every small world and many random ones against
+ * How receipts and the clock change a session: single cases first, then every small world and many random ones against
  * a second opinion (`session-oracle.ts`).
  */
 import fc from 'fast-check';
@@ -48,7 +48,7 @@ function receipt(valuePar: bigint, blockTimeS: number, state: ReceiptState, more
 type Snapshot = { life: Life; standing: Standing };
 const start: Snapshot = { life: newLife, standing: newStanding };
 
-/** One look: every network has been read up to now unless told otherwise. */
+/** One step: every network has been read up to now by default. */
 function look(
   before: Snapshot,
   receipts: readonly Receipt[],
@@ -59,7 +59,7 @@ function look(
   return { ...after, events: changes(before, after) };
 }
 
-// ── Told cases ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Single cases ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a full payment is seen, then paid once it is confirmed', () => {
   const paid = receipt(10n * ONE, 500, 'seen');
@@ -99,7 +99,7 @@ test('a payment in the last second counts although it is read after the deadline
   assert.is(done.life.paidLate, false);
 });
 
-test('money older than the session is another order’s: it is neither counted nor late, and stops nothing', () => {
+test('money older than the session belongs to another order: neither counted nor late', () => {
   const ofLater = { terms: { ...terms, createdAtS: 5_000, expiresAtS: 6_000 } };
   const foreign = receipt(10n * ONE, 4_399, 'confirmed');
   const untouched = look(start, [foreign], 5_010, ofLater);
@@ -110,7 +110,7 @@ test('money older than the session is another order’s: it is neither counted n
   assert.is(look(untouched, [foreign, own], 5_010, ofLater).life.status, 'paid');
 });
 
-test('too little: a top-up counts within the grace, and fails after it', () => {
+test('too little: a top-up counts within the grace; after it the session fails', () => {
   const first = receipt(4n * ONE, 900, 'confirmed');
   const part = look(start, [first], 950);
   assert.equal(part.events, ['payment.detected', 'payment.partially_paid']);
@@ -161,7 +161,7 @@ test('overpaid is over, and more money after paid adds up without another event'
   assert.equal(again.events, []);
 });
 
-test('another stablecoin touches the session and pays nothing', () => {
+test('another stablecoin touches the session but does not pay it', () => {
   const usdtOnly = { ...terms, accepts: ['USDT'] as const };
   const wrong = receipt(10n * ONE, 500, 'confirmed', { currency: 'USDC' });
   const touched = look(start, [wrong], 510, { terms: usdtOnly });
@@ -174,7 +174,7 @@ test('another stablecoin touches the session and pays nothing', () => {
   assert.is(look(touched, [wrong], EXPIRES_AT_S + GRACE_S + 1, { terms: usdtOnly }).life.status, 'failed');
 });
 
-test('late money is held, or accepted within the monitoring window, as the store says', () => {
+test('late money is held, or accepted within the monitoring window, by the store’s policy', () => {
   for (const latePolicy of ['hold', 'accept'] as const) {
     const ofStore = { terms: { ...terms, latePolicy } };
     const expired = look(start, [], 1_001, ofStore);
@@ -189,14 +189,14 @@ test('late money is held, or accepted within the monitoring window, as the store
   }
 });
 
-test('money that came after the deadline while the session was pending is told of when it ends', () => {
+test('money that came after the deadline of a pending session is reported when the session ends', () => {
   const late = receipt(10n * ONE, EXPIRES_AT_S + 5, 'seen');
   const waiting = look(start, [late], EXPIRES_AT_S + 10, { readThroughS: EXPIRES_AT_S });
   assert.equal(waiting.events, []);
   assert.equal(look(waiting, [late], EXPIRES_AT_S + 20).events, ['payment.expired', 'payment.late']);
 });
 
-test('canceled: only while nothing was seen; money afterwards is late', () => {
+test('a session can be canceled only while nothing was seen; money after that is late', () => {
   const at = (nowS: number) => ({ nowS, readThroughS: nowS, outageWaitS: OUTAGE_WAIT_S });
   const canceled = cancel(terms, newLife, [], at(400));
   assert.is(canceled.refusal, null);
@@ -244,7 +244,7 @@ test('a transaction mined again after the deadline keeps its first time; a new o
   assert.is(elsewhere.life.status, 'expired');
 });
 
-test('a reorg after paid keeps the status and says so', () => {
+test('a reorg after payment keeps the status and is reported', () => {
   const money = receipt(10n * ONE, 500, 'confirmed');
   const paid = look(start, [money], 510);
   const taken = look(paid, [{ ...money, state: 'orphaned' }], 520);
@@ -253,7 +253,7 @@ test('a reorg after paid keeps the status and says so', () => {
   assert.equal(taken.events, ['payment.reversed']);
   const back = look(taken, [{ ...money, state: 'confirmed' }], 530);
   assert.is(back.standing.confirmedPar, 10n * ONE);
-  assert.not(back.events.includes('payment.completed'), 'paid is told once');
+  assert.not(back.events.includes('payment.completed'), 'completed is sent once');
 });
 
 test('money in time that is read after the session expired still pays it', () => {
@@ -264,7 +264,7 @@ test('money in time that is read after the session expired still pays it', () =>
   assert.equal(found.events, ['payment.detected', 'payment.completed']);
 });
 
-test('an event tells what was received: confirmed when completed, all that counts otherwise, the larger currency', () => {
+test('an event reports confirmed money when completed, else all that counts, in the larger currency', () => {
   const receipts = [
     receipt(3n * ONE, 500, 'confirmed'),
     receipt(4n * ONE, 500, 'confirmed', { currency: 'USDC' }),
@@ -278,7 +278,7 @@ test('an event tells what was received: confirmed when completed, all that count
   assert.is(received(terms, newLife, [], 'payment.expired'), null);
 });
 
-test('the deadline is when the clock alone acts: expiry, then the end of the grace, then never', () => {
+test('the deadline is expiry, then the end of the grace, then none', () => {
   const touched = standing(terms, newLife, [receipt(ONE, 500, 'seen')]);
   const covered = standing(terms, newLife, [receipt(10n * ONE, 500, 'seen')]);
   assert.is(deadline(terms, newLife, newStanding), EXPIRES_AT_S);
@@ -287,13 +287,13 @@ test('the deadline is when the clock alone acts: expiry, then the end of the gra
   assert.is(deadline(terms, { ...newLife, status: 'expired', endedAtS: 1_001 }, newStanding), null);
 });
 
-// ── Against the second opinion ───────────────────────────────────────────────────────────────────────────────────────
+// ── Against the oracle ───────────────────────────────────────────────────────────────────────────────────────
 
 type Payer = Readonly<{ value: number; currency: 'USDT' | 'USDC'; cameS: number; states: readonly OnChain[] }>;
 type Step = Readonly<{ nowS: number; readThroughS: number; cancels: boolean }>;
 type World = Readonly<{ terms: OracleTerms; payers: readonly Payer[]; steps: readonly Step[] }>;
 
-/** What core sees of a payer: a transaction that was orphaned and came back stands in a later block, its first one orphaned. */
+/** A payer's receipts: a transaction that was orphaned and mined again has a later block, and its first is orphaned. */
 function receiptsOf(payer: Payer, at: number, name: string): Receipt[] {
   const state = payer.states[at] ?? 'absent';
   if (state === 'absent') return [];
@@ -379,7 +379,7 @@ const oracleTerms = (latePolicy: 'accept' | 'hold', tolerance: number): OracleTe
 /** In time, in the grace, late, and beyond monitoring whenever the session ended. */
 const arrivalsS = [900, 1_200, 1_500, 9_000];
 
-test('every world of one payer and four looks agrees with the second opinion', () => {
+test('every world of one payer and four steps agrees with the oracle', () => {
   const states: readonly OnChain[] = ['absent', 'seen', 'confirmed', 'orphaned'];
   const looksS = [950, 1_250, 2_100, 20_000];
   let worlds = 0;
@@ -399,7 +399,7 @@ test('every world of one payer and four looks agrees with the second opinion', (
                       cameS > nowS ? 'absent' : (states[Math.floor(code / 4 ** at) % 4] as OnChain),
                     ),
                   };
-                  // The states of looks before the payment came are all absent: walk such a world once.
+                  // Before the payment came its state is absent in every step: walk such a world once.
                   if (looksS.some((nowS, at) => cameS > nowS && Math.floor(code / 4 ** at) % 4 > 0)) continue;
                   worlds++;
                   compare({
@@ -415,7 +415,7 @@ test('every world of one payer and four looks agrees with the second opinion', (
   assert.ok(worlds > 50_000, `${worlds} worlds`);
 });
 
-test('random worlds of several payers agree with the second opinion', () => {
+test('random worlds of several payers agree with the oracle', () => {
   const payer = fc.record({
     value: fc.integer({ min: 1, max: 3 }),
     currency: fc.constantFrom('USDT' as const, 'USDT' as const, 'USDC' as const),
@@ -449,7 +449,7 @@ test('random worlds of several payers agree with the second opinion', () => {
   fc.assert(fc.property(world, compare), { numRuns: 20_000 });
 });
 
-test('looking twice changes nothing: a second look at the same moment is silent', () => {
+test('advancing twice at the same moment changes nothing', () => {
   const anyReceipt = fc.record({
     network: fc.constant('test:one'),
     tx: fc.constantFrom('a', 'b', 'c'),

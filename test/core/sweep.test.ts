@@ -1,4 +1,4 @@
-/** What is swept and what is left: cases, and what holds for any owners at all. */
+/** Which addresses are swept and which are left: single cases, and properties that hold for any owners. */
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -42,7 +42,7 @@ const whyOf = (one: SweepOwner): string | undefined => {
   return due[0]?.why ?? left[0]?.why;
 };
 
-test('an address is swept for its value, or for its age, and not while a sweep of it is open', () => {
+test('an address is swept for its value or its age, but not while another sweep of it is open', () => {
   assert.is(whyOf(owner()), 'value');
   assert.is(whyOf(owner({ units: 19_999_999n })), 'too_small');
   assert.is(whyOf(owner({ units: 1n, oldestAtMs: NOW_MS - 30 * DAY_MS })), 'age');
@@ -51,13 +51,13 @@ test('an address is swept for its value, or for its age, and not while a sweep o
   assert.is(whyOf(owner({ units: 0n })), undefined);
 });
 
-test('decimals are the token’s', () => {
+test('amounts are compared with the token’s decimals', () => {
   const { due } = judgeOwners([owner({ units: 20n * PAR })], policy, () => 18, NOW_MS);
   assert.is(due.length, 1);
   assert.is(judgeOwners([owner({ units: 20n * PAR - 1n })], policy, () => 18, NOW_MS).due.length, 0);
 });
 
-test('the cost is compared with the value, rounded against the sweep', () => {
+test('the cost is compared with the value, rounded up', () => {
   // 0.001 coins at 3000 are 3 of 150: 2 %.
   const cost = 10n ** 15n;
   assert.is(costSharePpm(cost, 18, 150n * PAR, policy), 20_000n);
@@ -68,7 +68,7 @@ test('the cost is compared with the value, rounded against the sweep', () => {
   assert.is(isTooDear(null, policy), false);
 });
 
-test('the same sweep has the same name; another sweepCount, amount, network or currency has another', () => {
+test('the same sweep has the same id; another count, amount, network or currency has another', () => {
   const idOf = (more: Partial<SweepOwner>, network: 'test:a' | 'test:b' = 'test:a') =>
     sweepIntent(network, { currency: more.currency ?? 'USDT', due: [{ owner: owner(more), why: 'value' }] }).id;
   const ids = [
@@ -97,7 +97,7 @@ const anyOwner = fc.record({
 });
 const anyOwners = fc.uniqueArray(anyOwner, { selector: ({ index, currency }) => `${index}${currency}`, maxLength: 60 });
 
-test('everybody is swept once, left once, or has nothing; no transaction is too large or mixes currencies', () => {
+test('every owner is swept once, left once, or has nothing; no transaction is too large or mixes currencies', () => {
   fc.assert(
     fc.property(anyOwners, fc.integer({ min: 1, max: 7 }), (owners, ownersMax) => {
       const { due, left } = judgeOwners(owners, policy, decimalsOf, NOW_MS);
@@ -138,7 +138,7 @@ test('a greater amount is never in a later transaction of its currency than a sm
   );
 });
 
-test('a dearer cost or a smaller value never has a smaller share', () => {
+test('a higher cost or a smaller value never has a smaller share', () => {
   const cost = fc.bigInt(0n, 10n ** 18n);
   const value = fc.bigInt(1n, 10n ** 24n);
   fc.assert(
