@@ -83,7 +83,7 @@ test('without scripts, on a phone, after the time was up', async ({ api, browser
   await page.tap('#look-up summary');
   await page.fill('#transaction', 'my order number');
   await page.tap('#look-up-ask');
-  await answered(page, /That is no transaction hash/);
+  await answered(page, /That is not a transaction hash/);
   await page.fill('#transaction', HASH);
   await page.tap('#look-up-ask');
   await answered(page, /Looking on/);

@@ -93,7 +93,7 @@ test('garbage gets its answer at once, and asks nobody', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const text = await ask(api, sale, '"><script>alert(1)</script>');
-    assert.match(answerOf(text), /^That is no transaction hash/);
+    assert.match(answerOf(text), /^That is not a transaction hash/);
     assert.not.match(text, '<script>alert');
     assert.equal(await api.database().listLookups(sale.id), []);
   }));
@@ -116,7 +116,7 @@ test('every network is asked, also of the other mode, and the page says which on
     await sight(api, 'test:bsc', { kind: 'unknown' });
     const unknown = answerOf(await show(api, sale, HASH));
     assert.match(unknown, /^Not found on Ethereum \(ERC20\), BNB Smart Chain \(BEP20\) so far\..*write to A shop/);
-    assert.match(unknown, /This page goes on looking/);
+    assert.match(unknown, /This page keeps looking/);
     assert.is(answerOf(await show(api, sale, `0x${'f'.repeat(64)}`)), '', 'what nobody asked has no answer');
   }));
 
@@ -129,7 +129,7 @@ test('a network that nobody follows is said not to answer', () =>
     const text = answerOf(await show(api, sale, HASH));
     assert.match(
       text,
-      /^Not found on Ethereum \(ERC20\) so far.* Cannot be asked just now: BNB Smart Chain \(BEP20\)\./,
+      /^Not found on Ethereum \(ERC20\) so far.* Not reachable right now: BNB Smart Chain \(BEP20\)\./,
     );
   }));
 
@@ -144,7 +144,7 @@ test('each finding has its words', () =>
     const other = await openSale(api);
     const own = await keyOf(api, sale);
     const cases: readonly (readonly [NetworkKey, TransactionReport, RegExp])[] = [
-      ['test:ethereum', { kind: 'waiting' }, /^Ethereum \(ERC20\) knows it, but it stands in no block yet/],
+      ['test:ethereum', { kind: 'waiting' }, /^Ethereum \(ERC20\) knows it, but no block includes it yet/],
       ['test:ethereum', mined(own, { succeeded: false }), /^It failed on Ethereum \(ERC20\)/],
       ['test:ethereum', mined('ee'.repeat(20)), /^Found on Ethereum \(ERC20\): it did not go to this order’s address/],
       ['test:bsc', mined(await keyOf(api, other)), /^Found on BNB Smart Chain \(BEP20\): it belongs to another order/],
@@ -154,11 +154,11 @@ test('each finding has its words', () =>
         /another token.*only be paid in USDT/,
       ],
       ['live:ethereum', mined(own), /^Found on Ethereum \(ERC20\): .*this order is a test and takes play money only/],
-      ['test:ethereum', mined(own), /it came to this order’s address\. It is not counted yet/],
+      ['test:ethereum', mined(own), /it came to this order’s address\. It does not count yet/],
       [
         'test:ethereum',
         mined(own, { number: 0 }),
-        /in a block that was read here without it\. A look-up alone counts nothing/,
+        /in a block that we read without seeing it\. A lookup alone does not count as payment/,
       ],
     ];
     for (const [at, [network, sighting, words]] of cases.entries()) {
@@ -205,7 +205,7 @@ test('questions are limited for each session, and the page says how long to wait
     for (let n = 0; n < 6; n++) assert.not(await isRefused(sale.path, n));
     const refused = String((await send(sale.path, 7)).headers.get('location'));
     const { text } = await exchange('GET', new URL(refused, `${api.baseUrl}${sale.path}/look-up`).href);
-    assert.match(answerOf(text), /^Those were many look-ups\. Please wait 10 seconds/);
+    assert.match(answerOf(text), /^That was a lot of lookups\. Please wait 10 seconds/);
     assert.is((await api.database().listLookups(sale.id)).length, 18, 'six questions to three networks');
     assert.not(await isRefused((await openSale(api)).path, 8), 'another session has its own limit');
     api.clock.advance(10_000);

@@ -63,7 +63,7 @@ test('a payer names an address, compares it, and the refund starts', async ({ ap
 
       await page.fill('#address', 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t');
       await page.click('form .button.main');
-      assert.match((await page.locator('#address-error').textContent()) ?? '', 'This is no address of');
+      assert.match((await page.locator('#address-error').textContent()) ?? '', 'This is not an address on');
       assert.equal(await barriers(page), [], device);
       await page.screenshot({ path: `${PICTURES}/refund-wrong-${device}.png`, fullPage: true });
 
@@ -119,10 +119,10 @@ test('addresses that money must not go to are refused in words', async ({ api })
   const { url } = await openRefund(api, sale);
   const own = (await api.database().findSession(sale.id))?.addresses.evm ?? '';
   const rows: [string, string][] = [
-    ['', 'This is no address of'],
-    ['<script>alert(1)</script>', 'This is no address of'],
+    ['', 'This is not an address on'],
+    ['<script>alert(1)</script>', 'This is not an address on'],
     [`0x${'1'.repeat(40)}`, 'address of the token itself'],
-    [`0x${'0'.repeat(40)}`, 'Nobody can have the key'],
+    [`0x${'0'.repeat(40)}`, 'Nobody holds the key'],
     [chains.evm.address.format(own), 'payment address of the shop'],
   ];
   for (const [address, words] of rows) {
@@ -166,7 +166,7 @@ test('a payer may leave an address on the payment page, once; later refunds go t
     method: 'POST',
     body: new URLSearchParams({ address: '0x12' }),
   });
-  assert.match(await wrong.text(), 'This is no address of');
+  assert.match(await wrong.text(), 'This is not an address on');
   await post(`${page}/refund-address`, { address: payer });
   await post(`${page}/refund-address`, { address: other });
   assert.equal(await api.database().refundAddresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });

@@ -248,7 +248,7 @@ for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_
 }
 
 for (const [what, special, words] of [
-  ['is locked', { eth_requestAccounts: () => [] }, /MetaMask offers no account\. Unlock it/],
+  ['is locked', { eth_requestAccounts: () => [] }, /MetaMask shares no account with this page\. Unlock it/],
   [
     'has a question open',
     {
@@ -256,7 +256,7 @@ for (const [what, special, words] of [
         throw walletError(-32002, 'Already processing eth_requestAccounts. Please wait.');
       },
     },
-    /MetaMask has another question open/,
+    /MetaMask has another request open/,
   ],
   [
     'withdraws its account',
@@ -301,7 +301,7 @@ test('a wallet that is gone in the middle may have sent: it is not asked again w
   await says(page, /MetaMask says: Disconnected from all chains\. Look there whether the payment has left/);
   assert.is(await page.locator(button).count(), 0);
   await page.reload();
-  await says(page, /MetaMask was asked to pay, and this page does not know the answer/);
+  await says(page, /We asked MetaMask to pay but have not heard back/);
   assert.is(await page.locator(button).count(), 0);
   assert.is(await page.isVisible('#wallet-again'), false, 'not one careless click away');
   await page.click('#wallet-not-sent summary');
@@ -427,7 +427,7 @@ test('when the server is away or the time is up, nothing is sent', async (world)
   await pass(world.api, 1801);
   // A poll that was under way may have told the page already: then the button is gone.
   await page.evaluate(`document.querySelector(${JSON.stringify(button)})?.click()`);
-  await headlineSays(page, /The time is up/);
+  await headlineSays(page, /Time is up/);
   assert.is(sends(wallet), 0);
   await context.close();
 });

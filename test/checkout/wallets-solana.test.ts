@@ -110,8 +110,8 @@ test('a wallet without this cluster, without an account, or with one that cannot
   const own = await openShop(world);
   for (const [options, answer, words] of [
     [{ account: payer.address, chains: ['solana:devnet'] }, true, /Phantom does not know Solana/],
-    [{ account: payer.address, chains: MAINNET }, false, /Phantom offers no account/],
-    [{ account: 'not an address', chains: MAINNET }, true, /Phantom offers no account/],
+    [{ account: payer.address, chains: MAINNET }, false, /Phantom shares no account with this page/],
+    [{ account: 'not an address', chains: MAINNET }, true, /Phantom shares no account with this page/],
   ] as const) {
     const { page, context, show, says } = await openShop(world);
     const wallet = await addSolanaWallet(context, 'Phantom', options, () => answer);
@@ -127,7 +127,7 @@ test('a wallet without this cluster, without an account, or with one that cannot
   const wallet = await addSolanaWallet(context, 'Phantom', { account: address, chains: MAINNET }, () => true);
   await show();
   await page.click(button);
-  await says(/Phantom offers no account/);
+  await says(/Phantom shares no account with this page/);
   assert.equal(wallet.methods(), ['connect']);
   await context.close();
 });

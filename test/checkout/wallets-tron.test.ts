@@ -232,7 +232,7 @@ test('wallets that do not announce themselves are found where they stand', async
 test('an older wallet that is locked or refused is told so', async (world) => {
   for (const [answer, words] of [
     [{ code: 4001, message: 'User rejected the request' }, /You did not confirm in TronLink/],
-    [{ code: null, message: '' }, /TronLink offers no account\. Unlock it/],
+    [{ code: null, message: '' }, /TronLink shares no account with this page\. Unlock it/],
   ] as const) {
     const { page, context, show, says } = await openShop(world);
     await playNodes(context);

@@ -196,7 +196,7 @@ export const scenes: Readonly<Record<string, Scene>> = {
     },
   },
   checking: {
-    headline: /The time is up/,
+    headline: /Time is up/,
     async play(api) {
       const sale = await openSale(api);
       api.clock.advance(PAST_EXPIRY_S * 1000);
@@ -212,7 +212,7 @@ export const scenes: Readonly<Record<string, Scene>> = {
     },
   },
   late: {
-    headline: /came too late/,
+    headline: /arrived too late/,
     async play(api) {
       const sale = await openSale(api);
       await pass(api, PAST_EXPIRY_S);
@@ -238,7 +238,7 @@ export const scenes: Readonly<Record<string, Scene>> = {
     },
   },
   not_found: {
-    headline: /There is no such payment/,
+    headline: /This payment does not exist/,
     play: async () => '/pay/cs_00000000000000000000000000',
   },
 };
