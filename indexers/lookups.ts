@@ -9,6 +9,7 @@ import type { TransactionReport } from '../src/core/lookup.ts';
 import type { NetworkKey } from '../src/core/transfer.ts';
 import type { Database, NetworkState } from '../src/database/database.ts';
 import type { Clock } from '../src/lib/clock.ts';
+import { every } from '../src/lib/every.ts';
 import type { Log } from '../src/lib/log.ts';
 
 const POLL_MS = 500;
@@ -26,10 +27,8 @@ export type LookupOptions = Readonly<{
 }>;
 
 /** Answers until the signal aborts. @throws what is no operating fault */
-export async function answerLookups(options: LookupOptions, signal: AbortSignal): Promise<void> {
+export function answerLookups(options: LookupOptions, signal: AbortSignal): Promise<void> {
   const { network, database, node, state, clock, log } = options;
-  let isDatabaseUnavailable = false;
-
   /** A node that fails has told nothing: it is asked again later, and the others' questions do not wait for this one. */
   async function ask(tx: string): Promise<TransactionReport | null> {
     try {
@@ -46,17 +45,10 @@ export async function answerLookups(options: LookupOptions, signal: AbortSignal)
     if (!signal.aborted) await database.answerLookup({ id, sighting, nowMs: clock.nowMs() });
   }
 
-  while (!signal.aborted) {
-    try {
-      if (state() === 'following' || state() === 'behind') {
-        await Promise.all((await database.dueLookups(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
-      }
-      isDatabaseUnavailable = false;
-    } catch (error) {
-      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isDatabaseUnavailable) log.warn({ code: error.code, error: error.message }, 'look-ups wait for the store');
-      isDatabaseUnavailable = true;
-    }
-    await clock.sleep(POLL_MS, signal);
+  async function answerDue(): Promise<void> {
+    if (state() !== 'following' && state() !== 'behind') return;
+    await Promise.all((await database.dueLookups(network, clock.nowMs(), AT_ONCE_MAX)).map(answer));
   }
+
+  return every(POLL_MS, answerDue, { clock, log, signal, what: 'answering lookups' });
 }

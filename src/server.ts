@@ -21,6 +21,7 @@ import { type Config, loadConfig, withPort } from './config/config.ts';
 import { Fault } from './core/fault.ts';
 import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
+import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { openLog } from './lib/log.ts';
 import { createDestinationCheck } from './payments/destination.ts';
@@ -157,22 +158,13 @@ async function firstAddresses(config: Config, database: Database, signal: AbortS
 }
 
 /** Ends sessions whose time is up and moves refunds on, once a second; also those whose time passed while nothing ran. */
-async function settleDue(database: Database, signal: AbortSignal): Promise<void> {
-  let isDatabaseUnavailable = false;
-  while (!signal.aborted) {
-    try {
-      const settled = await database.settleDue(clock.nowMs(), SETTLE_BATCH);
-      const moved = await database.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
-      isDatabaseUnavailable = false;
-      if (settled === SETTLE_BATCH || moved === SETTLE_BATCH) continue;
-    } catch (error) {
-      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isDatabaseUnavailable)
-        log.warn({ code: error.code, error: error.message }, 'sessions and refunds that are due wait for the store');
-      isDatabaseUnavailable = true;
-    }
-    await clock.sleep(SETTLE_MS, signal);
-  }
+function settleDue(database: Database, signal: AbortSignal): Promise<void> {
+  const settle = async (): Promise<Round> => {
+    const settled = await database.settleDue(clock.nowMs(), SETTLE_BATCH);
+    const moved = await database.advanceRefunds(clock.nowMs(), SETTLE_BATCH);
+    return settled === SETTLE_BATCH || moved === SETTLE_BATCH ? 'again' : undefined;
+  };
+  return every(SETTLE_MS, settle, { clock, log, signal, what: 'settling due sessions and refunds' });
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -8,6 +8,7 @@ import { Fault } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database, NetworkReport, NetworkState } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { createWakeup } from '../wakeup.ts';
 
@@ -29,7 +30,7 @@ export type ReporterOptions = Readonly<{
 export interface Reporter {
   tell(change: Partial<Situation>): void;
   state(): NetworkState;
-  /** Reports until `stop`; the last situation is reported too. A store that is out of reach is tried again, every second. */
+  /** Reports until `stop`; the last situation is reported too. An unavailable database is tried again. */
   run(): Promise<void>;
   stop(): void;
 }
@@ -42,26 +43,18 @@ export function createReporter({ network, database, node, clock, log, pid, befor
     headNumber: before?.headNumber ?? null,
     readThroughS: before?.readThroughS ?? 0,
   };
-  let isStopping = false;
-  let isDatabaseUnavailable = false;
+  const stopping = new AbortController();
 
   async function report(): Promise<void> {
     const { connected, heardAtMs } = node.health();
-    try {
-      await database.reportNetwork({
-        network,
-        ...situation,
-        nodeConnected: connected,
-        nodeHeardAtMs: heardAtMs,
-        pid,
-        nowMs: clock.nowMs(),
-      });
-      isDatabaseUnavailable = false;
-    } catch (error) {
-      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-      if (!isDatabaseUnavailable) log.warn({ code: error.code, error: error.message }, 'the store cannot take reports');
-      isDatabaseUnavailable = true;
-    }
+    await database.reportNetwork({
+      network,
+      ...situation,
+      nodeConnected: connected,
+      nodeHeardAtMs: heardAtMs,
+      pid,
+      nowMs: clock.nowMs(),
+    });
   }
 
   return {
@@ -76,15 +69,14 @@ export function createReporter({ network, database, node, clock, log, pid, befor
     },
     state: () => situation.state,
     async run() {
-      for (;;) {
-        const isLast = isStopping;
-        await report();
-        if (isLast) return;
-        await wakeup.wait(REPORT_MS);
-      }
+      const what = 'reporting the network';
+      await every(REPORT_MS, report, { clock, log, signal: stopping.signal, what, wait: wakeup.wait });
+      await report().catch((error: unknown) => {
+        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+      });
     },
     stop() {
-      isStopping = true;
+      stopping.abort();
       wakeup.notify();
     },
   };

@@ -14,9 +14,9 @@ import type { Database } from '../../src/database/database.ts';
 import type { OpenPayout } from '../../src/database/money-out.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
-import { createWakeup } from '../wakeup.ts';
 import { createBalanceWatch } from './balances.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
@@ -68,7 +68,6 @@ export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules =
 export function createPayer(options: PayerOptions): Payer {
   const { network, rules, node, signer, database, clock, log } = options;
   const pace = paceOf(rules, network.blockTimeMs);
-  const wakeup = createWakeup(clock);
   const queue = new PQueue({ concurrency: CONCURRENCY });
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
@@ -176,34 +175,11 @@ export function createPayer(options: PayerOptions): Payer {
     else log.info({ fence: lease?.fence }, 'payouts go on');
   }
 
-  async function stopFor(fault: Fault): Promise<void> {
-    try {
-      await tell(fault);
-    } catch (error) {
-      // A store that is out of reach is told of when it is back.
-      if (!(error instanceof Fault)) throw error;
-    }
-  }
-
   return {
     look,
-    async run(signal) {
-      signal.addEventListener('abort', wakeup.notify, { once: true });
-      let retryMs = RETRY_MS_MIN;
-      while (!signal.aborted) {
-        try {
-          await tell(await look());
-          retryMs = RETRY_MS_MIN;
-          await wakeup.wait(LOOK_MS);
-        } catch (error) {
-          if (!(error instanceof Fault)) throw error;
-          // Stopping closes the node, so what was under way fails.
-          if (signal.aborted) return;
-          await stopFor(error);
-          await wakeup.wait(retryMs);
-          retryMs = Math.min(2 * retryMs, RETRY_MS_MAX);
-        }
-      }
+    run(signal) {
+      const work = async (): Promise<void> => tell(await look());
+      return every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: tell });
     },
   };
 }

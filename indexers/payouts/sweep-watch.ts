@@ -5,10 +5,11 @@
  */
 
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault } from '../../src/core/fault.ts';
+import type { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Sweeper } from './sweeper.ts';
 import { levelsOf, readOwners } from './unswept.ts';
@@ -70,38 +71,24 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     return status !== undefined && isFollowed(status, clock.nowMs());
   }
 
-  async function work(sinceLookMs: number, signal: AbortSignal): Promise<boolean> {
-    if (!(await isReady())) return false;
-    await sweeper.tend();
-    if (sinceLookMs < LOOK_MS) return false;
-    await look(signal);
-    return true;
-  }
-
   /** What only a person can change is an alarm; anything else is tried again. */
-  async function tell({ kind, code, message }: Fault): Promise<void> {
+  async function onFault({ kind, code, message }: Fault): Promise<void> {
     if (kind === 'permanent') await alarm(code, message);
     else log.debug({ code, reason: message }, 'sweeps wait');
   }
 
   return {
     look,
-    async run(signal) {
+    run(signal) {
       let lookedAtMs = Number.NEGATIVE_INFINITY;
-      while (!signal.aborted) {
-        try {
-          if (await work(clock.nowMs() - lookedAtMs, signal)) lookedAtMs = clock.nowMs();
-        } catch (error) {
-          if (!(error instanceof Fault)) throw error;
-          // Stopping closes node and signer, so what was under way fails.
-          if (signal.aborted) return;
-          // A store that is out of reach is told of when it is back.
-          await tell(error).catch((fault: unknown) => {
-            if (!(fault instanceof Fault)) throw fault;
-          });
-        }
-        await clock.sleep(TOP_UP_MS, signal);
-      }
+      const work = async (): Promise<void> => {
+        if (!(await isReady())) return;
+        await sweeper.tend();
+        if (clock.nowMs() - lookedAtMs < LOOK_MS) return;
+        await look(signal);
+        lookedAtMs = clock.nowMs();
+      };
+      return every(TOP_UP_MS, work, { clock, log, signal, what: 'watching sweeps', onFault });
     },
   };
 }

@@ -4,9 +4,9 @@
  */
 
 import type { Config } from '../config/config.ts';
-import { Fault } from '../core/fault.ts';
 import type { Database } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { WHILE_EMPTY } from './pool-keeper.ts';
 import { LOW_SHARE, networkOfEachPool, type PoolReport, readPool } from './pool-level.ts';
@@ -26,24 +26,19 @@ export async function watchImportedPools(options: ImportedPoolsOptions, signal: 
   const imported = networkOfEachPool(config.networks).filter(({ xpub, sandbox }) => xpub === null && !sandbox);
   /** What was told last of each pool. */
   const told = new Map<string, string | null>();
-  while (imported.length > 0 && !signal.aborted) {
+  const look = async (): Promise<void> => {
     for (const network of imported) {
-      try {
-        const report = await readPool(database, network);
-        const code = trouble(report);
-        if (code !== null && told.get(network.key) !== code) {
-          const message = advice(report);
-          log.warn({ code, family: network.family, mode: network.mode, free: report.free }, message);
-          await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: network.key, sessionId: null });
-        }
-        told.set(network.key, code);
-      } catch (error) {
-        // The store is out of reach: whoever writes to it says so, and the pool is looked at again.
-        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
+      const report = await readPool(database, network);
+      const code = trouble(report);
+      if (code !== null && told.get(network.key) !== code) {
+        const message = advice(report);
+        log.warn({ code, family: network.family, mode: network.mode, free: report.free }, message);
+        await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: network.key, sessionId: null });
       }
+      told.set(network.key, code);
     }
-    await clock.sleep(POLL_MS, signal);
-  }
+  };
+  if (imported.length > 0) await every(POLL_MS, look, { clock, log, signal, what: 'watching imported address pools' });
 }
 
 function trouble({ free, isLow }: PoolReport): string | null {

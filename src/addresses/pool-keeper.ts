@@ -6,10 +6,10 @@
 import { createHash } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
 import type { Config } from '../config/config.ts';
-import { Fault } from '../core/fault.ts';
 import type { Mode, NetworkKey } from '../core/transfer.ts';
 import type { Database, PoolLevel } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { every, type Round } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
 import type { DeriveTask } from './derive-worker.ts';
@@ -21,8 +21,6 @@ const SLICE = 250;
 /** Filling starts when the pool has sunk below this share of its target. */
 const REFILL_BELOW = 0.75;
 const POLL_MS = 500;
-const RETRY_MS_MIN = 250;
-const RETRY_MS_MAX = 10_000;
 /** The thread ends some time after a refill; it costs tens of megabytes and a busy shop needs it every few minutes. */
 const THREAD_IDLE_MS_MAX = 10_000;
 
@@ -87,28 +85,19 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     let isFilling = true;
     /** Since it was last told to be empty. Until it is full for the first time, nothing else can be expected. */
     let wasFull = false;
-    let retryMs = RETRY_MS_MIN;
-    while (!signal.aborted) {
-      try {
-        const wasFilling = isFilling;
-        const level = await database.poolLevel({ family, mode }, fingerprint);
-        if (level.free === 0 && wasFull) {
-          await tellEmpty(source);
-          wasFull = false;
-        }
-        isFilling = await topUp(source, level, isFilling);
-        wasFull ||= !isFilling;
-        retryMs = RETRY_MS_MIN;
-        if (wasFilling && !isFilling) log.info({ family, mode, source: fingerprint }, 'the address pool is full');
-        if (!isFilling) await clock.sleep(POLL_MS, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-        log.warn({ family, mode, code: error.code, error: error.message, retryMs }, 'the address pool waits');
-        await clock.sleep(retryMs, signal);
-        retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+    const fill = async (): Promise<Round> => {
+      const wasFilling = isFilling;
+      const level = await database.poolLevel({ family, mode }, fingerprint);
+      if (level.free === 0 && wasFull) {
+        await tellEmpty(source);
+        wasFull = false;
       }
-    }
+      isFilling = await topUp(source, level, isFilling);
+      wasFull ||= !isFilling;
+      if (wasFilling && !isFilling) log.info({ family, mode, source: fingerprint }, 'the address pool is full');
+      return isFilling ? 'again' : undefined;
+    };
+    await every(POLL_MS, fill, { clock, log, signal, what: `filling the ${mode} ${family} address pool` });
   }
 
   // An installation whose addresses are all imported has nothing to keep, and is no less up for it.

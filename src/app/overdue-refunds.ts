@@ -4,11 +4,11 @@
  * @module
  */
 
-import { Fault } from '../core/fault.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
 import type { OverdueRefunds } from '../database/money-out.ts';
 import type { Clock } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 
 const POLL_MS = 60_000;
@@ -53,15 +53,7 @@ export function createOverdueLook({ database, config, clock, log }: OverdueRefun
 }
 
 /** Looks until the signal aborts. */
-export async function watchOverdueRefunds(options: OverdueRefundsOptions, signal: AbortSignal): Promise<void> {
-  const look = createOverdueLook(options);
-  while (!signal.aborted) {
-    try {
-      await look();
-    } catch (error) {
-      // The store is out of reach: whoever writes to it says so, and refunds are looked at again.
-      if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-    }
-    await options.clock.sleep(POLL_MS, signal);
-  }
+export function watchOverdueRefunds(options: OverdueRefundsOptions, signal: AbortSignal): Promise<void> {
+  const { clock, log } = options;
+  return every(POLL_MS, createOverdueLook(options), { clock, log, signal, what: 'watching overdue refunds' });
 }

@@ -6,9 +6,9 @@
  * @module
  */
 import type { Response } from 'express';
-import { Fault } from '../core/fault.ts';
 import type { Database } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
+import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 import { isAwaited } from './lookup.ts';
 import { pageVersion } from './version.ts';
@@ -93,19 +93,8 @@ export function createStreams(
   async function watch(): Promise<void> {
     if (isLooking) return;
     isLooking = true;
-    let isDatabaseUnavailable = false;
-    while (streams.size > 0 && !signal.aborted) {
-      try {
-        await look();
-        isDatabaseUnavailable = false;
-      } catch (error) {
-        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-        if (!isDatabaseUnavailable)
-          log.warn({ code: error.code, error: error.message }, 'live payment pages wait for the store');
-        isDatabaseUnavailable = true;
-      }
-      await clock.sleep(LOOK_MS, signal);
-    }
+    const lookIfWatched = () => (streams.size > 0 ? look() : Promise.resolve('done' as const));
+    await every(LOOK_MS, lookIfWatched, { clock, log, signal, what: 'updating live payment pages' });
     isLooking = false;
   }
 

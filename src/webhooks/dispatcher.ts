@@ -11,6 +11,7 @@ import { verdict, webhookHeaders } from '../core/delivery.ts';
 import { Fault } from '../core/fault.ts';
 import type { Attempt, ClaimedDelivery, Database, DeliveryVerdict } from '../database/database.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
+import { every, type Round } from '../lib/every.ts';
 import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
 import { createSender } from './sender.ts';
@@ -71,24 +72,14 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const abandoning = new AbortController();
   let bell = new AbortController();
   let inFlight = 0;
-  let isDatabaseUnavailable = false;
+  let changes = 0;
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        bell = new AbortController();
-        const changes = database.changeCount();
-        const claimed = await claim();
-        for (const delivery of claimed) enqueue(delivery);
-        isDatabaseUnavailable = false;
-        if (claimed.length === 0) await rest(changes);
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        if (!isDatabaseUnavailable) log.warn({ code: error.code, error: error.message }, 'webhooks wait for the store');
-        isDatabaseUnavailable = true;
-        await clock.sleep(CLAIM_EVERY_MS, stopping.signal);
-      }
-    }
+  async function claimAndSend(): Promise<Round> {
+    bell = new AbortController();
+    changes = database.changeCount();
+    const claimed = await claim();
+    for (const delivery of claimed) enqueue(delivery);
+    return claimed.length > 0 ? 'again' : undefined;
   }
 
   /** Leases as much as can be started at once. */
@@ -102,13 +93,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax });
   }
 
-  /** Returns soon after a bell or another connection's commit, and in any case after `CLAIM_EVERY_MS`. */
-  async function rest(changes: number): Promise<void> {
+  /** Returns soon after a bell or another connection's commit, and in any case after `ms`. */
+  async function rest(ms: number): Promise<void> {
     let restedMs = 0;
     do {
       await clock.sleep(BELL_POLL_MS, bell.signal);
       restedMs += BELL_POLL_MS;
-    } while (restedMs < CLAIM_EVERY_MS && !bell.signal.aborted && database.changeCount() === changes);
+    } while (restedMs < ms && !bell.signal.aborted && database.changeCount() === changes);
   }
 
   function enqueue(delivery: ClaimedDelivery): void {
@@ -175,7 +166,13 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     }
   }
 
-  const running = run();
+  const running = every(CLAIM_EVERY_MS, claimAndSend, {
+    clock,
+    log,
+    signal: stopping.signal,
+    what: 'webhook delivery',
+    wait: rest,
+  });
   return {
     wake: () => bell.abort(),
     async stop() {

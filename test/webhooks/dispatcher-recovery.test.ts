@@ -123,7 +123,7 @@ test(
     await until('recording has failed once', isLogged('is tried again'));
     shop.clock.skip(LEASE_OVER_MS);
     await until('it is given up, loudly', isLogged('could not be recorded; the delivery will be sent again'));
-    await until('the next claim meets the lock and waits', isLogged('webhooks wait for the store'));
+    await until('the next claim meets the lock and waits', isLogged('webhook delivery failed; retrying'));
     for (const lock of locks) lock.release();
     await until('it is recorded', async () => (await shop.only()).state === 'delivered');
     assert.is(server.received.length, 2);

@@ -9,9 +9,9 @@ import { importAddressList, makeAddressList, verifyAddressList } from '../../add
 import { networkOfEachPool, readPool } from '../../addresses/pool-level.ts';
 import type { Config } from '../../config/config.ts';
 import type { NetworkConfig } from '../../config/network.ts';
-import { Fault } from '../../core/fault.ts';
 import type { Database } from '../../database/database.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { every, type Round } from '../../lib/every.ts';
 import type { Log } from '../../lib/log.ts';
 import { sandboxSeed } from '../seed.ts';
 
@@ -31,17 +31,15 @@ export type SandboxAddressesOptions = Readonly<{
 export async function keepSandboxAddresses(options: SandboxAddressesOptions, signal: AbortSignal): Promise<void> {
   const { database, config, clock, log } = options;
   const networks = networkOfEachPool(config.networks.filter(({ sandbox, xpub }) => sandbox && xpub === null));
-  while (networks.length > 0 && !signal.aborted) {
-    for (const network of networks) {
-      try {
-        while (!signal.aborted && (await readPool(database, network)).free < FREE_MIN) await topUp(options, network);
-      } catch (error) {
-        if (!(error instanceof Fault) || error.kind === 'permanent') throw error;
-        log.warn({ code: error.code, error: error.message }, 'the sandbox cannot add addresses now');
-      }
-    }
-    await clock.sleep(POLL_MS, signal);
-  }
+  const keep = (network: NetworkConfig): Promise<void> => {
+    const fill = async (): Promise<Round> => {
+      if ((await readPool(database, network)).free >= FREE_MIN) return;
+      await topUp(options, network);
+      return 'again';
+    };
+    return every(POLL_MS, fill, { clock, log, signal, what: `adding sandbox addresses for ${network.key}` });
+  };
+  await Promise.all(networks.map(keep));
 }
 
 async function topUp({ database, config }: SandboxAddressesOptions, network: NetworkConfig): Promise<void> {
