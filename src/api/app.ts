@@ -3,6 +3,7 @@
  * @module
  */
 import express, { type Express, type Request, type Response } from 'express';
+import { writeExactly } from '../core/exact-json.ts';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
@@ -107,7 +108,10 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
       route[endpoint.method](takeBody(bytesMax), async (request, response) => {
         const { body, replayed } = await answer(request, response, endpoint);
         if (replayed) response.set('Idempotent-Replayed', 'true');
-        response.status(endpoint.status ?? 200).json(body);
+        response
+          .status(endpoint.status ?? 200)
+          .type('json')
+          .send(writeExactly(body));
       });
     }
     route.all(refuseMethod(own.map(({ method }) => method)));

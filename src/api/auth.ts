@@ -69,8 +69,9 @@ export async function authenticate(
   const isFresh = await deps.database.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS });
   if (!isFresh) throw refuse('nonce_reused');
 
+  // Clients that have no merchant id to send may send the header empty.
   const merchantId = headers['x-merchant-id'];
-  if (merchantId !== undefined && merchantId !== key.storeId) throw refuse('FORBIDDEN', { param: 'X-Merchant-Id' });
+  if (merchantId && merchantId !== key.storeId) throw refuse('FORBIDDEN', { param: 'X-Merchant-Id' });
   return { keyId: key.id, storeId: key.storeId, mode: key.mode, scopes: key.scopes, storeStatus: key.storeStatus };
 }
 

@@ -4,16 +4,16 @@
  * @module
  */
 import { z } from 'zod';
+import { writeExactly } from '../core/exact-json.ts';
 import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type RefundReason, refundReasons } from '../core/refund.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
-import { isAtMost, textSchema } from './session-input.ts';
+import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';
 
 const REFUND_ID_CHARACTERS_MAX = 128;
-const DESCRIPTION_CHARACTERS_MAX = 1000;
 const METADATA_BYTES_MAX = 8 * 1024;
 /** Objects and arrays in each other, the metadata itself being the first. */
 const METADATA_LEVELS_MAX = 32;
@@ -38,12 +38,7 @@ export const createRefundSchema = z
     amount: textSchema().meta({ description: 'Decimal string with at most 2 decimals, above zero.', example: '4.50' }),
     currency: z.enum(currencies).meta({ description: 'The currency that the session was paid in.' }),
     reason: z.enum(refundReasons).nullish(),
-    description: textSchema()
-      .refine(
-        (value) => isAtMost(value, DESCRIPTION_CHARACTERS_MAX),
-        `must be at most ${DESCRIPTION_CHARACTERS_MAX} characters`,
-      )
-      .nullish(),
+    description: descriptionSchema().nullish(),
     metadata: z
       .record(z.string(), z.unknown(), 'must be an object')
       .nullish()
@@ -86,10 +81,15 @@ export function readRefundInput(body: Readonly<Record<string, unknown>>): Refund
   }
   readId(body.order_id, 'order_id');
   const refundId = readId(body.refund_id, 'refund_id');
+  if (unreachableIds.includes(refundId)) {
+    throw badParam('refund_id', `must not be ${unreachableIds.join(', ')}`, 'INVALID_JSON');
+  }
   const amountMinor = readAmount(body.amount);
   const currency = currencies.find((one) => one === body.currency);
   if (!currency) throw badParam('currency', `must be ${currencies.join(' or ')}`, 'INVALID_CURRENCY');
-  const { order_id, reason, description, metadata } = check(createRefundSchema, body);
+  const { order_id, reason, description } = check(createRefundSchema, body);
+  // As it was sent: what the schema returns lacks a key `__proto__`.
+  const metadata = body.metadata as RefundInput['metadata'] | undefined;
   return {
     sessionId: parseSessionId(order_id),
     refundId,
@@ -100,6 +100,9 @@ export function readRefundInput(body: Readonly<Record<string, unknown>>): Refund
     ...readMetadata(metadata ?? null),
   };
 }
+
+/** A path that ends in one of these is another one: clients resolve dots, and `create` is an endpoint. */
+const unreachableIds: readonly string[] = ['create', '.', '..'];
 
 function readId(value: unknown, param: string): string {
   if (typeof value !== 'string') throw badParam(param, 'must be a string', 'INVALID_JSON');
@@ -132,7 +135,7 @@ function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
   if (isDeeper(metadata, METADATA_LEVELS_MAX)) {
     throw badParam('metadata', `must be at most ${METADATA_LEVELS_MAX} levels deep`, 'INVALID_JSON');
   }
-  if (Buffer.byteLength(JSON.stringify(metadata)) > METADATA_BYTES_MAX) {
+  if (Buffer.byteLength(writeExactly(metadata)) > METADATA_BYTES_MAX) {
     throw badParam('metadata', `must be at most ${METADATA_BYTES_MAX} bytes of JSON`, 'INVALID_JSON');
   }
   const address = metadata.refund_address ?? null;

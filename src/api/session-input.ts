@@ -14,6 +14,8 @@ const URL_CHARACTERS_MAX = 2048;
 const METADATA_KEYS_MAX = 50;
 const METADATA_KEY_CHARACTERS_MAX = 40;
 const METADATA_VALUE_CHARACTERS_MAX = 500;
+const DESCRIPTION_CHARACTERS_MAX = 1000;
+const PRODUCT_NAME_CHARACTERS_MAX = 500;
 const EXPIRES_IN_S_DEFAULT = 1800;
 
 /** Characters are Unicode code points. A text that is longer in UTF-16 units than twice the limit need not be counted. */
@@ -28,6 +30,12 @@ export const textSchema = () =>
 
 const INTEGER = 'must be an integer written in digits only, at most 9007199254740991';
 
+/** Text with a limit of its own. */
+const shortTextSchema = (charactersMax: number) =>
+  textSchema()
+    .refine((value) => isAtMost(value, charactersMax), `must be at most ${charactersMax} characters`)
+    .meta({ maxLength: charactersMax });
+
 /** An int64 of minor units; JSON numbers stay exact up to 2^53 - 1. */
 const minorUnits = () =>
   z
@@ -41,6 +49,8 @@ const redirectUrl = () =>
   textSchema()
     .refine((value) => isAtMost(value, URL_CHARACTERS_MAX), `must be at most ${URL_CHARACTERS_MAX} characters`)
     .refine(isAbsoluteUrl, 'must be an absolute https URL (http only in test mode)');
+
+export const descriptionSchema = () => shortTextSchema(DESCRIPTION_CHARACTERS_MAX);
 
 export const orderIdSchema = textSchema()
   .refine(
@@ -61,12 +71,15 @@ export const currencySchema = textSchema().meta({
   example: 'USD',
 });
 
+const TOO_MANY_KEYS = `must have at most ${METADATA_KEYS_MAX} keys`;
+const PASSED_OVER = '__proto__';
+
 export const metadataSchema = z
   .record(z.string(), textSchema(), 'must be an object of strings')
   .superRefine((metadata, context) => {
     const entries = Object.entries(metadata);
     if (entries.length > METADATA_KEYS_MAX) {
-      context.addIssue({ code: 'custom', message: `must have at most ${METADATA_KEYS_MAX} keys` });
+      context.addIssue({ code: 'custom', message: TOO_MANY_KEYS });
     }
     for (const [key, value] of entries) {
       const fault = metadataFault(key, value);
@@ -97,8 +110,10 @@ export const lineItemSchema = z
           unit_amount: minorUnits(),
           product_data: z.object(
             {
-              name: textSchema().min(1, 'must not be empty').meta({ example: 'Coffee, 1 kg' }),
-              description: textSchema().nullish(),
+              name: shortTextSchema(PRODUCT_NAME_CHARACTERS_MAX)
+                .min(1, 'must not be empty')
+                .meta({ maxLength: PRODUCT_NAME_CHARACTERS_MAX, example: 'Coffee, 1 kg' }),
+              description: descriptionSchema().nullish(),
             },
             'must be an object',
           ),
@@ -118,7 +133,7 @@ export const lineItemSchema = z
 /** Fields that every shape of the create call shares. */
 export const commonFields = {
   order_id: orderIdSchema,
-  description: textSchema().nullish(),
+  description: descriptionSchema().nullish(),
   success_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after paying.' }),
   cancel_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after giving up.' }),
   metadata: metadataSchema.nullish(),
@@ -170,7 +185,7 @@ export function readSessionInput(body: unknown, mode: Mode): SessionInput {
   const { line_items, tax_amount, shipping_amount } = parsed;
   return {
     request: {
-      ...readCommon(parsed, mode),
+      ...readCommon(parsed, body, mode),
       amountMinor: BigInt(parsed.amount),
       currency: parsed.currency,
       lineItems: line_items?.length ? line_items.map(plainItem) : null,
@@ -186,10 +201,11 @@ export function readSessionInput(body: unknown, mode: Mode): SessionInput {
 type CommonFields = z.infer<z.ZodObject<typeof commonFields>>;
 
 /**
- * The part of a request that every shape writes the same way.
+ * Reads the part of a request that every shape writes the same way.
+ * @param sent the body that was checked, as it came
  * @throws Refusal when a live session names a plain http URL
  */
-export function readCommon(parsed: CommonFields, mode: Mode) {
+export function readCommon(parsed: CommonFields, sent: unknown, mode: Mode) {
   for (const param of ['success_url', 'cancel_url'] as const) {
     const url = parsed[param];
     if (url && mode === 'live' && !/^https:/i.test(url)) throw badParam(param, 'must be an https URL in live mode');
@@ -199,8 +215,19 @@ export function readCommon(parsed: CommonFields, mode: Mode) {
     description: parsed.description ?? null,
     successUrl: parsed.success_url ?? null,
     cancelUrl: parsed.cancel_url ?? null,
-    metadata: parsed.metadata ?? {},
+    metadata: readMetadata(sent),
   };
+}
+
+/** Reads checked metadata as it was sent: the schema passes over a key named `__proto__`. */
+function readMetadata(sent: unknown): Readonly<Record<string, string>> {
+  const metadata = Object(Object(sent).metadata ?? {}) as Record<string, string>;
+  if (!Object.hasOwn(metadata, PASSED_OVER)) return metadata;
+  if (Object.keys(metadata).length > METADATA_KEYS_MAX) throw badParam('metadata', TOO_MANY_KEYS);
+  const text = textSchema().safeParse(metadata[PASSED_OVER]);
+  const fault = text.success ? metadataFault(PASSED_OVER, text.data) : (text.error.issues[0]?.message ?? null);
+  if (fault) throw badParam(`metadata.${PASSED_OVER}`, fault);
+  return metadata;
 }
 
 export const expiresInS = (parsed: CommonFields): number => parsed.expires_in ?? EXPIRES_IN_S_DEFAULT;

@@ -62,7 +62,10 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
       const { action, network, currency } = check(bodySchema, body);
       const wish = { network: network ?? undefined, currency: currency ?? undefined };
       const option = simulatedOption(session, wish);
-      if (!option) throw badParam(network ? 'network' : 'currency', 'is not among the session’s payment options');
+      if (!option) {
+        const isNetwork = network != null && !session.options.some((one) => one.network === network);
+        throw badParam(isNetwork ? 'network' : 'currency', 'is not among the session’s payment options');
+      }
       try {
         const hashes = await simulate(session, option, action);
         return { body: { action, network: option.network, currency: option.currency, transaction_hashes: hashes } };

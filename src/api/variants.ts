@@ -124,7 +124,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         const { value, currency } = parsed.amount;
         const amountMinor = readAmount(value, currency, { amount: 'amount.value', currency: 'amount.currency' });
         const webhookUrl = parsed.webhook_url ?? null;
-        const common = readCommon(parsed, caller.mode);
+        const common = readCommon(parsed, body, caller.mode);
         const objection = webhookUrl === null ? null : await deps.checkWebhookUrl(webhookUrl, caller.mode);
         if (objection !== null) throw refuse('invalid_parameter', { param: 'webhook_url', message: objection });
         const input: SessionInput = {
@@ -249,7 +249,7 @@ export function readModeInput(body: unknown, mode: Mode, config: Pick<Config, 'n
   const param = parsed.currency == null ? 'payment_method_options.crypto.currency' : 'currency';
   return {
     request: {
-      ...readCommon(parsed, mode),
+      ...readCommon(parsed, body, mode),
       ...absent,
       amountMinor: readAmount(parsed.amount, currency, { amount: 'amount', currency: param }),
       currency,

@@ -124,6 +124,9 @@ test('every refund that is accepted can be written', async () => {
       if (/INVALID_CURRENCY|REFUND_AMOUNT|refund_address/.test(answer.text)) return;
       const shown = judge(answer, isAccepted, 201);
       if (!shown) return;
+      const { claim_url, ...metadata } = shown.metadata as { claim_url: string };
+      assert.match(claim_url, /^https:/);
+      assert.equal(metadata, asSent(sent.metadata ?? {}));
       assert.is(shown.description, sent.description);
     }),
     replay,

@@ -196,13 +196,15 @@ test('a request from the future cannot be repeated while its timestamp is still 
 });
 
 test('the merchant id may be left out, must fit, and is looked at after the nonce is used up', async () => {
-  assert.is((await create({ headers: { 'X-Merchant-Id': api.merchantId } })).status, 200);
+  for (const fit of [api.merchantId, '']) {
+    assert.is((await create({ headers: { 'X-Merchant-Id': fit } })).status, 200);
+  }
   const nonce = 'nonce-of-a-wrong-merchant';
-  for (const wrong of ['mer_other', '', api.merchantId.toUpperCase()]) {
+  for (const wrong of ['mer_other', api.merchantId.toUpperCase()]) {
     const answer = await create({ nonce: `${nonce}-${wrong.length}`, headers: { 'X-Merchant-Id': wrong } });
     expectError(answer, { status: 403, code: 'FORBIDDEN', param: 'X-Merchant-Id' }, wrong);
   }
-  unauthorized(await create({ nonce: `${nonce}-0` }), 'nonce_reused', 'after the mismatch');
+  unauthorized(await create({ nonce: `${nonce}-9` }), 'nonce_reused', 'after the mismatch');
 });
 
 test('faults are named in the promised order', async () => {

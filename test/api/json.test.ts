@@ -28,9 +28,7 @@ test('any object that JSON.stringify writes is read as it is', () => {
   fc.assert(
     fc.property(plainObject, (value) => {
       const text = JSON.stringify(value);
-      const isInDigits = !/[eE]/.test(text.replace(/"(?:[^"\\]|\\.)*"/g, ''));
-      // Integers beyond 10^21 are written with an exponent, and refused later.
-      if (isInDigits) assert.equal(read(text), JSON.parse(text));
+      assert.equal(read(text), JSON.parse(text));
     }),
   );
 });

@@ -103,6 +103,10 @@ test('every field at fault has its documented code', async () => {
     [{ ...fine, refund_id: null }, [400, 'MISSING_REFUND_ID', 'refund_id']],
     [{ ...fine, refund_id: 'r'.repeat(129) }, [400, 'INVALID_JSON', 'refund_id']],
     [{ ...fine, refund_id: 'a\nb' }, [400, 'INVALID_JSON', 'refund_id']],
+    ...['create', '.', '..'].map((id): [object, (string | number)[]] => [
+      { ...fine, refund_id: id },
+      [400, 'INVALID_JSON', 'refund_id'],
+    ]),
     [{ ...fine, amount: undefined }, [400, 'INVALID_AMOUNT', 'amount']],
     ...['0', '0.00', '-1', '+1', '01', '1.', '.5', '1.234', ' 1', '1e2', '1,5', '9'.repeat(23), 4.5].map(
       (amount): [object, (string | number)[]] => [{ ...fine, amount }, [400, 'INVALID_AMOUNT', 'amount']],
@@ -134,6 +138,52 @@ test('metadata may have 32 levels and no more, however deep it is', async () => 
   assert.is((await nested(32)).status, 201);
   for (const levels of [33, 999, 1001, 2501, 4001, 100_000]) {
     assert.equal(codeOf(await nested(levels)), [400, 'INVALID_JSON', 'metadata'], `${levels} levels`);
+  }
+});
+
+test('metadata comes back as it was sent, to the digit', async () => {
+  const session = await paidSession(api);
+  const sent = `{"price":10.0,"exp":1e2,"long":123456789012345678901234567890,"zero":-0,"list":[0.10,{"__proto__":1.50}],"__proto__":"kept"}`;
+  const body = JSON.stringify(refundBody(session, 'r-exact', { metadata: { refund_address: payerAddress } }));
+  const exact = body.replace(`"metadata":{`, `"metadata":${sent.slice(0, -1)},`);
+  const created = await api.send('POST', CREATE, exact);
+  assert.is(created.status, 201, created.text);
+  const expected = `"metadata":${sent.slice(0, -1)},"refund_address"`;
+  assert.ok(created.text.includes(expected), created.text);
+  const again = await api.send('POST', CREATE, exact);
+  assert.is(again.headers['idempotent-replayed'], 'true');
+  assert.is(again.text, created.text);
+  const read = await api.send('GET', '/api/v1/refunds/r-exact');
+  assert.ok(read.text.includes(expected), read.text);
+  const other = await api.send('POST', CREATE, exact.replace('10.0', '10.00'));
+  assert.equal(codeOf(other), [400, 'DUPLICATE_REFUND_ID', 'refund_id']);
+});
+
+test('an id that nobody gave is 404 on a path, whatever it looks like', async () => {
+  const paths = [
+    ['/api/v1/refunds/', ''],
+    ['/api/v1/refunds/', '/cancel'],
+    ['/api/v1/checkout/sessions/', ''],
+    ['/api/v1/checkout/sessions/', '/cancel'],
+    ['/v1/payment/sessions/', ''],
+  ];
+  const ids = [
+    'x',
+    'x'.repeat(129),
+    'x'.repeat(8000),
+    '%00',
+    '%ff',
+    '%2e%2e%2f',
+    '%F0%9F%98%80'.repeat(200),
+    '%ED%A0%80',
+    "'",
+    '*',
+  ];
+  for (const [before, after] of paths) {
+    for (const id of ids) {
+      const answer = await api.send(after === '' ? 'GET' : 'POST', `${before}${id}${after}`);
+      assert.is(answer.status, 404, `${before}${id.slice(0, 40)}${after} ${answer.text}`);
+    }
   }
 });
 

@@ -332,6 +332,29 @@ test('redirect URLs are absolute, https, at most 2048 characters', async () => {
   }
 });
 
+/** An object with an own key of this name. */
+const proto = (value: unknown): Body => Object.fromEntries([['__proto__', value]]);
+
+test('a key that sets prototypes is kept like any other', async () => {
+  const answer = await api.send('POST', CREATE, order({ metadata: { ...proto('kept'), other: 'too' } }));
+  const { metadata } = answer.json as { metadata: Body };
+  assert.equal(Object.entries(metadata).slice(1), Object.entries({ ...proto('kept'), other: 'too' }));
+});
+
+test('descriptions have at most 1000 characters and names of products 500', async () => {
+  const long = (characters: number) => '😀'.repeat(characters);
+  await expectTaken([
+    ['description', order({ description: long(1000) })],
+    ['product', withItems(item({}, {}, { name: long(500), description: long(1000) }))],
+  ]);
+  const product = 'line_items[0].price_data.product_data';
+  await expectRefused([
+    ['description', order({ description: long(1001) }), 'description'],
+    ['name', withItems(item({}, {}, { name: long(501) })), `${product}.name`],
+    ['description of a product', withItems(item({}, {}, { description: long(1001) })), `${product}.description`],
+  ]);
+});
+
 test('metadata has at most 50 keys of 40 characters with values of 500', async () => {
   const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`key${at}`, 'v']));
   const key = (length: number, letter = 'k') => letter.repeat(length);
@@ -343,10 +366,14 @@ test('metadata has at most 50 keys of 40 characters with values of 500', async (
     ['500 code points', order({ metadata: { a: '😀'.repeat(500) } })],
     ['empty value', order({ metadata: { a: '' } })],
     ['empty', order({ metadata: {} })],
+    ['a name that sets prototypes', `{"amount":1,"currency":"USD","order_id":"proto","metadata":{"__proto__":"kept"}}`],
     ['names of methods', order({ metadata: { toString: 'a', constructor: 'b', hasOwnProperty: 'c' } })],
   ]);
   await expectRefused([
     ['51 keys', order({ metadata: keys(51) }), 'metadata'],
+    ['51 keys with one that sets prototypes', order({ metadata: { ...keys(50), ...proto('v') } }), 'metadata'],
+    ['501 characters in it', order({ metadata: proto('v'.repeat(501)) }), 'metadata.__proto__'],
+    ['a number in it', order({ metadata: proto(1) }), 'metadata.__proto__'],
     ['41 characters', order({ metadata: { [key(41)]: 'v' } }), `metadata.${key(41)}`],
     ['501 characters', order({ metadata: { note: 'v'.repeat(501) } }), 'metadata.note'],
     ['501 code points', order({ metadata: { note: '😀'.repeat(501) } }), 'metadata.note'],

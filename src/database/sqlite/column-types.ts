@@ -3,6 +3,7 @@
  * @module
  */
 import { customType } from 'drizzle-orm/sqlite-core';
+import { parseExactly, writeExactly } from '../../core/exact-json.ts';
 import type { PaymentOption } from '../database.ts';
 
 /**
@@ -21,6 +22,14 @@ export const json = <T>() =>
     dataType: () => 'text',
     toDriver: (value: T | null) => (value === null ? null : JSON.stringify(value)) as string,
     fromDriver: (text) => JSON.parse(text) as T,
+  })();
+
+/** What a merchant sent, as JSON text with its numbers as they were. */
+export const exactJson = <T>() =>
+  customType<{ data: T; driverData: string }>({
+    dataType: () => 'text',
+    toDriver: (value: T | null) => (value === null ? null : writeExactly(value)) as string,
+    fromDriver: (text) => parseExactly(text) as T,
   })();
 
 /** Payment options as JSON text, their units as decimal strings. */

@@ -6,7 +6,7 @@ import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { RefundReason, RefundStatus } from '../../../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../../../core/transfer.ts';
 import type { DestinationFrom, Refund, RefundApproval } from '../../refunds.ts';
-import { json, units } from '../column-types.ts';
+import { exactJson, json, units } from '../column-types.ts';
 
 const flag = () => integer({ mode: 'boolean' });
 
@@ -38,7 +38,7 @@ export const refunds = sqliteTable('refunds', {
   currency: text().$type<Currency>().notNull(),
   reason: text().$type<RefundReason>(),
   description: text(),
-  metadata: json<NonNullable<Refund['metadata']>>(),
+  metadata: exactJson<NonNullable<Refund['metadata']>>(),
   network: text().$type<NetworkKey>().notNull(),
   units: units().notNull(),
   destination: text(),

@@ -1,0 +1,80 @@
+/**
+ * JSON that comes out as it went in. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones lose digits) and keeps the last
+ * of two equal keys; here such a number keeps its text, and such an object is refused.
+ * @module
+ */
+import { permanent } from './fault.ts';
+
+/** A number that JavaScript would write in another way. No schema takes it for a number. */
+export class ExactNumber {
+  readonly text: string;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  /** What `JSON.stringify` makes of it: rounded, where exactness does not matter, as in a log. */
+  toJSON(): number {
+    return Number(this.text);
+  }
+}
+
+/** Strings, numbers, words and brackets of a valid JSON text, in order. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*|true|false|null|[[\]{}]/g;
+
+type Container = unknown[] | Record<string, unknown>;
+
+/**
+ * Parses a JSON text, however deep, in time proportional to its length.
+ * @throws SyntaxError; Fault permanent `duplicate_key`
+ */
+export function parseExactly(text: string): unknown {
+  // Only a valid text is fit for the tokens below.
+  JSON.parse(text);
+  const root: unknown[] = [];
+  const outer: Container[] = [];
+  let container: Container = root;
+  let key: string | null = null;
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === '}' || token === ']') {
+      container = outer.pop() ?? root;
+    } else if (key === null && !Array.isArray(container)) {
+      key = String(JSON.parse(token));
+      if (Object.hasOwn(container, key)) {
+        throw permanent('duplicate_key', `An object has the key ${token.slice(0, 100)} twice.`);
+      }
+    } else {
+      const value = token === '{' ? {} : token === '[' ? [] : token.startsWith('"') ? JSON.parse(token) : plain(token);
+      if (Array.isArray(container)) container.push(value);
+      // An assignment to `__proto__` would set the prototype.
+      else Object.defineProperty(container, key ?? '', { value, enumerable: true, writable: true, configurable: true });
+      key = null;
+      if (token === '{' || token === '[') {
+        outer.push(container);
+        container = value;
+      }
+    }
+  }
+  return root[0];
+}
+
+/** A number, if its text is the one that JavaScript has for it, or a word. */
+function plain(token: string): unknown {
+  if (!/^[-\d]/.test(token)) return JSON.parse(token);
+  const number = Number(token);
+  return String(number) === token ? number : new ExactNumber(token);
+}
+
+/**
+ * Writes plain data as JSON, exact numbers as they were and bigints as decimal strings.
+ * @param order compares the keys of an object, which are left as they are without it
+ */
+export function writeExactly(value: unknown, order?: (a: string, b: string) => number): string {
+  if (value instanceof ExactNumber) return value.text;
+  if (typeof value === 'bigint') return `"${value}"`;
+  if (Array.isArray(value)) return `[${value.map((item) => writeExactly(item ?? null, order)).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  if (order) fields.sort(([a], [b]) => order(a, b));
+  return `{${fields.map(([key, field]) => `${JSON.stringify(key)}:${writeExactly(field, order)}`).join(',')}}`;
+}
