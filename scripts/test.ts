@@ -1,16 +1,32 @@
 /**
- * The test command: runs every `test/**\/*.test.ts` in a process of its own, two at a time, and closes with one line that counts.
+ * The test command: runs test files in processes of their own, as many at a time as there are cores, the slowest first, and closes with one
+ * line that counts.
  *
- *   npm test                      everything
- *   npm test -- store follow      only files whose path contains one of the words
+ *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
+ *   npm run test:rest             the slow files only
+ *   npm run test:all              both
+ *   npm test -- database follow   the files of either kind whose path contains one of the words
+ *
+ * `--json` prints the counts and times of each file on standard output, and everything else on standard error.
+ * `TEST_JOBS` changes how many files run at a time.
  * @module
  */
-import { spawn } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
+import { startBrowserProcess } from '../test/support/browser-process.ts';
 
 const FILE_TIMEOUT_MS = 8 * 60_000;
+const STILL_RUNNING_MS = 30_000;
+/** Seconds of each file when it last ran here. */
+const TIMES_FILE = '.tmp/test-times.json';
+/** The same for a fresh checkout: the files that take long. */
+const usualTimes = fileURLToPath(new URL('../test/usual-times.json', import.meta.url));
+/** Runs a command and reports the processor time of everything it started, which Node itself cannot tell. */
+const TIMED = '"$@"; code=$?; times >&3; exit $code';
 
 type Result = Readonly<{
   file: string;
@@ -18,44 +34,65 @@ type Result = Readonly<{
   failed: number;
   skipped: number;
   seconds: number;
-  output: string;
+  /** Processor time, of every process that the file started and saw end. */
+  cpu_seconds: number;
 }>;
 
-/** Runs one test file; a file that dies, hangs or counts nothing is one failure. */
-function runFile(file: string): Promise<Result> {
+const { values: flags, positionals: words } = parseArgs({
+  options: { all: { type: 'boolean' }, rest: { type: 'boolean' }, json: { type: 'boolean' } },
+  allowPositionals: true,
+});
+const log = flags.json ? process.stderr : process.stdout;
+const running = new Map<ChildProcess, Readonly<{ file: string; startedAtMs: number }>>();
+
+/** Runs one test file; a file that dies, hangs or counts nothing is one failure. Prints its output when it fails. */
+function runFile(file: string, env: NodeJS.ProcessEnv): Promise<Result> {
   const startedAtMs = performance.now();
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', file], {
-      env: { ...process.env, FORCE_COLOR: '0', NODE_ENV: 'test' },
-      stdio: ['ignore', 'pipe', 'pipe'],
+    const command = [process.execPath, '--import', import.meta.resolve('tsx'), file];
+    const child = spawn('sh', ['-c', TIMED, 'sh', ...command], {
+      env: { ...process.env, ...env, FORCE_COLOR: '0', NODE_ENV: 'test' },
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
       detached: true,
     });
+    running.set(child, { file, startedAtMs });
     let output = '';
-    child.stdout.on('data', (chunk) => {
+    let times = '';
+    const collect = (chunk: Buffer) => {
       output += chunk;
-    });
-    child.stderr.on('data', (chunk) => {
-      output += chunk;
+    };
+    child.stdout?.on('data', collect);
+    child.stderr?.on('data', collect);
+    child.stdio[3]?.on('data', (chunk: Buffer) => {
+      times += chunk;
     });
     const timer = setTimeout(() => {
-      output += `\nno end after ${FILE_TIMEOUT_MS / 60_000} minutes: killed\n`;
-      killGroup(child.pid);
+      output += `\nstill running after ${FILE_TIMEOUT_MS / 60_000} minutes: killed\n`;
+      killGroup(child);
     }, FILE_TIMEOUT_MS);
+    child.on('exit', () => killGroup(child));
     child.on('close', (code) => {
       clearTimeout(timer);
-      // A test that leaves processes behind must not disturb the next file.
-      killGroup(child.pid);
+      running.delete(child);
       const count = (name: string) => Number(new RegExp(`^\\s*${name}:\\s+(\\d+)`, 'm').exec(output)?.[1] ?? 0);
-      const total = count('Total');
-      const passed = count('Passed');
-      const skipped = count('Skipped');
+      const [total, passed, skipped] = [count('Total'), count('Passed'), count('Skipped')];
       const failed = Math.max(total - passed - skipped, code === 0 && total > 0 ? 0 : 1);
-      resolve({ file, passed, failed, skipped, seconds: (performance.now() - startedAtMs) / 1000, output });
+      const seconds = (performance.now() - startedAtMs) / 1000;
+      if (failed) log.write(`${output}\n`);
+      resolve({ file, passed, failed, skipped, seconds, cpu_seconds: cpuSeconds(times) });
     });
   });
 }
 
-function killGroup(pid: number | undefined): void {
+/** The last line of the shell's `times`, as in `0m1.20s 0m0.31s`: user and system time of what it ran. */
+function cpuSeconds(times: string): number {
+  const [, children = ''] = times.trim().split('\n');
+  const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
+  return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
+}
+
+/** A test that leaves processes behind must not disturb the next file. */
+function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
@@ -64,30 +101,88 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
-const words = process.argv.slice(2);
-const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.ts'))
-  .map((name) => `test/${name}`)
-  .filter((file) => words.length === 0 || words.some((word) => file.includes(word)))
-  .sort();
+function readTimes(path: string): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return {};
+  }
+}
 
-const queue = new PQueue({ concurrency: Math.min(2, availableParallelism()) });
-const results = await Promise.all(
-  files.map((file) =>
-    queue.add(async () => {
-      const result = await runFile(file);
-      const counts = `${result.passed} passed${result.failed ? `, ${result.failed} FAILED` : ''}${result.skipped ? `, ${result.skipped} skipped` : ''}`;
-      process.stdout.write(`${result.failed ? '✗' : '✓'} ${file}  ${counts}  ${result.seconds.toFixed(1)} s\n`);
-      if (result.failed) process.stdout.write(`${result.output}\n`);
-      return result;
-    }),
-  ),
-);
+function chooseFiles(): string[] {
+  const isWanted = (file: string) => {
+    if (words.length > 0 && !words.some((word) => file.includes(word))) return false;
+    const isSlow = file.endsWith('.slow.test.ts');
+    return flags.all || (flags.rest ? isSlow : words.length > 0 || !isSlow);
+  };
+  const times = { ...readTimes(usualTimes), ...readTimes(TIMES_FILE) };
+  return readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.test.ts'))
+    .map((name) => `test/${name}`)
+    .filter(isWanted)
+    .sort((a, b) => (times[b] ?? 0) - (times[a] ?? 0) || (a < b ? -1 : 1));
+}
 
+const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' | 'skipped'>) =>
+  `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`;
+
+async function runAll(files: readonly string[]): Promise<readonly Result[]> {
+  const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
+  const browser = needsBrowser ? await startBrowserProcess((line) => log.write(`${line}\n`)) : null;
+  const stillRunning = setInterval(() => {
+    const nowMs = performance.now();
+    const names = [...running.values()].map(
+      ({ file, startedAtMs }) => `${file} (${Math.round((nowMs - startedAtMs) / 1000)} s)`,
+    );
+    log.write(`… running: ${names.join(', ')}\n`);
+  }, STILL_RUNNING_MS);
+  const jobs = Math.max(1, Number(process.env.TEST_JOBS) || availableParallelism());
+  const queue = new PQueue({ concurrency: jobs });
+  let ended = 0;
+  try {
+    return await Promise.all(
+      files.map((file) =>
+        queue.add(async () => {
+          const result = await runFile(file, browser ? { TEST_BROWSER: browser.address } : {});
+          ended += 1;
+          const place = `${String(ended).padStart(String(files.length).length)}/${files.length}`;
+          log.write(
+            `${result.failed ? '✗' : '✓'} ${place} ${file}  ${describe(result)}  ${result.seconds.toFixed(1)} s\n`,
+          );
+          return result;
+        }),
+      ),
+    );
+  } finally {
+    clearInterval(stillRunning);
+    browser?.stop();
+  }
+}
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const child of running.keys()) killGroup(child);
+    process.kill(process.pid, signal);
+  });
+}
+
+const startedAtMs = performance.now();
+const files = chooseFiles();
+const results = await runAll(files);
 const sum = (pick: (result: Result) => number) => results.reduce((total, result) => total + pick(result), 0);
-const failed = sum((result) => result.failed);
-const skipped = sum((result) => result.skipped);
-process.stdout.write(
-  `\n${sum((result) => result.passed)} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}\n`,
-);
-process.exitCode = failed > 0 || results.length === 0 ? 1 : 0;
+const totals = {
+  passed: sum(({ passed }) => passed),
+  failed: sum(({ failed }) => failed),
+  skipped: sum(({ skipped }) => skipped),
+  seconds: (performance.now() - startedAtMs) / 1000,
+  cpu_seconds: sum(({ cpu_seconds }) => cpu_seconds),
+};
+
+mkdirSync('.tmp', { recursive: true });
+const seen = Object.fromEntries(results.map(({ file, seconds }) => [file, Math.round(seconds * 10) / 10]));
+writeFileSync(TIMES_FILE, `${JSON.stringify({ ...readTimes(TIMES_FILE), ...seen }, null, 2)}\n`);
+
+if (flags.json) process.stdout.write(`${JSON.stringify({ ...totals, files: results }, null, 2)}\n`);
+if (files.length === 0) log.write(`no test file has any of these words in its path: ${words.join(' ')}\n`);
+log.write(`\n${describe(totals)}\n`);
+process.exitCode = totals.failed > 0 || results.length === 0 ? 1 : 0;

@@ -1,23 +1,22 @@
 /**
- * A real browser for tests: the Chromium that comes inside an npm package, without a window.
+ * A real browser for tests, without a window.
  * @module
  */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
-
-// The package brings the libraries that Chromium needs and a machine without a desktop lacks, but unpacks them only where it believes
-// itself on such a machine; it looks when it is loaded.
-process.env.AWS_LAMBDA_JS_RUNTIME ??= 'nodejs20.x';
-const { default: packaged } = await import('@sparticuz/chromium');
-
-/** The tests' machines run as root and in containers, where Chromium's own sandbox and shared memory are not to be had. */
-const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
+import { startBrowserProcess } from './browser-process.ts';
 
 export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
+/** Connects to the Chromium of the whole test run; a file that is run alone gets one of its own. Closing it closes its pages. */
 export async function openBrowser(): Promise<Browser> {
-  return chromium.launch({ executablePath: await packaged.executablePath(), args: ARGUMENTS });
+  const shared = process.env.TEST_BROWSER;
+  if (shared) return chromium.connect(shared);
+  const own = await startBrowserProcess((line) => process.stderr.write(`${line}\n`));
+  const browser = await chromium.connect(own.address);
+  browser.once('disconnected', own.stop);
+  return browser;
 }
 
 /** A page and everything that went wrong in it: errors, refused resources, requests to other hosts. */

@@ -1,0 +1,89 @@
+/**
+ * The test command itself, on a folder of test files of its own.
+ * @module
+ */
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const program = resolve(import.meta.dirname, '../../scripts/test.ts');
+const folder = mkdtempSync(join(tmpdir(), 'quayside-test-command-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A file that says what the test library says at its end. */
+const counting = (total: number, passed: number, skipped = 0) =>
+  `console.log('\\n  Total:     ${total}\\n  Passed:    ${passed}\\n  Skipped:   ${skipped}\\n');`;
+
+const files: Readonly<Record<string, string>> = {
+  'core/good.test.ts': `${counting(3, 3)} setTimeout(() => {}, 300);`,
+  'core/part.test.ts': `${counting(5, 2, 1)} process.exit(1);`,
+  'silent.test.ts': '',
+  'dead.test.ts': `${counting(2, 2)} process.kill(process.pid, 'SIGKILL');`,
+  'e2e/long.slow.test.ts': counting(1, 1),
+};
+for (const [name, text] of Object.entries(files)) {
+  mkdirSync(dirname(join(folder, 'test', name)), { recursive: true });
+  writeFileSync(join(folder, 'test', name), text);
+}
+
+type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
+
+const run = (...words: string[]) =>
+  new Promise<Ended>((done) => {
+    const command = ['--import', import.meta.resolve('tsx'), program, ...words];
+    execFile(process.execPath, command, { cwd: folder }, (error, stdout, stderr) =>
+      done({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
+    );
+  });
+
+const lastLine = ({ stdout }: Ended) => stdout.trimEnd().split('\n').at(-1);
+
+test('a file that fails, dies or counts nothing makes the command fail, and the last line counts', async () => {
+  const ended = await run();
+  assert.is(lastLine(ended), '7 passed, 4 failed, 1 skipped');
+  assert.is(ended.code, 1);
+  for (const name of ['core/part', 'silent', 'dead']) assert.match(ended.stdout, new RegExp(`✗ \\d/4 test/${name}`));
+  assert.not.match(ended.stdout, 'long.slow');
+});
+
+test('the slow files run by themselves, or with all', async () => {
+  assert.is(lastLine(await run('--rest')), '1 passed, 0 failed');
+  assert.is(lastLine(await run('--all')), '8 passed, 4 failed, 1 skipped');
+});
+
+test('words choose files of both kinds by their path', async () => {
+  const ended = await run('good', 'e2e/');
+  assert.is(lastLine(ended), '4 passed, 0 failed');
+  assert.is(ended.code, 0);
+  const none = await run('nowhere');
+  assert.match(none.stdout, 'no test file has any of these words in its path: nowhere');
+  assert.is(none.code, 1);
+});
+
+test('the slowest of the last run starts first', async () => {
+  const { stdout } = await run('good', 'long');
+  assert.match(stdout, /1\/2 .*2\/2 /s);
+  const times = { 'test/e2e/long.slow.test.ts': 1, 'test/core/good.test.ts': 5 };
+  writeFileSync(join(folder, '.tmp/test-times.json'), JSON.stringify(times));
+  process.env.TEST_JOBS = '1';
+  const ended = await run('good', 'long');
+  delete process.env.TEST_JOBS;
+  assert.match(ended.stdout, /1\/2 test\/core\/good.*2\/2 test\/e2e\/long/s);
+});
+
+test('--json answers programs on standard output, and people on standard error', async () => {
+  const { stdout, stderr } = await run('--json', 'good', 'part');
+  const { passed, failed, skipped, files: each } = JSON.parse(stdout);
+  assert.equal([passed, failed, skipped], [5, 2, 1]);
+  assert.equal(each.map(({ file }: { file: string }) => file).sort(), [
+    'test/core/good.test.ts',
+    'test/core/part.test.ts',
+  ]);
+  for (const { cpu_seconds: cpu } of each) assert.ok(cpu > 0, 'the processor time of what the file ran');
+  assert.match(stderr, '5 passed, 2 failed, 1 skipped');
+});
+
+test.run();
