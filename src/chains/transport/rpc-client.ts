@@ -14,7 +14,7 @@ import {
   type RpcAnswer,
   readAnswer,
 } from '../json-rpc.ts';
-import { openGate } from './gate.ts';
+import { openRequestQueue } from './request-queue.ts';
 import type { RpcTransport } from './rpc-transport.ts';
 
 /** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
@@ -49,13 +49,13 @@ export function createRpcClient(
   }>,
 ): RpcClient {
   const { host, requestTimeoutMs, meanings } = options;
-  const gate = openGate(options);
+  const queue = openRequestQueue(options);
   let lastId = 0;
 
   async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
     const signal = AbortSignal.timeout(requestTimeoutMs);
     try {
-      return await gate.pass(signal, () => transport.exchange({ text, ids }, signal));
+      return await queue.add(signal, () => transport.exchange({ text, ids }, signal));
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       throw transient(error.code, `${origin.method} at ${error.message}`, error);

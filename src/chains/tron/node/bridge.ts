@@ -15,7 +15,7 @@ import type { BlockRef } from '../../../core/block.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import type { Log } from '../../../lib/log.ts';
-import { type Gate, openGate } from '../../transport/gate.ts';
+import { openRequestQueue, type RequestQueue } from '../../transport/request-queue.ts';
 import { readAnswer } from '../answer.ts';
 import { type BridgeRequest, readRequest, writeAnswers, writeFault, writeHead } from '../bridge-message.ts';
 import type { Answers } from '../calls.ts';
@@ -85,7 +85,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     { ...limits, url: nodeUrl, solidUrl: options.solidUrl, concurrencyMax: limits.nodeCallsMax },
     clock,
   );
-  const gate = openGate({ ...limits, host: nodeUrl.host, concurrencyMax: limits.nodeCallsMax });
+  const queue = openRequestQueue({ ...limits, host: nodeUrl.host, concurrencyMax: limits.nodeCallsMax });
   const consumers = new Set<Consumer>();
   let head: BlockRef | null = null;
 
@@ -106,7 +106,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
   async function poll(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        const answers = await askNode(node, gate, [{ path: BLOCK_PATH, body: { detail: false } }], limits);
+        const answers = await askNode(node, queue, [{ path: BLOCK_PATH, body: { detail: false } }], limits);
         const { ref } = readHeader(readAnswer(answers.bytes, { path: BLOCK_PATH, host: nodeUrl.host }), {
           path: BLOCK_PATH,
           host: nodeUrl.host,
@@ -146,7 +146,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     }
     consumer.requests += 1;
     try {
-      const { bytes, parts } = await askNode(node, gate, calls, limits);
+      const { bytes, parts } = await askNode(node, queue, calls, limits);
       send(
         consumer,
         writeAnswers(
@@ -240,12 +240,12 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
 
 function askNode(
   node: ReturnType<typeof openHttp>,
-  gate: Gate,
+  queue: RequestQueue,
   calls: BridgeRequest['calls'],
   { requestTimeoutMs }: Pick<BridgeLimits, 'requestTimeoutMs'>,
 ): Promise<Answers> {
   const signal = AbortSignal.timeout(requestTimeoutMs);
-  return gate.pass(signal, () => node.ask(calls, signal));
+  return queue.add(signal, () => node.ask(calls, signal));
 }
 
 /** Compares digests, in a time that does not tell how much was right. */

@@ -5,7 +5,7 @@
 
 import { invariant, permanent, transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { openGate } from '../../transport/gate.ts';
+import { openRequestQueue } from '../../transport/request-queue.ts';
 import { isUnknown, nonsense, readAnswer } from '../answer.ts';
 import type { Answers, Call, TronTransport } from '../calls.ts';
 import { BLOCK_PATH, type Header, readHeader } from '../wire.ts';
@@ -54,11 +54,11 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
   const transport = scheme.startsWith('ws')
     ? openBridgeTransport({ ...options, url, host }, clock)
     : openHttp({ ...options, url, solidUrl }, clock);
-  const gate = openGate({ ...options, host });
+  const queue = openRequestQueue({ ...options, host });
 
   function askAll(calls: readonly Call[]): Promise<Answers> {
     const signal = AbortSignal.timeout(options.requestTimeoutMs);
-    return gate.pass(signal, () => transport.ask(calls, signal));
+    return queue.add(signal, () => transport.ask(calls, signal));
   }
 
   async function ask(call: Call): Promise<unknown> {

@@ -1,0 +1,46 @@
+/**
+ * Limits how many requests to one node are under way at once; the others wait in order.
+ * @module
+ */
+import PQueue from 'p-queue';
+import { transient } from '../../core/fault.ts';
+
+/** Requests that may wait; more would mean that a caller knows no limit. */
+const WAITING_MAX = 10_000;
+
+export type RequestQueue = Readonly<{
+  /**
+   * Runs `work` when a place is free.
+   * @param signal ends the wait; `work` has to heed it by itself
+   * @throws Fault transient `node_busy` or `node_timeout`, or what `work` throws
+   */
+  add<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+}>;
+
+/** @param host names the node in messages */
+export function openRequestQueue(
+  options: Readonly<{ host: string; concurrencyMax: number; requestTimeoutMs: number }>,
+): RequestQueue {
+  const { host, concurrencyMax, requestTimeoutMs } = options;
+  const queue = new PQueue({ concurrency: concurrencyMax });
+  return {
+    add(signal, work) {
+      if (queue.size >= WAITING_MAX) {
+        return Promise.reject(transient('node_busy', `${host}: ${WAITING_MAX} requests are waiting already`));
+      }
+      return new Promise((resolve, reject) => {
+        // The queue is not given the signal: it would search itself for each request that gives up.
+        const giveUp = () => {
+          const late = `no free place within ${requestTimeoutMs} ms; the node is too slow for what is asked`;
+          reject(transient('node_timeout', `${host}: ${late}`));
+        };
+        signal.addEventListener('abort', giveUp, { once: true });
+        void queue.add(async () => {
+          signal.removeEventListener('abort', giveUp);
+          if (signal.aborted) giveUp();
+          else await work().then(resolve, reject);
+        });
+      });
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/**
+ * The bound on requests to one node: how many run, how many wait, and what those that cannot are told.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openRequestQueue } from '../../../src/chains/transport/request-queue.ts';
+import type { Fault } from '../../../src/core/fault.ts';
+
+const open = (concurrencyMax: number) => openRequestQueue({ host: 'node:8545', concurrencyMax, requestTimeoutMs: 250 });
+const never = () => new AbortController().signal;
+const faultOf = (work: Promise<unknown>) =>
+  work.then(
+    () => assert.unreachable('it must fail'),
+    (error: Fault) => error.code,
+  );
+
+/** Work that ends when it is told to. */
+function held<T>(value: T) {
+  let release = (): void => {};
+  let hasStarted = false;
+  const work = () => {
+    hasStarted = true;
+    return new Promise<T>((resolve) => {
+      release = () => resolve(value);
+    });
+  };
+  return { work, release: () => release(), hasStarted: () => hasStarted };
+}
+
+/** Lets everything that can go on go on. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test('as many run at once as may, the others follow in order', async () => {
+  const queue = open(2);
+  const jobs = ['a', 'b', 'c', 'd'].map(held);
+  const results = jobs.map(({ work }) => queue.add(never(), work));
+  const started = () => jobs.map((job) => job.hasStarted());
+  await settle();
+  assert.equal(started(), [true, true, false, false]);
+  jobs[1]?.release();
+  await settle();
+  assert.equal(started(), [true, true, true, false]);
+  jobs[0]?.release();
+  await settle();
+  jobs[2]?.release();
+  jobs[3]?.release();
+  assert.equal(await Promise.all(results), ['a', 'b', 'c', 'd']);
+});
+
+test('a failure reaches its caller and frees the place', async () => {
+  const queue = open(1);
+  const bug = new TypeError('a bug');
+  let thrown: unknown;
+  await queue
+    .add(never(), () => Promise.reject(bug))
+    .catch((error: unknown) => {
+      thrown = error;
+    });
+  assert.is(thrown, bug);
+  assert.is(await queue.add(never(), async () => 'next'), 'next');
+});
+
+test('a request whose time is up while it waits fails at once and is never sent', async () => {
+  const queue = open(1);
+  const first = held('first');
+  const running = queue.add(never(), first.work);
+  const patience = new AbortController();
+  const late = held('late');
+  const waiting = faultOf(queue.add(patience.signal, late.work));
+  const after = queue.add(never(), async () => 'after');
+  await settle();
+  patience.abort();
+  assert.is(await waiting, 'node_timeout');
+  first.release();
+  assert.is(await running, 'first');
+  assert.is(await after, 'after');
+  assert.is(late.hasStarted(), false);
+});
+
+test('a request that comes too late is never sent', async () => {
+  const late = held('late');
+  assert.is(await faultOf(open(1).add(AbortSignal.abort(), late.work)), 'node_timeout');
+  assert.is(late.hasStarted(), false);
+});
+
+test('a request that runs keeps its place until it ends, whatever its signal says', async () => {
+  const queue = open(1);
+  const patience = new AbortController();
+  const first = held('first');
+  const second = held('second');
+  const running = queue.add(patience.signal, first.work);
+  const waiting = queue.add(never(), second.work);
+  await settle();
+  patience.abort();
+  await settle();
+  assert.is(second.hasStarted(), false);
+  first.release();
+  assert.is(await running, 'first');
+  await settle();
+  second.release();
+  assert.is(await waiting, 'second');
+});
+
+test('more than 10,000 waiting requests are refused, and room is made again', async () => {
+  const queue = open(1);
+  const first = held('first');
+  const running = queue.add(never(), first.work);
+  const waiting = Array.from({ length: 10_000 }, (_, at) => queue.add(never(), async () => at));
+  assert.is(await faultOf(queue.add(never(), async () => 'too many')), 'node_busy');
+  first.release();
+  assert.is(await running, 'first');
+  assert.is((await Promise.all(waiting)).length, 10_000);
+  assert.is(await queue.add(never(), async () => 'again'), 'again');
+});
+
+test.run();
