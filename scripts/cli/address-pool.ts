@@ -4,7 +4,7 @@
  * @module
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import { z } from 'zod';
@@ -42,13 +42,14 @@ export const addressPoolDerive: OfflineCommand = {
     const count = wholeOption(input, 'count', 1, LIST_ADDRESSES_MAX, 1000);
     const out = textOption(input, 'out');
     if (!out) throw usage('--out is missing');
-    if (existsSync(out)) throw permanent('refused', `${out} is there already; name another file`);
+    const file = resolve(input.cwd, out);
+    if (existsSync(file)) throw permanent('refused', `${out} is there already; name another file`);
     // Before the phrase is typed.
-    attempt(`${out} cannot be written`, () => accessSync(dirname(out), constants.W_OK));
+    attempt(`${out} cannot be written`, () => accessSync(dirname(file), constants.W_OK));
     const { path } = await offlineKeysOf(pool.family);
-    const list = await makeAddressList(pool, await readSeed(textOption(input, 'seed-file')), from, count);
+    const list = await makeAddressList(pool, await readSeed(input), from, count);
     const text = `${JSON.stringify(list, null, 1)}\n`;
-    attempt(`${out} cannot be written`, () => writeFileSync(out, text, { flag: 'wx' }));
+    attempt(`${out} cannot be written`, () => writeFileSync(file, text, { flag: 'wx' }));
     const [first = ''] = list.addresses;
     return {
       json: { ...pool, from, count, first, signer: list.signer, file: out },
@@ -69,7 +70,7 @@ export const addressPoolImport: Command = {
   options: {},
   async run(input, { database, config }) {
     const [file = ''] = input.args;
-    const list = await verifyAddressList(readText(file));
+    const list = await verifyAddressList(readText(file, input.cwd));
     const { family, mode } = list;
     const isFirst = (await database.poolSource({ family, mode })) === null;
     const added = await importAddressList({ database, config }, list);
@@ -97,9 +98,10 @@ function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } 
 }
 
 /** @throws Fault permanent `not_found`, `file_unusable` */
-function readText(file: string): string {
-  if (!existsSync(file)) throw notFound(`there is no file ${file}`);
-  return attempt(`${file} cannot be read`, () => readFileSync(file, 'utf8'));
+function readText(name: string, cwd: string): string {
+  const file = resolve(cwd, name);
+  if (!existsSync(file)) throw notFound(`there is no file ${name}`);
+  return attempt(`${name} cannot be read`, () => readFileSync(file, 'utf8'));
 }
 
 /** @throws Fault permanent `file_unusable` */
@@ -112,8 +114,9 @@ function attempt<T>(what: string, work: () => T): T {
 }
 
 /** @throws Fault permanent `seed_invalid`, `not_found`, `file_unusable`, `input_ended`, `interrupted` */
-async function readSeed(file: string | undefined): Promise<Uint8Array> {
-  const text = file === undefined ? await askPhrase() : readText(file);
+async function readSeed(input: Input): Promise<Uint8Array> {
+  const file = textOption(input, 'seed-file');
+  const text = file === undefined ? await askPhrase() : readText(file, input.cwd);
   const words = text.trim().toLowerCase().split(/\s+/).join(' ');
   if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
   throw permanent(

@@ -1,5 +1,5 @@
 /**
- * What a command of the operator's tool is. The tool itself (`scripts/quayside.ts`) finds one by its name, reads its options and
+ * What a command of the operator's tool is. The tool itself (`tool.ts`) finds one by its name, reads its options and
  * prints its answer; a command knows nothing of the terminal.
  * @module
  */
@@ -19,6 +19,9 @@ export type Input = Readonly<{
   /** As many as the command names. */
   args: readonly string[];
   options: Readonly<Record<string, string | boolean | undefined>>;
+  env: NodeJS.ProcessEnv;
+  /** The folder that relative paths count from. */
+  cwd: string;
 }>;
 
 /** The same answer twice: for programs and for people. `isBad`: it tells of something wrong, as the exit code does then. */

@@ -18,7 +18,7 @@ export const signerOperatorKey: OfflineCommand = {
       if (!out) throw usage('--out is missing');
       const passphrase = await askNewPassphrase(terminal, 'Passphrase for the key');
       try {
-        const file = resolve(out);
+        const file = resolve(input.cwd, out);
         const approver = createOperatorKey(file, passphrase);
         return {
           json: { file, approver },

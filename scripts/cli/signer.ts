@@ -107,8 +107,8 @@ export async function withTerminal<T>(work: (terminal: Terminal) => Promise<T>):
 /** The folder that `--dir` names, or the configuration's. */
 function filesOf(input: Input): SignerFiles {
   const given = textOption(input, 'dir');
-  if (given !== undefined) return signerFiles(resolve(given));
-  const { tree } = readLayers(process.env, process.cwd());
+  if (given !== undefined) return signerFiles(resolve(input.cwd, given));
+  const { tree } = readLayers(input.env, input.cwd);
   const configured = isTree(tree.signer) ? tree.signer.dir : undefined;
   return signerFiles(resolve(String(tree.data_dir), typeof configured === 'string' ? configured : 'signer'));
 }
@@ -117,7 +117,7 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const { tree } = readLayers(process.env, process.cwd());
+    const { tree } = readLayers(input.env, input.cwd);
     const networks = readNetworks(isTree(tree.networks) ? tree.networks : {}, textOption(input, 'networks'));
     const policy = await draftPolicy(networks, textOption(input, 'treasury'), terminal);
     const seed = await findSeed(terminal);

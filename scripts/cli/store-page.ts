@@ -3,6 +3,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { readAccent } from '../../src/checkout/accent.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
@@ -61,7 +62,7 @@ function readChange(input: Input): PageSettingsChange {
   const origins = textOption(input, 'origins');
   return {
     ...(accent !== undefined && { accent: accent === NONE ? null : accentOf(accent) }),
-    ...(logo !== undefined && { logo: logo === NONE ? null : readLogo(readFile(logo)) }),
+    ...(logo !== undefined && { logo: logo === NONE ? null : readLogo(readFile(resolve(input.cwd, logo))) }),
     ...(origins !== undefined && { embedOrigins: origins === NONE ? [] : originsOf(origins) }),
   };
 }

@@ -14,7 +14,7 @@ import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
-import { runProgram } from '../support/quayside-process.ts';
+import { runQuayside } from '../support/quayside-process.ts';
 import { endSigners, makeSignerPlace, startSigner } from '../support/signer-process.ts';
 import { firstOf, policySettings, refundOf, seed } from '../support/temp-signer.ts';
 
@@ -57,12 +57,12 @@ test.after(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const run = (...words: string[]) => runProgram(['scripts/quayside.mjs', ...words], { QUAYSIDE_CONFIG: file });
+const run = (...words: string[]) => runQuayside(words, { QUAYSIDE_CONFIG: file });
 
 async function answer(...words: string[]) {
-  const { code, stdout, stderr } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${stderr}`);
-  return JSON.parse(stdout);
+  const { code, out, err } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
 }
 
 test('a database that lacks what was signed adopts it, and shows every attempt', async () => {
@@ -83,8 +83,8 @@ test('a database that lacks what was signed adopts it, and shows every attempt',
     shown.attempts.map((one: Record<string, unknown>) => [one.transaction_hash, one.number, one.sent_at]),
     [[tx, 4, null]],
   );
-  const { stdout } = await run('payouts', 'show', 'rf_lost');
-  assert.match(stdout, tx);
+  const { out } = await run('payouts', 'show', 'rf_lost');
+  assert.match(out, tx);
   assert.is((await run('payouts', 'show', 'rf_none')).code, 3);
   assert.is(await database.nextFence(NETWORK, 3, 0), 4, 'the engine may sign again');
   signing.kill('SIGTERM');
@@ -101,12 +101,12 @@ test('what is stuck and what is halted is shown, and goes on at the operator’s
   assert.equal([payouts.open, payouts.waiting[0].reason], [1, 'payout_nonce_foreign']);
   assert.is(payouts.halted_wallets[0].wallet, payer);
   assert.is(payouts.engines[0].reason.code, 'signer_unreachable');
-  const { stdout } = await run('status');
-  assert.match(stdout, 'test:one pays nothing out: signer_unreachable');
+  const { out } = await run('status');
+  assert.match(out, 'test:one pays nothing out: signer_unreachable');
   assert.equal(await answer('payouts', 'resume', 'rf_lost'), { id: 'rf_lost', resumed: true });
   assert.is((await database.findPayout('rf_lost'))?.state, 'sent');
-  const { code, stderr } = await run('payouts', 'resume', 'rf_lost');
-  assert.equal([code, /not stuck/.test(stderr)], [1, true]);
+  const { code, err } = await run('payouts', 'resume', 'rf_lost');
+  assert.equal([code, /not stuck/.test(err)], [1, true]);
   assert.is((await run('payouts', 'resume', 'rf_none')).code, 3);
 });
 
@@ -117,16 +117,16 @@ test('the books are verified, and a posting that was altered is found', async ()
   await database.settlePayout({ id: 'rf_lost', generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: 0 });
   const sound = await answer('ledger', 'verify');
   assert.equal([sound.balanced, sound.entries, sound.problems], [true, 2, []]);
-  const { stdout } = await run('ledger', 'verify');
-  assert.match(stdout, '-12.50 USDT');
-  assert.match(stdout, '0.0021 ETH');
+  const { out } = await run('ledger', 'verify');
+  assert.match(out, '-12.50 USDT');
+  assert.match(out, '0.0021 ETH');
 
   const raw = new Sqlite(databaseFile(join(home, 'data')));
   raw.prepare(`UPDATE ledger_postings SET units = '7' WHERE account = 'unclaimed'`).run();
   raw.close();
   const bad = await run('ledger', 'verify', '--json');
   assert.is(bad.code, 1);
-  const { balanced, problems } = JSON.parse(bad.stdout);
+  const { balanced, problems } = JSON.parse(bad.out);
   assert.is(balanced, false);
   assert.is(problems.length, 2, 'the entry that does not add up, and the account that is wrong');
 });

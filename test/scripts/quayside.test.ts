@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runProgram } from '../support/quayside-process.ts';
+import { runProgram, runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-tool-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -18,12 +18,12 @@ const networks = { sepolia: { url: 'ws://127.0.0.1:1', xpub }, ethereum: { url: 
 writeFileSync(file, JSON.stringify({ data_dir: 'data', networks }));
 const variables = { QUAYSIDE_CONFIG: file };
 
-const run = (...words: string[]) => runProgram(['scripts/quayside.mjs', ...words], variables);
+const run = (...words: string[]) => runQuayside(words, variables);
 
 async function answer(...words: string[]) {
-  const { code, stdout, stderr } = await run(...words, '--json');
-  assert.is(code, 0, `quayside ${words.join(' ')}: ${stderr}`);
-  return JSON.parse(stdout);
+  const { code, out, err } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
 }
 
 test('a store, its keys and its endpoint are made, listed and taken back', async () => {
@@ -124,30 +124,36 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
 for (const [code, message, ...words] of refused) {
   test(`exit code ${code}: quayside ${words.join(' ')}`, async () => {
     const ended = await run(...words);
-    assert.is(ended.code, code, ended.stderr);
-    assert.match(ended.stderr, message);
+    assert.is(ended.code, code, ended.err);
+    assert.match(ended.err, message);
   });
 }
 
 test('with --json a refusal is JSON too', async () => {
-  const { code, stdout } = await run('key', 'revoke', 'key_nobody', '--json');
+  const { code, out } = await run('key', 'revoke', 'key_nobody', '--json');
   assert.is(code, 3);
-  assert.is(JSON.parse(stdout).error.code, 'not_found');
+  assert.is(JSON.parse(out).error.code, 'not_found');
 });
 
 test('help is an answer, not an error', async () => {
-  const { code, stdout } = await run('pay', '--help');
+  const { code, out } = await run('pay', '--help');
   assert.is(code, 0);
-  assert.match(stdout, /quayside pay <session> \[--network NAME\]/);
+  assert.match(out, /quayside pay <session> \[--network NAME\]/);
 });
 
 test('a wrong configuration is exit code 2', async () => {
-  const { code, stderr } = await runProgram(['scripts/quayside.mjs', 'store', 'list'], {
-    ...variables,
-    QUAYSIDE_PORT: 'x',
-  });
+  const { code, err } = await runQuayside(['store', 'list'], { ...variables, QUAYSIDE_PORT: 'x' });
   assert.is(code, 2);
-  assert.match(stderr, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);
+  assert.match(err, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);
+});
+
+test('the program prints what the command answers, and ends with its exit code', async () => {
+  const shown = await runProgram(['scripts/quayside.mjs', 'store', 'list'], variables);
+  assert.equal(shown, { code: 0, stdout: (await run('store', 'list')).out, stderr: '' });
+  const refusal = await runProgram(['scripts/quayside.mjs', 'session', 'show', 'cs_nonsense', '--json'], variables);
+  const { code, out, err } = await run('session', 'show', 'cs_nonsense', '--json');
+  assert.equal(refusal, { code: 3, stdout: out, stderr: err });
+  assert.is(code, 3);
 });
 
 test.run();

@@ -3,12 +3,13 @@
  * keys are made with the operator's tool and requests are signed here, as a merchant would do it.
  * @module
  */
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runTool } from '../../scripts/cli/tool.ts';
 import { until } from './until.ts';
 
 /** Any JSON answer; tests look into it freely. */
@@ -83,16 +84,11 @@ export async function startInstance(
     return ended;
   }
 
-  const cli = (...words: string[]): Promise<Json> =>
-    new Promise((resolve, reject) => {
-      execFile(
-        process.execPath,
-        ['scripts/quayside.mjs', ...words, '--json'],
-        { cwd: root, env },
-        (error, stdout, stderr) =>
-          error ? reject(new Error(`quayside ${words.join(' ')}: ${stderr}${stdout}`)) : resolve(JSON.parse(stdout)),
-      );
-    });
+  async function cli(...words: string[]): Promise<Json> {
+    const { code, out, err } = await runTool([...words, '--json'], env, root);
+    if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${err}${out}`);
+    return JSON.parse(out);
+  }
 
   const store = await cli('store', 'create', 'Test store');
   const key = await cli('key', 'create', '--store', store.id, '--mode', 'test');

@@ -5,6 +5,7 @@
 import { execFile, spawn } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { runTool } from '../../scripts/cli/tool.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import { signedClient } from './signed-client.ts';
@@ -37,6 +38,10 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
     });
   });
 }
+
+/** Runs the operator's tool in this process, where most of its tests belong: one that starts the program proves the rest. */
+export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
+  runTool(words, environment(variables), cwd);
 
 /** Waits until `look` finds something. @throws Error naming `what` after two minutes */
 export async function find<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
@@ -134,9 +139,9 @@ export function sandboxInstallation(dataDir: string): SandboxInstallation {
   let orders = 0;
 
   async function tool(...words: string[]) {
-    const { code, stdout, stderr } = await runProgram(['scripts/quayside.mjs', ...words, '--json'], variables);
-    if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${stderr}${stdout}`);
-    return JSON.parse(stdout);
+    const { code, out, err } = await runQuayside([...words, '--json'], variables);
+    if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${err}${out}`);
+    return JSON.parse(out);
   }
 
   /** One call as the demo store. */

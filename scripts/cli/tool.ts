@@ -1,0 +1,204 @@
+/**
+ * The operator's tool as a function: finds the command, reads its options, runs it and collects its answer. `scripts/quayside.ts` is the
+ * program around it.
+ *
+ * Exit codes: 0 done · 1 refused or failed · 2 called wrongly or wrongly configured · 3 what was named does not exist.
+ * @module
+ */
+import { existsSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { openDatabase, prepareDatabase } from '../../src/app/open-database.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { Fault } from '../../src/core/fault.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
+import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
+import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './command.ts';
+import { keyCreate, keyList, keyRevoke } from './key.ts';
+import { ledgerVerify } from './ledger.ts';
+import { signerOperatorKey } from './operator-key.ts';
+import { pay } from './pay.ts';
+import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
+import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow } from './refunds.ts';
+import { sessionShow } from './session.ts';
+import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
+import { signerDrill } from './signer-drill.ts';
+import { status } from './status.ts';
+import { storeCreate, storeList } from './store.ts';
+import { storePage } from './store-page.ts';
+import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import {
+  webhooksAdd,
+  webhooksAttempts,
+  webhooksEnable,
+  webhooksList,
+  webhooksRemove,
+  webhooksResend,
+} from './webhooks.ts';
+
+const commands: readonly (Command | OfflineCommand)[] = [
+  status,
+  storeCreate,
+  storeList,
+  storePage,
+  keyCreate,
+  keyList,
+  keyRevoke,
+  sessionShow,
+  pay,
+  webhooksList,
+  webhooksAdd,
+  webhooksRemove,
+  webhooksEnable,
+  webhooksResend,
+  webhooksAttempts,
+  refundsList,
+  refundsShow,
+  refundsApprove,
+  refundsReject,
+  refundsPolicy,
+  payoutsList,
+  payoutsShow,
+  payoutsResume,
+  payoutsAdopt,
+  sweepPlan,
+  sweepRun,
+  sweepStatus,
+  ledgerVerify,
+  addressPoolDerive,
+  addressPoolImport,
+  signerInit,
+  signerImport,
+  signerShow,
+  signerChangePassphrase,
+  signerOperatorKey,
+  signerDrill,
+];
+
+const everywhere: Readonly<Record<string, Option>> = {
+  json: { help: 'answer as JSON on standard output' },
+  help: { help: 'show this text' },
+};
+
+const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
+
+/** Programs of their own, which work without an installation: each gets the words after its name and returns the exit code. */
+const programs: Readonly<Record<string, { summary: string; run(words: readonly string[]): Promise<number> }>> = {
+  'tron-ws': {
+    summary: 'Offer a WebSocket beside a java-tron node; runs on the node’s machine.',
+    run: async (words) => (await import('./tron-ws.ts')).runTronWs(words),
+  },
+};
+
+/** How a run ended: its exit code, and what belongs on standard output and standard error. */
+export type Ended = Readonly<{ code: number; out: string; err: string }>;
+
+/**
+ * Runs one command. Questions, and the progress of what takes long, go to the process's own terminal at once.
+ * @param words what stands behind `quayside`
+ * @param cwd the folder that relative paths count from
+ * @throws whatever is no Fault: a bug
+ */
+export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<Ended> {
+  const program = programs[words[0] ?? ''];
+  if (program) return { code: await program.run(words.slice(1)), out: '', err: '' };
+  const command = commands.find(({ name }) => name === words.slice(0, name.split(' ').length).join(' '));
+  const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
+  if (!command) {
+    const isUnknown = words.length > 0 && !wantsHelp;
+    const complaints = isUnknown ? [`there is no command "${words.slice(0, 2).join(' ')}"`] : [];
+    return ended(wantsHelp ? EXIT.done : EXIT.usage, overview(), complaints);
+  }
+  if (wantsHelp) return ended(EXIT.done, help(command));
+  try {
+    const input = { ...readInput(command, words.slice(command.name.split(' ').length)), env, cwd };
+    const { json, lines, isBad } = await runOn(command, input);
+    return ended(isBad ? EXIT.failed : EXIT.done, input.options.json ? [JSON.stringify(json, null, 2)] : lines);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const { code, message } = error;
+    const json = words.includes('--json') ? [JSON.stringify({ error: { code, message } }, null, 2)] : [];
+    return ended(exitCode(error), json, [message, ...(code === 'usage' ? [`usage: ${usageLine(command)}`] : [])]);
+  }
+}
+
+function ended(code: number, lines: readonly string[], complaints: readonly string[] = []): Ended {
+  const text = (all: readonly string[]) => all.map((line) => `${line}\n`).join('');
+  return { code, out: text(lines), err: text(complaints.map((line) => `quayside: ${line}`)) };
+}
+
+async function runOn(command: Command | OfflineCommand, input: Input) {
+  if ('runOffline' in command) return command.runOffline(input);
+  const { env, cwd } = input;
+  const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });
+  // A new installation gets its database here; an older one is left to `npm start`, which knows that nobody else runs.
+  if (!existsSync(databaseFile(config.dataDir))) prepareDatabase(config, env);
+  const database = openDatabase(config, env);
+  try {
+    return await command.run(input, { config, database, clock: systemClock });
+  } finally {
+    database.close();
+  }
+}
+
+/** @throws Fault permanent `usage` */
+function readInput(command: Command | OfflineCommand, words: string[]): Pick<Input, 'args' | 'options'> {
+  const options = Object.fromEntries(
+    Object.entries({ ...command.options, ...everywhere }).map(([name, option]) => [
+      name,
+      { type: option.value ? ('string' as const) : ('boolean' as const) },
+    ]),
+  );
+  const { values, positionals } = parse(words, options);
+  const missing = command.args[positionals.length];
+  if (missing) throw usage(`<${missing}> is missing`);
+  if (positionals.length > command.args.length)
+    throw usage(`"${positionals[command.args.length]}" is one word too many`);
+  return { args: positionals, options: values };
+}
+
+function parse(args: string[], options: Record<string, { type: 'string' | 'boolean' }>) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true, strict: true });
+  } catch (error) {
+    throw usage(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function exitCode(fault: Fault): number {
+  if (fault.code === 'usage' || fault.code === 'config_invalid') return EXIT.usage;
+  return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
+}
+
+const usageLine = ({ name, args, options }: Command | OfflineCommand): string =>
+  [
+    'quayside',
+    name,
+    ...args.map((arg) => `<${arg}>`),
+    ...Object.entries(options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`),
+  ].join(' ');
+
+const help = (command: Command | OfflineCommand): string[] => [
+  command.summary,
+  '',
+  `  ${usageLine(command)}`,
+  '',
+  ...table(
+    Object.entries({ ...command.options, ...everywhere }).map(([name, { value, help: text }]) => [
+      `  --${name}${value ? ` ${value}` : ''}`,
+      text,
+    ]),
+  ),
+];
+
+const overview = (): string[] => [
+  'quayside: the operator’s tool of a Quayside installation',
+  '',
+  ...table([
+    ...commands.map(({ name, args, summary }) => [`  ${name}${args.map((arg) => ` <${arg}>`).join('')}`, summary]),
+    ...Object.entries(programs).map(([name, { summary }]) => [`  ${name}`, summary]),
+  ]),
+  '',
+  'Each takes --json and --help. QUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR say which installation.',
+  'Exit codes: 0 done, 1 refused or failed, 2 called wrongly or wrongly configured, 3 what was named does not exist.',
+];
