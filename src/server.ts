@@ -7,10 +7,12 @@
  * @module
  */
 
+import type { RequestListener } from 'node:http';
 import { watchImportedPools } from './addresses/imported-pool-alarm.ts';
 import { startPool } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
+import { refuseUnread } from './api/refuse-unread.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { openDatabase } from './app/open-database.ts';
@@ -102,7 +104,7 @@ async function listenForMerchants(
     const reached = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
     const play = hasSandbox && { simulate: createSimulator({ database, config, clock }) };
-    return createApp({
+    const answer = createApp({
       database,
       config: reached,
       rates,
@@ -123,26 +125,28 @@ async function listenForMerchants(
       ...play,
       onAnswered: metrics.observe,
     });
+    return { answer, refuse: refuseUnread({ config: reached, clock, log }) };
   });
 }
 
 /** `/metrics` for Prometheus and `/rates` for the operator's tool, on a port that is never shown to merchants. */
 function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Promise<Listening> {
   const at = { host: config.host, port: config.metricsPort, setting: 'QUAYSIDE_METRICS_PORT' };
-  return listen(at, clock, () => async (request, response) => {
-    const answer = (status: number, type: string, text: string) =>
+  const answer: RequestListener = async (request, response) => {
+    const send = (status: number, type: string, text: string) =>
       response.writeHead(status, { 'content-type': type }).end(request.method === 'HEAD' ? undefined : text);
     try {
-      if (request.url === '/rates') answer(200, 'application/json', JSON.stringify(rates.status()));
+      if (request.url === '/rates') send(200, 'application/json', JSON.stringify(rates.status()));
       else if (request.url === '/metrics') {
         const { contentType, text } = await metrics.read();
-        answer(200, contentType, text);
-      } else answer(404, 'text/plain', 'there are /metrics and /rates\n');
+        send(200, contentType, text);
+      } else send(404, 'text/plain', 'there are /metrics and /rates\n');
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      answer(503, 'text/plain', `${error.message}\n`);
+      send(503, 'text/plain', `${error.message}\n`);
     }
-  });
+  };
+  return listen(at, clock, () => ({ answer }));
 }
 
 /** Waits until new sessions find an address; a fresh installation has to derive some first. What takes longer shows in `status`. */

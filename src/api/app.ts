@@ -16,6 +16,7 @@ import {
   limitAddresses,
   note,
   openTrace,
+  refuseMalformed,
   refuseMethod,
   refuseRoute,
   securityHeaders,
@@ -54,7 +55,7 @@ export function createApp(deps: ApiDeps): Express {
   const keyLimiter = limiter(config.limits.requestsPerSecondPerKey);
   const endpoints = apiEndpoints(deps);
 
-  app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion);
+  app.use(openTrace(deps), securityHeaders(config.baseUrl), echoVersion, refuseMalformed);
   serveHealth(app, deps);
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
   if (deps.pages) app.use(deps.pages);

@@ -90,6 +90,22 @@ export const errorTable = {
     'The Allow header lists the methods it has.',
   ),
   body_too_large: invalid(413, 'The body is larger than this server accepts.', 'Send a smaller body.'),
+  malformed_request: invalid(
+    400,
+    'This is no HTTP/1.1 request that can be read, or it has not exactly one Host header.',
+    'Check what stands between your program and this server; an ordinary HTTP client never sends this.',
+  ),
+  request_timeout: invalid(
+    408,
+    'The request did not arrive in time.',
+    'Send the headers within 10 seconds and the whole request within 30.',
+  ),
+  expectation_failed: invalid(
+    417,
+    'The Expect header asks for something that this server does not know.',
+    'Leave the header out, or send 100-continue.',
+  ),
+  headers_too_large: invalid(431, 'The headers, path included, are larger than 16 KiB.', 'Send less in headers.'),
   invalid_content_type: invalid(
     400,
     'A request with a body must be sent as JSON in UTF-8, uncompressed.',

@@ -22,11 +22,13 @@ export function note(response: Response, known: Partial<Omit<Trace, 'requestId'>
   Object.assign(traceOf(response), known);
 }
 
+export const newRequestId = (nowMs: number): string => `req_${sortableId(nowMs)}`;
+
 /** Gives the request its id and the answer its `Request-Id`; logs one line when it is over. Never headers, never bodies. */
 export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'log' | 'onAnswered'>): RequestHandler {
   return (request, response, next) => {
     const startedAtMs = clock.nowMs();
-    const trace: Trace = { requestId: `req_${sortableId(startedAtMs)}`, keyId: null, route: null };
+    const trace: Trace = { requestId: newRequestId(startedAtMs), keyId: null, route: null };
     response.locals.trace = trace;
     response.set('Request-Id', trace.requestId);
     response.set('Cache-Control', 'no-store');
@@ -75,6 +77,17 @@ const VERSION = /^[ -~]{1,64}$/;
 export const echoVersion: RequestHandler = (request, response, next) => {
   const version = request.get('Service-Version');
   if (version !== undefined && VERSION.test(version)) response.set('Service-Version', version);
+  next();
+};
+
+/** Refuses what an HTTP/1.1 server must refuse and Node lets through, or refuses without a word. */
+export const refuseMalformed: RequestHandler = (request, _response, next) => {
+  const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
+  if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
+    throw refuse('malformed_request', { headers: { Connection: 'close' } });
+  }
+  const expected = request.get('Expect');
+  if (expected !== undefined && expected.toLowerCase() !== '100-continue') throw refuse('expectation_failed');
   next();
 };
 

@@ -2,8 +2,9 @@
  * HTTP servers of the programs: listening with a clear fault, and ending without cutting off an answer.
  * @module
  */
-import { createServer, type RequestListener, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { permanent } from '../core/fault.ts';
 import type { Clock } from '../lib/clock.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
@@ -12,9 +13,26 @@ import { discardBody, isUnread } from '../lib/request-body.ts';
 const PORT_WAIT_MS_MAX = 3000;
 const PORT_RETRY_MS = 200;
 
-/** What a client may take to send a request; more would let idle clients pile up. */
-const REQUEST_MS_MAX = 30_000;
-const HEADERS_MS_MAX = 10_000;
+/** Far above what a busy shop and its payers open at once; a flood does not use up the process's file descriptors. */
+const CONNECTIONS_MAX = 5000;
+
+const DRAIN_LOOK_MS = 100;
+
+/** What a client may take, in milliseconds; more would let idle clients pile up. */
+const timeouts = {
+  headersTimeout: 10_000,
+  requestTimeout: 30_000,
+  /** How often the two above are looked at. */
+  connectionsCheckingInterval: 2000,
+  /** Longer than reverse proxies keep an idle connection (nginx: 60 s), so that it is they who close it, never under a request. */
+  keepAliveTimeout: 75_000,
+} as const;
+
+export type Handlers = Readonly<{
+  answer: RequestListener;
+  /** Makes the answer, as it goes over the wire, to what could not be read as a request. Node's own has no body. */
+  refuse?: (error: NodeJS.ErrnoException) => string;
+}>;
 
 export type Listening = Readonly<{
   port: number;
@@ -24,15 +42,18 @@ export type Listening = Readonly<{
 
 /**
  * Listens on `host:port`; port 0 takes any.
- * @param openListener makes the request listener once the port is known
+ * @param openHandlers makes the handlers once the port is known
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */
 export async function listen(
   at: Readonly<{ host: string; port: number; setting: string }>,
   clock: Clock,
-  openListener: (port: number) => RequestListener,
+  openHandlers: (port: number) => Handlers,
+  limits: Readonly<Record<keyof typeof timeouts, number>> = timeouts,
 ): Promise<Listening> {
-  const server = createServer({ requestTimeout: REQUEST_MS_MAX, headersTimeout: HEADERS_MS_MAX });
+  // A missing Host is refused by the handlers, for Node's refusal has no body.
+  const server = createServer({ ...limits, requireHostHeader: false });
+  server.maxConnections = CONNECTIONS_MAX;
   const giveUpAtMs = clock.nowMs() + PORT_WAIT_MS_MAX;
   for (;;) {
     const error = await tryListen(server, at);
@@ -53,16 +74,62 @@ export async function listen(
     await clock.sleep(PORT_RETRY_MS);
   }
   const { port } = server.address() as AddressInfo;
-  const answer = openListener(port);
-  server.on('request', (request, response) => {
+  return { port, close: serve(server, clock, openHandlers(port)) };
+}
+
+/** Hands requests over. @returns what closes the server */
+function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): Listening['close'] {
+  const underWay = new Set<ServerResponse>();
+  const refused = new WeakSet<Socket>();
+  let isClosing = false;
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    const { socket } = request;
+    underWay.add(response);
+    response.once('close', () => underWay.delete(response));
+    if (isClosing) response.setHeader('Connection', 'close');
     // An answer that needed no body does not wait for one; what the client goes on sending is not taken in for long.
     // First in line: Node's own listener would take in the rest, of whatever length, and tell nobody.
     response.prependOnceListener('finish', () => {
-      if (isUnread(request)) discardBody(request, () => request.socket.destroy());
+      if (isUnread(request)) discardBody(request, () => socket.destroy());
     });
     answer(request, response);
-  });
-  return { port, close: (patienceMs) => close(server, clock, patienceMs) };
+  }
+
+  function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (refused.has(socket)) return;
+    // Nothing can be said in the middle of another answer, or in its place.
+    const isBusy = [...underWay].some(
+      ({ socket: own, writableEnded, headersSent, req }) =>
+        own === socket && !writableEnded && (headersSent || req.complete),
+    );
+    if (!refuse || isBusy || !socket.writable || error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    refused.add(socket);
+    socket.end(refuse(error), () => socket.destroy());
+  }
+
+  server.on('request', onRequest);
+  // The handlers say what they think of it, with a body.
+  server.on('checkExpectation', onRequest);
+  if (refuse) server.on('clientError', onClientError as (error: Error, socket: Duplex) => void);
+
+  return async (patienceMs) => {
+    isClosing = true;
+    const closed = new AbortController();
+    const giveUpAtMs = clock.nowMs() + patienceMs;
+    server.close(() => closed.abort());
+    for (const response of underWay) if (!response.headersSent) response.setHeader('Connection', 'close');
+    while (!closed.signal.aborted) {
+      // Connections become idle one by one, as their answers are out.
+      server.closeIdleConnections();
+      const leftMs = giveUpAtMs - clock.nowMs();
+      if (leftMs <= 0) server.closeAllConnections();
+      await clock.sleep(leftMs > 0 ? Math.min(leftMs, DRAIN_LOOK_MS) : DRAIN_LOOK_MS, closed.signal);
+    }
+  };
 }
 
 const tryListen = (server: Server, { host, port }: { host: string; port: number }) =>
@@ -74,17 +141,3 @@ const tryListen = (server: Server, { host, port }: { host: string; port: number 
     server.once('error', end).once('listening', () => end(null));
     server.listen({ host, port });
   });
-
-async function close(server: Server, clock: Clock, patienceMs: number): Promise<void> {
-  const patience = new AbortController();
-  const closed = new Promise<void>((resolve) => {
-    server.close(() => resolve());
-  });
-  server.closeIdleConnections();
-  const cut = clock.sleep(patienceMs, patience.signal).then(() => {
-    if (!patience.signal.aborted) server.closeAllConnections();
-  });
-  await closed;
-  patience.abort();
-  await cut;
-}

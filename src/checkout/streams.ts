@@ -52,7 +52,11 @@ export function createStreams(
   let isLooking = false;
 
   signal.addEventListener('abort', () => {
-    for (const { response } of streams) response.end();
+    for (const { response } of streams) {
+      response.end();
+      // Nobody asks anything more on the connection of a stream.
+      response.socket?.destroySoon();
+    }
   });
 
   async function look(): Promise<void> {

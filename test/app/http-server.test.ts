@@ -1,9 +1,11 @@
+import { Agent, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { listen } from '../../src/app/http-server.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { rawExchange } from '../support/raw-http.ts';
 import { until } from '../support/until.ts';
 
 const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
@@ -11,10 +13,12 @@ const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
 test('answers under way are finished, new connections refused', async () => {
   let finish: () => void = () => {};
   let asked = 0;
-  const server = await listen(anyPort, systemClock, () => (_request, response) => {
-    asked += 1;
-    finish = () => response.end('done');
-  });
+  const server = await listen(anyPort, systemClock, () => ({
+    answer(_request, response) {
+      asked += 1;
+      finish = () => response.end('done');
+    },
+  }));
   const url = `http://127.0.0.1:${server.port}/`;
   const slow = fetch(url);
   await until('the request has come', () => asked === 1);
@@ -31,9 +35,11 @@ test('answers under way are finished, new connections refused', async () => {
 
 test('an answer that takes longer than the patience is cut off', async () => {
   let asked = 0;
-  const server = await listen(anyPort, systemClock, () => () => {
-    asked += 1;
-  });
+  const server = await listen(anyPort, systemClock, () => ({
+    answer() {
+      asked += 1;
+    },
+  }));
   const endless = fetch(`http://127.0.0.1:${server.port}/`).then(
     () => 'answered',
     () => 'cut off',
@@ -43,22 +49,79 @@ test('an answer that takes longer than the patience is cut off', async () => {
   assert.is(await endless, 'cut off');
 });
 
+test('connections are kept for longer than a proxy keeps them', async () => {
+  const server = await listen(anyPort, systemClock, () => ({
+    answer(_request, response) {
+      response.end();
+    },
+  }));
+  const answer = await fetch(`http://127.0.0.1:${server.port}/`);
+  assert.is(answer.headers.get('keep-alive'), 'timeout=75');
+  await server.close(0);
+});
+
+test('what is answered while closing says that the connection ends; one that was kept open for more is closed', async () => {
+  const responses: ServerResponse[] = [];
+  const server = await listen(anyPort, systemClock, () => ({
+    answer(_request, response) {
+      responses.push(response);
+    },
+  }));
+  const agent = new Agent({ keepAlive: true });
+  const ask = () =>
+    new Promise<IncomingMessage>((resolve, reject) => {
+      get({ port: server.port, agent }, resolve).once('error', reject);
+    });
+  const [plain, stream] = [ask(), ask()];
+  await until('both have come', () => responses.length === 2);
+  responses[1]?.write('an event');
+  const closed = server.close(600_000);
+  responses[0]?.end();
+  assert.is((await plain).headers.connection, 'close');
+  const begun = await stream;
+  assert.is(begun.headers.connection, 'keep-alive');
+  // Its connection is idle from here on.
+  responses[1]?.end();
+  begun.resume();
+  await closed;
+  agent.destroy();
+});
+
+test('a request that does not come to its end is refused in words', async () => {
+  const limits = { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 20, keepAliveTimeout: 1000 };
+  const handlers = () => ({
+    answer: () => {},
+    refuse: ({ code }: NodeJS.ErrnoException) => `HTTP/1.1 408 Too late\r\nConnection: close\r\n\r\n${code}`,
+  });
+  const server = await listen(anyPort, systemClock, handlers, limits);
+  for (const begun of [
+    'POST / HTTP/1.1\r\nHost: a\r\n',
+    'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf',
+  ]) {
+    const { text } = await rawExchange(`http://127.0.0.1:${server.port}`, begun);
+    assert.match(text, /^HTTP\/1\.1 408 [\s\S]*ERR_HTTP_REQUEST_TIMEOUT$/, begun);
+  }
+  await server.close(0);
+});
+
 test('a port that is freed while waiting is taken; one that is not is a fault that names the setting', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const at = { ...anyPort, port: (other.address() as AddressInfo).port };
-  const refused = await listen(at, systemClock, () => () => {}).catch((error) => error);
+  const refused = await listen(at, systemClock, () => ({ answer() {} })).catch((error) => error);
   assert.instance(refused, Fault);
   assert.is(refused.code, 'port_in_use');
   assert.match(refused.message, /QUAYSIDE_PORT/);
 
-  const waiting = listen(at, systemClock, () => () => {});
+  const waiting = listen(at, systemClock, () => ({ answer() {} }));
   await new Promise<void>((resolve) => other.close(() => resolve()));
   await (await waiting).close(0);
 });
 
 test('a host that is not ours is a fault', async () => {
-  const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => () => {}).catch((error) => error);
+  const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => ({ answer() {} })).catch(
+    (error) => error,
+  );
   assert.is(refused.code, 'cannot_listen');
 });
 

@@ -10,6 +10,7 @@ import { Writable } from 'node:stream';
 import type { Express } from 'express';
 import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
+import { refuseUnread } from '../../src/api/refuse-unread.ts';
 import { listen } from '../../src/app/http-server.ts';
 import { chains } from '../../src/chains/index.ts';
 import { createCheckout } from '../../src/checkout/router.ts';
@@ -145,7 +146,10 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
 
   let app: Express | undefined;
   const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
-  const server = await listen(anyPort, systemClock, () => (request, response) => app?.(request, response));
+  const server = await listen(anyPort, systemClock, () => ({
+    answer: (request, response) => app?.(request, response),
+    refuse: (error) => refuseUnread({ config, clock, log })(error),
+  }));
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const config: Config = {
     dataDir: folder,
