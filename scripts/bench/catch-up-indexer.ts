@@ -16,8 +16,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 import { testNetwork } from '../../test/support/test-network.ts';
-import { findNetwork, type Served } from './catch-up-networks.ts';
-import { ADDRESSES_WATCHED } from './growing-world.ts';
+import { findNetwork } from './catch-up-networks.ts';
+import { ADDRESSES_WATCHED, type Served } from './growing-world.ts';
 
 const LOOK_MS = 50;
 const BLOCKS_PER_INGEST_MAX = 64;

@@ -6,16 +6,13 @@
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { BlockRef } from '../../src/core/block.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../test/support/sandbox-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokens } from '../../test/support/solana-node.ts';
 import { TRON_CHAIN_ID, tronTokens } from '../../test/support/tron-node.ts';
 import { serveEvm } from './evm-node.ts';
+import type { Served } from './growing-world.ts';
 import { serveSolana } from './solana-node.ts';
 import { serveTron } from './tron-node.ts';
-
-/** Where a node answers, the block that the indexer has already, the height of the head, and how many payments are between them. */
-export type Served = Readonly<{ url: string; from: BlockRef; to: number; paid: number }>;
 
 type Serving = Readonly<{ blocks: number; blockTimeMs: number; chainId: string; tokens: NetworkConfig['tokens'] }>;
 

@@ -3,11 +3,13 @@
  * their own, so that what the indexer costs is told apart.
  * @module
  */
+
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import type { Sample, Told } from './catch-up-indexer.ts';
-import { type CatchUpNetwork, catchUpNetworks, findNetwork, type Served } from './catch-up-networks.ts';
+import { type CatchUpNetwork, catchUpNetworks, findNetwork } from './catch-up-networks.ts';
+import type { Served } from './growing-world.ts';
 import { watchOthers } from './machine.ts';
 import { progress, type Row, round, show } from './report.ts';
 

@@ -10,8 +10,7 @@ import { startEvmServer } from '../../src/sandbox/evm-server.ts';
 import { createFaults } from '../../src/sandbox/faults.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
-import type { Served } from './catch-up-networks.ts';
-import { growWorld } from './growing-world.ts';
+import { growWorld, type Served } from './growing-world.ts';
 
 const KEY_BYTES = 20;
 const FINALITY_BLOCKS = 64;

@@ -6,6 +6,9 @@ import type { BlockRef } from '../../src/core/block.ts';
 import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 
+/** Where a node answers, the block that the indexer has already, the height of the head, and how many payments are between them. */
+export type Served = Readonly<{ url: string; from: BlockRef; to: number; paid: number }>;
+
 /** Addresses that the indexer watches; one block in so many pays one of them. */
 export const ADDRESSES_WATCHED = 5_000;
 const PAID_EVERY_BLOCKS = 20;

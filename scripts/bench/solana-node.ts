@@ -13,8 +13,7 @@ import { createRandom, digest, type Random } from '../../src/sandbox/random.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatBlockHash, isSkippedSlot, renderBlock, renderVote } from '../../src/sandbox/solana-render.ts';
 import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
-import type { Served } from './catch-up-networks.ts';
-import { growWorld } from './growing-world.ts';
+import { growWorld, type Served } from './growing-world.ts';
 import { listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 
 const SETS = 8;

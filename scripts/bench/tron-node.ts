@@ -11,8 +11,7 @@ import { digest } from '../../src/sandbox/random.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
 import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
 import { createWorld } from '../../src/sandbox/world.ts';
-import type { Served } from './catch-up-networks.ts';
-import { growWorld } from './growing-world.ts';
+import { growWorld, type Served } from './growing-world.ts';
 import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 
 /** A height of TRON's own size: its digits are as many, and stay so many. */

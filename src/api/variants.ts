@@ -3,11 +3,12 @@
  * create call. Both answer with a `base` + `session` envelope; refusals use the ordinary error body.
  * @module
  */
+
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
+import type { SessionStatus } from '../core/event.ts';
 import { invariant } from '../core/fault.ts';
 import { formatUnits, parseUnits } from '../core/money.ts';
-import type { SessionStatus } from '../core/session.ts';
 import { currencies, type Mode } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import { optionAddress } from '../payments/option.ts';

@@ -13,8 +13,8 @@ import {
   paymentEventBody,
   type RefundEventType,
   refundEventBody,
+  type SessionStatus,
 } from '../core/event.ts';
-import type { SessionStatus } from '../core/session.ts';
 import { currencies } from '../core/transfer.ts';
 import { exampleRefund, exampleSession } from './examples.ts';
 

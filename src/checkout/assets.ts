@@ -6,7 +6,9 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { RequestHandler, Response } from 'express';
-import type { Assets } from './page.ts';
+
+/** Where the style sheet and the script are, relative to the page. */
+export type Assets = Readonly<{ style: string; script: string }>;
 
 /** For what never changes under its address. */
 const AGE_S = 365 * 24 * 3600;

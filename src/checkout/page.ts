@@ -2,9 +2,11 @@
  * The page: one document for every state of a session, whole without scripts.
  * @module
  */
+
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';
+import type { Assets } from './assets.ts';
 import { brandName, brandStyle } from './brand.ts';
 import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon } from './icon.ts';
@@ -28,9 +30,6 @@ import { refundAddressPanel } from './refund-address.ts';
 import { sandboxPanel } from './sandbox-panel.ts';
 import { sendPanel, timeLeft } from './send.ts';
 import { allWords, type Words } from './texts.ts';
-
-/** Where the style sheet and the script are, relative to the page. */
-export type Assets = Readonly<{ style: string; script: string }>;
 
 export function paymentPage(model: PageModel, assets: Assets): string {
   const { session, state, words, shop, version, nowMs, choice } = model;

@@ -2,8 +2,10 @@
  * The public event types, and the JSON bodies that merchants receive.
  * @module
  */
-import type { SessionStatus } from './session.ts';
 import type { Currency } from './transfer.ts';
+
+/** The five documented statuses. */
+export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
 
 /** Sent to every endpoint: the documented payment events. */
 export const documentedPaymentEvents = [

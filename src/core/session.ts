@@ -6,12 +6,9 @@
  * are pure, so a reorg needs no undo: the receipts change and the same functions run again.
  * @module
  */
-import type { PaymentEventType } from './event.ts';
+import type { PaymentEventType, SessionStatus } from './event.ts';
 import { invariant } from './fault.ts';
 import type { Currency } from './transfer.ts';
-
-/** The five documented statuses. */
-export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
 
 /** What was promised when the session was created. Never changes. Times are Unix seconds, values are par. */
 export type Terms = Readonly<{

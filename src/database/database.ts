@@ -16,8 +16,8 @@ import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
-import type { RefundDatabase } from './refunds.ts';
-import type { SweepDatabase } from './sweeps.ts';
+import type { RefundDatabase, Replay } from './refunds.ts';
+import type { PoolKey, SweepDatabase } from './sweeps.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -101,9 +101,6 @@ export type SessionRequest = Readonly<{
   /** An endpoint of this session's own (quick-start variant), beside those of the store. */
   webhookUrl: string | null;
 }>;
-
-/** How a POST is recognised when it is sent again. `bodyHash` covers the parsed body with defaults applied. */
-export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
 
 export type NewSession = Readonly<{
   id: string;
@@ -223,8 +220,6 @@ export type NetworkReport = Pick<
 
 // ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A pool of collection addresses: one per family and mode, all from one source (an xpub's fingerprint, or the signer of imported lists). */
-export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────

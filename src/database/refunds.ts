@@ -4,7 +4,9 @@
  */
 import type { RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
-import type { Replay } from './database.ts';
+
+/** How a POST is recognised when it is sent again. `bodyHash` covers the parsed body with defaults applied. */
+export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
 
 /** Who named the address that a refund goes to. */
 export type DestinationFrom = 'payer' | 'merchant' | 'sender';

@@ -4,8 +4,10 @@
  */
 import type { GasIntent, SweepIntent } from '../core/intent.ts';
 import type { SweepOwner } from '../core/sweep.ts';
-import type { Currency, NetworkKey } from '../core/transfer.ts';
-import type { PoolKey } from './database.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+
+/** A pool of collection addresses: one per family and mode, all from one source (an xpub's fingerprint, or the signer of imported lists). */
+export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 
 /** A network and the pool whose current source its collection addresses are of. */
 export type SweepPlace = Readonly<{ network: NetworkKey; pool: PoolKey }>;

@@ -25,22 +25,12 @@ import {
   renderReceipts,
   renderTransaction,
 } from './evm-render.ts';
-import { evmWalletMethods } from './evm-wallet-methods.ts';
+import { type EvmChain, evmWalletMethods, type Method, type Question } from './evm-wallet-methods.ts';
 import type { FaultKind } from './faults.ts';
 import { invalidParams, RpcError, serverError } from './json-rpc.ts';
-import { createTokenCalls, type KeyedToken } from './token-calls.ts';
+import { createTokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './view.ts';
-import type { World } from './world.ts';
-
-/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
-export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
-
-export type EvmChain = Readonly<{
-  world: World;
-  chainId: number;
-  tokens: readonly KeyedToken[];
-}>;
 
 /** The faults that make sense for a method besides those of the connection. */
 export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
@@ -69,8 +59,6 @@ export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): R
     .map((logged) => renderLog(logged, block, removed))
     .filter((log) => passes(filter, log));
 }
-
-export type Method = (question: Question) => unknown;
 
 /** @returns the methods by name; each throws `RpcError` */
 export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {

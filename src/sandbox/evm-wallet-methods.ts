@@ -5,11 +5,24 @@
 import { readTransferCall } from './abi.ts';
 import { addressOf, blockByAny, bytesArgument, countArgument, positional } from './evm-arguments.ts';
 import { BASE_FEE_WEI, GAS_LIMIT, gasBill, gasOf, TIP_WEI } from './evm-gas.ts';
-import type { EvmChain, Method, Question } from './evm-methods.ts';
 import { openEvmPool } from './evm-pool.ts';
 import { hex, quantity } from './evm-render.ts';
+import type { FaultKind } from './faults.ts';
 import { RpcError, serverError } from './json-rpc.ts';
+import type { KeyedToken } from './token-calls.ts';
 import type { View } from './view.ts';
+import type { World } from './world.ts';
+
+/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
+export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
+
+export type EvmChain = Readonly<{
+  world: World;
+  chainId: number;
+  tokens: readonly KeyedToken[];
+}>;
+
+export type Method = (question: Question) => unknown;
 
 const HISTORY_BLOCKS_MAX = 1024;
 

@@ -5,15 +5,12 @@
 import { readTransferCall, selector, word } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind } from './faults.ts';
-import { createTokenCalls, type KeyedToken } from './token-calls.ts';
+import { createTokenCalls } from './token-calls.ts';
 import { ADDRESS, keyArgument, TronError, type TronQuestion, text, whole } from './tron-arguments.ts';
 import { renderBlock, renderInfo, renderTransaction, tronBlockId } from './tron-render.ts';
 import { ENERGY_OF_REVERT, transferEnergy } from './tron-resources.ts';
-import { tronWalletMethods } from './tron-wallet-methods.ts';
+import { type Method, type TronChain, tronWalletMethods } from './tron-wallet-methods.ts';
 import type { View } from './view.ts';
-import type { World } from './world.ts';
-
-export type TronChain = Readonly<{ world: World; chainId: string; tokens: readonly KeyedToken[] }>;
 
 const HASH = /^[0-9a-f]{64}$/i;
 const HEIGHT_CHARS = 16;
@@ -33,8 +30,6 @@ export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<str
   ['broadcasthex', ['send_dropped', 'send_denied', 'send_failed']],
   ['broadcasttransaction', ['send_dropped', 'send_denied', 'send_failed']],
 ]);
-
-export type Method = (question: TronQuestion) => unknown;
 
 /** @returns the methods by name; each throws `TronError` */
 export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<string, Method> {

@@ -4,9 +4,9 @@
  */
 import { wireAddress } from '../chains/tron/address.ts';
 import { signedTransaction } from '../chains/tron/transaction-bytes.ts';
+import type { KeyedToken } from './token-calls.ts';
 import { lookalikeKey } from './transaction.ts';
 import { keyArgument, type TronQuestion, text } from './tron-arguments.ts';
-import type { Method, TronChain } from './tron-methods.ts';
 import { openTronPool, TronRefusal } from './tron-pool.ts';
 import {
   BYTE_SUN,
@@ -20,6 +20,11 @@ import {
   TOTAL_ENERGY_WEIGHT,
   unlessZero,
 } from './tron-resources.ts';
+import type { World } from './world.ts';
+
+export type TronChain = Readonly<{ world: World; chainId: string; tokens: readonly KeyedToken[] }>;
+
+export type Method = (question: TronQuestion) => unknown;
 
 const chainParameters: Readonly<Record<string, number>> = {
   getTransactionFee: BYTE_SUN,

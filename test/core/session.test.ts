@@ -2,9 +2,11 @@
  * How receipts and the clock change a session: single cases first, then every small world and many random ones against
  * a second opinion (`session-oracle.ts`).
  */
+
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { SessionStatus } from '../../src/core/event.ts';
 import {
   advance,
   cancel,
@@ -16,7 +18,6 @@ import {
   type Receipt,
   type ReceiptState,
   received,
-  type SessionStatus,
   type Standing,
   standing,
   type Terms,

@@ -6,9 +6,11 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when the source returns.
  * @module
  */
+
 import { and, asc, count, eq, gt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { Database, PoolKey } from '../database.ts';
+import type { Database } from '../database.ts';
+import type { PoolKey } from '../sweeps.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, pools } from './schema.ts';

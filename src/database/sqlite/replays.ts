@@ -2,9 +2,10 @@
  * Idempotency keys: what a POST led to, remembered for a day.
  * @module
  */
+
 import { and, eq, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';
-import type { Replay } from '../database.ts';
+import type { Replay } from '../refunds.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { replays } from './schema.ts';

@@ -5,9 +5,9 @@
  */
 import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import type { EventType, ExtendedEventType } from '../../core/event.ts';
+import type { EventType, ExtendedEventType, SessionStatus } from '../../core/event.ts';
 import type { LookupResult } from '../../core/lookup.ts';
-import type { SessionStatus, Standing } from '../../core/session.ts';
+import type { Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
 import type { Logo } from '../page-settings.ts';

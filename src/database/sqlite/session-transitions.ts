@@ -3,7 +3,7 @@
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
-import { paymentEventBody } from '../../core/event.ts';
+import { paymentEventBody, type SessionStatus } from '../../core/event.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import {
   advance,
@@ -14,7 +14,6 @@ import {
   type Moment,
   type Receipt,
   received,
-  type SessionStatus,
   type Standing,
 } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
