@@ -3,7 +3,6 @@
  * @module
  */
 
-import type { MakePlace } from '../database/place.ts';
 import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
@@ -14,6 +13,7 @@ import { merchantsConform } from './database/merchants.ts';
 import { operationsConform } from './database/operations.ts';
 import { paymentsConform } from './database/payments.ts';
 import { payoutsConform } from './database/payouts.ts';
+import type { MakePlace } from './database/place.ts';
 import { poolsConform } from './database/pools.ts';
 import { reorgsConform } from './database/reorgs.ts';
 import { sweepsConform } from './database/sweeps.ts';

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { RefundIntent } from '../../../src/core/intent.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { Adoption } from '../../../src/database/money-out.ts';
-import { inWorld, type MakePlace, T0_MS } from '../../database/place.ts';
+import { inWorld, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const payer = 'a'.repeat(40);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
-import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, T0_S } from '../../database/place.ts';
+import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, T0_S } from './place.ts';
 
 /** What accounts hold, and that nothing is wrong in the books. */
 async function books(database: Database): Promise<Record<string, bigint>> {

@@ -12,7 +12,7 @@ import {
   show,
   T0_MS,
   T0_S,
-} from '../../database/place.ts';
+} from './place.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 

@@ -19,7 +19,7 @@ import {
   sessionOf,
   show,
   T0_MS,
-} from '../../database/place.ts';
+} from './place.ts';
 
 const FLOOR_DEPTH = 4;
 const ADDRESSES = 5;

@@ -17,7 +17,7 @@ import {
   show,
   T0_MS,
   T0_S,
-} from '../../database/place.ts';
+} from './place.ts';
 
 const END_S = T0_S + 1800;
 const GRACE_END_S = END_S + 1800;

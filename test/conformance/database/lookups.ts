@@ -2,17 +2,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LOOKUP_AGE_MS_MAX, type ReportedTransfer, type TransactionReport } from '../../../src/core/lookup.ts';
 import type { Database } from '../../../src/database/database.ts';
-import {
-  addressOf,
-  inWorld,
-  keyOf,
-  type MakePlace,
-  newSession,
-  pays,
-  sessionOf,
-  show,
-  T0_MS,
-} from '../../database/place.ts';
+import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, show, T0_MS } from './place.ts';
 
 const NETWORK = 'test:one';
 

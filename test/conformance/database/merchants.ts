@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKey } from '../../../src/database/database.ts';
-import { breaks, inWorld, type MakePlace, merchant, T0_MS } from '../../database/place.ts';
+import { breaks, inWorld, type MakePlace, merchant, T0_MS } from './place.ts';
 
 /** Stores, API keys and nonces. */
 export function merchantsConform(makePlace: MakePlace): void {

@@ -1,16 +1,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import {
-  addressOf,
-  endpoint,
-  inWorld,
-  type MakePlace,
-  newSession,
-  pays,
-  sessionOf,
-  T0_MS,
-  T0_S,
-} from '../../database/place.ts';
+import { addressOf, endpoint, inWorld, type MakePlace, newSession, pays, sessionOf, T0_MS, T0_S } from './place.ts';
 
 /** What operators and other processes read. */
 export function operationsConform(makePlace: MakePlace): void {

@@ -14,7 +14,7 @@ import {
   show,
   T0_MS,
   T0_S,
-} from '../../database/place.ts';
+} from './place.ts';
 
 /** What blocks and transfers do to sessions. */
 export function paymentsConform(makePlace: MakePlace): void {

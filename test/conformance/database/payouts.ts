@@ -4,7 +4,7 @@ import type { RefundIntent, SweepIntent } from '../../../src/core/intent.ts';
 import { IN_FLIGHT_MAX } from '../../../src/core/payout.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { JournaledSignature } from '../../../src/database/money-out.ts';
-import { breaks, inWorld, type MakePlace, T0_MS } from '../../database/place.ts';
+import { breaks, inWorld, type MakePlace, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const payer = 'a'.repeat(40);

@@ -14,7 +14,7 @@ import {
   show,
   T0_MS,
   T0_S,
-} from '../../database/place.ts';
+} from './place.ts';
 
 /** The address pool. */
 export function poolsConform(makePlace: MakePlace): void {

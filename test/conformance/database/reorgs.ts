@@ -15,7 +15,7 @@ import {
   pool,
   sessionOf,
   show,
-} from '../../database/place.ts';
+} from './place.ts';
 
 /** One follower's steps: guards, reorgs, the floor, and what is forgotten. */
 export function reorgsConform(makePlace: MakePlace): void {

@@ -5,18 +5,7 @@ import { type SweepOwner, sweepIntent } from '../../../src/core/sweep.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
 import type { Database } from '../../../src/database/database.ts';
 import type { PlannedSweep } from '../../../src/database/sweeps.ts';
-import {
-  type Feed,
-  fails,
-  inWorld,
-  keyOf,
-  type MakePlace,
-  newSession,
-  pays,
-  pool,
-  sessionOf,
-  T0_MS,
-} from '../../database/place.ts';
+import { type Feed, fails, inWorld, keyOf, type MakePlace, newSession, pays, pool, sessionOf, T0_MS } from './place.ts';
 
 const network = 'test:one';
 const place = { network, pool } as const;

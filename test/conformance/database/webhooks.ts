@@ -15,7 +15,7 @@ import {
   request,
   sessionOf,
   T0_MS,
-} from '../../database/place.ts';
+} from './place.ts';
 
 /** Events, endpoints, and the way of each delivery. */
 export function webhooksConform(makePlace: MakePlace): void {

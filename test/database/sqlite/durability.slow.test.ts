@@ -8,7 +8,6 @@ import * as assert from 'uvu/assert';
 import { openDatabase } from '../../../src/database/sqlite/open.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
-import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import {
   addressOf,
   endpoint,
@@ -21,7 +20,8 @@ import {
   pool,
   sessionOf,
   show,
-} from '../place.ts';
+} from '../../conformance/database/place.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
 import { audit, untold } from './audit.ts';
 
 const secretKey = new Uint8Array(32).fill(7);

@@ -6,8 +6,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { createVault } from '../../../src/database/sqlite/vault.ts';
+import { merchant, T0_MS } from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
-import { merchant, T0_MS } from '../place.ts';
 
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
   error.code === 'secret_key_wrong' && error.kind === 'permanent' && /secret key/i.test(error.message);

@@ -7,7 +7,7 @@
  */
 import { writeSync } from 'node:fs';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
-import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../place.ts';
+import { addressOf, Feed, newSession, pays, sessionOf, T0_MS } from '../../conformance/database/place.ts';
 
 const [file = '', role = 'all', first = '0', count = '0'] = process.argv.slice(2);
 const database = openSqliteDatabase({

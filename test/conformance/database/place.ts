@@ -3,8 +3,8 @@
  * @module
  */
 import * as assert from 'uvu/assert';
-import type { BlockRef } from '../../src/core/block.ts';
-import type { ChainTransfer, Currency, NetworkKey } from '../../src/core/transfer.ts';
+import type { BlockRef } from '../../../src/core/block.ts';
+import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/transfer.ts';
 import type {
   ClaimedDelivery,
   CreateSessionOutcome,
@@ -18,8 +18,8 @@ import type {
   Session,
   SessionRequest,
   StoreSettings,
-} from '../../src/database/database.ts';
-import { plainRequest } from '../support/new-session.ts';
+} from '../../../src/database/database.ts';
+import { plainRequest } from '../../support/new-session.ts';
 
 /** Where a store under test lives; the suites run over any implementation that can make one. */
 export type Place = Readonly<{

@@ -1,0 +1,86 @@
+/**
+ * What may be called and named where.
+ * @module
+ */
+import { type Sources, withoutComments } from '../support/source-tree.ts';
+import { families, networkNames } from './networks.ts';
+import type { Rule } from './rule.ts';
+
+type Ban = Readonly<{ pattern: RegExp; except: RegExp; todo: string }>;
+
+const nowhere = /^$/;
+/** Where a chain's name may be used besides `config`, `docs` and tests. */
+const chainNames = new RegExp(`^(src/(chains|sandbox)/|indexers/(${families.join('|')})\\.ts|scripts/)`);
+const bans: readonly Ban[] = [
+  { pattern: /\bDate\.now\(|\bnew Date\(\)/, except: /^src\/lib\/clock\.ts$/, todo: 'take a Clock' },
+  { pattern: /\bMath\.random\(/, except: nowhere, todo: 'take the random source as an argument, or use src/lib/id.ts' },
+  {
+    pattern: /(?<![.\w])set(Timeout|Interval)\((?!ms)|node:timers/,
+    except: /^(src\/lib\/clock|scripts\/test)\.ts$/,
+    todo: 'wait with Clock.sleep; limit a request with AbortSignal.timeout',
+  },
+  { pattern: /\bconsole\./, except: nowhere, todo: 'log with src/lib/log.ts; programs write to process.stdout' },
+  {
+    pattern: /\bprocess\.exit\(/,
+    except: /^src\/(server|sandbox\/main)\.ts$/,
+    todo: 'set process.exitCode and let the program end',
+  },
+  { pattern: /\bparseFloat\(/, except: nowhere, todo: 'money and rates are exact: use core/money or core/rate' },
+  {
+    pattern: /\bNumber\([^)]*(units|amount|par)\b|\bNumber\([^)]*Minor\b/i,
+    except: /^src\/(core\/event|api\/session-view)\.ts$/,
+    todo: 'money is a bigint until it is shown; only the API’s JSON has it as a number',
+  },
+  {
+    pattern: new RegExp(`(?<![a-z])(${families.join('|')})(?![a-z])|(['"\`])(${networkNames.join('|')})['"\`]`, 'i'),
+    except: chainNames,
+    todo: 'a chain’s name stays in its folder, the configuration and the sandbox: ask the configuration',
+  },
+  { pattern: /^export default\b/, except: nowhere, todo: 'export by name' },
+  {
+    pattern: /\bON DELETE CASCADE\b/i,
+    except: nowhere,
+    todo: 'delete row by row: nothing about money vanishes by itself',
+  },
+];
+
+/** Single lines that may stay, with the reason. */
+const allowedLines: readonly string[] = [
+  // The reference shows a network's name in its examples.
+  "network: z.string().meta({ example: 'ethereum' }),",
+];
+
+function banFindings(sources: Sources): string[] {
+  const findings: string[] = [];
+  for (const [path, text] of sources) {
+    if (path.startsWith('test/')) continue;
+    for (const [at, line] of withoutComments(text).split('\n').entries()) {
+      if (allowedLines.includes(line.trim())) continue;
+      for (const { pattern, except, todo } of bans) {
+        if (pattern.test(line) && !except.test(path)) findings.push(`${path}:${at + 1} ${line.trim()}: ${todo}`);
+      }
+    }
+  }
+  return findings;
+}
+
+export const banRules: readonly Rule[] = [
+  {
+    name: 'banned calls and chains’ names stay away',
+    find: banFindings,
+    caught: [
+      ['a clock of one’s own', { 'src/api/a.ts': 'const now = Date.now();' }],
+      ['dice', { 'src/api/a.ts': 'if (Math.random() < 0.5) return;' }],
+      ['a wait', { 'src/api/a.ts': 'setTimeout(go, 10);' }],
+      ['a number for money', { 'src/api/a.ts': 'const cents = Number(payment.units);' }],
+      ['a network by name', { 'src/api/a.ts': "if (network === 'bsc') return 18;" }],
+      ['a test network by name', { 'src/api/a.ts': "if (network === 'sepolia') return 18;" }],
+      ['a family by name', { 'src/api/a.ts': 'const solana_slot = 1;' }],
+      ['rows that vanish', { 'src/database/sqlite/migrations/9.sql': 'REFERENCES a(id) on delete cascade' }],
+    ],
+    passed: [
+      ['comments that say anything', { 'src/api/a.ts': '// Date.now() on bsc\n/* Math.random() */' }],
+      ['a network’s name as part of a sentence', { 'src/api/a.ts': "throw new Error('the bsc is long');" }],
+    ],
+  },
+];

@@ -1,0 +1,141 @@
+/**
+ * What a file is: its length, who uses it, and which packages it may use.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { importsOf, reachable, type Sources } from '../support/source-tree.ts';
+import { isProgram } from './layers.ts';
+import type { Rule } from './rule.ts';
+
+const LINES_MAX = 400;
+const TEST_LINES_MAX = 600;
+
+function sizeFindings(sources: Sources): string[] {
+  return [...sources].flatMap(([path, text]) => {
+    const lines = text.split('\n').length - 1;
+    const max = path.startsWith('test/') ? TEST_LINES_MAX : LINES_MAX;
+    return lines > max ? [`${path} has ${lines} lines, more than ${max}: it is two nouns, split it`] : [];
+  });
+}
+
+function orphanFindings(sources: Sources): string[] {
+  const paths = [...sources.keys()].filter((path) => !path.endsWith('.sql'));
+  const used = reachable(sources, paths.filter(isProgram));
+  const tested = reachable(
+    sources,
+    paths.filter((path) => path.endsWith('.test.ts')),
+  );
+  return paths
+    .filter((path) => !used.has(path) && !(path.startsWith('test/') && tested.has(path)))
+    .map((path) => `${path} is used by no program${path.startsWith('test/') ? ' and no test' : ''}: delete it`);
+}
+
+type Manifest = Readonly<{
+  dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
+  scripts: Record<string, string>;
+}>;
+
+export const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest;
+
+const packageOf = (target: string): string =>
+  target
+    .split('/')
+    .slice(0, target.startsWith('@') ? 2 : 1)
+    .join('/');
+
+const packagesOf = (path: string, text: string): string[] =>
+  importsOf(path, text)
+    .filter((target) => !/^(node:|src\/|indexers\/|scripts\/|test\/|config\/|package\.json)/.test(target))
+    .map(packageOf);
+
+export function manifestFindings({ dependencies, devDependencies, scripts }: Manifest, sources: Sources): string[] {
+  const inexact = Object.entries({ ...dependencies, ...devDependencies })
+    .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))
+    .map(([name, version]) => `package.json: ${name} is "${version}": write the exact version`);
+  const missing = Object.entries(scripts).flatMap(([name, command]) =>
+    (command.match(/[\w./-]+\.(ts|mjs)\b/g) ?? [])
+      .filter((file) => !sources.has(file))
+      .map((file) => `package.json: the script "${name}" runs ${file}, which does not exist`),
+  );
+  const undeclared = [...sources].flatMap(([path, text]) =>
+    packagesOf(path, text)
+      .filter((name) => !(name in dependencies) && !(path.startsWith('test/') && name in devDependencies))
+      .map((name) => `${path} imports ${name}: add it to the dependencies in package.json`),
+  );
+  return [...inexact, ...missing, ...undeclared];
+}
+
+const SIGNER = 'src/signer/main.ts';
+const SIGNER_PACKAGES_MAX = 10;
+/** The signer loads the chains' SDKs until its encoders are our own. Lower this as packages go. */
+const SIGNER_PACKAGES_NOW = 124;
+
+type Lock = Readonly<{
+  packages: Readonly<Record<string, Readonly<{ dependencies?: Record<string, string> }>>>;
+}>;
+
+/** Run when a package is installed and never loaded. */
+const INSTALLERS: readonly string[] = ['prebuild-install'];
+
+/** Packages that the signer's process can load: those its files import, and what these depend on. It never opens a node. */
+function signerPackages(sources: Sources): ReadonlySet<string> {
+  const lock = JSON.parse(readFileSync('package-lock.json', 'utf8')) as Lock;
+  const offline = new Map([...sources].filter(([path]) => !/^src\/chains\/(transport|\w+\/node)\//.test(path)));
+  const direct = [...reachable(offline, [SIGNER])].flatMap((path) => packagesOf(path, sources.get(path) ?? ''));
+  const found = new Set<string>();
+  const open = direct.map((name) => `node_modules/${name}`);
+  for (let at = open.pop(); at !== undefined; at = open.pop()) {
+    const place = at;
+    const entry = lock.packages[place];
+    if (!entry || found.has(place)) continue;
+    found.add(place);
+    const needed = Object.keys(entry.dependencies ?? {}).filter((name) => !INSTALLERS.includes(name));
+    open.push(...needed.map((name) => resolvePackage(lock, place, name)));
+  }
+  return found;
+}
+
+/** Node's own search: beside the package, then in each folder above. */
+function resolvePackage(lock: Lock, from: string, name: string): string {
+  for (let base = from; base !== ''; base = base.slice(0, Math.max(0, base.lastIndexOf('/node_modules/')))) {
+    if (lock.packages[`${base}/node_modules/${name}`]) return `${base}/node_modules/${name}`;
+  }
+  return `node_modules/${name}`;
+}
+
+function signerFindings(sources: Sources): string[] {
+  if (!sources.has(SIGNER)) return [];
+  const count = signerPackages(sources).size;
+  const max = Math.max(SIGNER_PACKAGES_MAX, SIGNER_PACKAGES_NOW);
+  if (count > max) return [`${SIGNER} can load ${count} packages, more than ${max}: keep them out of the signer`];
+  if (count < max && max > SIGNER_PACKAGES_MAX)
+    return [`${SIGNER} can load only ${count} packages now: lower SIGNER_PACKAGES_NOW in test/tidy/files.ts`];
+  return [];
+}
+
+export const fileRules: readonly Rule[] = [
+  {
+    name: 'files stay short',
+    find: sizeFindings,
+    caught: [['a long file', { 'src/a.ts': '\n'.repeat(LINES_MAX + 1) }]],
+  },
+  {
+    name: 'no file is left over',
+    find: orphanFindings,
+    caught: [
+      ['a file without a user', { 'src/api/a.ts': 'export const a = 1;' }],
+      ['support without a test', { 'test/support/a.ts': 'export const a = 1;' }],
+    ],
+  },
+  {
+    name: 'the manifest is exact and complete',
+    find: (all) => manifestFindings(manifest, all),
+    caught: [['a package that is not declared', { 'src/api/a.ts': "import x from 'left-pad';" }]],
+  },
+  {
+    name: 'the signer loads few packages',
+    find: signerFindings,
+    caught: [['a signer that loads fewer', { [SIGNER]: "import pino from 'pino';" }]],
+  },
+];
