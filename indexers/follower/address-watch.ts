@@ -2,8 +2,8 @@
  * Keeps the table of watched addresses level with the store. Addresses are only ever added, so the newest id says how far it got.
  * @module
  */
-import type { PoolKey } from '../../src/database/sweeps.ts';
 import type { Database } from '../../src/database/database.ts';
+import type { PoolKey } from '../../src/database/sweeps.ts';
 import type { AddressTable } from './address-table.ts';
 
 const PAGE = 10_000;

@@ -3,7 +3,6 @@
  * their own, so that what the indexer costs is told apart.
  * @module
  */
-
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';

@@ -3,7 +3,6 @@
  * create call. Both answer with a `base` + `session` envelope; refusals use the ordinary error body.
  * @module
  */
-
 import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import type { SessionStatus } from '../core/event.ts';

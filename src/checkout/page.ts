@@ -2,7 +2,6 @@
  * The page: one document for every state of a session, whole without scripts.
  * @module
  */
-
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionName } from '../payments/option.ts';

@@ -2,7 +2,6 @@
  * The contract of the store in executable form: `src/database/database.ts`, command by command. Every implementation runs this one suite.
  * @module
  */
-
 import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';

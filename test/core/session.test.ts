@@ -2,7 +2,6 @@
  * How receipts and the clock change a session: single cases first, then every small world and many random ones against
  * a second opinion (`session-oracle.ts`).
  */
-
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

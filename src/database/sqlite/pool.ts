@@ -6,7 +6,6 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when the source returns.
  * @module
  */
-
 import { and, asc, count, eq, gt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Database } from '../database.ts';

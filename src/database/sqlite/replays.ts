@@ -2,7 +2,6 @@
  * Idempotency keys: what a POST led to, remembered for a day.
  * @module
  */
-
 import { and, eq, sql } from 'drizzle-orm';
 import type { Mode } from '../../core/transfer.ts';
 import type { Replay } from '../refunds.ts';
