@@ -119,8 +119,8 @@ const longer: Readonly<Record<string, number>> = {
   'src/chains/solana/node/payout-quote.ts askQuote': 76,
   'src/database/sqlite/payouts/attempts.ts payoutAttemptCommands': 77,
   'test/conformance/chain.ts chainConformance': 72,
-  'test/e2e/anvil-crash.test.ts (anonymous)': 124,
-  'test/e2e/payout-crash.test.ts (anonymous)': 99,
+  'test/e2e/anvil-crash.slow.test.ts (anonymous)': 124,
+  'test/e2e/payout-crash.slow.test.ts (anonymous)': 99,
   'test/support/api-server.ts startApi': 114,
   'test/conformance/database/lifetimes.ts lifetimesConform': 78,
   'test/conformance/database/payouts.ts payoutsConform': 71,
@@ -143,7 +143,7 @@ function functionFindings(sources: Sources): string[] {
     ...[...found].flatMap(([name, now]) => (now > (listed[name] ?? 0) ? [`${name} has ${now} ${what}`] : [])),
     ...Object.entries(listed).flatMap(([name, was]) => {
       const now = found.get(name);
-      if (!sources.has(name.split(' ')[0] ?? '') || now === was || (now ?? 0) > was) return [];
+      if (now !== undefined && now >= was) return [];
       return [`${name} has ${now ?? 'few enough'} now instead of ${was}: correct the list in test/tidy/functions.ts`];
     }),
   ];
