@@ -40,7 +40,7 @@ const rooms: readonly Room[] = [
     files: new RegExp(
       `^(src/(main|server)\\.ts|src/\\w+/main\\.ts|indexers/(${families.join('|')})\\.ts|scripts/[\\w-]+\\.(ts|mjs))$`,
     ),
-    may: [/^(?!test\/)/],
+    may: [/./],
   },
   { name: 'scripts/bench', files: /^scripts\/bench\//, may: [/./] },
   { name: 'scripts', files: /^scripts\//, may: [/^(?!test\/)/] },
