@@ -44,7 +44,7 @@ export function checkIdentity(network: Expected, found: NodeIdentity): void {
   if (found.chainId !== network.chainId) {
     throw permanent(
       'chain_id_mismatch',
-      `${network.key}: expected a node of chain ${network.chainId}, found chain ${found.chainId}. Set "url" to a node of the right network, or correct "chainId", and restart`,
+      `${network.key}: expected a node of chain ${network.chainId}, found chain ${found.chainId}. Set "url" to a node of the right network, or correct "chain_id", and restart`,
     );
   }
   for (const { symbol, address, decimals } of network.tokens) {

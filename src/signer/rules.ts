@@ -86,10 +86,7 @@ export function checkOrder({ request, content, known, lane, nonce }: Order): voi
   const newest = known?.newest.generation ?? -1;
   const isNext = generation === newest + 1;
   if (!isNext && generation !== newest) {
-    throw refused(
-      'generation',
-      `generation ${generation} does not follow ${newest < 0 ? 'nothing' : newest}: one is signed after the other`,
-    );
+    throw refused('generation', `generation ${generation} is out of order: the next one to sign is ${newest + 1}`);
   }
   const attempts = isNext ? 0 : (known?.newest.attempts ?? 0);
   if (attempt !== attempts) throw refused('attempt', `attempt ${attempt} does not follow ${attempts} that were signed`);

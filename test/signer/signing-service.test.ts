@@ -109,6 +109,21 @@ test('the same attempt gets the bytes of the first time, whatever else is asked'
   assert.is(journal.entries('test:one', 0, 10).length, 1);
 });
 
+test('a generation out of order is refused with the number of the next one', () => {
+  const { service } = newSigningService();
+  const message = (generation: number) => {
+    try {
+      service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { generation, proof: 'dead' }));
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return 'signed';
+  };
+  assert.match(message(3), 'generation 3 is out of order: the next one to sign is 0');
+  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
+  assert.match(message(3), 'generation 3 is out of order: the next one to sign is 1');
+});
+
 const refusals: readonly (readonly [what: string, code: string, request: SignRequest])[] = [
   [
     'another amount in a new generation',

@@ -9,7 +9,7 @@ import { permanent, transient } from '../../core/fault.ts';
 const passing: Readonly<Record<string, string>> = {
   BUSY: 'another process has held its write lock for too long. Try again; if it stays, find the process that holds the file open',
   LOCKED: 'it is locked. Try again; if it stays, find the process that holds the file open',
-  FULL: 'the disk, or the size limit of the configuration (limits.storageBytesMax), is full. Make room or raise the limit',
+  FULL: 'the disk or the configured size limit (limits.storage_bytes_max) is full. Make room or raise the limit',
   IOERR: 'reading or writing the disk failed. Check the disk and the file system',
   READONLY: 'it may not be written. Check the owner and the mode of the file and of its folder',
   CANTOPEN: 'it cannot be opened. Check that the folder exists and may be written, and that the schema has been made',

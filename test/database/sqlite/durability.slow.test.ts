@@ -154,7 +154,7 @@ test(
       }
     }
     assert.is(fault?.code, 'storage_unavailable');
-    assert.match(fault?.message ?? '', /full/);
+    assert.match(fault?.message ?? '', /limits\.storage_bytes_max\) is full/);
     assert.ok(answered.length > 20);
     assert.equal(audit(place.file), []);
     await checkPromises(place, answered);
