@@ -41,8 +41,8 @@ export function answerLookups(options: LookupOptions, signal: AbortSignal): Prom
   }
 
   async function answer({ id, tx }: Readonly<{ id: number; tx: string }>): Promise<void> {
-    const sighting = await ask(tx);
-    if (!signal.aborted) await database.answerLookup({ id, sighting, nowMs: clock.nowMs() });
+    const report = await ask(tx);
+    if (!signal.aborted) await database.answerLookup({ id, report, nowMs: clock.nowMs() });
   }
 
   async function answerDue(): Promise<void> {

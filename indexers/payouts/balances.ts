@@ -29,7 +29,7 @@ export function createBalanceWatch(
   parts: Readonly<{
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
-    database: Pick<Database, 'recordHolding' | 'raiseAlarm'>;
+    database: Pick<Database, 'recordBalance' | 'raiseAlarm'>;
     clock: Clock;
     roleOf: (draft: SpendDraft) => string;
   }>,
@@ -73,7 +73,7 @@ export function createBalanceWatch(
         const key = wallets[role];
         const held = await node.balance(key);
         const low = lowAssets(role, held);
-        await database.recordHolding({
+        await database.recordBalance({
           network,
           role,
           key,

@@ -1,8 +1,9 @@
 /**
- * The port to everything that is kept. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
- * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`: a command either happened or did not.
+ * The database port. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
+ * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`: a command either happened
+ * or did not.
  *
- * The door is asynchronous so that another engine can stand behind it. Every call may fail with a `Fault` of code
+ * The port is asynchronous so that another database engine can implement it. Every call may fail with a `Fault` of code
  * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed.
  * `test/conformance/database.ts` is the contract in executable form.
  * @module
@@ -21,10 +22,10 @@ import type { PoolKey, SweepDatabase } from './sweeps.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Per-store policy; copied into each session when it is created, so that a change never moves an open session. */
+/** A store's policy, copied into each new session: a change never affects an open session. */
 export type StoreSettings = Readonly<{
   settlementCurrency: Currency;
-  /** How far below the due amount a payment may stay and still be full, in stablecoin minor units (0.01). */
+  /** How far below the due amount a payment may be and still count as full, in stablecoin minor units (0.01). */
   toleranceMinor: number;
   topUpGraceS: number;
   monitoringS: number;
@@ -43,19 +44,19 @@ export type MerchantStore = Readonly<{
 
 export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
 
-/** An API key as the operator lists it; the key itself is not kept, only its SHA-256. */
+/** An API key as operators see it; of the key itself only the SHA-256 is stored. */
 export type ApiKey = Readonly<{
   id: string;
   storeId: string;
   mode: Mode;
-  /** Prefix and last four characters, for people to tell keys apart. */
+  /** Prefix and last four characters, by which people recognize the key. */
   hint: string;
   scopes: readonly Scope[];
   createdAtMs: number;
   revokedAtMs: number | null;
 }>;
 
-/** A key with what authentication needs. `secret` signs requests; it is kept encrypted. */
+/** A key with what authentication needs. `secret` signs requests and is stored encrypted. */
 export type ApiKeyWithSecret = ApiKey & Readonly<{ secret: string; storeStatus: MerchantStore['status'] }>;
 
 // ── Sessions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,7 +87,7 @@ export type LineItem = Readonly<{
 /** The locked conversion of a session that is not at par. */
 export type Conversion = Readonly<{ rate: string; currency: Currency; amountMinor: bigint }>;
 
-/** What a merchant asked for; never changes. Amounts are in the session currency's minor units. */
+/** What a merchant requested. Never changes. Amounts are in the session currency's minor units. */
 export type SessionRequest = Readonly<{
   orderId: string;
   amountMinor: bigint;
@@ -98,7 +99,7 @@ export type SessionRequest = Readonly<{
   successUrl: string | null;
   cancelUrl: string | null;
   metadata: Readonly<Record<string, string>> | null;
-  /** An endpoint of this session's own (quick-start variant), beside those of the store. */
+  /** An endpoint for this session only (quick-start variant), in addition to those of the store. */
   webhookUrl: string | null;
 }>;
 
@@ -108,17 +109,17 @@ export type NewSession = Readonly<{
   mode: Mode;
   request: SessionRequest;
   conversion: Conversion | null;
-  /** Due value at par; with the store's settings it becomes the session's `Terms`. */
+  /** Due value at par; with the store's settings it becomes part of the session's `Terms`. */
   duePar: bigint;
   accepts: readonly Currency[];
   expiresInS: number;
-  /** The ways to pay that may be offered. Networks that are not ready, and families without a free address, are left out. */
+  /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
   options: readonly PaymentOption[];
   replay: Replay;
   nowMs: number;
 }>;
 
-/** A transfer to the session's address, as it stands now. */
+/** A transfer to the session's address in its current state. */
 export type Payment = Readonly<{
   networkKey: NetworkKey;
   network: string;
@@ -134,7 +135,7 @@ export type Payment = Readonly<{
   blockTimeS: number;
 }>;
 
-/** A session with everything that an answer shows. `addresses` maps family to address key. */
+/** A session with everything that the API shows. `addresses` maps family to address key. */
 export type Session = Readonly<{
   id: string;
   storeId: string;
@@ -153,7 +154,7 @@ export type Session = Readonly<{
 export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
   | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' }>
-  /** Nothing is left to offer: no network is ready to see a payment (`family` null), or none that is has a free address. */
+  /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
   | Readonly<{ kind: 'address_pool_empty'; family: string | null }>;
 
 export type CancelSessionOutcome =
@@ -166,41 +167,41 @@ export type CancelSessionOutcome =
 /** One step of a follower, saved whole or not at all. */
 export type Ingest = Readonly<{
   network: NetworkKey;
-  /** The network's chain family: with the network's mode it names the pool whose addresses the matcher watched. */
+  /** The network's chain family. With the network's mode it names the pool whose addresses the matcher watched. */
   family: string;
-  /** Hash of the tip that the step starts from; null only for a network's first step. Guards against a second writer. */
+  /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
   expectTip: string | null;
-  /** The highest address id that the matcher held when it read the blocks to connect. */
+  /** The highest address id that the matcher knew when it read the blocks to connect. */
   watchedThroughId: number;
   /** Tokens by symbol with their decimals on this network. */
   decimals: Readonly<Partial<Record<Currency, number>>>;
   drop: readonly string[];
   /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
   connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Blocks whose transfers are deep enough and were re-checked against the node just now. */
+  /** Blocks whose transfers are deep enough and were just re-checked with the node. */
   confirm: readonly string[];
-  /** Height that is final from now on; never moves down. */
+  /** The height that is final from now on; never falls. */
   floor: number | null;
   readThroughS: number;
   nowMs: number;
 }>;
 
 /**
- * - `stale_watch`: an address was added after the matcher looked; load it, match the blocks again.
- * - `moved`: another writer moved the cursor; this process is not the only follower of the network.
+ * - `stale_watch`: an address was added after the matcher looked; load it and match the blocks again.
+ * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
  */
 export type IngestOutcome = 'done' | 'stale_watch' | 'moved';
 
-/** A block that holds transfers which are not confirmed yet. */
+/** A block with transfers that are not confirmed yet. */
 export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
 
 export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halted';
 
-/** A network as its follower last reported it. Numbers are heights; null before the first contact. */
+/** A network as its follower last reported it. Numbers are heights; null before the first answer of a node. */
 export type NetworkStatus = Readonly<{
   network: NetworkKey;
   state: NetworkState;
-  /** Named reason and a sentence, when `state` is `behind`, `fault` or `halted`. */
+  /** A code and a sentence, when `state` is `behind`, `fault` or `halted`. */
   reason: Readonly<{ code: string; message: string }> | null;
   cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
   headNumber: number | null;
@@ -229,9 +230,9 @@ export type Endpoint = Readonly<{
   storeId: string;
   mode: Mode;
   url: string;
-  /** Events beyond the documented ones that it asked for. */
+  /** Events beyond the documented ones that it opted in to. */
   extendedEvents: readonly ExtendedEventType[];
-  /** Set when it serves single sessions that named it, not the whole store. */
+  /** True when it serves only the sessions that named it, not the whole store. */
   perSession: boolean;
   disabledAtMs: number | null;
   disabledReason: string | null;
@@ -240,7 +241,7 @@ export type Endpoint = Readonly<{
 
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 
-/** One event on its way to one endpoint. `attempts` counts automatic tries only. */
+/** One event on its way to one endpoint. `attempts` counts only automatic attempts. */
 export type Delivery = Readonly<{
   id: string;
   endpointId: string;
@@ -255,7 +256,7 @@ export type Delivery = Readonly<{
   lastError: string | null;
 }>;
 
-/** A delivery that this dispatcher holds until `leaseUntilMs`, with all that is needed to send it. */
+/** A delivery leased to this dispatcher until `leaseUntilMs`, with everything needed to send it. */
 export type ClaimedDelivery = Readonly<{
   id: string;
   endpointId: string;
@@ -271,7 +272,7 @@ export type ClaimedDelivery = Readonly<{
   leaseUntilMs: number;
 }>;
 
-/** One try, as it went. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
+/** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
 export type Attempt = Readonly<{
   deliveryId: string;
   attempt: number;
@@ -280,7 +281,7 @@ export type Attempt = Readonly<{
   durationMs: number;
   status: number | null;
   error: string | null;
-  /** The first part of the answer, for the operator. */
+  /** The beginning of the answer, for the operator. */
   responseExcerpt: string | null;
 }>;
 
@@ -312,27 +313,30 @@ export interface Database
 
   createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
-  /** @returns false when there is no such key. Revoking twice keeps the first time. */
+  /** @returns false when there is no such key. Revoking it again keeps the first time. */
   revokeKey(id: string, nowMs: number): Promise<boolean>;
-  /** The key with this SHA-256 (hex), revoked or not; null when unknown. */
+  /** Returns the key with this SHA-256 (hex), revoked or not; null when unknown. */
   findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
-  /** Uses up a nonce; false when it was used before. Kept until `keepUntilMs`; a bounded number of outlived ones is removed. */
+  /** Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces. */
   useNonce(input: Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number }>): Promise<boolean>;
 
-  /** Adds addresses `firstIndex…` of a source; ones that exist are left alone. A pool never changes its source while it has free addresses of another: those are retired. */
+  /**
+   * Adds addresses `firstIndex…` of a source, which becomes the pool's current one. Existing addresses stay; free ones
+   * of another source are retired.
+   */
   addAddresses(
     input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
   ): Promise<void>;
-  /** What new sessions can take from a source: nothing of one that is retired, until addresses are added to it again. */
+  /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
   poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
-  /** The source that the pool gives out from; null before the first. */
+  /** Returns the source that the pool gives addresses from; null before the first. */
   poolSource(pool: PoolKey): Promise<string | null>;
-  /** The address key that a source's address number `index` has here; null where it has none. */
+  /** Returns the key of address number `index` of a source; null when it is not in the database. */
   poolAddress(pool: PoolKey, source: string, index: number): Promise<string | null>;
-  /** Addresses with ids above `afterId`, by id: taken, free and retired alike, for all of them are watched. */
+  /** Returns addresses with ids above `afterId`, by id: taken, free and retired ones, because all are watched. */
   watchList(pool: PoolKey, afterId: number, limit: number): Promise<readonly Readonly<{ id: number; key: string }>[]>;
 
-  /** Takes addresses, writes the session and remembers the replay, in one transaction. */
+  /** Takes addresses, saves the session and remembers the idempotency key, in one transaction. */
   createSession(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */
   findSession(id: string): Promise<Session | null>;
@@ -340,19 +344,19 @@ export interface Database
     input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
   ): Promise<CancelSessionOutcome>;
   /**
-   * For the sandbox: the time of a pending session in test mode is up as of now, top-up grace and all. What came before stays in time;
-   * the session ends with the next `settleDue`.
+   * For the sandbox: ends the time of a pending session in test mode now, including the top-up grace. Earlier money
+   * stays in time; the session ends with the next `settleDue`.
    * @returns false when there is no such session
    */
   cutShort(id: string, nowMs: number): Promise<boolean>;
-  /** SessionTransitions up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
+  /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
 
-  /** The newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
+  /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
   tail(network: NetworkKey, limit: number): Promise<Tail>;
-  /** Canonical blocks with unconfirmed transfers, oldest first. */
+  /** Returns canonical blocks with unconfirmed transfers, oldest first. */
   unconfirmed(network: NetworkKey, limit: number): Promise<readonly Unconfirmed[]>;
-  /** Transfers to our addresses in canonical blocks above `number`, confirmed or not, lowest block first. */
+  /** Returns transfers to our addresses in canonical blocks above `number`, confirmed or not, lowest block first. */
   transfersAbove(network: NetworkKey, number: number, limit: number): Promise<readonly OpenTransfer[]>;
   ingest(step: Ingest): Promise<IngestOutcome>;
   reportNetwork(report: NetworkReport): Promise<void>;
@@ -363,33 +367,33 @@ export interface Database
   enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
   removeEndpoint(id: string): Promise<boolean>;
   /**
-   * Leases up to `limit` due deliveries, oldest event first. Within one endpoint and session, a delivery waits until earlier
-   * ones have had their first attempt and none is leased. Leases that ran out are due again.
+   * Leases up to `limit` due deliveries, oldest event first. Within one endpoint and session, a delivery waits until
+   * earlier ones had their first attempt and none is leased. Deliveries whose lease ran out are due again.
    */
   claimDeliveries(
     input: Readonly<{ nowMs: number; leaseMs: number; limit: number; perEndpointMax: number }>,
   ): Promise<readonly ClaimedDelivery[]>;
-  /** Writes an attempt and its verdict; a manual attempt that failed leaves the automatic schedule as it was. */
+  /** Saves an attempt and its verdict. A failed manual attempt leaves the automatic schedule as it was. */
   recordAttempt(attempt: Attempt, verdict: DeliveryVerdict): Promise<void>;
   listDeliveries(
     filter: Readonly<{ storeId?: string; sessionId?: string; state?: DeliveryState; limit: number }>,
   ): Promise<readonly Delivery[]>;
   listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
-  /** Makes a delivery due at once, whatever its state. @returns false when there is none with this id */
+  /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;
 
   raiseAlarm(alarm: Omit<Alarm, 'id'>): Promise<void>;
   listAlarms(limit: number): Promise<readonly Alarm[]>;
 
-  /** Sessions by status, waiting deliveries and the age of the oldest: for metrics. */
+  /** Returns sessions by status, waiting deliveries and the age of the oldest, for metrics. */
   stats(
     nowMs: number,
   ): Promise<
     Readonly<{ sessions: Readonly<Record<string, number>>; deliveriesWaiting: number; oldestWaitingMs: number }>
   >;
-  /** A number that changes with every commit of a change, by whatever connection; cheap enough to poll ten times a second. */
+  /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
   changeCount(): number;
-  /** Takes and releases the write lock: proves that the store can be written now. */
+  /** Takes and releases the write lock, which proves that the database can be written now. */
   probe(): Promise<void>;
   close(): void;
 }

@@ -1,25 +1,25 @@
 /**
- * The part of the port that keeps what payers ask about transactions: the payment page asks, a network's indexer answers.
+ * The part of the port for lookups: the payment page asks about transactions, a network's indexer answers.
  * @module
  */
 import type { LookupResult, TransactionReport } from '../core/lookup.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 
-/** A transaction that a payer asked after, on one network. It tells, and credits nothing. */
+/** A lookup of one transaction on one network. It informs and never credits. */
 export type Lookup = Readonly<{
   network: NetworkKey;
   tx: string;
   askedAtMs: number;
-  /** Null before the network's indexer has looked. */
+  /** The result; null before the network's indexer has looked. */
   finding: LookupResult | null;
-  /** The indexer will look again. */
+  /** Whether the indexer will look again. */
   isOpen: boolean;
 }>;
 
 export interface LookupDatabase {
   /**
-   * Asks the indexers of some networks about a transaction, or asks them again. A bounded number is remembered for a session and for a
-   * day. `tx` is canonical text of the network's family.
+   * Asks the indexers of some networks about a transaction, again if it was asked before. A session keeps at most 60
+   * lookups, for a day. `tx` is canonical text of the network's family.
    */
   requestLookups(
     input: Readonly<{
@@ -28,17 +28,17 @@ export interface LookupDatabase {
       nowMs: number;
     }>,
   ): Promise<void>;
-  /** Everything that is remembered of a session, in the order in which it was first asked. */
+  /** Returns all lookups of a session, in the order in which they were first asked. */
   listLookups(sessionId: string): Promise<readonly Lookup[]>;
-  /** What an indexer is to ask its node now: what waits longest first, and nothing that is older than `LOOKUP_AGE_MS_MAX`. */
+  /** Returns what an indexer should ask its node now, longest waiting first, and nothing past `LOOKUP_AGE_MS_MAX`. */
   dueLookups(
     network: NetworkKey,
     nowMs: number,
     limit: number,
   ): Promise<readonly Readonly<{ id: number; tx: string }>[]>;
   /**
-   * Judges what the node said by what is held, and raises an alarm when money was missed. It credits nothing.
-   * @param input `sighting` is null when the node could not tell: then it is asked again, and the earlier finding stays
+   * Judges the node's report by what is stored, and raises an alarm when money was missed. It credits nothing.
+   * @param input `report` is null when the node could not tell: it is asked again, and an earlier result stays
    */
-  answerLookup(input: Readonly<{ id: number; sighting: TransactionReport | null; nowMs: number }>): Promise<void>;
+  answerLookup(input: Readonly<{ id: number; report: TransactionReport | null; nowMs: number }>): Promise<void>;
 }

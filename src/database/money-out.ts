@@ -1,6 +1,6 @@
 /**
- * The part of the port that keeps payouts: what is to leave our wallets, every attempt at it, the wallets' sequence numbers, and the books.
- * Each command is one whole transaction, on the disk when it returns. What to do next is decided in `core/payout.ts`.
+ * The part of the port for payouts: intents, attempts, the wallets' sequence numbers, and the ledger. Each command is
+ * one whole transaction, synced to disk when it returns. `core/payout.ts` decides what to do next.
  * @module
  */
 import type { Intent, Wallet } from '../core/intent.ts';
@@ -8,7 +8,7 @@ import type { Asset, Difference } from '../core/ledger.ts';
 import type { Attempt, Ended, Payout, PayoutState, Proof } from '../core/payout.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 
-/** A payout that is to be made. A refund's has the refund's id. */
+/** A payout to make. A refund's payout has the refund's id. */
 export type NewPayout = Readonly<{
   intent: Intent;
   /** Of a refund: the session whose money is given back. */
@@ -19,7 +19,7 @@ export type NewPayout = Readonly<{
   nowMs: number;
 }>;
 
-/** An open payout, with the attempts of its current generation in order, and an operator's approval if there is one. */
+/** An open payout with the attempts of its current generation in order, and an operator's approval if there is one. */
 export type OpenPayout = Readonly<{
   payout: Payout;
   attempts: readonly Attempt[];
@@ -29,19 +29,19 @@ export type OpenPayout = Readonly<{
 export type PayoutName = Readonly<{ id: string; generation: number }>;
 export type AttemptName = PayoutName & Readonly<{ attempt: number }>;
 
-/** A wallet of which no further number is given out, and why. */
+/** A wallet that gets no further numbers, and why. */
 export type HaltedLane = Readonly<{ network: NetworkKey; payer: string }> & EngineReason;
 
-/** The next free number of a wallet, or why there is none now. */
+/** The next free number of a wallet, or why there is none. */
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
-  /** `full`: so many are open as a node keeps. `unsigned`: the newest is not signed yet, and may be taken back. */
+  /** `full`: as many are open as a node accepts. `unsigned`: the newest is not signed yet, and may be taken back. */
   | Readonly<{ kind: 'full' | 'unsigned' | 'halted' }>;
 
-/** `moved`: the payout is no longer as it was, its number is taken, or the payment that it refunds is gone; look again. */
+/** `moved`: the payout changed, its number is taken, or the payment that it refunds is gone; look again. */
 export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
 
-/** A signature as the signer's journal has it. */
+/** A signature in the signer's journal. */
 export type JournaledSignature = Readonly<{
   id: number;
   intent: Intent;
@@ -53,7 +53,7 @@ export type JournaledSignature = Readonly<{
   signedAtMs: number;
 }>;
 
-/** How far this database and the signer's journal agree. `stray`: a signature that no attempt here was allotted for, on those terms. */
+/** Whether this database and the signer's journal agree. `stray`: no attempt here was allotted on those terms. */
 export type JournalOutcome =
   | Readonly<{ kind: 'recorded' }>
   | Readonly<{ kind: 'stray'; signature: JournaledSignature }>;
@@ -64,7 +64,7 @@ export type Adoption = JournaledSignature & Readonly<{ payer: string; payerRole:
 /** Why a network's engine does nothing. */
 export type EngineReason = Readonly<{ code: string; message: string }>;
 
-/** The payout engine of a network as it stands. */
+/** The payout engine of a network. */
 export type PayoutEngine = Readonly<{
   network: NetworkKey;
   fence: number;
@@ -73,7 +73,7 @@ export type PayoutEngine = Readonly<{
   updatedAtMs: number;
 }>;
 
-/** What a wallet of the signer's holds, in base units; `low` names what it needs more of. */
+/** What a wallet of the signer holds, in base units; `low` lists the assets that it needs more of. */
 export type WalletBalance = Readonly<{
   network: NetworkKey;
   role: 'refund' | 'gas';
@@ -90,88 +90,88 @@ export type PayoutFilter = Readonly<{
   limit: number;
 }>;
 
-/** How many payouts of a kind are in a state, and what keeps the oldest of them. */
+/** How many payouts of each kind are in each state, and what they wait for. */
 export type PayoutStats = Readonly<{
   counts: readonly Readonly<{ kind: Intent['kind']; state: PayoutState; count: number }>[];
-  /** Open payouts by network and reason, `code` null for those that nothing keeps. */
+  /** Open payouts by network and reason; `code` is null for those that wait for nothing. */
   waiting: readonly Readonly<{ network: NetworkKey; code: string | null; count: number; oldestAtMs: number }>[];
 }>;
 
-/** Refunds of a network that could be paid and for which nothing is known to wait. */
+/** Refunds of a network that are due, and for which no reason to wait is known. */
 export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; oldestDueMs: number }>;
 
-/** The books: what every account holds, and what is wrong in them; nothing in sound ones. */
+/** The ledger's balances and everything that is wrong in it: the three lists are empty in a sound one. */
 export type LedgerReport = Readonly<{
   entries: number;
   balances: readonly Readonly<{ network: NetworkKey; asset: Asset; account: string; units: bigint }>[];
   /** Entries that do not add up to zero. */
   unbalanced: readonly string[];
-  /** Where the journal and the facts (transfers, payouts, attempts) do not say the same. */
+  /** Where the ledger and the facts (transfers, payouts, attempts) disagree. */
   differences: readonly Difference[];
-  /** Sessions of which more was promised or paid back than they brought. */
+  /** Sessions of which more was promised or paid back than they received. */
   overdrawn: readonly Readonly<{ sessionId: string; network: NetworkKey; asset: Asset; units: bigint }>[];
 }>;
 
 /**
- * Commands that move a payout on name its generation, and answer false, having changed nothing, when it is no longer open in that one: a merchant
- * has taken it back, or an operator has acted.
+ * Commands that advance a payout name its generation. They return false, and change nothing, when the payout is no
+ * longer open in that generation: a merchant canceled it, or an operator acted.
  */
 export interface MoneyOutDatabase {
   /**
-   * The engine's next turn on a network; null when the signer has served a higher one, which means that this database is older than what was
-   * signed: it was put back to an earlier state, or another one is in use. Then nothing may be signed before `adopt`.
-   * @param servedFence the highest that the signer has served
+   * Returns the engine's next fence on a network; null when the signer has served a higher one. Then this database was
+   * restored from a backup, or another one is in use, and nothing may be signed before `adopt`.
+   * @param servedFence the highest fence that the signer has served
    */
   nextFence(network: NetworkKey, servedFence: number, nowMs: number): Promise<number | null>;
   reportEngine(network: NetworkKey, reason: EngineReason | null, nowMs: number): Promise<void>;
   listEngines(): Promise<readonly PayoutEngine[]>;
 
-  /** Plans payouts, all or none. One that is there already, with the same intent, stays as it is. */
+  /** Plans payouts, all or none. An existing one with the same intent stays as it is. */
   planPayouts(payouts: readonly NewPayout[]): Promise<void>;
-  /** Takes a payout back; false once an attempt of it is allotted, it has ended, or the database must first adopt what was signed. */
+  /** Cancels a payout; false once an attempt is allotted, it has ended, or the database must adopt signatures first. */
   cancelPayout(id: string, nowMs: number): Promise<boolean>;
   findPayout(id: string): Promise<Payout | null>;
   listPayouts(filter: PayoutFilter): Promise<readonly Payout[]>;
-  /** Every attempt there ever was, in order. */
+  /** Returns every attempt ever made, in order. */
   listPayoutAttempts(payoutId: string): Promise<readonly Attempt[]>;
   /**
-   * What an engine is to look at: what was sent, longest untouched first, and then what waits and is due. A payout that another one makes
-   * possible comes only when that one has ended.
+   * Returns what an engine should look at: first what was sent, longest untouched first, then what waits and is due. A
+   * payout that depends on another is listed only once that one has ended.
    */
   openPayouts(network: NetworkKey, nowMs: number, limit: number): Promise<readonly OpenPayout[]>;
 
   /**
-   * The number that the wallet's next attempt must use.
-   * @param finalNonce the first number that is free at finality, by the node. Above our own count, somebody else spends from the wallet: the
-   * lane is halted and an alarm raised
+   * Returns the number that the wallet's next attempt must use.
+   * @param finalNonce the node's first free number at finality. If it is above our count, somebody else spends from the
+   * wallet: the lane is halted and an alarm raised
    */
   offerNonce(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<NonceOffer>;
   /**
-   * Keeps an attempt and uses up its number; it is signed on these terms and no others. A refund whose payment a reorganisation took back waits
-   * instead, with an alarm.
+   * Saves an attempt and uses up its number; it is signed on these terms and no others. A refund whose payment a reorg
+   * took back waits instead, with an alarm.
    */
   allotAttempt(
     input: AttemptName & Pick<Attempt, 'payer' | 'payerRole' | 'nonce' | 'terms' | 'feeUnitsMax'> & { nowMs: number },
   ): Promise<AllotOutcome>;
-  /** Takes back an attempt that the signer has refused, with its number, and says why the payout waits. */
+  /** Takes back an attempt that the signer refused, with its number, and saves why the payout waits. */
   withdrawAttempt(
     input: AttemptName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
   ): Promise<boolean>;
   /**
-   * Follows the signer's journal: keeps bytes and transaction id of each signature at its attempt. Stops, and keeps nothing of it, at one that
-   * was not asked for here.
+   * Follows the signer's journal: saves the bytes and transaction id of each signature with its attempt. Stops at a
+   * signature that this database did not ask for, and saves nothing of it.
    * @param signatures entries after `PayoutEngine.journalId`, oldest first
    */
   recordSigned(network: NetworkKey, signatures: readonly JournaledSignature[]): Promise<JournalOutcome>;
-  /** Keeps that an attempt was handed to a node, and what that said; a refusal is an alarm when it is new, and what the payout waits for. */
+  /** Saves that an attempt was sent, and the node's answer. A new refusal becomes the reason to wait, with an alarm. */
   recordSent(
     input: AttemptName & Readonly<{ answer: string; refusal: EngineReason | null; nowMs: number }>,
   ): Promise<void>;
-  /** Keeps what a payout waits for, and raises an alarm when that is new. */
+  /** Saves what a payout waits for, and raises an alarm if that is new. */
   recordWait(
     input: PayoutName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
   ): Promise<boolean>;
-  /** Ends a payout, with everything that follows for its refund and the books. */
+  /** Ends a payout, with everything that follows for its refund and the ledger. */
   settlePayout(
     input: PayoutName &
       Readonly<{
@@ -179,27 +179,27 @@ export interface MoneyOutDatabase {
         nowMs: number;
       }>,
   ): Promise<boolean>;
-  /** Begins the next generation, of which nothing is signed yet. `ended` names the attempt that failed, which has cost its fee. */
+  /** Begins the next generation, with nothing signed yet. `ended` is the attempt that failed and cost its fee. */
   newGeneration(input: PayoutName & Readonly<{ proof: Proof; ended: Ended | null; nowMs: number }>): Promise<boolean>;
-  /** Leaves a payout to a person, with an alarm; and halts its wallet, where other payouts of it are in danger too. */
+  /** Marks a payout as stuck, with an alarm. Also halts its wallet if the wallet's other payouts are in danger. */
   stickPayout(
     input: PayoutName & Readonly<{ why: EngineReason; ended: Ended | null; haltsPayer: string | null; nowMs: number }>,
   ): Promise<boolean>;
 
   /**
-   * The operator's word that a stuck payout goes on: it is looked at again, or, `anew`, signed in a new generation.
-   * @returns false when there is no such payout that is stuck
+   * Resumes a stuck payout on an operator's decision: looks at it again or, with `renew`, signs in a new generation.
+   * @returns false when no such payout is stuck
    */
-  resumePayout(id: string, anew: boolean, nowMs: number): Promise<boolean>;
+  resumePayout(id: string, renew: boolean, nowMs: number): Promise<boolean>;
   /**
-   * The operator's word that a halted wallet goes on, from the number that is free at finality or our own, whichever is higher.
+   * Resumes a halted wallet, from the free number at finality or our own, whichever is higher.
    * @returns false when it is not halted
    */
   resumeLane(network: NetworkKey, payer: string, finalNonce: number): Promise<boolean>;
   haltedLanes(): Promise<readonly HaltedLane[]>;
   /**
-   * Brings this database up to what the signer has signed: adds the attempts it lacks, forgets those that were never signed, and lifts the
-   * fence above the highest that was served. `signatures` are the whole journal of the network.
+   * Brings this database up to date with the signer's journal: adds the attempts it lacks, deletes those never signed,
+   * and raises the fence above the highest served one. `signatures` is the network's whole journal.
    * @returns how many attempts were added
    */
   adopt(
@@ -207,11 +207,11 @@ export interface MoneyOutDatabase {
     input: Readonly<{ signatures: readonly Adoption[]; servedFence: number; nowMs: number }>,
   ): Promise<number>;
 
-  recordHolding(holding: WalletBalance): Promise<void>;
+  recordBalance(balance: WalletBalance): Promise<void>;
   listBalances(): Promise<readonly WalletBalance[]>;
   payoutStats(): Promise<PayoutStats>;
-  /** Open refunds that were due before this moment, and that no engine gave a reason for, by network. */
+  /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
   overdueRefunds(dueBeforeMs: number): Promise<readonly OverdueRefunds[]>;
-  /** Adds up the whole journal and compares it with the facts; takes time with the number of payments. */
+  /** Adds up the whole ledger and compares it with the facts. The time grows with the number of payments. */
   verifyLedger(): Promise<LedgerReport>;
 }

@@ -1,29 +1,29 @@
 /**
- * The part of the port that keeps how a store's payment page looks, and who may show it.
+ * The part of the port for the look of a store's payment page, and who may embed it.
  * @module
  */
 
-/** A picture of the store's own; `hash` is the SHA-256 of its bytes, in hex. */
+/** A store's logo; `hash` is the SHA-256 of its bytes, in hex. */
 export type Logo = Readonly<{ type: 'png' | 'svg'; hash: string; bytes: Uint8Array }>;
 
-/** How a store's payment page looks, and where it may be shown. */
+/** How a store's payment page looks, and where it may be embedded. */
 export type PageSettings = Readonly<{
-  /** `#rrggbb` in lower case; null for the page's own colour. */
+  /** `#rrggbb` in lower case; null for the default colour. */
   accent: string | null;
-  /** Origins whose pages may show the payment page in a frame; none: nobody may. */
+  /** Origins whose pages may embed the payment page in a frame. */
   embedOrigins: readonly string[];
   logo: Omit<Logo, 'bytes'> | null;
 }>;
 
-/** What is left out stays as it is. */
+/** Omitted settings stay as they are. */
 export type PageSettingsChange = Partial<Omit<PageSettings, 'logo'>> & Readonly<{ logo?: Logo | null }>;
 
 export interface PageSettingsDatabase {
   /** @returns false when there is no such store */
   renameStore(id: string, name: string): Promise<boolean>;
   setPageSettings(storeId: string, change: PageSettingsChange): Promise<void>;
-  /** What a store has said about its page; the defaults when it has said nothing. */
+  /** Returns a store's page settings, or the defaults. */
   findPageSettings(storeId: string): Promise<PageSettings>;
-  /** The logo with this hash; null when the store has another one, or none. */
+  /** Returns the logo with this hash; null when the store has another one, or none. */
   findLogo(storeId: string, hash: string): Promise<Logo | null>;
 }

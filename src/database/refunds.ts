@@ -1,5 +1,5 @@
 /**
- * The part of the port that keeps refunds. Each command is one whole transaction, as everywhere in the port.
+ * The part of the port for refunds.
  * @module
  */
 import type { RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
@@ -11,7 +11,7 @@ export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bod
 /** Who named the address that a refund goes to. */
 export type DestinationFrom = 'payer' | 'merchant' | 'sender';
 
-/** A refund as it stands now. `id` is ours; `refundId` is the merchant's. */
+/** A refund in its current state. `id` is ours; `refundId` is the merchant's. */
 export type Refund = Readonly<{
   id: string;
   storeId: string;
@@ -27,9 +27,9 @@ export type Refund = Readonly<{
   network: NetworkKey;
   /** Base units of the token on that network. */
   units: bigint;
-  /** `mac` is that of `intentMac`. */
+  /** `mac` comes from `intentMac`. */
   destination: Readonly<{ key: string; from: DestinationFrom; mac: string }> | null;
-  /** Present when the payer is asked for an address: what stands in the claim link. */
+  /** Set when the payer is asked for an address by claim link. */
   claim: Readonly<{ token: string; untilS: number }> | null;
   status: RefundStatus;
   needsApproval: boolean;
@@ -43,9 +43,6 @@ export type Refund = Readonly<{
   canceledAtMs: number | null;
 }>;
 
-/**
- * @param destinations address keys by network, from the merchant; which of them is used follows from where the money came in
- */
 export type NewRefund = Readonly<{
   storeId: string;
   mode: Mode;
@@ -56,13 +53,13 @@ export type NewRefund = Readonly<{
   reason: RefundReason | null;
   description: string | null;
   metadata: Readonly<Record<string, unknown>> | null;
-  /** The address that the merchant names, as text; read once it is known on which network the refund is paid. */
+  /** The destination as the merchant wrote it; parsed once the network of the refund is chosen. */
   refundAddress: string | null;
   replay: Replay;
   nowMs: number;
 }>;
 
-/** Whether an address can be paid on a network: the key, or what is wrong with it. */
+/** Checks whether an address can be paid on a network; returns its key, or what is wrong with it. */
 export type DestinationCheck = (network: NetworkKey, text: string) => DestinationVerdict;
 export type DestinationVerdict =
   | Readonly<{ kind: 'ok'; family: string; key: string }>
@@ -70,7 +67,7 @@ export type DestinationVerdict =
 export type DestinationFault = 'malformed' | 'unspendable' | 'token_contract' | 'own_address' | 'network_unknown';
 
 export type CreateRefundOutcome =
-  /** A replayed refund is shown as it was answered the first time. */
+  /** A replayed refund is answered as it was the first time. */
   | Readonly<{ kind: 'created' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'refused'; why: RefundRefusal }>
   | Readonly<{ kind: 'bad_destination'; why: DestinationFault }>
@@ -87,47 +84,50 @@ export type CancelRefundOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; refund: Refund }>
   | Readonly<{ kind: 'not_cancelable' | 'not_found' | 'foreign' | 'idempotency_key_conflict' }>;
 
-/** What came of naming an address: `fixed` when one was named before, or the refund is past that. */
+/** `fixed`: an address was set before, or the refund no longer takes one. */
 export type SetDestinationOutcome = 'done' | 'fixed' | 'not_found' | Readonly<{ kind: 'bad'; why: DestinationFault }>;
 
-/** An operator's approval as it stands beside a refund; the signer verifies it. */
+/** An operator's approval as stored with a refund; the signer verifies it. */
 export type RefundApproval = Readonly<{ approver: string; untilS: number; signature: string }>;
 
 export interface RefundDatabase {
-  /** Judges, reserves and writes a refund, so that calls at the same time never exceed what was received. */
+  /** Judges, reserves and saves a refund in one transaction: concurrent calls never exceed what was received. */
   createRefund(input: NewRefund, check: DestinationCheck): Promise<CreateRefundOutcome>;
   findRefund(owner: Readonly<{ storeId: string; mode: Mode; refundId: string }>): Promise<FindRefundOutcome>;
-  /** The refund with this id of ours, or the one that a claim link names; null when there is none. */
+  /** Returns the refund with this id, or with this claim link; null when there is none. */
   findRefundBy(name: Readonly<{ id: string }> | Readonly<{ claimToken: string }>): Promise<Refund | null>;
-  /** The merchant's cancel: only while processing, and only until a signature is under way. */
+  /** Cancels for the merchant: only while processing, and only until a signature is requested. */
   cancelRefund(
     input: Readonly<{ storeId: string; mode: Mode; refundId: string; replay: Replay; nowMs: number }>,
   ): Promise<CancelRefundOutcome>;
-  /** The payer's address, by claim link. It is named once. */
+  /** Sets the payer's address by claim link. It can be set once. */
   claimRefund(
     input: Readonly<{ claimToken: string; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
   /**
-   * The payer's address, left at checkout for whatever may have to be returned on that network: also for refunds that wait for one. It is named
-   * once.
+   * Saves the address that a payer left at checkout for refunds on that network, also for refunds that already wait for
+   * one. It can be set once.
    */
   leaveRefundAddress(
     input: Readonly<{ sessionId: string; network: NetworkKey; address: string; nowMs: number }>,
     check: DestinationCheck,
   ): Promise<SetDestinationOutcome>;
-  /** Networks for which the payer left an address, with their keys. */
+  /** Returns the networks for which the payer left an address, with their keys. */
   refundAddresses(sessionId: string): Promise<Readonly<Record<NetworkKey, string>>>;
-  /** Starts refunds that are ready and fails those whose claim link ran out. @returns how many it moved, at most `limit` */
+  /** Starts refunds that are ready and fails those whose claim link expired. @returns how many, at most `limit` */
   advanceRefunds(nowMs: number, limit: number): Promise<number>;
-  /** The operator's yes; with a signature where the signer's caps ask for one. @returns null when there is no such refund, false when it is over */
+  /**
+   * Approves a refund for the operator, with a signature where the signer's caps require one.
+   * @returns null when there is no such refund, false when it has ended
+   */
   approveRefund(id: string, approval: RefundApproval | null, nowMs: number): Promise<boolean | null>;
-  /** The operator's no: the refund fails with this reason, as long as nothing is signed. */
+  /** Rejects a refund for the operator: it fails with this reason, unless something is signed. */
   rejectRefund(id: string, reason: string, nowMs: number): Promise<boolean | null>;
   listRefunds(
     filter: Readonly<{ storeId?: string; sessionId?: string; status?: RefundStatus; limit: number }>,
   ): Promise<readonly Refund[]>;
-  /** @param storeId a store that there is */
+  /** @param storeId an existing store */
   setRefundPolicy(storeId: string, changes: Partial<RefundPolicy>): Promise<RefundPolicy>;
   refundPolicy(storeId: string): Promise<RefundPolicy>;
 }

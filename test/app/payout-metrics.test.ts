@@ -20,7 +20,7 @@ test('payouts, what keeps them, halted wallets and balances', async () => {
   await database.offerNonce(network, 'a', 1, nowMs);
   await database.reportEngine(network, { code: 'signer_unreachable', message: 'no' }, nowMs);
   const units = { native: 15n * 10n ** 17n, USDT: 2_500_000n };
-  await database.recordHolding({ network, role: 'refund', key: 'a', units, low: ['USDT'], readAtMs: nowMs });
+  await database.recordBalance({ network, role: 'refund', key: 'a', units, low: ['USDT'], readAtMs: nowMs });
   const level = { network, owners: 2, openUnits: 1_000_000n, readAtMs: nowMs } as const;
   await database.recordUnswept(network, [{ ...level, currency: 'USDT', units: 7_500_000n }]);
   clock.advance(90_000);

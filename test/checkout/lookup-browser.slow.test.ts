@@ -29,11 +29,11 @@ const answered = (page: Page, words: RegExp) =>
   until(`the page answers ${words}`, async () => words.test((await page.textContent('#look-up-answer')) ?? ''));
 
 /** Every network's indexer says the same. */
-async function sight(api: ApiServer, sighting: TransactionReport): Promise<void> {
+async function sight(api: ApiServer, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const network of ['test:ethereum', 'test:bsc', 'live:ethereum'] as const) {
     for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
-      await api.database().answerLookup({ id, sighting, nowMs });
+      await api.database().answerLookup({ id, report, nowMs });
     }
   }
 }
@@ -105,7 +105,7 @@ const looks = [
   ['failed', { kind: 'mined', number: 1, succeeded: false, transfers: [] }],
 ] as const;
 
-for (const [name, sighting] of looks) {
+for (const [name, report] of looks) {
   test(`${name}: no barrier in light and dark, on a desk and on narrow phones`, async ({ api, browser }) => {
     const sale = await openSale(api);
     const pasted = name === 'unreadable' ? 'order-1001' : HASH;
@@ -119,7 +119,7 @@ for (const [name, sighting] of looks) {
       await page.click('#look-up summary');
       await page.fill('#transaction', pasted);
       await page.click('#look-up-ask');
-      if (sighting) await sight(api, sighting);
+      if (report) await sight(api, report);
       await until('there is an answer', async () => (await page.locator('#look-up-answer .notice').count()) === 1);
       await page.reload();
       const wide = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';

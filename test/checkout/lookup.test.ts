@@ -34,10 +34,10 @@ const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string>
   (await exchange('GET', `${api.baseUrl}${sale.path}?tx=${encodeURIComponent(pasted)}`)).text;
 
 /** What an indexer would have the store judge. */
-async function sight(api: ApiServer, network: NetworkKey, sighting: TransactionReport): Promise<void> {
+async function sight(api: ApiServer, network: NetworkKey, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
-    await api.database().answerLookup({ id, sighting, nowMs });
+    await api.database().answerLookup({ id, report, nowMs });
   }
 }
 
@@ -161,13 +161,13 @@ test('each finding has its words', () =>
         /in a block that we read without seeing it\. A lookup alone does not count as payment/,
       ],
     ];
-    for (const [at, [network, sighting, words]] of cases.entries()) {
+    for (const [at, [network, report, words]] of cases.entries()) {
       const tx = `0x${String(at).padStart(64, '0')}`;
       api.clock.advance(60_000);
       await api.chain('ethereum').report('following');
       await api.chain('bsc').report('following');
       await ask(api, sale, tx);
-      await sight(api, network, sighting);
+      await sight(api, network, report);
       const text = await show(api, sale, tx);
       assert.match(answerOf(text), words);
       assert.not.ok(text.includes(other.id), 'nobody is told whose order it is');

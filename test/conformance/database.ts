@@ -1,5 +1,5 @@
 /**
- * The contract of the store in executable form: `src/database/database.ts`, command by command. Every implementation runs this one suite.
+ * The contract of the database port as a test: `src/database/database.ts`, command by command.
  * @module
  */
 import { adoptionConforms } from './database/adoption.ts';
@@ -18,7 +18,7 @@ import { reorgsConform } from './database/reorgs.ts';
 import { sweepsConform } from './database/sweeps.ts';
 import { webhooksConform } from './database/webhooks.ts';
 
-/** @param makePlace makes an empty store, and removes it with all its connections' data when it is closed */
+/** @param makePlace makes an empty database, and removes it with all its data when it is closed */
 export function storeConforms(makePlace: MakePlace): void {
   merchantsConform(makePlace);
   poolsConform(makePlace);

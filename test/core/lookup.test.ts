@@ -10,7 +10,7 @@ import {
   nextLookAtMs,
 } from '../../src/core/lookup.ts';
 
-const bearing: LookupContext = {
+const context: LookupContext = {
   ownKey: 'own',
   isOthers: (key) => key === 'theirs',
   accepts: ['USDT'],
@@ -37,7 +37,7 @@ test('each report of a node has its meaning for one session', () => {
     ['kept', mined('own'), { isKept: true }],
     ['kept', mined('own', 'USDT', 1), { isKept: true }],
   ];
-  for (const [finding, sighting, more] of cases) assert.is(judge(sighting, { ...bearing, ...more }), finding);
+  for (const [finding, report, more] of cases) assert.is(judge(report, { ...context, ...more }), finding);
   assert.equal(
     [...new Set(cases.map(([finding]) => finding))].sort(),
     [...lookupResults].sort(),
@@ -47,7 +47,7 @@ test('each report of a node has its meaning for one session', () => {
 
 test('a payment to this session is recognized among transfers to others and in other tokens', () => {
   const transfers = [...mined('theirs').transfers, ...mined('own', null).transfers, ...mined('own').transfers];
-  assert.is(judge({ ...mined('own'), transfers }, { ...bearing, isKept: true }), 'kept');
+  assert.is(judge({ ...mined('own'), transfers }, { ...context, isKept: true }), 'kept');
 });
 
 test('an open lookup is asked again, soon at first, and only for a limited time', () => {

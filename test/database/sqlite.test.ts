@@ -1,4 +1,4 @@
-/** The SQLite store keeps the contract of the port. */
+/** The SQLite database keeps the contract of the port. */
 
 import { storeConforms } from '../conformance/database.ts';
 import { openTempDatabase } from '../support/temp-database.ts';

@@ -175,7 +175,7 @@ test('a second installation runs beside it, and one folder has one', async () =>
   const second = await other.start();
   const third = spawnSupervisor(other.variables);
   assert.is(await third.ended, 2);
-  assert.match(third.stderr(), new RegExp(`already runs on .*other \\(process ${second.pid}\\)`));
+  assert.match(third.stderr(), new RegExp(`already running on .*other \\(process ${second.pid}\\)`));
   assert.is(await second.end('SIGTERM'), 0);
   assert.not.ok(existsSync(join(folder, 'other', 'server.json')));
 });

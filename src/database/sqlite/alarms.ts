@@ -1,5 +1,5 @@
 /**
- * What an operator must look at. The newest are kept.
+ * Alarms: what an operator must look at. Only the newest are kept.
  * @module
  */
 import { desc, lte } from 'drizzle-orm';
@@ -12,7 +12,7 @@ type AlarmCommands = Pick<Database, 'raiseAlarm' | 'listAlarms'>;
 
 const ALARMS_KEPT_MAX = 10_000;
 
-/** Raises an alarm as part of the transaction under way. */
+/** Raises an alarm within the current transaction. */
 export type RaiseAlarm = (alarm: Omit<Alarm, 'id'>) => void;
 
 export function createAlarmWriter(db: Db): RaiseAlarm {

@@ -13,20 +13,20 @@ import { blocks, transfers } from './schema.ts';
 type BlockCommands = Pick<Database, 'tail' | 'unconfirmed' | 'transfersAbove'>;
 export type BlockRow = typeof blocks.$inferSelect;
 
-/** Blocks that one step may prune. */
+/** Blocks that one step prunes at most. */
 const PRUNED_MAX = 200;
 
 /** Steps of a larger transaction. */
 export type Blocks = Readonly<{
   find(network: NetworkKey, hash: string): BlockRow | undefined;
-  /** The newest canonical block. */
+  /** Returns the newest canonical block. */
   tip(network: NetworkKey): BlockRow | undefined;
   /** @returns the new block's id */
   insert(block: Omit<BlockRow, 'id'>): number;
   mark(id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId'>): void;
   /**
-   * Forgets blocks without transfers, `above` < number ≤ `through`: a bounded number of them, lowest first.
-   * @returns the number through which it has come
+   * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
+   * @returns the number through which it pruned
    */
   prune(network: NetworkKey, above: number, through: number): number;
 }>;

@@ -13,8 +13,8 @@ import type { Vault } from './vault.ts';
 type ClaimCommands = Pick<Database, 'claimDeliveries'>;
 
 /**
- * So many due deliveries of one endpoint, and so many resends, are looked at in one claim. A session has few deliveries that could
- * wait for each other, so even the longest backlog shows some that may go.
+ * At most this many due deliveries of one endpoint, and this many resends, are looked at in one claim. A session has
+ * few deliveries that wait for each other, so even the longest backlog contains some that can be sent.
  */
 const DUE_SEEN_MAX = 1_000;
 
@@ -28,7 +28,7 @@ type Candidate = Readonly<{
 
 export function claimCommands(db: Db, vault: Vault): ClaimCommands {
   const { client, orm } = db;
-  // A resend goes to a disabled endpoint too, and waits for nothing but a lease of its own.
+  // A resend also goes to a disabled endpoint, and waits only for a lease of its own delivery.
   const manualDue = client.prepare(
     `SELECT d.id, d.event_id AS eventId, d.endpoint_id AS endpointId, e.session_id AS sessionId, 'manual' AS trigger
      FROM deliveries AS d INDEXED BY deliveries_manual JOIN events AS e ON e.id = d.event_id
@@ -51,7 +51,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
   const leasedCount = client
     .prepare('SELECT count(*) FROM deliveries WHERE endpoint_id = :endpointId AND lease_until_ms > :nowMs')
     .pluck();
-  // CROSS JOIN and INDEXED BY: from the few events of the session, never through the backlog.
+  // CROSS JOIN and INDEXED BY make SQLite start from the session's few events instead of the backlog.
   const autoDue = client.prepare(
     `SELECT due.id, due.event_id AS eventId, due.endpoint_id AS endpointId, e.session_id AS sessionId, 'auto' AS trigger
      FROM (SELECT id, event_id, endpoint_id FROM deliveries
@@ -88,7 +88,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
     .where(eq(deliveries.id, sql.placeholder('id')))
     .prepare();
 
-  /** What may go now, oldest event first: at most `limit` in all, within each endpoint's free places, one per session. */
+  /** Returns what can be sent now, oldest event first: at most `limit`, within endpoints' limits, one per session. */
   function choose(nowMs: number, limit: number, perEndpointMax: number): Candidate[] {
     const places = new Map<string, number>();
     const placesOf = (endpointId: string): number => {
@@ -117,7 +117,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
 
   return {
     async claimDeliveries({ nowMs, leaseMs, limit, perEndpointMax }) {
-      // The write lock is asked for only when there is something to do.
+      // The write lock is taken only when there is something to do.
       if (db.read(() => choose(nowMs, limit, perEndpointMax)).length === 0) return [];
       const leaseUntilMs = nowMs + leaseMs;
       const rows = db.write(() =>
@@ -140,6 +140,6 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
   };
 }
 
-/** Oldest event first; a resend before the schedule's own try of the same delivery. */
+/** Oldest event first; a resend before the scheduled attempt of the same delivery. */
 const byEvent = (a: Candidate, b: Candidate): number =>
   a.eventId === b.eventId ? b.trigger.localeCompare(a.trigger) : a.eventId < b.eventId ? -1 : 1;

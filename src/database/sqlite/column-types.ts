@@ -1,5 +1,5 @@
 /**
- * Column types for values that SQLite has no type for. All of them let null pass, for drizzle asks them about null parameters too.
+ * Column types for values that SQLite has no type for. All let null pass, because drizzle maps null parameters too.
  * @module
  */
 import { customType } from 'drizzle-orm/sqlite-core';
@@ -7,8 +7,8 @@ import { parseExactly, writeExactly } from '../../core/exact-json.ts';
 import type { PaymentOption } from '../database.ts';
 
 /**
- * Money and other integers of any size: decimal TEXT in the file, bigint in code. An INTEGER column would end at 9.2 tokens of
- * 18 decimals, and SQL's own arithmetic on such text turns to floating point: add and compare in code only.
+ * Integers of any size, such as money: decimal TEXT in the file, bigint in code. An INTEGER column would overflow at
+ * 9.2 tokens with 18 decimals, and SQL arithmetic on text uses floating point: add and compare only in code.
  */
 export const units = customType<{ data: bigint; driverData: string }>({
   dataType: () => 'text',
@@ -32,7 +32,7 @@ export const exactJson = <T>() =>
     fromDriver: (text) => parseExactly(text) as T,
   })();
 
-/** Payment options as JSON text, their units as decimal strings. */
+/** Payment options as JSON text, with units as decimal strings. */
 export const paymentOptions = customType<{ data: readonly PaymentOption[]; driverData: string }>({
   dataType: () => 'text',
   toDriver: (options) => JSON.stringify(options.map((option) => ({ ...option, units: option.units.toString() }))),

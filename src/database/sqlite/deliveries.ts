@@ -1,7 +1,7 @@
 /**
- * Deliveries as a person and the dispatcher's records see them. Leasing is in `claims.ts`.
+ * Deliveries: listing them, recording attempts, resending. Leasing is in `claims.ts`.
  *
- * `next_attempt_at_ms` is the automatic schedule, `manual_at_ms` a resend that was asked for: neither touches the other.
+ * `next_attempt_at_ms` is the automatic schedule, `manual_at_ms` a requested resend; neither affects the other.
  * @module
  */
 import { and, desc, eq, sql } from 'drizzle-orm';
@@ -24,7 +24,7 @@ const changingNames = [
   'lastError',
 ] as const satisfies readonly (keyof DeliveryRow)[];
 
-/** What an attempt makes of its delivery. Delivered stays delivered, and a manual failure leaves the schedule as it was. */
+/** Returns a delivery's state after an attempt. Delivered stays delivered; a manual failure keeps the schedule. */
 function afterAttempt(
   row: DeliveryRow,
   attempt: Attempt,
@@ -33,7 +33,7 @@ function afterAttempt(
   const isAuto = attempt.trigger === 'auto';
   const kept = {
     attempts: isAuto ? Math.max(row.attempts, attempt.attempt) : row.attempts,
-    // A resend that was asked for while this attempt ran is still to be done.
+    // A resend that was requested during this attempt is still to be done.
     manualAtMs: isAuto || (row.manualAtMs ?? 0) > attempt.startedAtMs ? row.manualAtMs : null,
     leaseUntilMs: null,
     lastStatus: attempt.status,
@@ -87,7 +87,7 @@ export function deliveryCommands(db: Db): DeliveryCommands {
         lastStatus,
         lastError,
       } = deliveries;
-      // The same order either way; named so that it comes from the index of the filter.
+      // The order is the same; the column is chosen so that the filter's index provides it.
       const byEvent = storeId === undefined && sessionId === undefined ? deliveries.eventId : events.id;
       return db.read((): Delivery[] =>
         db.orm

@@ -1,5 +1,5 @@
 /**
- * Where a store's events go.
+ * Webhook endpoints.
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
@@ -15,7 +15,7 @@ const isPresent = eq(endpoints.removed, sql`0`);
 
 /** Steps of a larger transaction. */
 export type SessionEndpoints = Readonly<{
-  /** The endpoint for the URL that a session names, made when the store has none; null when it names none. */
+  /** Returns the endpoint for the URL that a session names, and adds it if needed; null when the session names none. */
   forSession(session: Pick<NewSession, 'storeId' | 'mode' | 'request' | 'nowMs'>): string | null;
 }>;
 
@@ -85,7 +85,7 @@ export function endpointCommands(db: Db): EndpointCommands {
     },
     async removeEndpoint(id) {
       return db.write(() => {
-        // The row stays: past deliveries refer to it.
+        // The row stays, because past deliveries refer to it.
         const removed = db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
         if (removed.changes === 0) return false;
         db.orm

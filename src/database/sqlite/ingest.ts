@@ -1,6 +1,6 @@
 /**
- * One step of a follower: blocks that leave, blocks that come, confirmations, the cursor, and everything that follows for sessions,
- * events and alarms. Whole or not at all.
+ * One step of a follower: dropped blocks, connected blocks, confirmations, the cursor, and everything that follows for
+ * sessions, events and alarms. Saved whole or not at all.
  * @module
  */
 import { type BlockRef, isLinked } from '../../core/block.ts';
@@ -31,16 +31,16 @@ type Parts = Readonly<{
   ledger: Ledger;
 }>;
 
-/** A transfer whose address is ours. */
+/** A transfer to one of our addresses. */
 type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: number }>;
 
-/** Blocks this far below the final height are pruned when they hold no transfer of ours. */
+/** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
 const BLOCKS_KEPT = 1_000;
 
 export function ingestCommands(db: Db, parts: Parts): IngestCommands {
   const { addresses, blocks, transfers, networks, transitions, findSession, raiseAlarm, ledger } = parts;
 
-  /** Takes the blocks out of the canonical chain. @returns their ids */
+  /** Takes blocks out of the canonical chain. @returns their ids */
   function drop({ network, drop: hashes, nowMs }: Ingest, floor: number): number[] {
     return hashes.map((hash) => {
       const block = blocks.find(network, hash);
@@ -53,7 +53,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     });
   }
 
-  /** Puts a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
+  /** Adds a block on top of the canonical chain, with its transfers to our addresses. @returns its id */
   function connect(step: Ingest, block: BlockRef, content: readonly ChainTransfer[]): number {
     const ours = content.flatMap((transfer) => recognise(step, transfer) ?? []);
     const known = blocks.find(step.network, block.hash);
@@ -61,7 +61,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     if (known) refuseContradiction(step, known, block, transfers.ofBlock(known.id), ours);
     const id = known?.id ?? blocks.insert({ ...block, network: step.network, canonical: true, watchedThroughId });
     if (known) blocks.mark(id, { canonical: true, watchedThroughId });
-    // Of a known block, only transfers to addresses that were not watched when it was read first are new.
+    // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
       if (found.address.id <= (known?.watchedThroughId ?? 0)) continue;
       write(step, id, found);
@@ -95,19 +95,22 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     });
   }
 
-  /** Says whose the money is: a session's, or else a person must find the payer, and the address is given to nobody. */
+  /** Checks that a transfer belongs to a session. If not, raises an alarm; an address without a session is spoiled. */
   function claim(step: Ingest, block: BlockRef, { transfer, address }: Ours): void {
     const session = address.sessionId === null ? undefined : findSession(address.sessionId);
     if (session && !isOlder(termsOf(session), block.timeS)) return;
     if (!session) addresses.spoil(address.id);
     const { tx, units, currency, to } = transfer;
     const why = session
-      ? `which session ${session.id} took only later: the database that gave it out before was lost or put back to an earlier state. It does not count for that session`
-      : 'which no session has taken. It will not be given out';
+      ? `which session ${session.id} took later: the database that had given it out was lost or restored from a ` +
+        'backup. It does not count for that session'
+      : 'which no session has taken. The address will not be given out';
     raiseAlarm({
       atMs: step.nowMs,
       code: session ? 'payment_before_session' : 'payment_without_session',
-      message: `Transaction ${tx} on ${step.network} paid ${units} base units of ${currency} to our address ${to}, ${why}; find the payer and return the money.`,
+      message:
+        `Transaction ${tx} on ${step.network} paid ${units} base units of ${currency} to our address ${to}, ${why}. ` +
+        'Find the payer and return the money.',
       network: step.network,
       sessionId: session?.id ?? null,
     });
@@ -117,7 +120,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     return hashes.flatMap((hash) => {
       const block = blocks.find(network, hash);
       invariant(block, `the block ${hash} to confirm is known on ${network}`);
-      // A block that this very step drops is not confirmed.
+      // A block that this step itself drops is not confirmed.
       if (!block.canonical) return [];
       ledger.confirmed(block.id, true, nowMs);
       transfers.confirm(block.id, nowMs);
@@ -173,7 +176,7 @@ const poolOf = ({ network, family }: Ingest): { family: string; mode: Mode } => 
   mode: network.startsWith('live:') ? 'live' : 'test',
 });
 
-/** New blocks follow the tip that remains and one another. */
+/** Checks that new blocks follow the remaining tip and one another. */
 function refuseGap(network: string, tip: BlockRow | undefined, refs: readonly BlockRef[]): void {
   invariant(isLinked(refs), `blocks to connect on ${network} are linked by parent hashes`);
   const first = refs[0];
@@ -182,8 +185,8 @@ function refuseGap(network: string, tip: BlockRow | undefined, refs: readonly Bl
 }
 
 /**
- * One hash has one content. What was read of the block before must be read again, no more and no less, as far as the addresses
- * were watched then.
+ * Checks that a block has the content that it had when it was read before, for the addresses watched then: one hash has
+ * one content.
  * @throws Fault transient `node_contradicts_itself`
  */
 function refuseContradiction(
@@ -212,6 +215,8 @@ function refuseContradiction(
   if (agrees) return;
   throw transient(
     'node_contradicts_itself',
-    `Block ${block.hash} of ${network} reads otherwise than it did before: ${wasRead.length} transfers to our addresses then, ${isRead.size} now. Nothing was written. Compare the node with another one; the earlier reading stands in the tables blocks and transfers.`,
+    `Block ${block.hash} of ${network} differs from what was read before: ${wasRead.length} transfers to our ` +
+      `addresses then, ${isRead.size} now. Nothing was saved. Compare the node with another one; the earlier content ` +
+      'is in the tables blocks and transfers.',
   );
 }

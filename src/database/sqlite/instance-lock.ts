@@ -1,6 +1,6 @@
 /**
- * One supervisor a data directory. The lock is SQLite's own lock on a file, so the system takes it away with the process that held it:
- * there is no stale lock to clear, and no other program that was given the old process id is taken for the holder.
+ * Allows one supervisor per data directory. The lock is SQLite's own lock on a file, which the system releases when the
+ * process ends: a lock is never stale, and no other program that got the old process id is mistaken for the holder.
  * @module
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,9 +10,9 @@ import { permanent } from '../../core/fault.ts';
 import { isBusy } from './storage-fault.ts';
 
 /**
- * Takes the lock for as long as this process lives, or until it is released. The directory is made when there is none.
- * @returns releases it
- * @throws Fault permanent `already_running` naming the process that holds it, `data_dir_unusable`
+ * Takes the lock until it is released or this process ends. Creates the directory if needed.
+ * @returns a function that releases it
+ * @throws Fault permanent `already_running` with the id of the process that holds it, `data_dir_unusable`
  */
 export function takeInstanceLock(dataDir: string): () => void {
   const pidFile = join(dataDir, 'quayside.pid');
@@ -36,23 +36,25 @@ export function takeInstanceLock(dataDir: string): () => void {
 const alreadyRunning = (dataDir: string, pid: string) =>
   permanent(
     'already_running',
-    `Quayside already runs on ${dataDir}${pid && ` (process ${pid})`}; stop it first, or set QUAYSIDE_DATA_DIR to another folder`,
+    `Quayside is already running on ${dataDir}${pid && ` (process ${pid})`}; stop it, or set QUAYSIDE_DATA_DIR to ` +
+      'another folder',
   );
 
 const unusable = (dataDir: string, error: unknown) =>
   permanent(
     'data_dir_unusable',
-    `the data folder ${dataDir} cannot be used (${error instanceof Error ? error.message : error}); check its path, its owner and its mode, or set QUAYSIDE_DATA_DIR to another folder`,
+    `the data folder ${dataDir} cannot be used (${error instanceof Error ? error.message : error}); ` +
+      'check its path, owner and mode, or set QUAYSIDE_DATA_DIR to another folder',
     error,
   );
 
-/** Whether a supervisor most likely runs on the directory; only taking the lock tells for certain. */
+/** Returns whether a supervisor probably runs on the directory; only taking the lock is certain. */
 export function isSupervised(dataDir: string): boolean {
   const pid = Number(readPid(join(dataDir, 'quayside.pid')));
   try {
     return pid > 0 && process.kill(pid, 0);
   } catch {
-    // It ended without taking its file away.
+    // It ended without removing its file.
     return false;
   }
 }
@@ -61,7 +63,7 @@ function readPid(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch {
-    // Nobody runs, or the holder of the lock is just about to write its id.
+    // Nothing runs, or the holder of the lock is about to write its id.
     return '';
   }
 }

@@ -1,5 +1,5 @@
 /**
- * API keys, and the nonces that they have used up.
+ * API keys and their used nonces.
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
@@ -11,7 +11,7 @@ import type { Vault } from './vault.ts';
 
 type KeyCommands = Pick<Database, 'createKey' | 'listKeys' | 'revokeKey' | 'findKey' | 'useNonce'>;
 
-/** Outlived nonces that one new nonce clears away: more than one, so that their number falls. */
+/** Expired nonces that one new nonce removes: more than one, so that their number falls. */
 const NONCES_CLEARED_MAX = 8;
 
 const secretName = (keyId: string): string => `key ${keyId}`;
@@ -27,7 +27,7 @@ export function keyCommands(db: Db, vault: Vault): KeyCommands {
     .innerJoin(stores, eq(stores.id, keys.storeId))
     .where(eq(keys.keyHash, sql.placeholder('keyHash')))
     .prepare();
-  // An outlived row of the same nonce counts as gone, whether it has been cleared away or not.
+  // An expired row of the same nonce counts as removed.
   const insertNonce = db.client.prepare(
     `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
      ON CONFLICT DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,

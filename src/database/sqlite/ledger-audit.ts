@@ -1,6 +1,6 @@
 /**
- * The books against the facts: adds up the whole journal, and reckons anew from transfers, payouts and attempts what it must come to. Nothing
- * of the code that writes the journal is used for the facts.
+ * Compares the ledger with the facts: adds up all postings, and recomputes the balances from transfers, payouts and
+ * attempts, without any of the code that writes the ledger.
  * @module
  */
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
@@ -10,7 +10,7 @@ import { readIntent } from './payouts/intent-text.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
 
-/** A fact that transitions `units` to an account; `other` is where it comes from. */
+/** A fact that moves `units` to `account` from `other`. */
 type Fact = Readonly<{
   network: Posting['network'];
   asset: Asset;
@@ -34,12 +34,12 @@ const feeFacts = `
     NULL AS subject, fee_units AS units
   FROM payout_attempts WHERE fee_units IS NOT NULL AND fee_units <> '0'`;
 
-/** Refunds that take something from what their session brought, whether it was paid already or not. */
+/** Refunds that are held against what their session received, paid or not. */
 const promiseFacts = `
   SELECT network, currency AS asset, 'received' AS account, 'reserved' AS other, session_id AS subject, units
   FROM refunds WHERE status NOT IN ('failed', 'canceled')`;
 
-/** `isUnderway`: something of the current generation was handed to a node. */
+/** `isUnderway`: an attempt of the current generation was sent to a node. */
 const payoutFacts = `
   SELECT intent, session_id AS sessionId, state, EXISTS (
     SELECT 1 FROM payout_attempts AS a
@@ -52,7 +52,7 @@ type PayoutFact = Readonly<{ intent: string; sessionId: string | null; state: st
 export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
   const { client } = db;
 
-  /** Walks through all postings, entry by entry. */
+  /** Reads all postings, entry by entry. */
   function readJournal(): Pick<LedgerReport, 'entries' | 'unbalanced'> & { journal: Balances } {
     const journal: Balances = new Map();
     const unbalanced: string[] = [];
@@ -114,7 +114,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           const [network, asset, account, subject] = place.split(' ') as [Posting['network'], Asset, string, string?];
           const sum = `${network} ${asset} ${account}`;
           accountSums.set(sum, (accountSums.get(sum) ?? 0n) + units);
-          // Below zero is what a session still has; above, more left it than came.
+          // Negative is what a session still has; positive means that more left it than came.
           if (account === 'received' && units > 0n && subject) {
             overdrawn.push({ sessionId: subject, network, asset, units });
           }
@@ -129,7 +129,7 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
   };
 }
 
-/** What a payout has moved so far. */
+/** Returns what a payout has moved so far. */
 function factsOf({ intent: text, sessionId, state, isUnderway }: PayoutFact): Fact[] {
   const intent = readIntent(text);
   const { network } = intent;

@@ -1,5 +1,5 @@
 /**
- * The books, written in the transactions of what they tell.
+ * The ledger: entries are written in the transaction of the change that they record.
  * @module
  */
 import { and, eq, max, sql } from 'drizzle-orm';
@@ -23,11 +23,11 @@ import type { FindSessionRow } from './sessions.ts';
 
 /** Steps of a larger transaction. */
 export type Ledger = Readonly<{
-  /** Null is nothing to write. The same entry twice breaks a constraint, and with it the transaction. */
+  /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
   post(entry: Entry | null, atMs: number): void;
-  /** Books what a sweep has in transit as it is now: something or nothing. */
+  /** Books that a sweep is in transit, or no longer is. */
   transit(intent: Intent, isUnderway: boolean, atMs: number): void;
-  /** Books what the confirmation of a block brings, or takes back what it brought: exactly the transfers whose confirmation changes. */
+  /** Books the transfers whose confirmation changes with a block's, or reverses them. */
   confirmed(blockId: number, isTaken: boolean, atMs: number): void;
 }>;
 
@@ -59,7 +59,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     )
     .prepare();
 
-  /** How often an entry of this kind was written for a cause. */
+  /** Returns how often an entry of this kind was written for a cause. */
   const occurrenceOf = (cause: string, kind: EntryKind): number =>
     (lastOccurrence.get({ cause, kind })?.occurrence ?? -1) + 1;
 
@@ -71,7 +71,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     for (const posting of postings) insertPosting({ entryId, ...posting });
   }
 
-  /** The session that a transfer's money belongs to. What came well before its session is nobody's. */
+  /** Returns the session that a transfer's money belongs to; null for money that came well before its session. */
   function ownerOf(sessionId: string | null, blockTimeS: number): string | null {
     const session = sessionId === null ? undefined : findSession(sessionId);
     return session && !isOlder(termsOf(session), blockTimeS) ? session.id : null;

@@ -1,5 +1,5 @@
 /**
- * Transactions that payers ask after: the page asks, a network's indexer answers.
+ * Lookups: the payment page asks about transactions, a network's indexer answers.
  * @module
  */
 import { and, asc, desc, eq, gt, inArray, lt, lte, sql } from 'drizzle-orm';
@@ -22,11 +22,11 @@ import type { Transfers } from './transfers.ts';
 
 type LookupRow = typeof lookups.$inferSelect;
 
-/** What one session's payers may have asked after; the oldest make room. */
+/** Lookups that one session keeps; older ones are deleted. */
 const OF_SESSION_MAX = 60;
 const KEPT_MS = 24 * 3600_000;
-/** Outlived rows that one request removes: more than it adds. */
-const FORGOTTEN_AT_ONCE = 20;
+/** Expired rows that one request removes: more than it adds. */
+const DELETED_MAX = 20;
 const modes: readonly Mode[] = ['live', 'test'];
 
 export function lookupCommands(
@@ -68,13 +68,13 @@ export function lookupCommands(
 
   const idsOf = (rows: readonly { id: number }[]): number[] => rows.map(({ id }) => id);
 
-  function forget(sessionId: string, nowMs: number): void {
+  function deleteOld(sessionId: string, nowMs: number): void {
     const beyond = orm
       .select({ id: lookups.id })
       .from(lookups)
       .where(eq(lookups.sessionId, sessionId))
       .orderBy(desc(lookups.askedAtMs), desc(lookups.id))
-      .limit(FORGOTTEN_AT_ONCE)
+      .limit(DELETED_MAX)
       .offset(OF_SESSION_MAX)
       .all();
     const old = orm
@@ -82,7 +82,7 @@ export function lookupCommands(
       .from(lookups)
       .where(lt(lookups.askedAtMs, nowMs - KEPT_MS))
       .orderBy(asc(lookups.askedAtMs))
-      .limit(FORGOTTEN_AT_ONCE)
+      .limit(DELETED_MAX)
       .all();
     orm
       .delete(lookups)
@@ -90,10 +90,10 @@ export function lookupCommands(
       .run();
   }
 
-  /** What the sighting means for the session that asked, by what is held here now. */
-  function findingOf({ sessionId, network, family, tx }: LookupRow, sighting: TransactionReport): LookupResult {
+  /** Judges a node's report for the session that asked, by what the database holds now. */
+  function judgeReport({ sessionId, network, family, tx }: LookupRow, report: TransactionReport): LookupResult {
     const session = findSession(sessionId);
-    return judge(sighting, {
+    return judge(report, {
       ownKey: addresses.ofSession(sessionId)[family] ?? null,
       isOthers: (key) => modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken'),
       accepts: session?.accepts ?? [],
@@ -107,7 +107,10 @@ export function lookupCommands(
     raiseAlarm({
       atMs,
       code: 'transfer_missed',
-      message: `a payer names transaction ${tx} in block ${number}, which the node shows as paid to this session's address and which was not found when the chain was read. It is not credited: only reading its block does that. Look at it in an explorer; if it is real, settle the order by hand and report this`,
+      message:
+        `A payer named transaction ${tx} in block ${number}. The node shows that it paid this session's address, but ` +
+        'it was not found when the block was read, and it is not credited. Look at it in an explorer; if it is real, ' +
+        'settle the order by hand and report this bug.',
       network,
       sessionId,
     });
@@ -126,7 +129,7 @@ export function lookupCommands(
             })
             .run();
         }
-        forget(sessionId, nowMs);
+        deleteOld(sessionId, nowMs);
       });
     },
     async listLookups(sessionId) {
@@ -135,16 +138,16 @@ export function lookupCommands(
     async dueLookups(network: NetworkKey, nowMs, limit) {
       return db.read(() => due.all({ network, nowMs, askedAfterMs: nowMs - LOOKUP_AGE_MS_MAX, limit }));
     },
-    async answerLookup({ id, sighting, nowMs }) {
+    async answerLookup({ id, report, nowMs }) {
       db.write(() => {
         const row = find.get({ id });
         if (!row) return;
-        const finding = sighting ? findingOf(row, sighting) : row.finding;
-        // What was never told stays a question, until it is too old to be asked.
+        const finding = report ? judgeReport(row, report) : row.finding;
+        // While nothing is known it stays open, until it is too old to be asked.
         const next = nextLookAtMs(finding ?? 'unknown', row.askedAtMs, nowMs) ?? (finding === null ? nowMs : null);
         orm.update(lookups).set({ finding, nextLookAtMs: next }).where(eq(lookups.id, id)).run();
-        if (finding === 'missed' && row.finding !== 'missed' && sighting?.kind === 'mined') {
-          alarmMissed(row, sighting.number, nowMs);
+        if (finding === 'missed' && row.finding !== 'missed' && report?.kind === 'mined') {
+          alarmMissed(row, report.number, nowMs);
         }
       });
     },

@@ -1,6 +1,6 @@
 /**
  * Brings a file to the current schema: numbered SQL files, each applied once, in one transaction, after a backup.
- * `PRAGMA user_version` holds the number of the last one; the table `migrations` says what was applied.
+ * `PRAGMA user_version` is the number of the last one; the table `migrations` lists what was applied.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -33,22 +33,23 @@ const ownDirectory = fileURLToPath(new URL('./migrations/', import.meta.url));
 
 export type MigrateOptions = Readonly<{
   file: string;
-  /** Where the copy goes that is made before each migration of a file that holds data. */
+  /** Folder for the copy that is made before each migration of a file that holds data. */
   backupDir: string;
   log?: Log;
-  /** Where the numbered SQL files lie; the program's own unless a test says otherwise. */
+  /** Folder of the numbered SQL files; the program's own by default. */
   directory?: string;
 }>;
 
 /**
- * Makes the file if there is none, and applies what is missing. Several processes may call this at once.
- * @returns the names of the migrations that were applied now
- * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`; `storage_unavailable`
+ * Creates the file if there is none, and applies what is missing. Several processes may call this at once.
+ * @returns the names of the migrations applied now
+ * @throws Fault permanent `database_foreign`, `database_newer`, `migration_altered`, `migration_failed`; transient
+ * `storage_unavailable`
  */
 export function migrate({ file, backupDir, log, directory = ownDirectory }: MigrateOptions): string[] {
   const migrations = readMigrations(directory);
   return guarded(file, () => {
-    // Made by us, so that its mode is ours: SQLite gives its side files the mode of the main file.
+    // Created here so that its mode is ours: SQLite gives its side files the mode of the main file.
     if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600));
     const client = connect(file, BUSY_TIMEOUT_MS, true);
     try {
@@ -73,13 +74,13 @@ export function migrate({ file, backupDir, log, directory = ownDirectory }: Migr
   });
 }
 
-/** The version that this program's migrations lead to. */
+/** Returns the version that this program's migrations lead to. */
 export const currentVersion = (): number => readMigrations(ownDirectory).length;
 
-/** The version of an open file. */
+/** Returns the schema version of an open file. */
 export const versionOf = (client: Sqlite.Database): number => Number(client.pragma('user_version', { simple: true }));
 
-/** `0001_name.sql`, `0002_name.sql`, … without gaps. */
+/** Reads `0001_name.sql`, `0002_name.sql`, …, which must be without gaps. */
 function readMigrations(directory: string): Migration[] {
   const names = readdirSync(directory)
     .filter((name) => /^\d{4}_.*\.sql$/.test(name))
@@ -94,7 +95,7 @@ function readMigrations(directory: string): Migration[] {
   });
 }
 
-/** @returns the version of the file, once its history agrees with `migrations` */
+/** Checks that the file's history agrees with `migrations`. @returns the file's version */
 function checkApplied(client: Sqlite.Database, file: string, migrations: readonly Migration[]): number {
   const version = versionOf(client);
   if (version === 0) {
@@ -107,7 +108,8 @@ function checkApplied(client: Sqlite.Database, file: string, migrations: readonl
   if (version > migrations.length) {
     throw permanent(
       'database_newer',
-      `${file} has schema ${version}, this program knows ${migrations.length}. Start the newer program, or restore the backup that was made before the upgrade.`,
+      `${file} has schema ${version}, but this program knows ${migrations.length}. Start the newer program, or ` +
+        'restore the backup that was made before the upgrade.',
     );
   }
   const rows = client.prepare('SELECT version, checksum FROM migrations ORDER BY version').all() as {
@@ -119,19 +121,20 @@ function checkApplied(client: Sqlite.Database, file: string, migrations: readonl
     if (migration?.checksum === checksum) continue;
     throw permanent(
       'migration_altered',
-      `${migration?.name ?? `Migration ${number}`} is not the text that was applied to ${file}. Bring back the released file; a change to the schema is a new migration.`,
+      `${migration?.name ?? `Migration ${number}`} differs from the text that was applied to ${file}. Restore the ` +
+        'released file; change the schema in a new migration.',
     );
   }
   return version;
 }
 
-/** Copies the file as it stands into `backupDir`, never over an older copy, and on the disk before its name is. @returns the copy's path */
+/** Copies the file into `backupDir`, synced before it gets its name and never over an older copy. @returns the path */
 function backUp(client: Sqlite.Database, file: string, backupDir: string, next: Migration): string {
   mkdirSync(backupDir, { recursive: true, mode: 0o700 });
   const stem = join(backupDir, `${basename(file, '.db')}-before-${basename(next.name, '.sql')}`);
   const partial = `${stem}.${process.pid}.partial`;
   rmSync(partial, { force: true });
-  // SQLite writes a copy into an empty file: made by us, only its owner may read it.
+  // SQLite writes the copy into an empty file, which is created here so that only its owner can read it.
   const descriptor = openSync(partial, 'wx', 0o600);
   try {
     client.prepare('VACUUM INTO ?').run(partial);
@@ -143,7 +146,7 @@ function backUp(client: Sqlite.Database, file: string, backupDir: string, next: 
   }
 }
 
-/** Gives a whole copy the first name that is free. A link, unlike a rename, replaces nothing. */
+/** Gives a complete copy the first free name, by a link: unlike a rename it never replaces a file. */
 function nameCopy(partial: string, stem: string): string {
   for (let copy = 1; ; copy++) {
     const path = copy === 1 ? `${stem}.db` : `${stem}-${copy}.db`;
@@ -153,7 +156,7 @@ function nameCopy(partial: string, stem: string): string {
   }
 }
 
-/** Applies one migration whole. @returns false when another process was faster */
+/** Applies one migration. @returns false when another process was faster */
 function apply(client: Sqlite.Database, file: string, version: number, next: Migration): boolean {
   const work = client.transaction((): boolean => {
     if (versionOf(client) !== version) return false;
@@ -179,7 +182,8 @@ function apply(client: Sqlite.Database, file: string, version: number, next: Mig
     const why = error instanceof Error ? error.message : String(error);
     throw permanent(
       'migration_failed',
-      `Migration ${next.name} failed on ${file}, which is unchanged: ${why}. Start the earlier program again and report this.`,
+      `Migration ${next.name} failed on ${file}, which is unchanged: ${why}. Start the earlier program again and ` +
+        'report this.',
       error,
     );
   }

@@ -1,5 +1,5 @@
 /**
- * Networks as their followers report them, and where each stands.
+ * Networks: what their followers report, and how far each has been read.
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
@@ -19,11 +19,11 @@ type Progress = Pick<
 /** Steps of a larger transaction. */
 export type Networks = Readonly<{
   find(key: NetworkKey): NetworkRow | undefined;
-  /** A row for a network of which nothing was heard before. */
+  /** Inserts the row of a network that has none. */
   begin(key: NetworkKey, nowMs: number): NetworkRow;
   all(): NetworkRow[];
   progress(key: NetworkKey, progress: Progress): void;
-  /** The chain time up to which every one of these networks has been read; 0 when one of them never started. */
+  /** Returns the chain time up to which all of these networks have been read; 0 if one has never started. */
   readThroughS(keys: readonly NetworkKey[]): number;
 }>;
 

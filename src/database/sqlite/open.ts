@@ -1,5 +1,5 @@
 /**
- * Opens the file with the settings that everything else relies on.
+ * Opens the database file with the settings that everything else relies on.
  * @module
  */
 import Sqlite from 'better-sqlite3';
@@ -7,14 +7,14 @@ import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3'
 import { invariant, permanent } from '../../core/fault.ts';
 import { guarded, isBusy } from './storage-fault.ts';
 
-/** Below this, several processes that write and checkpoint one WAL file can corrupt it (sqlite.org/wal.html, "WAL-reset bug"). */
+/** Older versions can corrupt a WAL file that several processes write (sqlite.org/wal.html, "WAL-reset bug"). */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 /**
- * After a wait for the write lock that was in vain, the next ones are this short until one gets through. A wait blocks the thread, so a
- * row of long ones would keep it from answering anybody, and from saying that it lives.
+ * After a failed wait for the write lock, later waits are this short until one succeeds. A wait blocks the thread, so a
+ * series of long ones would keep it from answering requests and health checks.
  */
-const BUSY_AGAIN_MS = 50;
+const BUSY_RETRY_MS = 50;
 
 /** The value of `PRAGMA synchronous` that syncs each commit. */
 const FULL = 2;
@@ -24,19 +24,19 @@ export type Db = Readonly<{
   client: Sqlite.Database;
   orm: BetterSQLite3Database;
   /**
-   * Runs `work` in one BEGIN IMMEDIATE and commits, or changes nothing. `work` is synchronous: nothing comes between its steps.
+   * Runs `work` in one BEGIN IMMEDIATE transaction: commits, or changes nothing. `work` is synchronous.
    * @throws Fault transient `storage_unavailable`
    */
   write<T>(work: () => T): T;
-  /** Runs `work` on one unchanging view of the file. */
+  /** Runs `work` on one consistent snapshot of the file. */
   read<T>(work: () => T): T;
 }>;
 
 export type OpenOptions = Readonly<{
   file: string;
-  /** How long a call may wait for another process's write. The wait blocks the thread, so those after one in vain are short. */
+  /** How long a call may wait for another process's write. The wait blocks the thread, and is short after a failure. */
   busyTimeoutMs: number;
-  /** Upper limit of the file's size; null for none. */
+  /** Largest size of the file; null for no limit. */
   bytesMax: number | null;
 }>;
 
@@ -49,20 +49,20 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db
   const inTransaction = client.transaction((work: () => unknown) => work());
   let isPatient = true;
 
-  /** Says how long the next wait for another process's write may be. */
-  function bePatient(patient: boolean): void {
+  /** Sets whether the next wait for another process's write may be long. */
+  function setPatience(patient: boolean): void {
     if (isPatient === patient) return;
     isPatient = patient;
-    client.pragma(`busy_timeout = ${patient ? busyTimeoutMs : Math.min(busyTimeoutMs, BUSY_AGAIN_MS)}`);
+    client.pragma(`busy_timeout = ${patient ? busyTimeoutMs : Math.min(busyTimeoutMs, BUSY_RETRY_MS)}`);
   }
 
   function write<T>(work: () => T): T {
     try {
       const result = inTransaction.immediate(work) as T;
-      bePatient(true);
+      setPatience(true);
       return result;
     } catch (error) {
-      if (isBusy(error)) bePatient(false);
+      if (isBusy(error)) setPatience(false);
       throw error;
     }
   }
@@ -87,7 +87,7 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db
 }
 
 /**
- * A connection with the house's settings. The waiting time stands first, for the switch to WAL already needs it.
+ * Opens a connection with our settings. The busy timeout comes first, because the switch to WAL already needs it.
  * @throws SqliteError; Fault permanent `sqlite_too_old`
  */
 export function connect(file: string, busyTimeoutMs: number, mustExist: boolean): Sqlite.Database {
@@ -97,7 +97,7 @@ export function connect(file: string, busyTimeoutMs: number, mustExist: boolean)
     refuseOldSqlite(String(client.prepare('SELECT sqlite_version()').pluck().get()));
     client.pragma('journal_mode = WAL');
     client.pragma('synchronous = FULL');
-    // Bytes that were signed go out as soon as they are recorded: a record that power loss could undo would be none.
+    // Signed bytes are sent as soon as they are recorded, so power loss must not undo the record.
     invariant(client.pragma('synchronous', { simple: true }) === FULL, 'each commit is synced to the disk');
     client.pragma('foreign_keys = ON');
     return client;
@@ -114,6 +114,7 @@ export function refuseOldSqlite(version: string): void {
   if (at < 0 || (parts[at] ?? 0) > (SQLITE_VERSION_MIN[at] ?? 0)) return;
   throw permanent(
     'sqlite_too_old',
-    `SQLite ${version} can corrupt a file that several processes write; at least ${SQLITE_VERSION_MIN.join('.')} is needed. Run \`npm ci\` again so that better-sqlite3 brings its own.`,
+    `SQLite ${version} can corrupt a file that several processes write; at least ${SQLITE_VERSION_MIN.join('.')} is ` +
+      'needed. Run `npm ci` again, which installs better-sqlite3 with its own SQLite.',
   );
 }

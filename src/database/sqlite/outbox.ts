@@ -1,5 +1,5 @@
 /**
- * Events and their deliveries, written in the transaction of the change that they tell of.
+ * Events and their deliveries, written in the transaction of the change that they report.
  * @module
  */
 import { and, eq, isNull, max, sql } from 'drizzle-orm';
@@ -14,8 +14,8 @@ type EndpointRow = Pick<typeof endpoints.$inferSelect, 'id' | 'url' | 'extendedE
 
 export type Outbox = Readonly<{
   /**
-   * Writes an event and one delivery, due at once, for each endpoint that wants it.
-   * @param body makes the exact text to send from the event's id
+   * Saves an event and one delivery, due at once, for each endpoint that receives its type.
+   * @param body makes the exact text to send, given the event's id
    */
   post(
     session: Pick<SessionRow, 'id' | 'storeId' | 'mode' | 'endpointId'>,
@@ -52,14 +52,14 @@ export function createOutbox(db: Db): Outbox {
     .where(and(eq(endpoints.id, sql.placeholder('endpointId')), isEnabled))
     .prepare();
 
-  /** `evt_` and nanoseconds, above every id there is: rising ids are the order of events. 19 digits until the year 2286. */
+  /** Returns `evt_` and nanoseconds, above every existing id, so that ids give the order. 19 digits until 2286. */
   function nextId(nowMs: number): string {
     const last = BigInt(lastId.get()?.id?.slice('evt_'.length) ?? 0);
     const now = BigInt(nowMs) * 1_000_000n;
     return `evt_${now > last ? now : last + 1n}`;
   }
 
-  /** The store's endpoints, and the one that the session named unless it is the same address again. */
+  /** Returns the store's endpoints, and the one that the session named unless it has the same URL. */
   function endpointsOf({ storeId, mode, endpointId }: Pick<SessionRow, 'storeId' | 'mode' | 'endpointId'>) {
     const found: EndpointRow[] = ofStore.all({ storeId, mode });
     const own = endpointId === null ? undefined : ofSession.get({ endpointId });

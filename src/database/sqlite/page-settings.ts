@@ -1,5 +1,5 @@
 /**
- * What a store says about its payment page. A store without a row has said nothing.
+ * Stores' settings of the payment page. A store without a row has the defaults.
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';

@@ -1,9 +1,9 @@
 /**
- * Collection addresses: pools per family and mode, each filled from one source at a time.
+ * Deposit addresses: pools per family and mode, each filled from one source at a time.
  *
- * An address is `free` until a session takes it, once and for ever. One that received money before any session took it is
- * `spoiled`: it stays watched and is never given out, or its next session would begin with somebody else's payment.
- * Free addresses of a source that is not the pool's current one are retired; they are free again when the source returns.
+ * An address is `free` until a session takes it, for ever. An address that received money before any session took it is
+ * `spoiled`: it stays watched and is never given out, or its session would begin with somebody else's payment.
+ * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  * @module
  */
 import { and, asc, count, eq, gt, max, ne, sql } from 'drizzle-orm';
@@ -20,14 +20,14 @@ export type Address = Readonly<{ id: number; sessionId: string | null; state: 'f
 
 /** Steps of a larger transaction. */
 export type Addresses = Readonly<{
-  /** The free address of the pool's current source with the lowest id, or null. */
+  /** Returns the free address with the lowest id of the pool's current source, or null. */
   nextFree(pool: PoolKey): Readonly<{ id: number; key: string; poolId: number }> | null;
   take(address: Readonly<{ id: number; poolId: number }>, sessionId: string): void;
   find(pool: PoolKey, key: string): Address | null;
   spoil(id: number): void;
-  /** The highest id in the pool; 0 when it is empty. */
+  /** Returns the highest id in the pool; 0 when it is empty. */
   highestId(pool: PoolKey): number;
-  /** The keys that a session took, by family. */
+  /** Returns the keys that a session took, by family. */
   ofSession(sessionId: string): Record<string, string>;
 }>;
 
@@ -106,7 +106,7 @@ export function poolCommands(db: Db): PoolCommands {
       .from(addresses)
       .where(and(eq(addresses.poolId, poolId), eq(addresses.state, sql`'free'`)))
       .get()?.free ?? 0;
-  /** Makes `source` the one that the pool gives out from. */
+  /** Makes `source` the pool's current source. */
   function usePool({ family, mode }: PoolKey, source: string): typeof pools.$inferSelect {
     const known = findPool({ family, mode }, source);
     if (known?.current) return known;

@@ -1,5 +1,5 @@
 /**
- * Statements that are compiled once, when the store is opened.
+ * Statements that are compiled once, when the database is opened.
  * @module
  */
 import type Sqlite from 'better-sqlite3';
@@ -10,7 +10,7 @@ import type { Db } from './open.ts';
 /** A whole row without the columns that SQLite fills in. */
 type Row<T extends SQLiteTable, Generated extends keyof T['$inferSelect']> = Omit<T['$inferSelect'], Generated>;
 
-/** An INSERT of whole rows; `generated` names the columns that SQLite fills in. */
+/** Prepares an INSERT of whole rows; `generated` lists the columns that SQLite fills in. */
 export function preparedInsert<T extends SQLiteTable, Generated extends keyof T['$inferSelect'] & string = never>(
   { orm }: Pick<Db, 'orm'>,
   table: T,
@@ -25,7 +25,7 @@ export function preparedInsert<T extends SQLiteTable, Generated extends keyof T[
   return (row) => statement.run(row);
 }
 
-/** SET expressions for an UPDATE whose values come with each run, under the columns' own names. */
+/** Returns SET expressions for an UPDATE whose values are passed at each run, under the columns' names. */
 export function laterValues<T extends SQLiteTable, Name extends keyof T['$inferSelect'] & string>(
   table: T,
   names: readonly Name[],

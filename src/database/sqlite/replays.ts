@@ -1,5 +1,5 @@
 /**
- * Idempotency keys: what a POST led to, remembered for a day.
+ * Idempotency keys: which result a POST had, remembered for a day.
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
@@ -11,7 +11,7 @@ import { replays } from './schema.ts';
 
 const KEPT_MS = 24 * 3600 * 1000;
 
-/** Outlived keys that one new key clears away: more than one, so that their number falls. */
+/** Expired keys that one new key removes: more than one, so that their number falls. */
 const CLEARED_MAX = 4;
 
 /** A key belongs to one store, mode and path. */
@@ -19,9 +19,9 @@ export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay
 
 /** Steps of a larger transaction. */
 export type Replays = Readonly<{
-  /** What this key has led to within its day. */
+  /** Returns what this key led to within its day. */
   recall(scope: ReplayScope): Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; sessionId: string }>;
-  /** Remembers a success; nothing to do for a request without a key. */
+  /** Remembers a success; does nothing for a request without a key. */
   remember(scope: ReplayScope, sessionId: string): void;
 }>;
 
@@ -54,7 +54,7 @@ export function createReplays(db: Db): Replays {
     remember({ storeId, mode, replay: { path, idempotencyKey, bodyHash }, nowMs }, sessionId) {
       if (idempotencyKey === null) return;
       const row = { storeId, mode, path, idempotencyKey, bodyHash, sessionId, createdAtMs: nowMs };
-      // What stands here now is outlived, or `recall` would have found it.
+      // A row with this key has expired, or `recall` would have found it.
       remove.run(row);
       insert(row);
       clear.run(nowMs - KEPT_MS);

@@ -1,5 +1,5 @@
 /**
- * The tables as the query builder sees them. `migrations/` makes them and holds constraints, indexes and their reasons; a test
+ * The tables for the query builder. `migrations/` creates them, with constraints, indexes and their reasons; a test
  * compares the two. Column names are these names in snake case.
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * A session's row and the core's view of it.
+ * A session's row, and its parts as core sees them.
  * @module
  */
 
@@ -10,7 +10,7 @@ import type { sessions } from './schema.ts';
 
 export type SessionRow = typeof sessions.$inferSelect;
 
-/** The columns that change in a session's life. */
+/** The columns that change during a session's life. */
 export const stateColumnNames = [
   'status',
   'endedAtS',
@@ -58,14 +58,14 @@ export const standingOf = (state: SessionState): Standing => ({
   latePar: state.latePar,
 });
 
-/** The state columns for a life and a standing; the deadline among them is what `settleDue` looks for. */
+/** Returns the state columns for a life and a standing, including the deadline that `settleDue` looks for. */
 export const stateOf = (terms: Terms, life: Life, standing: Standing): SessionState => ({
   ...life,
   ...standing,
   deadlineS: deadline(terms, life, standing),
 });
 
-/** The session as the port shows it. */
+/** Returns the session as the port shows it. */
 export function toSession(
   row: SessionRow,
   addresses: Readonly<Record<string, string>>,

@@ -1,5 +1,5 @@
 /**
- * The way a session changes: load it with its transfers, let core decide, save what follows and its events.
+ * How a session changes: load it with its transfers, let core decide, save the result and its events.
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
@@ -30,13 +30,13 @@ import { type Transfers, toReceipt } from './transfers.ts';
 /** Steps of a larger transaction. */
 export type SessionTransitions = Readonly<{
   /**
-   * SessionTransitions a session as far as its transfers and the clock carry it.
-   * @param cause the network whose news this is; null when it is the clock's
+   * Advances a session as far as its transfers and the clock allow.
+   * @param cause the network whose block caused this; null for the clock
    * @returns whether its status changed
    */
   advance(row: SessionRow, nowMs: number, cause: NetworkKey | null): boolean;
   cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
-  /** Keeps the number of sessions by status. */
+  /** Updates the number of sessions in a status. */
   count(status: SessionStatus, difference: 1 | -1): void;
 }>;
 
@@ -99,7 +99,9 @@ export function createSessionTransitions(
       raiseAlarm({
         atMs: nowMs,
         code: 'payment_reversed',
-        message: `A reorganisation took confirmed money from the paid session ${row.id} (order ${row.orderId}). Check whether its transactions stand on the chain before the goods leave.`,
+        message:
+          `A reorg took back confirmed money of the paid session ${row.id} (order ${row.orderId}). Look up its ` +
+          'transactions in an explorer before you deliver the goods.',
         network: cause,
         sessionId: row.id,
       });

@@ -1,5 +1,5 @@
 /**
- * Payment sessions: created once, shown, canceled, and moved on by the clock.
+ * Payment sessions: creating, reading, canceling and settling them.
  * @module
  */
 import { and, asc, eq, lt, sql } from 'drizzle-orm';
@@ -33,10 +33,10 @@ type Parts = Readonly<{
   outageWaitS: number;
 }>;
 
-/** Ids are kept with their prefix and may be asked for without. */
+/** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
 
-/** The row of a session by its full id. */
+/** Finds a session's row by its full id. */
 export type FindSessionRow = (id: string) => SessionRow | undefined;
 
 export function createSessionFinder({ orm }: Db): FindSessionRow {
@@ -62,7 +62,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       ),
     )
     .prepare();
-  // Every set of networks with open deadlines, each found by one seek: few sets, however many sessions.
+  // Every set of networks with open deadlines, each found by one seek. There are few sets, however many sessions.
   const openSets = db.client
     .prepare(
       `WITH RECURSIVE sets (networks) AS (
@@ -91,7 +91,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return view(row);
   }
 
-  /** A payment on these networks would be seen: they are being followed from some block on. */
+  /** Returns the options whose network is being followed from some block on, so that a payment would be seen. */
   function readyOptions(options: readonly PaymentOption[]): PaymentOption[] {
     const isReady = new Set(
       networks.all().flatMap(({ key, tipHash, state }) => (tipHash !== null && state !== 'halted' ? key : [])),
@@ -99,7 +99,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return options.filter(({ networkKey }) => isReady.has(networkKey));
   }
 
-  /** Writes the session with one address per family; the caller has made sure that it is new. A family without one is left out. */
+  /** Saves a new session with one address per family; a family without a free address is left out. */
   function begin(input: NewSession): CreateSessionOutcome {
     const ready = readyOptions(input.options);
     const free = new Map<string, { id: number; poolId: number }>();
@@ -117,12 +117,12 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return { kind: 'created', session: view(row) };
   }
 
-  /** Pending sessions that the clock ends now, those that wait longest first. */
+  /** Returns the ids of pending sessions that the clock ends now, longest overdue first. */
   function due(nowMs: number, limit: number): string[] {
     const nowS = toSeconds(nowMs);
     const found: string[] = [];
     for (const text of openSets.all() as string[]) {
-      // Core's rule, as a bound: the clock has passed the deadline, and so has reading or the wait for it.
+      // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
       const readThroughS = networks.readThroughS(JSON.parse(text) as NetworkKey[]);
       const beforeS = Math.max(Math.min(nowS, readThroughS), nowS - outageWaitS);
       const rows = dueOfSet.all({ networks: text, beforeS, limit: limit - found.length });
@@ -168,7 +168,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       return db.write(() => {
         const row = findRow(fullId(id));
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
-        // One second ago: money that arrives from now on is late, whatever the grain of a chain's clock. What has come is not.
+        // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
         const cameS = transfers.ofSession(row.id).map((transfer) => toPayment(transfer).blockTimeS);
         const terms: Terms = { ...termsOf(row), expiresAtS: Math.max(toSeconds(nowMs) - 1, ...cameS), topUpGraceS: 0 };
         const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row));
@@ -178,7 +178,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       });
     },
     async settleDue(nowMs, limit) {
-      // The write lock is asked for only when there is something to do.
+      // The write lock is taken only when there is something to do.
       const ids = db.read(() => due(nowMs, limit));
       if (ids.length === 0) return 0;
       return db.write(() => {

@@ -1,5 +1,5 @@
 /**
- * The port on one SQLite file. Each room of the port is a file of this folder; here they are put together.
+ * The database port on one SQLite file. Each part of the port is a file of this folder; they are put together here.
  * @module
  */
 import { permanent } from '../../core/fault.ts';
@@ -36,19 +36,20 @@ import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 
-/** An unread network may hold a session open for so long after its deadline. */
+/** At most this long after its deadline a session stays open because a network is unread. */
 const OUTAGE_WAIT_S = 600;
 
 export type SqliteDatabaseOptions = OpenOptions &
   Readonly<{
-    /** 32 bytes; seals the secrets in the file. */
+    /** 32 bytes; encrypts the secrets in the file. */
     secretKey: Uint8Array;
     outageWaitS?: number;
   }>;
 
 /**
  * Opens a file that `migrate` has brought to the current schema.
- * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient `storage_unavailable`
+ * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient
+ * `storage_unavailable`
  */
 export function openSqliteDatabase({
   secretKey,
@@ -81,7 +82,7 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
   const payouts = createPayouts(db, raiseAlarm);
   const effects = createRefundEffects(payouts, ledger, (...end) => refunds.steps.settle(...end));
   const refunds = createRefunds(db, { secretKey, addresses, transfers, replays, outbox, findSession, effects });
-  // The first counts other connections' commits, the second this one's rows; neither ever falls.
+  // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
   const othersCommits = db.client.prepare('PRAGMA data_version').pluck();
   const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
   return {
@@ -130,6 +131,7 @@ function refuseOtherSchema({ client, file }: Db): void {
   if (version === current) return;
   throw permanent(
     'schema_not_current',
-    `${file} has schema ${version}, this program needs ${current}. ${version < current ? 'Start it with `npm start`, which brings the schema up to date' : 'Start the newer program'}.`,
+    `${file} has schema ${version}, but this program needs ${current}. ` +
+      (version < current ? 'Run `npm start`, which brings the schema up to date.' : 'Start the newer program.'),
   );
 }

@@ -1,5 +1,5 @@
 /**
- * The numbers behind the metrics.
+ * The counts behind the metrics.
  * @module
  */
 import { asc, count, eq } from 'drizzle-orm';

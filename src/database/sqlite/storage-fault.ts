@@ -1,20 +1,21 @@
 /**
- * What SQLite's own errors mean to a caller.
+ * Translates SQLite's errors into faults.
  * @module
  */
 import Sqlite from 'better-sqlite3';
 import { permanent, transient } from '../../core/fault.ts';
 
-/** Result codes (sqlite.org/rescode.html), extended ones cut to their family, that a later try may not meet again. */
+/** Result codes (sqlite.org/rescode.html, extended ones cut to their family) after which a retry may succeed. */
 const passing: Readonly<Record<string, string>> = {
-  BUSY: 'another process has held its write lock for too long. Try again; if it stays, find the process that holds the file open',
-  LOCKED: 'it is locked. Try again; if it stays, find the process that holds the file open',
+  BUSY: 'another process held its write lock for too long. Try again; if it stays, find the process that has it open',
+  LOCKED: 'it is locked. Try again; if it stays, find the process that has it open',
   FULL: 'the disk or the configured size limit (limits.storage_bytes_max) is full. Make room or raise the limit',
   IOERR: 'reading or writing the disk failed. Check the disk and the file system',
-  READONLY: 'it may not be written. Check the owner and the mode of the file and of its folder',
-  CANTOPEN: 'it cannot be opened. Check that the folder exists and may be written, and that the schema has been made',
+  READONLY: 'it is read-only. Check the owner and mode of the file and its folder',
+  CANTOPEN:
+    'it cannot be opened. Check that its folder exists and is writable, and start Quayside once with `npm start`',
   NOMEM: 'memory ran out. Free memory on the machine',
-  PROTOCOL: 'too many processes open it at this moment. Try again',
+  PROTOCOL: 'too many processes are opening it at once. Try again',
 };
 
 const lasting: Readonly<Record<string, string>> = {
@@ -24,14 +25,14 @@ const lasting: Readonly<Record<string, string>> = {
 
 /**
  * Translates an error of SQLite, or of the files beside it, into a `Fault`: `storage_unavailable` (transient) or
- * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`: a mistake of this program, which
- * checks input before it writes. Its transaction is rolled back, so nothing in memory is wrong. Returns any other error as it is.
+ * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`: a bug, because input is
+ * checked before it is written. Its transaction is rolled back, so memory is consistent. Returns any other error as is.
  */
 function asStorageFault(error: unknown, file: string): unknown {
   if (isSystemError(error)) {
     return transient(
       'storage_unavailable',
-      `Beside the database ${file}: ${error.message}. Check the folder and the disk.`,
+      `A file of the database ${file} cannot be used: ${error.message}. Check the folder and the disk.`,
       error,
     );
   }
@@ -50,11 +51,11 @@ function asStorageFault(error: unknown, file: string): unknown {
 /** An error of the operating system, as `node:fs` throws it. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
 
-/** Whether another process held the write lock for longer than this one may wait. */
+/** Returns true when another process held the write lock for longer than this one waits. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
 
-/** Runs `work`; errors of SQLite and of the file system come out as faults or failed constraints. */
+/** Runs `work` and translates errors of SQLite and of the file system. */
 export function guarded<T>(file: string, work: () => T): T {
   try {
     return work();

@@ -13,14 +13,14 @@ import type { Vault } from './vault.ts';
 type StoreRow = typeof stores.$inferSelect;
 type StoreCommands = Pick<Database, 'createStore' | 'approveStore' | 'findStore' | 'listStores'>;
 
-/** What a secret is sealed under. */
+/** The name under which the secret is sealed. */
 const webhookSecretName = (storeId: string): string => `store ${storeId}, webhook secret`;
 
-/** The store's webhook secret in clear. */
+/** Decrypts the store's webhook secret. */
 export const openWebhookSecret = (vault: Vault, row: Pick<StoreRow, 'id' | 'webhookSecret'>): string =>
   vault.open(row.webhookSecret, webhookSecretName(row.id));
 
-/** The settings of a store, for a session to copy. */
+/** Reads a store's settings, which a session copies. */
 export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
   const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy } = stores;
   const select = orm

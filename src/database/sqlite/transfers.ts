@@ -1,5 +1,5 @@
 /**
- * Transfers to our addresses: facts of blocks. Whether one counts is decided in core from what is read here.
+ * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  * @module
  */
 import { and, asc, eq, sql } from 'drizzle-orm';
@@ -18,13 +18,13 @@ export type Transfers = Readonly<{
   insert(transfer: Omit<TransferRow, 'id'>): void;
   ofBlock(blockId: number): TransferRow[];
   confirm(blockId: number, nowMs: number): void;
-  /** Takes the confirmations of a block that left the chain; when they were first given is kept. */
+  /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
   unconfirm(blockId: number): void;
-  /** Sessions whose addresses a block pays. */
+  /** Returns the sessions whose addresses a block pays. */
   sessionsOf(blockId: number): string[];
-  /** Sessions paid by canonical blocks with `above` < number ≤ `through`. */
+  /** Returns the sessions paid by canonical blocks with `above` < number ≤ `through`. */
   sessionsBetween(network: NetworkKey, above: number, through: number): string[];
-  /** All that came to a session's addresses, in the order in which it was seen. */
+  /** Returns all transfers to a session's addresses, in the order in which they were seen. */
   ofSession(sessionId: string): SessionTransfer[];
 }>;
 
@@ -115,7 +115,7 @@ export function createTransfers(db: Db): Transfers {
   };
 }
 
-/** How firm a transfer is now. */
+/** Returns how firm a transfer is now. */
 function stateOf({ canonical, confirmed, number, floor }: SessionTransfer): ReceiptState {
   if (!canonical) return 'orphaned';
   if (!confirmed) return 'seen';

@@ -1,6 +1,7 @@
 /**
- * Secrets at rest: AES-256-GCM (NIST SP 800-38D). A sealed text is `v1.` and base64 of nonce (12 bytes), tag (16) and ciphertext.
- * The name of what is sealed is authenticated with it, so that one row's secret cannot be moved to another.
+ * Encrypts secrets at rest with AES-256-GCM (NIST SP 800-38D). A sealed text is `v1.` and base64 of nonce (12 bytes),
+ * tag (16) and ciphertext. The name of the secret is authenticated too, so that one row's secret cannot be moved to
+ * another.
  * @module
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
@@ -45,7 +46,8 @@ export function createVault(key: Uint8Array): Vault {
       } catch (error) {
         throw permanent(
           'secret_key_wrong',
-          `This secret key does not open "${name}". Bring back the key file that belongs to this database (data/secret.key, or the file named by QUAYSIDE_SECRET_KEY_FILE).`,
+          `This secret key does not open "${name}". Restore the key file that belongs to this database ` +
+            '(data/secret.key, or the file named by QUAYSIDE_SECRET_KEY_FILE).',
           error,
         );
       }
@@ -56,7 +58,7 @@ export function createVault(key: Uint8Array): Vault {
 const PROBE = 'the secret key of this database';
 
 /**
- * Compares the key with the one that the file was first opened with; the first opening leaves a sealed text to compare with.
+ * Compares the key with the one that the file was first opened with; the first call stores a sealed text for this.
  * @throws Fault permanent `secret_key_wrong`
  */
 export function checkKey(db: Db, vault: Vault): void {

@@ -34,7 +34,7 @@ const signature = (id: number, intentId: string, nonce: number, generation = 0, 
 const plan = (database: Database, id: string) =>
   database.planPayouts([{ intent: refund(id), sessionId: null, servesId: null, notBeforeMs: T0_MS, nowMs: T0_MS }]);
 
-/** A number is allotted to a payout, and nobody signs it. */
+/** Allots a number to a payout that is never signed. */
 async function allotInVain(database: Database, id: string, nonce: number) {
   await database.offerNonce(network, payer, nonce, T0_MS);
   const own = { id, generation: 0, attempt: 0, payer, payerRole: 'refund', nonce } as const;
@@ -50,12 +50,12 @@ async function allotInVain(database: Database, id: string, nonce: number) {
 const adopt = (database: Database, ...signatures: readonly Adoption[]) =>
   database.adopt(network, { signatures, servedFence: 9, nowMs: T0_MS });
 
-/** A database that was put back to an earlier state learns what was signed since. */
+/** A database that was restored from a backup learns what was signed since. */
 export function adoptionConforms(makePlace: MakePlace): void {
   const test = suite('adoption');
 
   test(
-    'an empty database learns every payout, its newest generation and the next number',
+    'an empty database adopts every payout, its newest generation and the next number',
     inWorld(makePlace, async ({ database }) => {
       const added = await adopt(database, signature(1, 'r1', 0), signature(2, 'r2', 1), signature(3, 'r1', 2, 1));
       assert.is(added, 3);
@@ -73,7 +73,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'a number that was given to another payout here, and not signed, goes back to whom it was signed for',
+    'a number that an unsigned payout has here goes back to the payout that it was signed for',
     inWorld(makePlace, async ({ database }) => {
       await plan(database, 'mine');
       await allotInVain(database, 'mine', 4);
@@ -86,7 +86,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'an attempt that was signed and not recorded is recorded; one that nobody signed leaves its number free',
+    'a signed attempt is recorded; an unsigned one frees its number',
     inWorld(makePlace, async ({ database }) => {
       await plan(database, 'r1');
       await allotInVain(database, 'r1', 0);
@@ -101,7 +101,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'what was concluded without a signature that is learned of now is asked again',
+    'what was concluded without knowing a signature is asked again',
     inWorld(makePlace, async ({ database }) => {
       await database.nextFence(network, 0, T0_MS);
       await plan(database, 'r1');
@@ -116,7 +116,7 @@ export function adoptionConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'what has ended here and was signed all the same is carried out, with an alarm',
+    'a payout that has ended here but was signed is carried out, with an alarm',
     inWorld(makePlace, async ({ database }) => {
       await plan(database, 'r1');
       await database.cancelPayout('r1', T0_MS);

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import type { Database } from '../../../src/database/database.ts';
 import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf, T0_S } from './place.ts';
 
-/** What accounts hold, and that nothing is wrong in the books. */
+/** Checks what accounts hold, and that the ledger is sound. */
 async function books(database: Database): Promise<Record<string, bigint>> {
   const report = await database.verifyLedger();
   assert.equal([report.unbalanced, report.differences, report.overdrawn], [[], [], []]);
@@ -12,12 +12,12 @@ async function books(database: Database): Promise<Record<string, bigint>> {
   );
 }
 
-/** The books follow the confirmations of payments, there and back. */
+/** The ledger follows the confirmations of payments in both directions. */
 export function booksConform(makePlace: MakePlace): void {
   const test = suite('books');
 
   test(
-    'a payment is booked when it is confirmed, and not before',
+    'a payment is booked when it is confirmed, not before',
     inWorld(makePlace, async ({ database, one, two }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine([pays(to, 600n), pays(to, 1n, { currency: 'USDC' })]);
@@ -38,7 +38,7 @@ export function booksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a reorg takes it back, and gives it again, as often as it happens',
+    'a reorg reverses the entry, and a new confirmation books it again, any number of times',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfers = [pays(to, 1000n)];
@@ -53,12 +53,12 @@ export function booksConform(makePlace: MakePlace): void {
         assert.is((await books(database))['test:one USDT collected'], 10_000_000n);
       }
       const { entries } = await database.verifyLedger();
-      assert.is(entries, 7, 'nothing is ever taken out of the journal');
+      assert.is(entries, 7, 'entries are never deleted');
     }),
   );
 
   test(
-    'what comes for no session, or well before it, is unclaimed',
+    'money for no session, or well before it, is unclaimed',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const early = await one.mine([pays(to, 100n)], T0_S - 5000);

@@ -27,7 +27,7 @@ export function creationConforms(makePlace: MakePlace): void {
   ) => newSession(orderId, { replay: { idempotencyKey, path: '/sessions/create', bodyHash }, ...more });
 
   test(
-    'everything that was asked for comes back, exact',
+    'the session has exactly what was requested',
     inWorld(
       makePlace,
       async ({ database }) => {
@@ -70,7 +70,7 @@ export function creationConforms(makePlace: MakePlace): void {
         assert.is(session.createdAtS, T0_S);
         assert.is(session.life.status, 'pending');
         assert.equal(session.payments, []);
-        assert.equal(await database.findSession('o1'), session, 'the prefix may be left out');
+        assert.equal(await database.findSession('o1'), session, 'the prefix may be omitted');
         assert.is(await database.findSession('cs_nobody'), null);
       },
       { toleranceMinor: 25, topUpGraceS: 90, monitoringS: 1000, latePolicy: 'accept' },
@@ -78,7 +78,7 @@ export function creationConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'the same order with the same body is the first session, with another body a conflict',
+    'the same order with the same body returns the first session, with another body a conflict',
     inWorld(makePlace, async ({ database }) => {
       const first = sessionOf(await database.createSession(withReplay('o1', null, 'a')));
       const again = await database.createSession(withReplay('o1', null, 'a', { id: 'cs_other', nowMs: T0_MS + 5 }));
@@ -96,14 +96,14 @@ export function creationConforms(makePlace: MakePlace): void {
       await database.createStore(merchant('m2'));
       const elsewhere = await database.createSession(withReplay('o1', 'k', 'b', { id: 'cs_m2', storeId: 'm2' }));
       assert.is(elsewhere.kind, 'created');
-      // No live network is followed: the point is that the test order does not stand in its way.
+      // No live network is followed: what matters is that the test order is no conflict.
       const live = await database.createSession(withReplay('o1', 'k', 'c', { id: 'cs_live', mode: 'live' }));
       assert.is(live.kind, 'address_pool_empty');
     }),
   );
 
   test(
-    'an idempotency key comes first: same body replays, another body is a conflict of its own',
+    'an idempotency key is checked first: the same body is replayed, another body is a conflict of the key',
     inWorld(makePlace, async ({ database }) => {
       const first = sessionOf(await database.createSession(withReplay('o1', 'k1', 'a')));
       const again = await database.createSession(withReplay('o1', 'k1', 'a'));
@@ -123,7 +123,7 @@ export function creationConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'a key that came with a replayed order is remembered; one that came with a conflict is not',
+    'the key of a replayed order is remembered; the key of a conflict is not',
     inWorld(makePlace, async ({ database }) => {
       sessionOf(await database.createSession(withReplay('o1', null, 'a')));
       assert.is((await database.createSession(withReplay('o1', 'k1', 'a'))).kind, 'replayed');
@@ -147,7 +147,7 @@ export function creationConforms(makePlace: MakePlace): void {
   );
 
   test(
-    'one order sent many times at once, from two processes, becomes one session',
+    'one order sent many times at once by two processes creates one session',
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       const outcomes = await Promise.all(

@@ -24,9 +24,9 @@ import {
 const FLOOR_DEPTH = 4;
 const ADDRESSES = 5;
 
-/** What happens next; numbers are dice, cut down to what is possible at that moment. */
+/** What happens next; random numbers are reduced to what is possible at that moment. */
 type Act =
-  | Readonly<{ do: 'create' | 'restart' | 'cancel'; dice: number }>
+  | Readonly<{ do: 'create' | 'restart' | 'cancel'; random: number }>
   | Readonly<{ do: 'mine'; on: 0 | 1; coins: readonly Readonly<{ to: number; minor: number }>[] }>
   | Readonly<{ do: 'reorg'; on: 0 | 1; depth: number; keep: boolean }>
   | Readonly<{ do: 'back'; on: 0 | 1 }>
@@ -35,7 +35,7 @@ type Act =
 
 const on = fc.constantFrom(0 as const, 1 as const);
 const anAct: fc.Arbitrary<Act> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('create' as const), dice: fc.nat() }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('create' as const), random: fc.nat() }) },
   {
     weight: 6,
     arbitrary: fc.record({
@@ -66,13 +66,13 @@ const anAct: fc.Arbitrary<Act> = fc.oneof(
       read: fc.boolean(),
     }),
   },
-  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'cancel' as const), dice: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('restart' as const, 'cancel' as const), random: fc.nat() }) },
 );
 
 type Content = readonly ChainTransfer[];
 type Piece = Readonly<{ block: BlockRef; transfers: Content }>;
 
-/** One network as it really was: every block that ever was, and the chain that counts. */
+/** The truth about one network: every block that ever existed, and the canonical chain. */
 class Truth {
   readonly feed: Feed;
   readonly name: 'one' | 'two';
@@ -90,7 +90,7 @@ class Truth {
     return this.everSeen.find((piece) => piece.block.hash === block.hash)?.transfers ?? [];
   }
 
-  /** What a session with this address must show. */
+  /** Returns what a session with this address must show. */
   paymentsTo(address: string): string[] {
     const canonical = new Set(this.feed.chain.map(({ hash }) => hash));
     const tip = this.feed.chain.at(-1)?.number ?? 0;
@@ -107,7 +107,7 @@ class Truth {
   }
 }
 
-/** Whole histories of sessions, chains and restarts, each step checked against a model that keeps everything it was told. */
+/** Whole histories of sessions, chains and restarts, each step checked against a model that keeps everything. */
 export function historiesConform(makePlace: MakePlace): void {
   const test = suite('histories');
 
@@ -138,7 +138,7 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
   async function act(step: Act): Promise<void> {
     switch (step.do) {
       case 'create': {
-        // An address that was paid before is skipped: the session takes what it is given.
+        // An address that was paid before is skipped, so the model reads which one the session took.
         if (sessions.length >= ADDRESSES) return;
         const id = `s${sessions.length}`;
         const session = sessionOf(await database.createSession(newSession(id, { nowMs })));
@@ -146,7 +146,7 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
         return;
       }
       case 'cancel': {
-        const session = sessions[step.dice % Math.max(1, sessions.length)];
+        const session = sessions[step.random % Math.max(1, sessions.length)];
         const replay = { idempotencyKey: null, path: '/', bodyHash: '' };
         if (session) await database.cancelSession({ id: session.id, storeId: 'm1', mode: 'test', replay, nowMs });
         return;
@@ -175,7 +175,7 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
   if (database !== first) database.close();
 }
 
-/** Something on one chain. */
+/** An event on one chain. */
 async function happen(
   truth: Truth,
   step: Extract<Act, { on: 0 | 1 }>,
@@ -194,7 +194,7 @@ async function happen(
       const depth = Math.min(step.depth, feed.chain.filter(({ number }) => number > truth.floor).length - 1);
       if (depth < 1) return;
       const dropped = feed.chain.slice(-depth).map((block) => ({ block, transfers: truth.contentOf(block) }));
-      // The transactions are mined again at other places, or are gone for good.
+      // The transactions are mined again in other places, or are lost.
       const again = step.keep ? dropped.flatMap(({ transfers }) => transfers).map((t, index) => ({ ...t, index })) : [];
       const contents: Content[] = Array.from({ length: depth + 1 }, (_, at) => (at === 0 ? again : []));
       const blocks = await feed.reorg(depth, contents);

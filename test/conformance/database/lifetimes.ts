@@ -48,7 +48,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'an outage holds sessions open for the agreed wait and no longer',
+    'an outage keeps sessions open for the outage wait and no longer',
     inWorld(makePlace, async ({ database }) => {
       sessionOf(await database.createSession(newSession('o1')));
       assert.is(await database.settleDue((END_S + OUTAGE_WAIT_S) * 1000, 100), 0);
@@ -57,7 +57,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'what expired while nothing ran is settled afterwards, a bounded number at a time, the oldest first',
+    'sessions that expired while nothing ran are settled afterwards, oldest first, at most `limit` at a time',
     inWorld(makePlace, async ({ database, one, two }) => {
       for (let n = 0; n < 10; n++) {
         sessionOf(await database.createSession(newSession(`o${n}`, { expiresInS: 600 - n })));
@@ -71,7 +71,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'sessions that wait for a network do not stand in the way of others',
+    'sessions that wait for a network do not delay others',
     inWorld(makePlace, async ({ database, one, two }) => {
       const onlyOne = newSession('x').options.filter(({ network }) => network === 'one');
       for (let n = 0; n < 10; n++) sessionOf(await database.createSession(newSession(`o${n}`, { expiresInS: 60 })));
@@ -84,7 +84,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'news of one network does not end a session while another has not been read to its end',
+    'a block of one network does not end a session while another network has not been read to its end',
     inWorld(makePlace, async ({ database, one, two }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       one.nowMs = (END_S + 60) * 1000;
@@ -102,7 +102,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'the bound holds over all networks together',
+    'the limit holds for all networks together',
     inWorld(makePlace, async ({ database, one, two }) => {
       const { options } = newSession('x');
       for (const [n, name] of ['one', 'two', 'one', 'two'].entries()) {
@@ -128,7 +128,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
       two.nowMs = (GRACE_END_S + 1) * 1000;
       assert.is(two.chain.at(-1)?.hash, shaky.hash);
       await two.reorg(1, [[]]);
-      assert.is((await show(database, 'lost')).life.status, 'expired', 'told by the reorg itself');
+      assert.is((await show(database, 'lost')).life.status, 'expired', 'expired by the reorg itself');
       await readBoth(one, two, GRACE_END_S + 1);
       assert.is(await database.settleDue((GRACE_END_S + 1) * 1000, 100), 1);
       assert.is((await show(database, 'part')).life.status, 'failed');
@@ -140,7 +140,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'in test mode a session is cut short: what came is in time, what comes is late, and there is no grace',
+    'in test mode a session can be cut short: earlier money is in time, later money is late, without grace',
     inWorld(makePlace, async ({ database, one, two }) => {
       const [none, part] = await Promise.all(
         ['none', 'part'].map(async (id) => addressOf(sessionOf(await database.createSession(newSession(id))))),
@@ -163,7 +163,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
       assert.is(await database.cutShort('nobody', T0_MS), false);
       await database.addAddresses({ family: 'evm', mode: 'live', source: 'live', firstIndex: 0, keys: [keyOf(9999)] });
       sessionOf(await database.createSession(newSession('real', { mode: 'live' })));
-      assert.is(await database.cutShort('real', T0_MS), false, 'nobody shortens what is real');
+      assert.is(await database.cutShort('real', T0_MS), false, 'a live session cannot be cut short');
     }),
   );
 
@@ -183,14 +183,18 @@ export function lifetimesConform(makePlace: MakePlace): void {
     result.kind === 'refused' ? `refused: ${result.why}, ${result.session.life.status}` : result.kind;
 
   test(
-    'a session with nothing seen is canceled, once, with one event',
+    'a session with nothing seen is canceled once, with one event',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
       sessionOf(await database.createSession(newSession('o1')));
       const done = await cancel(database, 'o1', { key: 'k' });
       assert.ok(done.kind === 'done');
       assert.is(done.session.life.status, 'canceled');
-      assert.is((await cancel(database, 'cs_o1', { nowMs: T0_MS + 9000 })).kind, 'done', 'again is unchanged');
+      assert.is(
+        (await cancel(database, 'cs_o1', { nowMs: T0_MS + 9000 })).kind,
+        'done',
+        'a second cancel changes nothing',
+      );
       const replayed = await cancel(database, 'o1', { key: 'k' });
       assert.is(replayed.kind, 'replayed');
       assert.is((await cancel(database, 'o1', { key: 'k', body: 'other' })).kind, 'idempotency_key_conflict');
@@ -219,14 +223,14 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a refusal says why, keeps what the clock decided, and is not remembered',
+    'a refusal names its reason, keeps what the clock decided, and is not remembered',
     inWorld(makePlace, async ({ database, one, two }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('money'))));
       sessionOf(await database.createSession(newSession('over')));
       await one.mine([pays(to, 400n)]);
       assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'refused: payment_in_progress, pending');
       await one.reorg(1, [[]]);
-      assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'done', 'the money is gone');
+      assert.is(outcome(await cancel(database, 'money', { key: 'k' })), 'done', 'the money was orphaned');
       await readBoth(one, two, END_S + 1);
       const late = { nowMs: (END_S + 1) * 1000 };
       assert.is(outcome(await cancel(database, 'over', late)), 'refused: session_expired, expired');
@@ -238,7 +242,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'money that comes after a cancel is held and told of',
+    'money that comes after a cancel is held and reported',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
@@ -252,7 +256,7 @@ export function lifetimesConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a store that accepts late money is paid late, within its monitoring window',
+    'a store that accepts late money is paid within its monitoring window',
     inWorld(
       makePlace,
       async ({ database, one, two }) => {

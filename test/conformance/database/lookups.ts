@@ -6,7 +6,7 @@ import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf,
 
 const NETWORK = 'test:one';
 
-/** Asks about a transaction on one network. */
+/** Requests a lookup on one network. */
 const ask = (
   database: Database,
   tx: string,
@@ -18,7 +18,7 @@ const ask = (
     nowMs: more.nowMs ?? T0_MS,
   });
 
-/** What becomes of a look-up when the node shows these transfers in this block. */
+/** Returns the result of a lookup when the node reports these transfers in this block. */
 async function findingOf(
   database: Database,
   tx: string,
@@ -30,16 +30,16 @@ async function findingOf(
   const due = await database.dueLookups(network, T0_MS, 100);
   const id = due.find((one) => one.tx === tx)?.id;
   assert.ok(id !== undefined, 'it is due');
-  await database.answerLookup({ id, sighting: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
+  await database.answerLookup({ id, report: { kind: 'mined', number, succeeded: true, transfers }, nowMs: T0_MS });
   return (await database.listLookups('cs_o1')).find((one) => one.tx === tx && one.network === network)?.finding;
 }
 
-/** Transactions that payers ask after. */
+/** Lookups of transactions. */
 export function lookupsConform(makePlace: MakePlace): void {
-  const test = suite('look-ups');
+  const test = suite('lookups');
 
   test(
-    'what is asked is due on its network, answered, and asked again while it may change',
+    'a lookup is due on its network, is answered, and is asked again while its result may change',
     inWorld(makePlace, async ({ database }) => {
       await database.createSession(newSession('o1'));
       await ask(database, '0xa');
@@ -49,28 +49,28 @@ export function lookupsConform(makePlace: MakePlace): void {
       assert.equal(await database.dueLookups('test:two', T0_MS, 10), []);
       const [due] = await database.dueLookups(NETWORK, T0_MS, 10);
       assert.is(due?.tx, '0xa');
-      await database.answerLookup({ id: due?.id ?? 0, sighting: { kind: 'unknown' }, nowMs: T0_MS + 100 });
+      await database.answerLookup({ id: due?.id ?? 0, report: { kind: 'unknown' }, nowMs: T0_MS + 100 });
       assert.equal(await database.dueLookups(NETWORK, T0_MS + 100, 10), [], 'not at once');
       assert.equal((await database.dueLookups(NETWORK, T0_MS + 5000, 10)).length, 1);
       const failed = { kind: 'mined', number: 1, succeeded: false, transfers: [] } as const;
-      await database.answerLookup({ id: due?.id ?? 0, sighting: failed, nowMs: T0_MS + 5000 });
+      await database.answerLookup({ id: due?.id ?? 0, report: failed, nowMs: T0_MS + 5000 });
       assert.equal(await database.listLookups('cs_o1'), [
         { network: NETWORK, tx: '0xa', askedAtMs: T0_MS, finding: 'failed', isOpen: false },
       ]);
-      assert.equal(await database.dueLookups(NETWORK, T0_MS + 60_000, 10), [], 'this answer stands');
+      assert.equal(await database.dueLookups(NETWORK, T0_MS + 60_000, 10), [], 'this result is final');
       await ask(database, '0xa', { nowMs: T0_MS + 70_000 });
       assert.equal((await database.dueLookups(NETWORK, T0_MS + 70_000, 10)).length, 1, 'until somebody asks again');
     }),
   );
 
   test(
-    'a node that could not tell is asked again later, and takes back nothing that was told',
+    'a node that could not tell is asked again later, and an earlier result stays',
     inWorld(makePlace, async ({ database }) => {
       await database.createSession(newSession('o1'));
       await ask(database, '0xa');
       const [due] = await database.dueLookups(NETWORK, T0_MS, 10);
-      const answer = (sighting: TransactionReport | null, nowMs: number) =>
-        database.answerLookup({ id: due?.id ?? 0, sighting, nowMs });
+      const answer = (report: TransactionReport | null, nowMs: number) =>
+        database.answerLookup({ id: due?.id ?? 0, report, nowMs });
       const finding = async () => (await database.listLookups('cs_o1')).map((one) => [one.finding, one.isOpen]);
       await answer(null, T0_MS);
       assert.equal(await finding(), [[null, true]]);
@@ -80,13 +80,13 @@ export function lookupsConform(makePlace: MakePlace): void {
       assert.equal(await finding(), [['waiting', true]]);
       await ask(database, '0xb');
       const [other] = (await database.dueLookups(NETWORK, T0_MS, 10)).filter(({ tx }) => tx === '0xb');
-      await database.answerLookup({ id: other?.id ?? 0, sighting: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
+      await database.answerLookup({ id: other?.id ?? 0, report: null, nowMs: T0_MS + LOOKUP_AGE_MS_MAX - 1 });
       assert.equal((await finding())[1], [null, true]);
     }),
   );
 
   test(
-    'nothing is asked of a node after a while, nor more than a bounded number for one session',
+    'lookups end after a while, and a session keeps a limited number of them',
     inWorld(makePlace, async ({ database }) => {
       await database.createSession(newSession('o1'));
       await ask(database, '0xold');
@@ -94,16 +94,16 @@ export function lookupsConform(makePlace: MakePlace): void {
       for (let n = 0; n < 100; n++) await ask(database, `0x${n}`, { nowMs: T0_MS + n });
       const kept = (await database.listLookups('cs_o1')).map(({ tx }) => tx);
       assert.is(kept.length, 60);
-      assert.ok(kept.includes('0x99') && !kept.includes('0xold'), 'the oldest made room');
+      assert.ok(kept.includes('0x99') && !kept.includes('0xold'), 'the oldest was deleted');
       assert.is((await database.dueLookups(NETWORK, T0_MS + 200, 7)).length, 7);
       await database.createSession(newSession('o2'));
       for (let n = 0; n < 5; n++) await ask(database, '0xnext', { sessionId: 'cs_o2', nowMs: T0_MS + 2 * 86_400_000 });
-      assert.equal(await database.listLookups('cs_o1'), [], 'after a day they are forgotten');
+      assert.equal(await database.listLookups('cs_o1'), [], 'they are deleted after a day');
     }),
   );
 
   test(
-    'the answer is judged by whose address it is, which token, and what is held',
+    'the result depends on whose address it is, on the token, and on what was read',
     inWorld(makePlace, async ({ database, one }) => {
       const own = addressOf(sessionOf(await database.createSession(newSession('o1', { accepts: ['USDT'] }))));
       const other = addressOf(sessionOf(await database.createSession(newSession('o2'))));
@@ -128,7 +128,7 @@ export function lookupsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'money that was missed is told and raises an alarm once, and is not credited',
+    'missed money is reported, raises one alarm, and is not credited',
     inWorld(makePlace, async ({ database, one }) => {
       const own = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine();
@@ -148,9 +148,9 @@ export function lookupsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'an answer to what was forgotten meanwhile is nobody’s business',
+    'the answer to a deleted lookup is ignored',
     inWorld(makePlace, async ({ database }) => {
-      await database.answerLookup({ id: 999, sighting: { kind: 'unknown' }, nowMs: T0_MS });
+      await database.answerLookup({ id: 999, report: { kind: 'unknown' }, nowMs: T0_MS });
       assert.equal(await database.listAlarms(10), []);
     }),
   );

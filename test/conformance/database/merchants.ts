@@ -41,7 +41,7 @@ export function merchantsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a store says how its page looks, one thing at a time, and can take it back',
+    'page settings of a store are set one by one, and can be reset',
     inWorld(makePlace, async ({ database }) => {
       const unset = { accent: null, embedOrigins: [], logo: null };
       assert.equal(await database.findPageSettings('m1'), unset);
@@ -66,7 +66,7 @@ export function merchantsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a store is given another name',
+    'a store can be renamed',
     inWorld(makePlace, async ({ database }) => {
       assert.is(await database.renameStore('m1', 'Corner café'), true);
       assert.is((await database.findStore('m1'))?.name, 'Corner café');
@@ -102,7 +102,7 @@ export function merchantsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a nonce is good once per key, also after a restart and in another process',
+    'a nonce is accepted once per key, also after a restart and in another process',
     inWorld(makePlace, async ({ database, place }) => {
       await database.createKey(key('k1'));
       await database.createKey(key('k2'));
@@ -113,12 +113,12 @@ export function merchantsConform(makePlace: MakePlace): void {
       assert.is(await use('k2'), true);
       const other = place.connect();
       assert.is(await use('k1', T0_MS + 599_999, other), false);
-      assert.is(await use('k1', T0_MS + 600_000, other), true, 'kept until the time that was asked for');
+      assert.is(await use('k1', T0_MS + 600_000, other), true, 'kept until the requested time');
       other.close();
       const old = Array.from({ length: 30 }, (_, n) => `old-${n}`);
       for (const nonce of old) await database.useNonce({ keyId: 'k2', nonce, nowMs: T0_MS, keepUntilMs: T0_MS + 1 });
       const again = { keyId: 'k2', nonce: 'old-29', nowMs: T0_MS + 2, keepUntilMs: T0_MS + 3 };
-      assert.is(await database.useNonce(again), true, 'an outlived nonce is gone, cleared away or not');
+      assert.is(await database.useNonce(again), true, 'an expired nonce counts as removed');
       const racers = Array.from({ length: 20 }, () =>
         database.useNonce({ keyId: 'k1', nonce: 'raced', nowMs: T0_MS, keepUntilMs: T0_MS + 1 }),
       );

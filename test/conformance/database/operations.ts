@@ -7,7 +7,7 @@ export function operationsConform(makePlace: MakePlace): void {
   const test = suite('operations');
 
   test(
-    'a network is listed as its follower reported it, beside where it stands',
+    'a network is listed with its follower’s report and its cursor',
     inWorld(makePlace, async ({ database, one }) => {
       await one.readThrough(T0_S + 7, 'halted');
       const status = (await database.listNetworks()).find(({ network }) => network === 'test:one');
@@ -35,7 +35,7 @@ export function operationsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'alarms: newest first, no more than asked for',
+    'alarms are listed newest first, at most `limit`',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 0; n < 3; n++) {
         await database.raiseAlarm({ atMs: T0_MS + n, code: `c${n}`, message: 'm', network: null, sessionId: null });
@@ -57,7 +57,7 @@ export function operationsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'the stats counts sessions by status, and what waits',
+    'stats count sessions by status, and waiting deliveries',
     inWorld(makePlace, async ({ database, one }) => {
       const none = { pending: 0, paid: 0, failed: 0, expired: 0, canceled: 0 };
       assert.equal(await database.stats(T0_MS), { sessions: none, deliveriesWaiting: 0, oldestWaitingMs: 0 });
@@ -76,7 +76,7 @@ export function operationsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'the change count moves with every commit, own or not, and rests otherwise',
+    'the change count changes with every commit of any connection, and not otherwise',
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       const before = database.changeCount();
@@ -94,7 +94,7 @@ export function operationsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a probe passes on a store that can be written, and changes nothing',
+    'a probe passes on a writable database, and changes nothing',
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       const before = other.changeCount();

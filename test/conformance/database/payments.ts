@@ -16,7 +16,7 @@ import {
   T0_S,
 } from './place.ts';
 
-/** What blocks and transfers do to sessions. */
+/** How blocks and transfers change sessions. */
 export function paymentsConform(makePlace: MakePlace): void {
   const test = suite('payments');
 
@@ -73,7 +73,7 @@ export function paymentsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'part, top-up on the other network, and more: exact sums over 6 and 18 decimals',
+    'a part, a top-up on the other network, and more: exact sums of 6 and 18 decimals',
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
@@ -131,11 +131,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         pays(a, 500n, { tx: '0xbatch', index: 2 }),
       ];
       const block = await one.mine(batch);
-      assert.equal(
-        (await database.unconfirmed('test:one', 10))[0]?.txs,
-        ['0xbatch'],
-        'a transaction is asked for once',
-      );
+      assert.equal((await database.unconfirmed('test:one', 10))[0]?.txs, ['0xbatch'], 'a transaction is listed once');
       await one.confirm(block);
       await one.confirm(block);
       assert.is((await show(database, 'a')).standing.confirmedPar, 10n * 10n ** 18n);
@@ -144,7 +140,7 @@ export function paymentsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a coin that is not accepted, and a network that was not offered',
+    'a token that is not accepted, and a network that was not offered',
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
       const onlyUsdtOnOne = { accepts: ['USDT'] as const, options: [option('one', 'USDT', 1000n)] };
@@ -153,20 +149,20 @@ export function paymentsConform(makePlace: MakePlace): void {
       const touched = await show(database, 'o1');
       assert.is(touched.standing.funded, 'none');
       assert.is(touched.standing.touched, true);
-      assert.is(touched.payments[0]?.currency, 'USDC', 'it is seen and shown');
+      assert.is(touched.payments[0]?.currency, 'USDC', 'it is shown');
       await two.confirm(await two.mine([pays(to, 1000n, { network: 'two' })]));
       assert.is((await show(database, 'o1')).life.status, 'paid', 'the right coin on a sister network pays');
     }),
   );
 
   test(
-    'the event tells the exact body that is sent',
+    'the event stores the exact body that is sent',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1'));
       const conversion = { rate: '1.0842', currency: 'USDT' as const, amountMinor: 1085n };
       const input = newSession('o1', { conversion, duePar: 1085n * 10n ** 16n });
       const to = addressOf(sessionOf(await database.createSession(input)));
-      // 10.859999 USDT is told as 10.85: never more than came.
+      // 10.859999 USDT is reported as 10.85: never more than was received.
       const block = await one.mine([{ ...pays(to, 0n), units: 10_859_999n }]);
       await one.confirm(block);
       const [delivery] = await database.claimDeliveries({ nowMs: T0_MS, leaseMs: 1, limit: 10, perEndpointMax: 10 });
@@ -190,7 +186,7 @@ export function paymentsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'late money is held and told of, and its event names the sum',
+    'late money is held and reported, and its event has the sum',
     inWorld(makePlace, async ({ database, one, two }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: ['payment.late'] }));
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
@@ -234,7 +230,7 @@ export function paymentsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'money to an address that is not ours is no fact of ours',
+    'transfers to other addresses are not saved',
     inWorld(makePlace, async ({ database, one }) => {
       await one.mine([pays('ab'.repeat(20), 1000n)]);
       assert.equal(await database.unconfirmed('test:one', 10), []);

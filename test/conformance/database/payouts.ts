@@ -61,7 +61,7 @@ const name = (id: string, generation = 0, attempt = 0) => ({ id, generation, att
 const sent = (database: Database, id: string, generation = 0) =>
   database.recordSent({ ...name(id, generation), answer: 'accepted', refusal: null, nowMs: T0_MS });
 
-/** Brings the first attempt of a payout onto the wire. */
+/** Allots, signs and sends the first attempt of a payout. */
 async function bringOut(database: Database, intent: RefundIntent | SweepIntent, journalId: number, wish: Wish = {}) {
   assert.is((await allot(database, intent.id, wish)).kind, 'allotted');
   assert.is((await database.recordSigned(network, [signatureOf(intent, journalId, wish)])).kind, 'recorded');
@@ -71,11 +71,11 @@ async function bringOut(database: Database, intent: RefundIntent | SweepIntent, 
 const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
 const codes = async (database: Database) => (await database.listAlarms(100)).map(({ code }) => code);
 
-/** Payouts: turns, numbers, attempts, ends. */
+/** Payouts: fences, numbers, attempts, ends. */
 export function payoutsConform(makePlace: MakePlace): void {
   const test = suite('payouts');
 
-  /** A lane from number 0, and a turn to record signatures in. */
+  /** Creates a lane from number 0, and a fence under which signatures are recorded. */
   const ready = (work: (database: Database) => Promise<void>) =>
     inWorld(makePlace, async ({ database }) => {
       assert.is(await database.nextFence(network, 0, T0_MS), 1);
@@ -86,7 +86,7 @@ export function payoutsConform(makePlace: MakePlace): void {
     });
 
   test(
-    'a turn rises with each start, and is refused where the signer has served a later one',
+    'the fence rises with each start, and is refused when the signer has served a higher one',
     inWorld(makePlace, async ({ database, place }) => {
       assert.is(await database.nextFence(network, 0, T0_MS), 1);
       const other = place.connect();
@@ -94,7 +94,7 @@ export function payoutsConform(makePlace: MakePlace): void {
       other.close();
       assert.is(await database.nextFence(network, 2, T0_MS), 3);
       assert.is(await database.nextFence(network, 4, T0_MS), null);
-      assert.is(await database.nextFence('test:two', 1, T0_MS), null, 'a database that knows of nothing');
+      assert.is(await database.nextFence('test:two', 1, T0_MS), null, 'an empty database');
       await database.reportEngine(network, { code: 'x', message: 'y' }, T0_MS + 1);
       const [engine] = await database.listEngines();
       assert.equal(engine, {
@@ -119,13 +119,13 @@ export function payoutsConform(makePlace: MakePlace): void {
       assert.equal(open?.payout.intent, refund('r1'));
       assert.equal([open?.attempts, open?.approval], [[], null]);
       await breaks(plan(database, { ...refund('r1'), units: 6n }));
-      assert.is((await allot(database, 'r1')).kind, 'moved', 'not before its time');
+      assert.is((await allot(database, 'r1')).kind, 'moved', 'not before it is due');
       assert.equal(await database.openPayouts('test:two', T0_MS + 60_000, 10), []);
     }),
   );
 
   test(
-    'a payout is taken back only while nothing of it is allotted',
+    'a payout can be canceled only while nothing of it is allotted',
     ready(async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       assert.is(await database.cancelPayout('r1', T0_MS), true);
@@ -147,7 +147,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'what the signer refused for good can still be taken back, and what it may have signed cannot',
+    'a payout that the signer refused for good can be canceled, one that it may have signed cannot',
     ready(async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
@@ -166,7 +166,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a sweep waits for the gas that it is given',
+    'a sweep waits for its gas',
     ready(async (database) => {
       const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
       const common = { sessionId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
@@ -195,10 +195,10 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'numbers have no gaps: one is given out once, after the last was signed, and taken back with a refusal',
+    'numbers have no gaps: each is given out once, after the last was signed, and taken back with a refusal',
     ready(async (database) => {
       await plan(database, refund('r1'), refund('r2'));
-      assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is left out');
+      assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is skipped');
       assert.is((await allot(database, 'r1')).kind, 'allotted');
       assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'unsigned' });
       assert.is((await allot(database, 'r2', { nonce: 1 })).kind, 'moved');
@@ -213,14 +213,14 @@ export function payoutsConform(makePlace: MakePlace): void {
       assert.equal(
         (await database.openPayouts(network, T0_MS + 4999, 10)).map(({ payout }) => payout.id),
         ['r2'],
-        'the refused one is looked at later',
+        'the refused payout is looked at later',
       );
       await breaks(database.withdrawAttempt({ ...name('r2'), wait, nextLookAtMs: T0_MS, nowMs: T0_MS }));
     }),
   );
 
   test(
-    'two engines at once give each number out once',
+    'two concurrent engines give each number out once',
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       await database.nextFence(network, 0, T0_MS);
@@ -233,7 +233,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a wallet has as many numbers open as a node keeps, and stops where somebody else has used one',
+    'a wallet has at most `IN_FLIGHT_MAX` numbers open, and halts when somebody else has used one',
     ready(async (database) => {
       const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
       await plan(database, ...intents, refund('last'));
@@ -241,7 +241,11 @@ export function payoutsConform(makePlace: MakePlace): void {
       assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'full' });
       assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: IN_FLIGHT_MAX });
       assert.equal(await database.offerNonce(network, payer, IN_FLIGHT_MAX + 1, T0_MS), { kind: 'halted' });
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'halted' }, 'until a person says so');
+      assert.equal(
+        await database.offerNonce(network, payer, 0, T0_MS),
+        { kind: 'halted' },
+        'until an operator resumes it',
+      );
       assert.is((await allot(database, 'last', { nonce: IN_FLIGHT_MAX })).kind, 'moved');
       assert.equal(await codes(database), ['payout_nonce_foreign']);
       assert.equal(
@@ -257,7 +261,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a signature is kept where it was asked for on those terms; at any other, everything stops',
+    'a signature is recorded with the attempt that asked for it on its terms; a stray one stops everything',
     ready(async (database) => {
       await plan(database, refund('r1'));
       await allot(database, 'r1');
@@ -272,7 +276,7 @@ export function payoutsConform(makePlace: MakePlace): void {
       }
       assert.is((await database.listEngines())[0]?.journalId, 0);
       assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' });
-      assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' }, 'as often as it is read');
+      assert.equal(await database.recordSigned(network, [signature]), { kind: 'recorded' }, 'each time it is read');
       assert.is((await database.recordSigned(network, [{ ...signature, tx: 'another' }])).kind, 'stray');
       assert.is((await database.listEngines())[0]?.journalId, 4);
       const [attempt] = await database.listPayoutAttempts('r1');
@@ -281,7 +285,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a replacement has the number of what it replaces, and a new generation its own',
+    'a replacement has the number of the attempt that it replaces, a new generation has its own',
     ready(async (database) => {
       await plan(database, refund('r1'));
       await bringOut(database, refund('r1'), 1);
@@ -306,7 +310,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'what waits says why, once; what a node refuses is told and goes on',
+    'the reason to wait raises one alarm; a node’s refusal is reported, and the payout continues',
     ready(async (database) => {
       await plan(database, refund('r1'));
       const wait = { code: 'token_short', message: 'the wallet has 3' };
@@ -332,7 +336,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a sweep is in transit while it is on its way, in whatever generation',
+    'a sweep is in transit while it is on its way, in any generation',
     ready(async (database) => {
       await plan(database, sweep('s1'));
       const transit = async () =>
@@ -352,7 +356,7 @@ export function payoutsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a payout fails only while none of its attempts can be on the chain, and one that is stuck waits for a person',
+    'a payout fails only while none of its attempts can be on the chain, and a stuck one waits for a person',
     ready(async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;

@@ -1,5 +1,5 @@
 /**
- * A store with a merchant, addresses and two networks, as the suites of this room begin with, and a follower's hand for each network.
+ * A database with a merchant, addresses and two networks, where these suites start, and a feed for each network.
  * @module
  */
 import * as assert from 'uvu/assert';
@@ -21,13 +21,13 @@ import type {
 } from '../../../src/database/database.ts';
 import { plainRequest } from '../../support/new-session.ts';
 
-/** Where a store under test lives; the suites run over any implementation that can make one. */
+/** Where a database under test is; the suites run over any implementation that can make one. */
 export type Place = Readonly<{
   database: Database;
-  /** Another connection to the same data, as another process has one. */
+  /** Opens another connection to the same data, as another process would. */
   connect(): Database;
   close(): void;
-  /** What does not fit together in the data, looked at from the outside; nothing in a sound store. */
+  /** Returns contradictions in the data, read from outside; none in a sound database. */
   audit(): string[];
 }>;
 export type MakePlace = (outageWaitS?: number) => Place;
@@ -37,7 +37,7 @@ export const T0_S = T0_MS / 1000;
 export const OUTAGE_WAIT_S = 600;
 const POOL_SIZE = 40;
 
-/** The n-th address of the sample pool. */
+/** Returns the n-th address of the sample pool. */
 export const keyOf = (n: number): string => n.toString(16).padStart(40, '0');
 export const pool = { family: 'evm', mode: 'test' } as const;
 
@@ -92,7 +92,7 @@ export const request = (orderId: string, more: Partial<SessionRequest> = {}): Se
   ...more,
 });
 
-/** A session over 10.00 that may be paid in either coin on either network. */
+/** A session over 10.00, payable in either coin on either network. */
 export function newSession(orderId: string, more: Partial<NewSession> = {}): NewSession {
   return {
     id: `cs_${orderId}`,
@@ -115,13 +115,13 @@ export function newSession(orderId: string, more: Partial<NewSession> = {}): New
   };
 }
 
-/** The session of an outcome that must be a success. */
+/** Returns the session of an outcome that must be a success. */
 export function sessionOf(outcome: CreateSessionOutcome): Session {
   assert.ok(outcome.kind === 'created' || outcome.kind === 'replayed', `not ${outcome.kind}`);
   return outcome.session;
 }
 
-/** The address of a session. */
+/** Returns the address of a session. */
 export function addressOf(session: Session): string {
   const key = session.addresses.evm;
   assert.ok(key, 'a session has an address');
@@ -150,13 +150,13 @@ export function pays(
   };
 }
 
-/** Plays a follower: keeps the canonical chain that it has written, and writes the next step. */
+/** Acts as a follower: keeps the canonical chain that it has saved, and saves the next step. */
 export class Feed {
   readonly network: NetworkKey;
-  /** Where it writes; another connection after a restart. */
+  /** The database to save to; another connection after a restart. */
   database: Database;
   readonly #decimals: number;
-  /** Counts blocks, so that every hash is new; another feed on the same data starts beyond the first one's. */
+  /** Counts blocks, so that every hash is new; another feed on the same data starts above the first one's count. */
   blocksMade = 0;
   chain: BlockRef[] = [];
   nowMs = T0_MS;
@@ -167,7 +167,7 @@ export class Feed {
     this.#decimals = name === 'one' ? 6 : 18;
   }
 
-  /** A child of `parent` (the tip when left out); its time is the clock's unless told. */
+  /** A child of `parent` (the tip when left out); its time is the clock's by default. */
   child(parent = this.chain.at(-1), timeS = Math.floor(this.nowMs / 1000)): BlockRef {
     this.blocksMade++;
     return {
@@ -196,7 +196,7 @@ export class Feed {
     });
   }
 
-  /** Puts one block on top. */
+  /** Adds one block. */
   async mine(transfers: readonly ChainTransfer[] = [], timeS?: number): Promise<BlockRef> {
     const block = this.child(undefined, timeS);
     assert.is(await this.step({ connect: [{ block, transfers }] }), 'done');
@@ -208,7 +208,7 @@ export class Feed {
     assert.is(await this.step({ confirm: blocks.map(({ hash }) => hash) }), 'done');
   }
 
-  /** Replaces the newest `depth` blocks by new ones with these contents. @returns the new blocks */
+  /** Replaces the newest `depth` blocks with new ones of these contents. @returns the new blocks */
   async reorg(depth: number, contents: readonly (readonly ChainTransfer[])[]): Promise<BlockRef[]> {
     const dropped = this.chain.slice(this.chain.length - depth);
     const kept = this.chain.slice(0, this.chain.length - depth);
@@ -221,7 +221,7 @@ export class Feed {
     return connect.map(({ block }) => block);
   }
 
-  /** Puts blocks that were dropped back in place of the newest `depth`. */
+  /** Replaces the newest `depth` blocks with blocks that were dropped before. */
   async reconnect(depth: number, back: readonly { block: BlockRef; transfers: readonly ChainTransfer[] }[]) {
     const drop = this.chain.slice(this.chain.length - depth).map(({ hash }) => hash);
     const outcome = await this.step({ drop, connect: back });
@@ -229,7 +229,7 @@ export class Feed {
     return outcome;
   }
 
-  /** Says how far the network has been read, without a block. */
+  /** Reports how far the network has been read, without a block. */
   readThrough(readThroughS: number, state: 'following' | 'halted' = 'following'): Promise<void> {
     return this.database.reportNetwork({
       network: this.network,
@@ -247,7 +247,7 @@ export class Feed {
 
 export type World = Readonly<{ database: Database; place: Place; one: Feed; two: Feed }>;
 
-/** Runs a test in a store of its own: merchant `m1`, 40 addresses, both networks followed from their first block on. */
+/** Runs a test in its own database: merchant `m1`, 40 addresses, both networks followed from their first block on. */
 export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<void>, more?: Partial<StoreSettings>) {
   return async (): Promise<void> => {
     const place = makePlace(OUTAGE_WAIT_S);
@@ -268,18 +268,18 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
   };
 }
 
-/** The session as it stands now. */
+/** Returns the session in its current state. */
 export async function show(database: Database, id: string): Promise<Session> {
   const session = await database.findSession(id);
   assert.ok(session, `session ${id} is found`);
   return session;
 }
 
-/** Everything that is due, leased for a minute. */
+/** Leases everything that is due for a minute. */
 export const claimAll = (database: Database, nowMs: number): Promise<readonly ClaimedDelivery[]> =>
   database.claimDeliveries({ nowMs, leaseMs: 60_000, limit: 100, perEndpointMax: 100 });
 
-/** The types of a session's events, in order, as an endpoint that asked for all of them sees them. */
+/** Returns the types of a session's events, in order, as an endpoint that opted in to all of them gets them. */
 export async function eventTypes(database: Database, sessionId: string): Promise<string[]> {
   const deliveries = await database.listDeliveries({ sessionId, limit: 1000 });
   return deliveries.map(({ eventType }) => eventType).reverse();
@@ -287,7 +287,7 @@ export async function eventTypes(database: Database, sessionId: string): Promise
 
 export const allExtended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'] as const;
 
-/** The promise fails with a fault of this code. */
+/** Expects the promise to fail with a fault of this code. */
 export async function fails(work: Promise<unknown>, code: string): Promise<void> {
   const error = await work.then(
     () => null,

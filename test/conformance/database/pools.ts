@@ -57,7 +57,7 @@ export function poolsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'adding addresses again leaves them alone, and later ones get higher ids',
+    'adding addresses again leaves them unchanged, and later ones get higher ids',
     inWorld(makePlace, async ({ database }) => {
       const before = await database.watchList(pool, 0, 1000);
       await database.addAddresses({ ...pool, source, firstIndex: 38, keys: [39, 40, 41, 42].map(keyOf) });
@@ -102,7 +102,7 @@ export function poolsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a dry pool refuses, changes nothing, and serves again once it is filled',
+    'an empty pool refuses, changes nothing, and works again once it is filled',
     inWorld(makePlace, async ({ database }) => {
       for (let n = 1; n <= 40; n++) sessionOf(await database.createSession(newSession(`o${n}`)));
       const replay = { idempotencyKey: 'idem', path: '/p', bodyHash: 'b' };
@@ -117,7 +117,7 @@ export function poolsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a family whose pool is dry is left out of the offer; a session that was there stays as it was',
+    'a family with an empty pool is not offered; existing sessions stay as they are',
     inWorld(makePlace, async ({ database }) => {
       const other = { family: 'other', mode: 'test' } as const;
       const offers = { options: [option('one', 'USDT', 1000n), { ...option('two', 'USDT', 1000n), family: 'other' }] };
@@ -157,7 +157,7 @@ export function poolsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'two processes creating at once never share an address',
+    'two processes that create sessions at once never share an address',
     inWorld(makePlace, async ({ database, place }) => {
       const other = place.connect();
       const outcomes = await Promise.all(
@@ -179,12 +179,12 @@ export function poolsConform(makePlace: MakePlace): void {
       assert.is((await database.poolLevel(pool, source)).free, 39);
       assert.is(addressOf(sessionOf(await database.createSession(newSession('o1')))), keyOf(2));
       assert.is((await database.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
-      assert.is((await database.unconfirmed('test:one', 10)).length, 1, 'the money is kept as a fact');
+      assert.is((await database.unconfirmed('test:one', 10)).length, 1, 'the transfer is saved');
     }),
   );
 
   test(
-    'money that came to an address long before its session is another order’s, of a database that is gone',
+    'money that came to an address long before its session belongs to an order of a lost database',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const block = await one.mine([pays(to, 1000n)], T0_S - 601);
@@ -192,7 +192,7 @@ export function poolsConform(makePlace: MakePlace): void {
       const { life, standing, payments } = await show(database, 'o1');
       assert.is(life.status, 'pending');
       assert.is(standing.touched, false);
-      assert.is(payments.length, 1, 'it is kept, and shown as what it is');
+      assert.is(payments.length, 1, 'it is saved and shown');
       const [alarm] = await database.listAlarms(10);
       assert.is(alarm?.code, 'payment_before_session');
       assert.is(alarm?.sessionId, 'cs_o1');

@@ -17,13 +17,13 @@ import {
   show,
 } from './place.ts';
 
-/** One follower's steps: guards, reorgs, the floor, and what is forgotten. */
+/** One follower's steps: guards, reorgs, the floor, and pruning. */
 export function reorgsConform(makePlace: MakePlace): void {
   const test = suite('blocks and reorgs');
   const ten = 10n * 10n ** 18n;
 
   test(
-    'a step from another tip, or with addresses unwatched, writes nothing',
+    'a step from another tip, or with unwatched addresses, saves nothing',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const connect = [{ block: one.child(), transfers: [pays(to, 1000n)] }];
@@ -43,7 +43,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'the same step twice is done once',
+    'a repeated step is applied once',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const step = { connect: [{ block: one.child(), transfers: [pays(to, 1000n)] }] };
@@ -67,7 +67,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'money that a reorg takes away is orphaned, and counts once when it is mined again elsewhere',
+    'money that a reorg removes is orphaned, and counts once when it is mined again',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfer = pays(to, 1000n, { index: 4 });
@@ -76,7 +76,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       const gone = await show(database, 'o1');
       assert.is(gone.standing.funded, 'none');
       assert.equal([gone.payments[0]?.state, gone.payments[0]?.confirmations], ['orphaned', 0]);
-      assert.equal(await database.unconfirmed('test:one', 10), [], 'nothing is asked for that is not canonical');
+      assert.equal(await database.unconfirmed('test:one', 10), [], 'only canonical blocks are listed');
       const again = await one.mine([{ ...transfer, index: 9 }]);
       await one.confirm(again);
       const paid = await show(database, 'o1');
@@ -93,7 +93,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a block that comes back is canonical again, its transfers not doubled and to be confirmed anew',
+    'a block that comes back is canonical again, its transfers not doubled and unconfirmed',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('e1', { extendedEvents: allExtended }));
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
@@ -115,12 +115,12 @@ export function reorgsConform(makePlace: MakePlace): void {
       assert.is((await database.listAlarms(10)).length, 1);
       const types = await eventTypes(database, 'cs_o1');
       assert.equal(types.slice(0, 3), ['payment.detected', 'payment.completed', 'payment.reversed']);
-      assert.is(types.filter((type) => type === 'payment.completed').length, 1, 'paid is told once');
+      assert.is(types.filter((type) => type === 'payment.completed').length, 1, 'completed is sent once');
     }),
   );
 
   test(
-    'a block that comes back with other content is refused whole',
+    'a block that comes back with different content is refused',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const transfer = pays(to, 1000n);
@@ -146,7 +146,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a block that comes back may pay addresses that were not watched when it was read first',
+    'a block that comes back may pay addresses that were not watched when it was first read',
     inWorld(makePlace, async ({ database, one }) => {
       const early = await database.watchList(pool, 0, 1000);
       const block = one.child();
@@ -160,7 +160,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'blocks that do not follow one another, or leave below the floor, break an assumption and change nothing',
+    'blocks that are not linked, or leave below the floor, break an invariant and change nothing',
     inWorld(makePlace, async ({ database, one }) => {
       await one.mine();
       await one.mine();
@@ -197,7 +197,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'the floor never sinks',
+    'the floor never falls',
     inWorld(makePlace, async ({ database, one }) => {
       const floorOf = async () => (await database.listNetworks()).find(({ network }) => network === 'test:one')?.floor;
       await one.step({ floor: 100 });
@@ -209,7 +209,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'empty blocks far below the floor are forgotten; blocks with money never',
+    'empty blocks far below the floor are pruned; blocks with transfers never are',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const money = await one.mine([pays(to, 1000n)]);
@@ -231,7 +231,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'unconfirmed blocks come oldest first and no more than asked for',
+    'unconfirmed blocks are listed oldest first, at most `limit`',
     inWorld(makePlace, async ({ database, one }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const blocks = [];
@@ -247,7 +247,7 @@ export function reorgsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'transfers above a height are those of the chain as it is now, confirmed or not, at par',
+    'transfers above a height are those of canonical blocks, confirmed or not, at par',
     inWorld(makePlace, async ({ database, one, two }) => {
       const first = sessionOf(await database.createSession(newSession('o1')));
       const second = sessionOf(await database.createSession(newSession('o2')));

@@ -11,7 +11,7 @@ const network = 'test:one';
 const place = { network, pool } as const;
 const treasury = 'd'.repeat(40);
 
-/** All pages, of two addresses each. */
+/** Reads all pages, of two addresses each. */
 async function unswept(database: Database): Promise<SweepOwner[]> {
   const owners: SweepOwner[] = [];
   for (let after: number | null = 0; after !== null; ) {
@@ -22,7 +22,7 @@ async function unswept(database: Database): Promise<SweepOwner[]> {
   return owners;
 }
 
-/** Money for the n-th address, in a block that is final. */
+/** Pays the n-th address in a final block. */
 async function receive(feed: Feed, ...transfers: readonly ChainTransfer[]): Promise<void> {
   const block = await feed.mine(transfers);
   await feed.confirm(block);
@@ -46,7 +46,7 @@ const gasOf = (sweepId: string, id: string): GasIntent => ({
   units: 7n,
 });
 
-/** Takes a planned sweep to its end, as the engine does. */
+/** Carries a planned sweep out, as the engine does. */
 async function carry(database: Database, { sweep }: PlannedSweep, journalId: number): Promise<void> {
   const { id } = sweep;
   const name = { id, generation: 0, attempt: 0 };
@@ -59,11 +59,11 @@ async function carry(database: Database, { sweep }: PlannedSweep, journalId: num
   await database.settlePayout({ id, generation: 0, outcome: { kind: 'succeeded', ended }, nowMs: T0_MS });
 }
 
-/** What lies on collection addresses, and how it leaves them. */
+/** What deposit addresses hold, and their sweeps. */
 export function sweepsConform(makePlace: MakePlace): void {
   const test = suite('sweeps');
 
-  /** Three sessions, so that three addresses are given out. */
+  /** Creates three sessions, so that three addresses are given out. */
   const ready = (work: (database: Database, one: Feed, connect: () => Database) => Promise<void>) =>
     inWorld(makePlace, async ({ database, one, place: at }) => {
       await database.nextFence(network, 0, T0_MS);
@@ -74,7 +74,7 @@ export function sweepsConform(makePlace: MakePlace): void {
     });
 
   test(
-    'only what is canonical, confirmed and final lies there, by address and currency',
+    'only canonical, confirmed and final transfers count, by address and currency',
     ready(async (database, one) => {
       assert.equal(await unswept(database), []);
       const block = await one.mine([
@@ -84,7 +84,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       ]);
       assert.equal(await unswept(database), [], 'seen');
       await one.confirm(block);
-      assert.equal(await unswept(database), [], 'confirmed, and may still leave the chain');
+      assert.equal(await unswept(database), [], 'confirmed, but not final');
       await one.step({ floor: block.number });
       const oldestAtMs = block.timeS * 1000;
       const common = { openUnits: 0n, oldestAtMs, sweepCount: 0 };
@@ -98,7 +98,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'money that came before a session, and after it was swept, lies there too',
+    'money that came before a session, or after its sweep, counts too',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(9), 300n));
       const [spoiled] = await unswept(database);
@@ -113,12 +113,12 @@ export function sweepsConform(makePlace: MakePlace): void {
       await receive(one, pays(keyOf(1), 40n));
       const again = (await unswept(database)).find(({ key }) => key === keyOf(1));
       assert.equal([again?.units, again?.openUnits, again?.sweepCount], [400_000n, 0n, 1]);
-      assert.is(again?.oldestAtMs, one.nowMs, 'what came first is gone first');
+      assert.is(again?.oldestAtMs, one.nowMs, 'the oldest money is swept first');
     }),
   );
 
   test(
-    'an open sweep holds what it takes; one that is taken back gives it free',
+    'an open sweep holds what it takes; a canceled one frees it',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 600n));
       const owners = await unswept(database);
@@ -149,7 +149,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'two who saw the same money plan it once, in whatever groups',
+    'two engines that saw the same money plan it once, in any groups',
     ready(async (database, one, connect) => {
       await receive(one, pays(keyOf(1), 500n), pays(keyOf(2), 600n), pays(keyOf(3), 700n));
       const other = connect();
@@ -171,7 +171,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'nothing is planned that is not there: another key, more units, a stranger’s index',
+    'a sweep with another key, more units or an unknown index is not planned',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
       const [owner] = await unswept(database);
@@ -188,7 +188,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a treasury that is a payment address is refused',
+    'a treasury that is a deposit address is refused',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
       const sweeps = (await unswept(database)).map((owner) => planned([owner]));
@@ -199,7 +199,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a sweep waits for its gas, and gets more of it once, when no other is on its way',
+    'a sweep waits for its gas, and gets a top-up when none is on its way',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
       const [owner] = await unswept(database);
@@ -213,7 +213,7 @@ export function sweepsConform(makePlace: MakePlace): void {
       assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), false, 'one is on its way');
       await database.cancelPayout(first.id, T0_MS);
       assert.equal(await openIds(), [id]);
-      assert.is(await database.topUpSweep(id, first, T0_MS), false, 'it was there before');
+      assert.is(await database.topUpSweep(id, first, T0_MS), false, 'it exists');
       assert.is(await database.countTopUps(id), 1);
       assert.is(await database.topUpSweep(id, gasOf(id, 'second'), T0_MS), true);
       assert.is(await database.countTopUps(id), 2);
@@ -223,7 +223,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'coin, a loan, the sweep, and the loan taken back come one after the other, whatever becomes of each',
+    'coin, a loan, the sweep and the return of the loan run one after another, whatever the outcome of each',
     ready(async (database, one) => {
       await receive(one, pays(keyOf(1), 500n));
       const [owner] = await unswept(database);
@@ -268,7 +268,7 @@ export function sweepsConform(makePlace: MakePlace): void {
   );
 
   test(
-    'levels are those of the last look',
+    'levels are replaced at each reading',
     ready(async (database) => {
       const level = {
         network,

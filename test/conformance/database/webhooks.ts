@@ -17,7 +17,7 @@ import {
   T0_MS,
 } from './place.ts';
 
-/** Events, endpoints, and the way of each delivery. */
+/** Events, endpoints and deliveries. */
 export function webhooksConform(makePlace: MakePlace): void {
   const test = suite('webhooks');
   const attempt = (claimed: ClaimedDelivery, more: Partial<Attempt> = {}): Attempt => ({
@@ -35,7 +35,7 @@ export function webhooksConform(makePlace: MakePlace): void {
     assert.is(items.length, 1);
     return items[0] as T;
   };
-  /** Cancels a new session: the shortest way to one documented event. */
+  /** Cancels a new session: the easiest way to one documented event. */
   async function cancelNew(database: Database, orderId: string, nowMs = T0_MS, webhookUrl: string | null = null) {
     sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
     const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
@@ -78,7 +78,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'extended events go only where they were asked for',
+    'extended events go only to endpoints that opted in',
     inWorld(makePlace, async ({ database, one }) => {
       await database.addEndpoint(endpoint('plain'));
       await database.addEndpoint(endpoint('curious', { extendedEvents: ['payment.detected'] }));
@@ -94,7 +94,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'an endpoint that a session names serves that session, once per URL',
+    'an endpoint that a session names gets that session’s events, once per URL',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1', { url: 'https://shop.example/all' }));
       await cancelNew(database, 'named', T0_MS, 'https://shop.example/own');
@@ -112,12 +112,12 @@ export function webhooksConform(makePlace: MakePlace): void {
       assert.equal(await urlsOf('named'), both);
       assert.equal(await urlsOf('again'), both);
       assert.equal(await urlsOf('plain'), ['https://shop.example/all']);
-      assert.equal(await urlsOf('same'), ['https://shop.example/all'], 'one URL is told once');
+      assert.equal(await urlsOf('same'), ['https://shop.example/all'], 'one URL gets an event once');
     }),
   );
 
   test(
-    'event ids rise strictly, also within one millisecond and when the clock steps back',
+    'event ids rise strictly, even within one millisecond and when the clock goes back',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
       for (const [n, nowMs] of [T0_MS, T0_MS, T0_MS - 5000, T0_MS + 1].entries())
@@ -149,10 +149,10 @@ export function webhooksConform(makePlace: MakePlace): void {
           ['cs_o2', 'payment.cancelled'],
         ],
       );
-      assert.equal(await claimAll(database, T0_MS), [], 'leased ones hold up the rest of their session');
+      assert.equal(await claimAll(database, T0_MS), [], 'leased deliveries block the rest of their session');
       await database.recordAttempt(attempt(first[0] as ClaimedDelivery), { kind: 'retry', atMs: T0_MS + 120_000 });
       const second = only(await claimAll(database, T0_MS));
-      assert.is(second.eventType, 'payment.completed', 'after its first attempt the earlier one lets others pass');
+      assert.is(second.eventType, 'payment.completed', 'after its first attempt a delivery no longer blocks others');
       const later = await claimAll(database, T0_MS + 120_000);
       assert.equal(
         later.map(({ sessionId, eventType, attempt }) => [sessionId, eventType, attempt]),
@@ -160,14 +160,14 @@ export function webhooksConform(makePlace: MakePlace): void {
           ['cs_o1', 'payment.detected', 2],
           ['cs_o2', 'payment.cancelled', 1],
         ],
-        'leases ran out; of one session only the oldest goes',
+        'leases ran out; only the oldest of each session is due',
       );
-      assert.equal(await claimAll(database, T0_MS + 120_000), [], 'a retry under way holds up the rest, too');
+      assert.equal(await claimAll(database, T0_MS + 120_000), [], 'a running retry blocks the rest, too');
     }),
   );
 
   test(
-    'a lease that ran out is due again; an attempt that was recorded ends it',
+    'a delivery whose lease ran out is due again; a recorded attempt ends the lease',
     inWorld(makePlace, async ({ database, place }) => {
       await database.addEndpoint(endpoint('e1'));
       await cancelNew(database, 'o1');
@@ -185,7 +185,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'limits: oldest event first, no more than asked for, no more per endpoint than allowed',
+    'claims are limited in total and per endpoint, oldest event first',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('dead'));
       for (let n = 0; n < 6; n++) await cancelNew(database, `o${n}`, T0_MS + n);
@@ -200,7 +200,7 @@ export function webhooksConform(makePlace: MakePlace): void {
       assert.equal(
         second.map(({ sessionId, endpointId }) => `${sessionId} ${endpointId}`),
         ['cs_o3 dead', 'cs_o6 alive'],
-        'three are leased already, one more may go; the other endpoint is not held up',
+        'three are leased already, so one more may be; the other endpoint is not affected',
       );
       assert.equal(await claim(database, T0_MS + 10, 100, 4), []);
     }),
@@ -226,7 +226,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'verdicts: delivered, retry, failed; the log keeps every attempt',
+    'verdicts are delivered, retry and failed; every attempt is saved',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
       await cancelNew(database, 'o1');
@@ -248,7 +248,7 @@ export function webhooksConform(makePlace: MakePlace): void {
         attempt(claimed, { attempt: 1, status: null, error: 'timeout' }),
         attempt(claimed, { attempt: 2, status: 404 }),
       ]);
-      // A slow first dispatcher that got through after all.
+      // A slow first dispatcher that succeeds late.
       await record(2, { kind: 'delivered' }, { status: 200 });
       await record(2, { kind: 'retry', atMs: T0_MS + 1 });
       const delivered = await stateOf(database, claimed.id);
@@ -257,7 +257,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'an endpoint that is gone is disabled: nothing more is made or sent for it until it is enabled',
+    'an endpoint that is gone is disabled: nothing is created or sent for it until it is enabled',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
       await cancelNew(database, 'o1');
@@ -285,7 +285,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a removed endpoint is not listed, and what waited for it has failed',
+    'a removed endpoint is not listed, and its waiting deliveries have failed',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
       await cancelNew(database, 'o1');
@@ -301,7 +301,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'a resend goes out whatever the state, and its failure leaves the schedule as it was',
+    'a resend is due in any state, and its failure leaves the schedule as it was',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('e1'));
       await cancelNew(database, 'o1');
@@ -344,16 +344,16 @@ export function webhooksConform(makePlace: MakePlace): void {
       const manual = only(await claimAll(database, T0_MS));
       assert.is(manual.trigger, 'manual');
       assert.equal(await claimAll(database, T0_MS), [], 'it is leased');
-      // Asked for once more while it was under way: one more is due afterwards.
+      // Requested again during the attempt: one more is due afterwards.
       await database.resendDelivery(row.id, T0_MS + 5);
       await database.recordAttempt(attempt(manual, { startedAtMs: T0_MS + 1, status: 200 }), { kind: 'delivered' });
-      assert.is((await stateOf(database, row.id)).attempts, 0, 'only automatic tries are counted');
+      assert.is((await stateOf(database, row.id)).attempts, 0, 'only automatic attempts are counted');
       assert.is(only(await claimAll(database, T0_MS + 5)).trigger, 'manual');
     }),
   );
 
   test(
-    'resends and the schedule share the places of an endpoint; many resends to one do not hide another',
+    'resends and scheduled deliveries share an endpoint’s limit; many resends to one do not hide another',
     inWorld(makePlace, async ({ database }) => {
       await database.addEndpoint(endpoint('dead'));
       for (let n = 0; n < 8; n++) await cancelNew(database, `o${n}`, T0_MS + n);
@@ -374,7 +374,7 @@ export function webhooksConform(makePlace: MakePlace): void {
   );
 
   test(
-    'lists: newest first, by store, session and state',
+    'deliveries are listed newest first, by store, session and state',
     inWorld(makePlace, async ({ database }) => {
       await database.createStore(merchant('m2'));
       await database.addEndpoint(endpoint('e1'));

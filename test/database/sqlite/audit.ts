@@ -1,5 +1,5 @@
 /**
- * Reads a database file from the outside, with plain SQL, and says what does not fit together in it. An empty answer means that it
+ * Reads a database file from outside, with plain SQL, and returns contradictions in it. An empty answer means that it
  * holds whole commands only.
  * @module
  */
@@ -7,7 +7,7 @@ import Sqlite from 'better-sqlite3';
 
 type Row = Record<string, string | number | null>;
 
-/** What must find no row, by name. */
+/** Queries that must find no row, by name. */
 const contradictions: Readonly<Record<string, string>> = {
   'two canonical blocks that do not follow one another': `
     SELECT upper.hash FROM blocks AS upper JOIN blocks AS lower
@@ -36,7 +36,7 @@ const contradictions: Readonly<Record<string, string>> = {
     SELECT id FROM pools WHERE taken <> (SELECT count(*) FROM addresses WHERE pool_id = pools.id AND state = 'taken')`,
 };
 
-/** Documented events that an endpoint was not given; no endpoint may have been disabled or removed. */
+/** Documented events without a delivery to an endpoint; no endpoint may have been disabled or removed. */
 export function untold(file: string): string[] {
   const client = new Sqlite(file, { readonly: true });
   try {
@@ -71,7 +71,7 @@ export function audit(file: string): string[] {
   }
 }
 
-/** Sessions whose kept sums are not those of the canonical transfers to their address, but for what is older than they are. */
+/** Sessions whose saved sums differ from the canonical transfers to their address since their creation. */
 function wrongSums(client: Sqlite.Database): string[] {
   const transfers = client.prepare(
     `SELECT t.units, t.decimals, t.confirmed, t.currency FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id

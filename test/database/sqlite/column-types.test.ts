@@ -8,7 +8,7 @@ import * as assert from 'uvu/assert';
 import { units } from '../../../src/database/sqlite/column-types.ts';
 import { preparedInsert } from '../../../src/database/sqlite/prepared.ts';
 
-test('every integer comes back as it went in, as text in the file, and nothing stays nothing', () => {
+test('every integer is read back unchanged, is text in the file, and null stays null', () => {
   const client = new Sqlite(':memory:');
   client.exec('CREATE TABLE sums (id INTEGER PRIMARY KEY, sum TEXT NOT NULL, maybe TEXT) STRICT');
   const sums = sqliteTable('sums', { id: integer().primaryKey(), sum: units().notNull(), maybe: units() });

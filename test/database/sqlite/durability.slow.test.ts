@@ -1,4 +1,4 @@
-/** What was answered stays, whole, whatever happens to the process, the lock or the disk. */
+/** An answered command stays, whole, whatever happens to the process, the lock or the disk. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -42,7 +42,7 @@ const onFile = (work: (place: TempDatabase) => Promise<void>) => async () => {
   }
 };
 
-/** Starts a writing process. @returns it, the lines it has said, and its end */
+/** Starts a writing process. @returns it, the lines it has printed, and its end */
 function startWriter(file: string, role: string, first: number, count: number) {
   const child: ChildProcess = spawn(
     process.execPath,
@@ -66,7 +66,7 @@ function startWriter(file: string, role: string, first: number, count: number) {
   return { child, lines, ended, onLine, errors: () => errors };
 }
 
-/** What a line of the writer promised must be there. */
+/** Checks that what the writer's lines promised is there. */
 async function checkPromises(place: TempDatabase, lines: readonly string[]): Promise<void> {
   for (const line of lines) {
     const [what, orderId = ''] = line.split(' ');
@@ -78,7 +78,7 @@ async function checkPromises(place: TempDatabase, lines: readonly string[]): Pro
 }
 
 test(
-  'a process killed in the midst of writing leaves whole commands, and everything that it answered',
+  'a process killed while writing leaves only whole commands, and every command that it answered',
   onFile(async (place) => {
     const seed = Number(process.env.SEED ?? randomInt(1_000_000));
     const random = createRandom('durability', seed);
@@ -99,7 +99,7 @@ test(
 );
 
 test(
-  'two processes write at once: both get through, nothing is lost, nothing is shared',
+  'two processes write at once: both succeed, nothing is lost, no address is shared',
   onFile(async (place) => {
     const creator = startWriter(place.file, 'sessions', 0, 150);
     const follower = startWriter(place.file, 'blocks', 1, 150);
@@ -113,7 +113,7 @@ test(
 );
 
 test(
-  'while another process holds the write lock, writing is refused in time and reading goes on',
+  'while another process holds the write lock, writes fail in time and reads continue',
   onFile(async (place) => {
     const impatient = place.connect(30);
     const holder = new Sqlite(place.file);
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  'a full disk refuses new sessions and blocks, keeps what was answered, and serves again when there is room',
+  'a full disk refuses new sessions and blocks, keeps what was answered, and accepts them again when there is room',
   onFile(async (place) => {
     const bytesMax = 1_000_000;
     const small = openSqliteDatabase({ file: place.file, secretKey, busyTimeoutMs: 1000, bytesMax });
@@ -170,7 +170,7 @@ test(
 );
 
 test(
-  'a wait for the lock that was in vain makes the next ones short, until one gets through',
+  'a failed wait for the lock makes later ones short, until one succeeds',
   onFile(async ({ file }) => {
     const db = openDatabase({ file, busyTimeoutMs: 300, bytesMax: null });
     const holder = new Sqlite(file);
@@ -190,7 +190,7 @@ test(
   }),
 );
 
-test('a file that is no database is refused with a clear permanent fault', () => {
+test('a file that is not a database is refused with a clear permanent fault', () => {
   const place = openTempDatabase();
   place.database.close();
   writeFileSync(place.file, 'this is not a database, and long enough to be looked at as one '.repeat(100));

@@ -1,4 +1,4 @@
-/** Payments that were confirmed before there was a journal of money are in it afterwards. */
+/** The migration that adds the ledger books the payments confirmed before it. */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,7 +11,7 @@ import { connectTo } from '../../support/temp-database.ts';
 const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
 const T0_S = 1_800_000_000;
 
-/** What an earlier program left: a session's money, what came well before it, a stray payment, and one that is not confirmed yet. */
+/** Rows of an earlier version: a session's payment, one well before it, a stray one, and one not confirmed yet. */
 const before = `
   INSERT INTO networks (key, state, updated_at_ms) VALUES ('test:one', 'following', 0);
   INSERT INTO stores VALUES ('m1', 'Shop', 'approved', 'USDT', 0, 0, 0, 'hold', 'sealed', 0);
@@ -29,7 +29,7 @@ const before = `
     (3, 2, 'test:one', 't3', 0, 'USDC', 'ff', 2, '7', 6, 1, 7),
     (4, 2, 'test:one', 't4', 0, 'USDT', 'ff', 1, '9', 6, 0, NULL);`;
 
-test('the books begin with what was confirmed before them', async () => {
+test('the ledger begins with the payments confirmed before it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
   const [file, backupDir, directory] = ['quayside.db', 'backups', 'old'].map((name) => join(folder, name)) as [
     string,

@@ -1,4 +1,4 @@
-/** The schema's way from one version to the next: once, whole, with a copy of what was there before. */
+/** Migrations: each applied once, whole, after a backup. */
 import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
-/** Runs a test in a folder of its own, with an empty folder for migrations. */
+/** Runs a test in its own folder, with an empty folder for migrations. */
 const inFolder = (work: (folder: Folder) => void | Promise<void>) => async () => {
   const root = mkdtempSync(join(tmpdir(), 'quayside-migrate-'));
   const directory = join(root, 'migrations');
@@ -56,7 +56,7 @@ const open = (file: string) =>
   openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null });
 
 test(
-  'a new file is made for its owner only, brought to the current schema, and left alone the next time',
+  'a new file is readable by its owner only, gets the current schema, and is left alone the next time',
   inFolder(({ file, backupDir }) => {
     assert.is(migrate({ file, backupDir }).length, currentVersion());
     assert.is(statSync(file).mode & 0o777, 0o600);
@@ -91,14 +91,14 @@ test(
       assert.is(client.pragma('user_version', { simple: true }), 1);
     });
     raw(file, (client) => assert.equal(client.prepare('SELECT * FROM things').all(), [{ name: 'kept', size: 3 }]));
-    // A copy is a whole database: put in place of the file, it goes the same way again.
+    // A copy is a whole database: in place of the file, it is migrated in the same way.
     copyFileSync(copy, file);
     assert.is(migrate({ file, backupDir, directory }).length, 2);
   }),
 );
 
 test(
-  'a migration that fails leaves the file as it was, and says so',
+  'a failed migration leaves the file unchanged, and says so',
   inFolder(({ file, backupDir, directory, write }) => {
     write(
       '0001_first.sql',
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  'a store is not opened on a schema that is older or newer, nor on no file',
+  'the database is not opened with an older or newer schema, or without a file',
   inFolder(({ file, backupDir }) => {
     assert.throws(
       () => open(file),
@@ -164,7 +164,7 @@ test(
 );
 
 test(
-  'processes that start at once migrate once',
+  'processes that start at the same time migrate once',
   inFolder(async ({ file, backupDir }) => {
     const program = `
       import { migrate } from ${JSON.stringify(fileURLToPath(new URL('../../../src/database/sqlite/migrate.ts', import.meta.url)))};
@@ -187,7 +187,7 @@ test(
 );
 
 test(
-  'the query builder’s tables are those of the migrations, column by column',
+  'the query builder’s tables equal those of the migrations, column by column',
   inFolder(({ file, backupDir }) => {
     migrate({ file, backupDir });
     const dialect = new SQLiteSyncDialect({ casing: 'snake_case' });

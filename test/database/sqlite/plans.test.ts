@@ -1,4 +1,4 @@
-/** Every statement that the store has prepared finds its rows by an index: none reads through a table that grows. */
+/** Every prepared statement finds its rows by an index: none scans a table that grows. */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -16,11 +16,11 @@ const small = [
   'sqlite_schema',
   'CONSTANT',
 ];
-/** Inner results with a limit of their own. */
+/** Inner results with their own limit. */
 const bounded = ['sets', 'scheduled', 'due'];
-/** Indexes that hold only rows in a passing state: resends asked for, money not yet confirmed. */
+/** Indexes that hold only rows in a temporary state: requested resends, unconfirmed money. */
 const smallIndexes = ['deliveries_manual', 'transfers_unconfirmed'];
-/** Serves lists for people; a prepared statement that goes by it walks the whole backlog. */
+/** Serves lists for people; a prepared statement that used it would scan the whole backlog. */
 const forLists = 'deliveries_by_state';
 
 test('no prepared statement scans', () => {

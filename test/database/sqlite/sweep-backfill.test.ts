@@ -1,4 +1,4 @@
-/** Sweeps that were planned before their parts were kept count afterwards. */
+/** The migration that adds sweep parts counts the sweeps planned before it. */
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,7 +10,7 @@ import { connectTo } from '../../support/temp-database.ts';
 
 const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
 
-/** Two addresses that received, of which one sweep took all and another one is to take some; and a refund, which is none of them. */
+/** Two addresses with money, one swept whole, one with an open sweep of a part; and a refund, which has no parts. */
 const before = `
   INSERT INTO networks (key, state, floor, updated_at_ms) VALUES ('test:one', 'following', 9, 0);
   INSERT INTO pools VALUES (1, 'evm', 'test', 'xpub', 1, 9, 0);
@@ -27,7 +27,7 @@ const before = `
     ('r1', 'refund', 'test:one', '{"currency":"USDT","id":"r1","kind":"refund","network":"test:one","to":"cc","units":"5"}',
       'waiting', 0, NULL, NULL, 0, 0, NULL);`;
 
-test('what earlier sweeps took and are to take is not swept again', async () => {
+test('what earlier sweeps took, or plan to take, is not swept again', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
   const [file, backupDir, directory] = [join(folder, 'quayside.db'), join(folder, 'backups'), join(folder, 'old')];
   mkdirSync(directory);

@@ -1,4 +1,4 @@
-/** Secrets at rest. */
+/** Encrypted secrets. */
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -12,7 +12,7 @@ import { openTempDatabase } from '../../support/temp-database.ts';
 const isWrongKey = (error: { code?: string; kind?: string; message: string }): boolean =>
   error.code === 'secret_key_wrong' && error.kind === 'permanent' && /secret key/i.test(error.message);
 
-test('a sealed secret opens with its key and its name, and twice sealed looks different', () => {
+test('a sealed secret opens with its key and name, and sealing it twice gives different texts', () => {
   const vault = createVault(randomBytes(32));
   for (const secret of ['', 'whsec_abc', 'ключ 🔑', 'x'.repeat(10_000)]) {
     const sealed = vault.seal(secret, 'key k1');
@@ -23,7 +23,7 @@ test('a sealed secret opens with its key and its name, and twice sealed looks di
   }
 });
 
-test('one changed bit anywhere is noticed', () => {
+test('one changed bit anywhere is detected', () => {
   const vault = createVault(randomBytes(32));
   const bytes = Buffer.from(vault.seal('secret', 'n').slice(3), 'base64');
   for (let at = 0; at < bytes.length * 8; at++) {
@@ -38,7 +38,7 @@ test('a key of another length is refused', () => {
   assert.throws(() => createVault(new Uint8Array(16)), isWrongKey);
 });
 
-test('a file is opened only with the key that it was first opened with', () => {
+test('a file opens only with the key that it was first opened with', () => {
   const place = openTempDatabase();
   const other = { file: place.file, secretKey: randomBytes(32), busyTimeoutMs: 1000, bytesMax: null };
   assert.throws(() => openSqliteDatabase(other), isWrongKey);
@@ -46,7 +46,7 @@ test('a file is opened only with the key that it was first opened with', () => {
   place.close();
 });
 
-test('no secret can be read in the files', async () => {
+test('no secret is readable in the files', async () => {
   const place = openTempDatabase();
   try {
     const secrets = ['whsec_of_m1', 'ss_very_secret_indeed'];

@@ -1,6 +1,6 @@
 /**
- * A process that writes into a store until it is killed, or has done its share. It says each command that was answered, at once and
- * without a buffer, so that the line is out before the next command begins.
+ * A process that writes to a database until it is killed or has finished. It prints each answered command at once,
+ * unbuffered, so that the line is out before the next command begins.
  *
  *   node --import tsx writer.ts <file> <all|sessions|blocks> <first number> <how many>
  * @module

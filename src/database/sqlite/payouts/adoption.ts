@@ -1,6 +1,6 @@
 /**
- * What an operator's word does to payouts: stuck ones go on, halted wallets go on, and a database that was put back to an earlier state learns
- * from the signer's journal what has been signed since.
+ * Operators' decisions about payouts: resuming stuck payouts and halted wallets, and bringing a database that was
+ * restored from a backup up to date from the signer's journal.
  * @module
  */
 import { and, eq, isNull } from 'drizzle-orm';
@@ -21,8 +21,8 @@ type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm }
 export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): AdoptionCommands {
   const { orm } = db;
 
-  /** Attempts that nobody has signed, and that nobody can sign once the fence is lifted: they never were. */
-  function forgetUnsigned(network: NetworkKey): void {
+  /** Deletes attempts that nobody has signed, and that nobody can sign once the fence is raised. */
+  function deleteUnsigned(network: NetworkKey): void {
     const rows = orm
       .delete(payoutAttempts)
       .where(and(eq(payoutAttempts.network, network), isNull(payoutAttempts.tx)))
@@ -30,7 +30,7 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
       .all();
     for (const { payoutId, attempt, payer, nonce } of rows) {
       const payout = steps.find(payoutId);
-      invariant(payout, `payout ${payoutId} of an attempt is there`);
+      invariant(payout, `payout ${payoutId} of an attempt exists`);
       if (attempt > 0) continue;
       if (payout.state === 'sent') steps.change(payout, { state: 'waiting' }, payout.updatedAtMs);
       if (nonce === null) continue;
@@ -42,7 +42,7 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
     }
   }
 
-  /** The payout of a signature: as it is here, opened again if it has ended, or made from what was signed. */
+  /** Returns the payout of a signature: the existing one, reopened if it has ended, or a new one. */
   function payoutOf({ intent, signedAtMs }: Adoption, nowMs: number): PayoutRow {
     if (!steps.find(intent.id)) {
       steps.plan({ intent, sessionId: null, servesId: null, notBeforeMs: signedAtMs, nowMs });
@@ -52,7 +52,7 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
     return row;
   }
 
-  /** @returns whether it was not known here */
+  /** @returns whether the signature was unknown here */
   function adoptOne(signature: Adoption, nowMs: number): boolean {
     const { generation, attempt, payer, payerRole, terms, tx, bytes, signedAtMs } = signature;
     const payout = payoutOf(signature, nowMs);
@@ -71,7 +71,7 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
         payerRole,
         nonce,
         terms,
-        // What it may cost stands in its terms in the family's own words; a replacement is only compared with zero then.
+        // The terms hold the real limit in the family's format; a replacement is only compared with zero.
         feeUnitsMax: 0n,
         tx,
         bytes: Buffer.from(bytes),
@@ -87,21 +87,23 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
   }
 
   /**
-   * Puts a payout of which more was signed than was known here where its newest signature is. Whatever was concluded without that is asked
-   * again: a later generation that was begun here, and not signed, must wait until all attempts of this one are seen to have ended.
+   * Continues a payout from its newest signature. Everything concluded without knowing it is asked again: a later
+   * generation that began here, unsigned, must wait until all attempts of this one have ended.
    */
   function follow({ intent: { id }, generation, terms }: Adoption, nowMs: number): void {
     const payout = steps.find(id);
-    invariant(payout, `payout ${id} of a signature is there`);
+    invariant(payout, `payout ${id} of a signature exists`);
     if (payout.state === 'succeeded') return;
-    // A refund that has ended here stays ended; what was signed for it all the same is paid out of what came for nobody.
+    // A refund that has ended here stays ended; what was signed for it is paid out of `unclaimed`.
     const hasEnded = payout.state === 'canceled' || payout.state === 'failed';
     const { network, sessionId } = payout;
     if (hasEnded) {
-      const message = `Payout ${id} is ${payout.state} here, and the signer has signed it. It is carried out; look at its refund and tell the merchant.`;
+      const message =
+        `Payout ${id} is ${payout.state} here, but the signer has signed it, so it is carried out. ` +
+        'Look at its refund and tell the merchant.';
       raiseAlarm({ atMs: nowMs, code: 'payout_signed_after_end', message, network, sessionId });
     }
-    // A number that was used by a reverted transaction, or bytes that expired.
+    // A number was used by a reverted transaction; bytes without a number expired.
     const proof = generation === 0 ? null : terms.nonce === undefined ? 'dead' : 'failed';
     const moved = {
       sessionId: hasEnded ? null : sessionId,
@@ -126,12 +128,12 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
   }
 
   return {
-    async resumePayout(id, anew, nowMs) {
+    async resumePayout(id, renew, nowMs) {
       return db.write(() => {
         const row = steps.find(id);
         if (row?.state !== 'stuck') return false;
         const attempts = steps.attempts(row);
-        if (!anew || attempts.length === 0) {
+        if (!renew || attempts.length === 0) {
           const state = attempts.length === 0 ? 'waiting' : 'sent';
           steps.change(row, { state, ...noWait, notBeforeMs: nowMs }, nowMs);
           return true;
@@ -159,7 +161,7 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
     },
     async adopt(network, { signatures, servedFence, nowMs }) {
       return db.write(() => {
-        forgetUnsigned(network);
+        deleteUnsigned(network);
         const added = signatures.filter((signature) => adoptOne(signature, nowMs));
         const touched = new Set(added.map(({ intent }) => intent.id));
         const newest = new Map(signatures.map((signature) => [signature.intent.id, signature]));

@@ -1,5 +1,5 @@
 /**
- * Attempts of payouts, and the sequence numbers that they use up.
+ * Attempts of payouts, and their sequence numbers.
  * @module
  */
 import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
@@ -24,22 +24,23 @@ type AttemptCommands = Pick<
 >;
 type LaneRow = typeof lanes.$inferSelect;
 
-/** How much of what is on its way at once may be something else than refunds. */
+/** Largest share of the concurrent payouts that may be something other than refunds. */
 const OTHERS_SHARE_MAX = 0.75;
 
 type Parts = Readonly<{
   steps: Payouts;
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
-  /** Whether the payment that a refund gives back is still there. */
+  /** Whether the payment behind a refund is still there. */
   isCovered: Refunds['isCovered'];
 }>;
 
-/** Why a refund is not signed: it would give back what the chain has taken away again. */
+/** Why a refund is not signed when a reorg took back its payment. */
 const uncovered = {
   code: 'refund_uncovered',
   message:
-    'a reorganisation has taken back the payment that it refunds, in whole or in part. It goes on when the payment is confirmed again; otherwise `quayside refunds reject` it.',
+    'a reorg has taken back the payment that it refunds, in whole or in part. It goes on when the payment is ' +
+    'confirmed again; otherwise reject it with `quayside refunds reject`.',
 } as const;
 
 export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCovered }: Parts): AttemptCommands {
@@ -121,7 +122,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
   const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
     find.get({ id, generation, attempt });
 
-  /** Whether the journal's entry is what was allotted here. */
+  /** Returns whether a journal entry is what was allotted here. */
   const isOurs = (row: AttemptRow | undefined, signature: JournaledSignature): boolean => {
     const payout = steps.find(signature.intent.id);
     return (
@@ -152,7 +153,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
       return db.read(() => {
         const open = sent.all({ network, limit });
         const free = limit - open.length;
-        // Refunds have a part of the places for themselves: sweeps that wait for their finality are in no hurry.
+        // Refunds have reserved places: sweeps that wait for finality are in no hurry.
         const others = open.filter(({ kind }) => kind !== 'refund').length;
         const freeForOthers = Math.min(Math.ceil(free / 2), Math.ceil(limit * OTHERS_SHARE_MAX) - others);
         const soon = dueOthers.all({ network, nowMs, limit: Math.max(0, freeForOthers) });
@@ -166,7 +167,10 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
         if (row.haltedCode !== null) return { kind: 'halted' };
         if (finalNonce > row.nextNonce) {
           const haltedCode = 'payout_nonce_foreign';
-          const haltedMessage = `The node has counted ${finalNonce} final transactions of wallet ${payer} on ${network}, and only ${row.nextNonce} were made here: somebody else spends from it, or this database is older than what was signed. No more payouts leave it. Find out, then \`quayside payouts resume ${network}\`.`;
+          const haltedMessage =
+            `The node counts ${finalNonce} final transactions of wallet ${payer} on ${network}, but only ` +
+            `${row.nextNonce} were made here: somebody else spends from it, or this database is older than the ` +
+            `signer's journal. No more payouts leave it. Find the cause, then run \`quayside payouts resume ${network}\`.`;
           moveLane.run({ ...row, haltedCode, haltedMessage });
           raiseAlarm({ atMs: nowMs, code: haltedCode, message: haltedMessage, network, sessionId: null });
           return { kind: 'halted' };
@@ -190,7 +194,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
         }
         if (nonce !== null && unsigned.get({ network, payer })) return { kind: 'moved' };
         if (attempt > 0) {
-          // Two attempts that do not share a number could both stand on the chain.
+          // Two attempts with different numbers could both be mined.
           invariant(nonce !== null && before[0]?.nonce === nonce, `a replacement of payout ${id} uses its number`);
         } else if (nonce !== null) {
           const row = findLane.get({ network, payer });
@@ -233,7 +237,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
           invariant(wallet?.nextNonce === nonce + 1, `number ${nonce} of ${payer} on ${network} was given out last`);
           moveLane.run({ ...wallet, nextNonce: nonce });
         }
-        // An earlier attempt goes on as it was; only the replacement was refused.
+        // An earlier attempt continues as it was; only the replacement was refused.
         const state = row.attempt === 0 ? 'waiting' : payout.state;
         steps.waitFor(payout, wait, { state, notBeforeMs: Math.round(nextLookAtMs) }, nowMs);
         return true;
@@ -256,7 +260,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
       db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
-        invariant(payout && row && row.tx !== null, `what is sent of payout ${name.id} was recorded before`);
+        invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);
         setSent.run({ ...name, sentAtMs: row.sentAtMs ?? nowMs, answer });
         ledger.transit(payout.intent, true, nowMs);
         steps.waitFor(payout, refusal, {}, nowMs);
@@ -265,7 +269,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
   };
 }
 
-/** Terms are flat, and the order of their names says nothing. */
+/** Terms are flat, and the order of their names does not matter. */
 function isSameTerms(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
   const names = Object.keys(a);
   return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);

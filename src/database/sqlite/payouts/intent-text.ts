@@ -1,10 +1,10 @@
 /**
- * Intents as JSON text, their units as decimal strings.
+ * Intents as JSON text, with units as decimal strings.
  * @module
  */
 import type { Intent } from '../../../core/intent.ts';
 
-/** The same intent gives the same text, in whatever order its fields were written. */
+/** Writes equal intents as the same text, whatever the order of their fields. */
 export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
 
 export const readIntent = (text: string): Intent =>

@@ -1,5 +1,5 @@
 /**
- * Payouts: planned, waiting, ended. The books move with them, and so does the refund that one pays.
+ * Payouts: planning, waiting, ending. Each step also updates the ledger and the refund that the payout pays.
  * @module
  */
 import { and, eq, sql } from 'drizzle-orm';
@@ -22,8 +22,8 @@ type PayoutCommands = Pick<
 >;
 
 /**
- * How a payout that was planned stands. `known`: the signer's journal knew it before, and it may have ended since. `other`: another intent of
- * this id was signed.
+ * Result of planning a payout. `known`: the signer's journal had it before, and it may have ended since. `other`: a
+ * different intent was signed under this id.
  */
 export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
@@ -31,22 +31,22 @@ export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: Pa
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
   /**
-   * Writes a payout. One that is there already stays as it is, but for the session of a refund, if it had none.
-   * @param poolId of a sweep: whose indices it names; left out where only the signer's journal tells of it
+   * Saves a payout. An existing one stays as it is, except that a refund without a session gets it.
+   * @param poolId of a sweep: the pool of its indices; omitted if only the signer's journal knows the sweep
    */
   plan(input: NewPayout, poolId?: number): Planned;
-  /** Takes a payout back, also one that is stuck without an attempt; false once an attempt of it is allotted, or it has ended. */
+  /** Cancels a payout, also a stuck one without an attempt; false once an attempt is allotted or it has ended. */
   cancel(id: string, nowMs: number): boolean;
-  /** Has a payout that waits for the signer's consent looked at now. */
+  /** Makes a payout due now if it waits for the signer's approval or cap. */
   hasten(id: string, nowMs: number): void;
-  /** Changes columns that move in a payout's life. */
-  change(row: PayoutRow, changes: Partial<Moving>, nowMs: number): PayoutRow;
-  /** Keeps what a payout waits for, null for nothing; a reason for which no other payout of the network waits is an alarm. */
-  waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Moving>, nowMs: number): void;
+  /** Updates the columns that change during a payout's life. */
+  change(row: PayoutRow, changes: Partial<Changing>, nowMs: number): PayoutRow;
+  /** Saves what a payout waits for; null: nothing. A reason that no other payout of the network has raises an alarm. */
+  waitFor(row: PayoutRow, wait: EngineReason | null, changes: Partial<Changing>, nowMs: number): void;
   attempts(name: PayoutName): AttemptRow[];
 }>;
 
-const movingNames = [
+const changingNames = [
   'sessionId',
   'state',
   'generation',
@@ -59,12 +59,12 @@ const movingNames = [
   'updatedAtMs',
   'settledAtMs',
 ] as const satisfies readonly (keyof PayoutRow)[];
-type Moving = Pick<PayoutRow, (typeof movingNames)[number]>;
+type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 
-/** Why an engine does nothing after an earlier state of the database was put back. */
+/** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
 
-/** Nothing keeps it from moving. */
+/** Waits for nothing. */
 export const noWait = { waitCode: null, waitMessage: null } as const;
 
 export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
@@ -77,7 +77,7 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
   const insertPart = preparedInsert(db, sweepParts);
   const update = db.orm
     .update(payouts)
-    .set(laterValues(payouts, movingNames))
+    .set(laterValues(payouts, changingNames))
     .where(eq(payouts.id, sql.placeholder('id')))
     .prepare();
   const attempts = db.orm
@@ -156,10 +156,10 @@ export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
     cancel(id, nowMs) {
       const row = find.get({ id });
       if (!row || row.generation > 0) return false;
-      // What the signer refused for good, before it signed anything, is nobody's but the merchant's and the operator's.
+      // The signer refused it for good before it signed anything, so merchant or operator may cancel it.
       const isUnsigned = row.state === 'stuck' && attempts.all({ id, generation: 0 }).length === 0;
       if (row.state !== 'waiting' && !isUnsigned) return false;
-      // Then this database does not know whether it was signed.
+      // Until it has adopted the journal, this database does not know whether the payout was signed.
       if (engine.get({ network: row.network })?.reasonCode === NOT_ADOPTED) return false;
       change(row, { state: 'canceled', ...noWait, settledAtMs: nowMs }, nowMs);
       return true;
@@ -202,7 +202,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
     .where(eq(payoutAttempts.tx, sql.placeholder('tx')))
     .prepare();
 
-  /** Does something to a payout that is open and in this generation; false when a merchant or an operator was faster. */
+  /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
   function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): boolean {
     return db.write(() => {
       const row = steps.find(id);
@@ -213,7 +213,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
     });
   }
 
-  /** Keeps what a final attempt did cost, at the attempt and in the books: once, also when it is looked at again. */
+  /** Saves what a final attempt cost, with the attempt and in the ledger, only once. */
   function charge(row: PayoutRow, { tx, feeUnits }: Ended, nowMs: number): void {
     const attempt = steps.attempts(row).find((one) => one.tx === tx);
     invariant(attempt, `${tx} is an attempt of payout ${row.id}, generation ${row.generation}`);

@@ -1,5 +1,5 @@
 /**
- * Payouts and attempts as rows, and as core sees them.
+ * Rows of payouts and attempts, and their form in core.
  * @module
  */
 import type { Attempt, Payout } from '../../../core/payout.ts';

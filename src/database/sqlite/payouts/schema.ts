@@ -1,5 +1,5 @@
 /**
- * The tables of payouts and of the books as the query builder sees them; beside `schema.ts`, and under the same rules.
+ * The tables of payouts and the ledger for the query builder; see `schema.ts`.
  * @module
  */
 import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';

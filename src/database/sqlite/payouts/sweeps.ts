@@ -1,5 +1,5 @@
 /**
- * What lies on collection addresses, by facts, and the sweeps that take it.
+ * What deposit addresses hold by facts, and the sweeps that empty them.
  * @module
  */
 import { permanent } from '../../../core/fault.ts';
@@ -15,13 +15,13 @@ type Given = Readonly<{ id: number; index: number; key: string }>;
 type Received = Readonly<{ currency: Currency; units: string; timeS: number }>;
 type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 
-/** What sweeps took from one address of one currency, by how they stand. */
+/** What sweeps took from one address in one currency; `openUnits` are those of open sweeps. */
 type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
 const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
-/** What lies there; `gone` is what sweeps take of the transfers that come next. */
+/** What an address holds; `gone` is what sweeps have yet to take from the transfers that follow. */
 type Holding = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
-/** A sweep that ended so moved nothing. */
+/** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
 
 export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
@@ -48,7 +48,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
   const isCollecting = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
   const givers = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
 
-  /** What one address holds, by currency. */
+  /** Returns what one address holds, by currency. */
   function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): SweepOwner[] {
     const taken = takenFrom(parts.all(network, index, poolId) as Part[]);
     const balances = new Map<Currency, Holding>();
@@ -68,11 +68,12 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     if (isCollecting.get(family, mode, treasury) === undefined) return;
     throw permanent(
       'treasury_collects',
-      `the treasury ${treasury} in the signer's policy is a payment address of ours: a sweep would look like a payment. Name another treasury there`,
+      `the treasury ${treasury} in the signer's policy is one of our deposit addresses: a sweep would look like a ` +
+        'payment. Set another treasury there',
     );
   }
 
-  /** Whether every address still holds what the sweep takes from it, and nothing else is to take from it. */
+  /** Returns whether every address still holds what the sweep takes, and no other sweep is open on it. */
   function isStillThere(
     poolId: number,
     { pool: { family, mode } }: SweepPlace,
@@ -86,13 +87,13 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     });
   }
 
-  /** @returns false when it was there before */
+  /** @returns false when it exists */
   function plan(intent: GasIntent | SweepIntent, servesId: string | null, nowMs: number, poolId?: number): boolean {
     const input = { intent, sessionId: null, servesId, notBeforeMs: nowMs, nowMs };
     return payouts.plan(input, poolId).kind === 'planned';
   }
 
-  /** Each payout serves the next, and so waits for nobody but the one before it. */
+  /** Plans a sweep with its gas. Each payout serves the next, so it waits only for the one before it. */
   function planChain({ sweep, before, after }: PlannedSweep, nowMs: number, poolId: number): void {
     if (after) plan(after, null, nowMs);
     plan(sweep, after?.id ?? null, nowMs, poolId);
@@ -173,7 +174,7 @@ function takenFrom(parts: readonly Part[]): Map<Currency, Taken> {
   return taken;
 }
 
-/** The oldest units are the first that were taken. */
+/** Adds a transfer to what an address holds. Sweeps take the oldest units first. */
 function receive({ gone, units, oldestAtMs }: Holding, { units: text, timeS }: Received): Holding {
   const came = BigInt(text);
   const rest = came > gone ? came - gone : 0n;

@@ -1,5 +1,5 @@
 /**
- * Payouts, engines and wallets as they are looked at, and the engine's turn.
+ * Views of payouts, engines and wallets, and the engine's fence.
  * @module
  */
 import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 'drizzle-orm';
@@ -18,14 +18,14 @@ type PayoutViews = Pick<
   | 'listPayouts'
   | 'listPayoutAttempts'
   | 'haltedLanes'
-  | 'recordHolding'
+  | 'recordBalance'
   | 'listBalances'
   | 'payoutStats'
   | 'overdueRefunds'
 >;
 
 export function payoutViews({ orm, read, write }: Db): PayoutViews {
-  // What the engine asks again and again.
+  // Prepared, because the engine runs them often.
   const findEngine = orm
     .select()
     .from(payoutEngines)
@@ -118,9 +118,9 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
         message: message ?? '',
       }));
     },
-    async recordHolding({ units, ...holding }) {
+    async recordBalance({ units, ...balance }) {
       const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
-      const row = { ...holding, units: texts };
+      const row = { ...balance, units: texts };
       write(() =>
         orm
           .insert(walletBalances)
@@ -130,8 +130,8 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
       );
     },
     async listBalances() {
-      return read(() => orm.select().from(walletBalances).all()).map(({ units, ...holding }) => ({
-        ...holding,
+      return read(() => orm.select().from(walletBalances).all()).map(({ units, ...balance }) => ({
+        ...balance,
         units: Object.fromEntries(Object.entries(units).map(([asset, text]) => [asset, BigInt(text ?? 0)])) as Partial<
           Record<Asset, bigint>
         >,

@@ -1,5 +1,5 @@
 /**
- * Where refunds go: addresses that payers and merchants name, checked, and sealed with a MAC that the signer verifies.
+ * Destinations of refunds: addresses from payers and merchants, checked, with a MAC that the signer verifies.
  * @module
  */
 import { and, eq } from 'drizzle-orm';
@@ -17,11 +17,11 @@ type Destination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
 
 /** Steps of a larger transaction. */
 export type RefundDestinations = Readonly<{
-  /** The key of an address that somebody typed, or what is wrong with it. */
+  /** Returns the key of an address that somebody typed, or what is wrong with it. */
   read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };
-  /** The key that the payer left at checkout for this network. */
+  /** Returns the key that the payer left at checkout for this network. */
   left(sessionId: string, network: NetworkKey): string | null;
-  /** The columns of a destination, its MAC among them. */
+  /** Returns the columns of a destination, including its MAC. */
   columns(
     refund: Pick<RefundRow, 'id' | 'network' | 'currency' | 'units'>,
     key: string,
@@ -29,7 +29,7 @@ export type RefundDestinations = Readonly<{
   ): Destination;
 }>;
 
-/** @param secretKey that of the installation, which the signer has too */
+/** @param secretKey the installation's, which the signer has too */
 export function createRefundDestinations(db: Db, addresses: Addresses, secretKey: Uint8Array): RefundDestinations {
   const macKey = intentMacKey(secretKey);
   return {
@@ -53,10 +53,10 @@ export function createRefundDestinations(db: Db, addresses: Addresses, secretKey
   };
 }
 
-/** Refunds of one session that are looked at when its payer leaves an address; nobody asks for so many at once. */
+/** Refunds of one session that are updated when its payer leaves an address; nobody makes that many at once. */
 const ASKED_MAX = 1000;
 
-/** Whether the payer's answer is still awaited. */
+/** Whether the payer has yet to answer. */
 const isAsked = ({ status, destination, claimUntilS }: RefundRow, nowMs: number): boolean =>
   status === 'pending' && destination === null && (claimUntilS === null || toSeconds(nowMs) <= claimUntilS);
 
@@ -86,7 +86,7 @@ export function refundAddressCommands(
         const key = destinations.read(network, session.mode, address, check);
         if (typeof key === 'object') return { kind: 'bad', why: key.why };
         db.orm.insert(refundAddresses).values({ sessionId, network, key, setAtMs: nowMs }).run();
-        // Refunds whose payer is being asked by link were meant as well: they would run out unanswered.
+        // The address also serves refunds that wait for one by claim link: they would expire unanswered.
         for (const row of rows.list({ sessionId, limit: ASKED_MAX })) {
           if (row.network === network && isAsked(row, nowMs)) rows.change(row, destinations.columns(row, key, 'payer'));
         }

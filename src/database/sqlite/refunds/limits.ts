@@ -1,5 +1,5 @@
 /**
- * What may be refunded: what a session received, the store's policy, and how much of a day's limit is used.
+ * Limits of refunds: what a session received, the store's policy, and how much of a day's limit is used.
  * @module
  */
 import { and, eq } from 'drizzle-orm';
@@ -21,16 +21,16 @@ export type RefundLimits = Readonly<{
   received(session: SessionRow): ReceivedPart[];
   policyOf(storeId: string): RefundPolicy;
   setPolicy(storeId: string, changes: Partial<RefundPolicy>): RefundPolicy;
-  /** What the store has refunded on the UTC day of this moment, in minor units. */
+  /** Returns what the store has refunded on the UTC day of `nowMs`, in minor units. */
   todayMinor(storeId: string, mode: Mode, nowMs: number): bigint;
-  /** Counts a refund towards the day it was made on, or takes it out again. */
+  /** Adds a refund to the day on which it was made, or subtracts it. */
   countDay(refund: RefundRow, sign: 1n | -1n): void;
 }>;
 
 export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
 export function createRefundLimits(db: Db, transfers: Transfers): RefundLimits {
-  /** Confirmed money of a session, by network and token. What came before the session is somebody else's. */
+  /** Returns a session's confirmed money by network and token. Money older than the session is somebody else's. */
   function received(session: SessionRow): ReceivedPart[] {
     const found = new Map<string, ReceivedPart & { largest: bigint }>();
     for (const transfer of transfers.ofSession(session.id)) {

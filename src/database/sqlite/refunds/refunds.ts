@@ -1,6 +1,6 @@
 /**
- * Refunds: asked for, given an address, started, paid or not. What may be refunded is judged in `core/refund`; a payout is planned and
- * settled in the transaction of the refund's own step.
+ * Refunds: creating, starting, paying and ending them. `core/refund` judges what may be refunded; a payout is planned
+ * and settled in the transaction of the refund's own step.
  * @module
  */
 import { eq } from 'drizzle-orm';
@@ -20,21 +20,21 @@ import { createRefundLimits, refundPolicyCommands } from './limits.ts';
 import { createRefundRows, type RefundRow, refundIdOf } from './row.ts';
 import { receiptNumbers } from './schema.ts';
 
-/** What a refund sets in motion elsewhere in the file, in the same transaction. */
+/** What a refund causes elsewhere in the database, in the same transaction. */
 export type RefundEffects = Readonly<{
-  /** Sets the amount aside, when the refund is made. */
+  /** Reserves the amount when the refund is made. */
   reserve(refund: RefundRow, nowMs: number): void;
-  /** Gives it back, when the refund fails or is canceled. */
+  /** Releases it when the refund fails or is canceled. */
   release(refund: RefundRow, nowMs: number): void;
   /** Plans the payout of a refund that starts. */
   plan(refund: RefundRow, notBeforeMs: number, nowMs: number): void;
-  /** Takes the plan back. @returns false once an attempt was allotted: from then on the money may be on its way */
+  /** Cancels the payout. @returns false once an attempt was allotted: from then on the money may be on its way */
   cancel(id: string, nowMs: number): boolean;
-  /** Has the payout looked at now, if it waits for the approval that has come. */
+  /** Makes the payout due now if it waits for the approval that has come. */
   hasten(id: string, nowMs: number): void;
 }>;
 
-/** How a payout ended, for its refund. */
+/** How a refund's payout ended. */
 export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;
 
 /** Steps of a larger transaction. */
@@ -42,7 +42,7 @@ export type Refunds = Readonly<{
   /** Ends a refund that is processing. */
   settle(id: string, end: RefundEnd, nowMs: number): void;
   find(id: string): RefundRow | undefined;
-  /** False for a refund whose session no longer has the money that it and the others give back. */
+  /** Returns false for a refund whose session no longer has the money for it and its other refunds. */
   isCovered(id: string): boolean;
 }>;
 
@@ -61,7 +61,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
   const rows = createRefundRows(db, secretKey, findSession);
   const limits = createRefundLimits(db, transfers);
   const destinations = createRefundDestinations(db, addresses, secretKey);
-  function tell(row: RefundRow, type: RefundEventType, nowMs: number): void {
+  function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
     const session = findSession(row.sessionId);
     invariant(session, `refund ${row.id} belongs to a session`);
     outbox.post(session, type, nowMs, (id) =>
@@ -141,12 +141,12 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
 
   function start(row: RefundRow, nowMs: number): void {
     const started = rows.change(row, { status: 'processing', processingAtMs: nowMs });
-    // Told first: a payout that was made before the database was put back ends the refund at once.
-    tell(started, 'refund.processing', nowMs);
+    // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
+    postEvent(started, 'refund.processing', nowMs);
     effects.plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
   }
 
-  /** The amount is free again. */
+  /** Ends a refund and frees its amount. */
   function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
     invariant(isHeld(row), `refund ${row.id} holds its amount`);
     const ended = rows.change(row, values);
@@ -157,7 +157,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
 
   function fail(row: RefundRow, reason: string, nowMs: number): void {
     const failed = giveBack(row, { status: 'failed', failureReason: reason, processedAtMs: nowMs }, nowMs);
-    tell(failed, 'refund.failed', nowMs);
+    postEvent(failed, 'refund.failed', nowMs);
   }
 
   function complete(row: RefundRow, tx: string, nowMs: number): void {
@@ -169,7 +169,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
       .run();
     const receipt = receiptNumber(next, new Date(nowMs).getUTCFullYear());
     const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs });
-    tell(done, 'refund.succeeded', nowMs);
+    postEvent(done, 'refund.succeeded', nowMs);
   }
 
   const steps: Refunds = {
@@ -234,7 +234,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
     async advanceRefunds(nowMs, limit) {
       const nowS = toSeconds(nowMs);
       const due = () => rows.due(nowS, limit);
-      // The write lock is asked for only when there is something to do.
+      // The write lock is taken only when there is something to do.
       if (db.read(due).length === 0) return 0;
       return db.write(() => {
         const found = due();

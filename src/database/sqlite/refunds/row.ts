@@ -1,5 +1,5 @@
 /**
- * Rows of refunds: how they are found, and as the port shows them.
+ * Rows of refunds: finding them, and their view for the port.
  * @module
  */
 import { createHash, createHmac } from 'node:crypto';
@@ -26,15 +26,15 @@ export type RefundRows = Readonly<{
   isForeign(owner: RefundOwner): boolean;
   claimed(token: string): RefundRow | undefined;
   ofSession(sessionId: string): EarlierRefund[];
-  /** Refunds that can start, or whose claim link has run out, those that wait longest first. */
+  /** Returns refunds that can start or whose claim link has expired, longest waiting first. */
   due(nowS: number, limit: number): RefundRow[];
   list(filter: Parameters<RefundDatabase['listRefunds']>[0]): RefundRow[];
   view(row: RefundRow): Refund;
-  /** What is kept of the claim link of a refund. */
+  /** Returns the stored hash of a refund's claim token. */
   claimHashOf(id: string): string;
 }>;
 
-/** The id follows from the merchant's: whoever repeats a refund after the database was put back gets the same payout again, not another. */
+/** Derives the id from the merchant's, so that a refund repeated after a restored backup gets the same payout. */
 export function refundIdOf({ storeId, mode, refundId }: RefundOwner): string {
   const hash = createHash('sha256')
     .update(JSON.stringify([storeId, mode, refundId]))
@@ -86,7 +86,7 @@ export function createRefundRows(db: Db, secretKey: Uint8Array, findSession: Fin
     .limit(sql.placeholder('limit'))
     .prepare();
 
-  /** What stands in a claim link: 128 bits that only the holder of the secret key can make. */
+  /** Returns the token in a claim link: 128 bits that only the holder of the secret key can make. */
   const claimToken = (id: string): string =>
     createHmac('sha256', secretKey).update(`quayside refund claim v1 ${id}`).digest('hex').slice(0, 32);
   const claimHash = (token: string): string => createHash('sha256').update(token).digest('hex');

@@ -1,5 +1,5 @@
 /**
- * The tables of refunds as the query builder sees them; beside `schema.ts`, and under the same rules.
+ * The tables of refunds for the query builder; see `schema.ts`.
  * @module
  */
 import { integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
