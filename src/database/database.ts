@@ -1,7 +1,6 @@
 /**
  * The database port. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
- * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`: a command either happened
- * or did not.
+ * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`.
  *
  * The port is asynchronous so that another database engine can implement it. Every call may fail with a `Fault` of code
  * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed.
@@ -320,10 +319,7 @@ export interface Database
   /** Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces. */
   useNonce(input: Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number }>): Promise<boolean>;
 
-  /**
-   * Adds addresses `firstIndex…` of a source, which becomes the pool's current one. Existing addresses stay; free ones
-   * of another source are retired.
-   */
+  /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
   addAddresses(
     input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
   ): Promise<void>;
