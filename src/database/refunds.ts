@@ -5,7 +5,7 @@
 import type { RefundPolicy, RefundReason, RefundRefusal, RefundStatus } from '../core/refund.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 
-/** How a POST is recognised when it is sent again. `bodyHash` covers the parsed body with defaults applied. */
+/** Identifies a repeated POST. `bodyHash` covers the parsed body with defaults applied. */
 export type Replay = Readonly<{ idempotencyKey: string | null; path: string; bodyHash: string }>;
 
 /** Who named the address that a refund goes to. */

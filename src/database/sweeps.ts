@@ -6,7 +6,7 @@ import type { GasIntent, SweepIntent } from '../core/intent.ts';
 import type { SweepOwner } from '../core/sweep.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 
-/** A pool of collection addresses: one per family and mode, all from one source (an xpub's fingerprint, or the signer of imported lists). */
+/** A pool of deposit addresses: one per family and mode. Its source is an xpub, or the signer of imported lists. */
 export type PoolKey = Readonly<{ family: string; mode: Mode }>;
 
 /** A network, and the pool whose current source its deposit addresses come from. */
