@@ -218,7 +218,9 @@ test('with skips, reorgs, lag and forgotten headers a tree stays linked and abov
     try {
       follow(seed);
     } catch (error) {
-      throw new Error(`seed ${seed}: ${error}; replay: SEED=${seed} npm test -- core/follow`, { cause: error });
+      throw new Error(`seed ${seed}: ${error}; replay: SEED=${seed} npx tsx test/core/follow.test.ts`, {
+        cause: error,
+      });
     }
   }
 });

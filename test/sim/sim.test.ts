@@ -1,10 +1,9 @@
 /**
  * Runs simulations: the notable seeds, and some others.
  *
- *   npm test -- sim/sim                           the usual few
- *   SIM_SEEDS=200 npm test -- sim/sim             200 seeds from 0
- *   SIM_SEED=17 npm test -- sim/sim               one seed, to replay a failure
- *   npx tsx test/sim/sim.test.ts --seeds=200      the same without the test command's time limit
+ *   npx tsx test/sim/sim.test.ts                  the usual few
+ *   npx tsx test/sim/sim.test.ts --seeds=200      200 seeds from 0
+ *   SEED=17 npx tsx test/sim/sim.test.ts          one seed, to replay a failure
  * @module
  */
 import { test } from 'uvu';
@@ -16,10 +15,10 @@ const SEEDS = 10;
 const STORY_LINES_MAX = 60;
 
 function chosenSeeds(): number[] {
-  const only = process.env.SIM_SEED;
+  const only = process.env.SEED;
   if (only !== undefined) return [Number(only)];
   const asked = process.argv.find((word) => word.startsWith('--seeds='))?.slice('--seeds='.length);
-  const count = Number(asked ?? process.env.SIM_SEEDS ?? SEEDS);
+  const count = Number(asked ?? SEEDS);
   const seeds = Array.from({ length: count }, (_, seed) => seed);
   return [...new Set([...notableSeeds.map(({ seed }) => seed), ...seeds])];
 }
@@ -35,7 +34,9 @@ for (const seed of seeds) {
     } catch (error) {
       const told = story.slice(-STORY_LINES_MAX).join('\n');
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      throw new Error(`seed ${seed}: ${why}\n${told}\nreplay: SIM_SEED=${seed} npm test -- sim/sim`, { cause: error });
+      throw new Error(`seed ${seed}: ${why}\n${told}\nreplay: SEED=${seed} npx tsx test/sim/sim.test.ts`, {
+        cause: error,
+      });
     }
   });
 }
@@ -66,7 +67,7 @@ test('the simulations were not idle: everything that may become of a session and
   for (const fault of ['drop', 'lag', 'empty_content', 'sibling_content', 'unlinked', 'hang']) {
     assert.ok(tally.has(`fault ${fault}`), `no fault ${fault} in\n${seen.join('\n')}`);
   }
-  if (process.env.SIM_TALLY) process.stderr.write(`${seen.join('\n')}\n`);
+  if (process.env.TALLY) process.stderr.write(`${seen.join('\n')}\n`);
 });
 
 test.run();

@@ -82,6 +82,7 @@ test(
   onFile(async (place) => {
     const seed = Number(process.env.SEED ?? randomInt(1_000_000));
     const random = createRandom('durability', seed);
+    const replay = `SEED=${seed} npx tsx test/database/sqlite/durability.slow.test.ts`;
     let next = 1;
     for (let round = 0; round < 8; round++) {
       const writer = startWriter(place.file, 'all', next, 100_000);
@@ -90,8 +91,8 @@ test(
         if (writer.lines.length >= killAfter) writer.child.kill('SIGKILL');
       });
       await writer.ended;
-      assert.ok(writer.lines.length >= killAfter, `SEED=${seed}, round ${round}: ${writer.errors()}`);
-      assert.equal([...audit(place.file), ...untold(place.file)], [], `SEED=${seed}, round ${round}`);
+      assert.ok(writer.lines.length >= killAfter, `${replay}, round ${round}: ${writer.errors()}`);
+      assert.equal([...audit(place.file), ...untold(place.file)], [], `${replay}, round ${round}`);
       await checkPromises(place, writer.lines);
       next += 1000;
     }

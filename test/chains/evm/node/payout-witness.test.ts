@@ -158,7 +158,7 @@ test('a node of another chain quotes nothing and tells no number', async () => {
 
 // ── Lies at random ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-const SEED = process.env.PAYOUT_LIES_SEED ?? '1';
+const SEED = process.env.SEED ?? '1';
 const ROUNDS = 50;
 
 /** What a liar puts in place of some part of an answer. */
@@ -217,7 +217,7 @@ async function scenes(): Promise<Scene[]> {
   ];
 }
 
-test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (seed ${SEED})`, async () => {
+test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (SEED=${SEED})`, async () => {
   const random = createRandom('payout lies', SEED);
   let lied = 0;
   const seen = new Set<string>();
@@ -250,7 +250,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
   }
 });
 
-test(`a node that lies at random quotes or fails, and breaks nothing (seed ${SEED})`, async () => {
+test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEED})`, async () => {
   const random = createRandom('quote lies', SEED);
   const alone = open({ url: proxy.httpUrl });
   const till = await openFundedTill();

@@ -258,7 +258,7 @@ test('a witness that is silent or of another chain settles nothing', async () =>
 
 // ── Lies at random ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-const SEED = process.env.PAYOUT_LIES_SEED ?? '1';
+const SEED = process.env.SEED ?? '1';
 const ROUNDS = 40;
 
 const substitutes: readonly unknown[] = [
@@ -280,7 +280,7 @@ function spoiled(value: unknown, random: Random): unknown {
   return copy;
 }
 
-test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (seed ${SEED})`, async () => {
+test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (SEED=${SEED})`, async () => {
   const random = createRandom('payout lies', SEED);
   const [done, gone, early] = [await paid(), await lost(), await prepared()];
   const broken = await prepared();
@@ -323,7 +323,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
   }
 });
 
-test(`a node that lies at random quotes or fails, and breaks nothing (seed ${SEED})`, async () => {
+test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEED})`, async () => {
   const random = createRandom('quote lies', SEED);
   const { till, intent, attempt } = await prepared();
   const draft = till.draft(intent);

@@ -1,0 +1,70 @@
+/**
+ * Short histories of payouts, each from a seed, as tests.
+ * @module
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { handClock } from '../support/hand-clock.ts';
+import { openBench } from './payout-bench.ts';
+import { playHistory, type Tally } from './payout-history.ts';
+
+const STORY_LINES_MAX = 80;
+
+/** The number behind `--flag=`, where a file is run by itself. */
+const numberOf = (flag: string, fallback: number): number =>
+  Number(process.argv.find((word) => word.startsWith(`--${flag}=`))?.slice(flag.length + 3) ?? fallback);
+
+/** What must have happened in at least one history, or they prove little. */
+const HAPPENINGS = [
+  'payout succeeded in generation 0',
+  'payout succeeded in generation 1',
+  'payout succeeded in generation 2',
+  'payout stuck in generation 4',
+  'payout canceled in generation 0',
+  'fee raised',
+  'killed',
+  'backup put back',
+  'second engine',
+  'adopted',
+  'payouts_not_adopted',
+  'signer_refused_fence',
+  'usurped',
+  'resumed anew',
+];
+
+/** Plays the histories of so many seeds from `first`, or that of the variable SEED alone. */
+export function payoutHistories(first: number, usual: number): void {
+  const only = process.env.SEED;
+  const from = only === undefined ? numberOf('from', first) : Number(only);
+  const count = only === undefined ? numberOf('seeds', usual) : 1;
+  const tally: Tally = new Map();
+
+  test(`${count} histories: nothing is paid twice, nothing is forgotten`, async () => {
+    const clock = handClock();
+    const bench = openBench(clock);
+    try {
+      for (let seed = from; seed < from + count; seed++) {
+        const story: string[] = [];
+        try {
+          await playHistory(seed, bench, clock, story, tally);
+        } catch (error) {
+          const told = story.slice(-STORY_LINES_MAX).join('\n');
+          const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
+          const replay = `replay: SEED=${seed} npx tsx test/sim/payouts.test.ts`;
+          throw new Error(`seed ${seed}: ${why}\n${told}\n${replay}`, { cause: error });
+        }
+      }
+    } finally {
+      bench.close();
+    }
+  });
+
+  test('the histories were not idle: everything that may become of a payout did', () => {
+    const seen = [...tally].map(([name, times]) => `${name}: ${times}`).sort();
+    if (process.env.TALLY) process.stderr.write(`${seen.join('\n')}\n`);
+    if (count < usual) return;
+    for (const what of HAPPENINGS) assert.ok(tally.has(what), `never "${what}" in\n${seen.join('\n')}`);
+  });
+
+  test.run();
+}

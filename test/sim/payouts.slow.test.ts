@@ -1,0 +1,9 @@
+/**
+ * More than a thousand further histories of payouts.
+ *
+ *   npx tsx test/sim/payouts.slow.test.ts --seeds=20000 --from=5000     as many as one likes
+ * @module
+ */
+import { payoutHistories } from './payout-histories.ts';
+
+payoutHistories(300, 1500);
