@@ -4,19 +4,28 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readSources } from './support/source-tree.ts';
+import { readSources, readTexts } from './support/source-tree.ts';
 import { banRules } from './tidy/bans.ts';
 import { circleRules } from './tidy/circles.ts';
+import { commandRules } from './tidy/commands.ts';
 import { fileRules, manifestFindings } from './tidy/files.ts';
 import { functionRules } from './tidy/functions.ts';
 import { layerRules } from './tidy/layers.ts';
+import { readmeRules } from './tidy/readmes.ts';
+import { wordRules } from './tidy/words.ts';
 
 const sources = readSources();
-const rules = [...layerRules, ...circleRules, ...banRules, ...fileRules, ...functionRules];
+const texts = new Map([...sources, ...readTexts()]);
+const rules = [
+  ...[...layerRules, ...circleRules, ...banRules, ...fileRules, ...functionRules].map(
+    (rule) => [rule, sources] as const,
+  ),
+  ...[...wordRules, ...readmeRules, ...commandRules].map((rule) => [rule, texts] as const),
+];
 
-for (const { name, find, caught, passed = [] } of rules) {
+for (const [{ name, find, caught, passed = [] }, all] of rules) {
   test(name, () => {
-    const found = find(sources);
+    const found = find(all);
     assert.is(found.length, 0, `\n  ${found.join('\n  ')}\n`);
   });
   for (const [examples, more] of [

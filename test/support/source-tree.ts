@@ -22,6 +22,20 @@ export function readSources(): Sources {
   return sources;
 }
 
+/** Everything that people read: sources, styles, pages of documentation, and the payment page's English. */
+export function readTexts(): Sources {
+  const texts = new Map<string, string>();
+  const folders = [...roots, 'config', 'docs', 'deploy'].filter((one) => existsSync(one));
+  const names = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+  );
+  for (const path of [...readdirSync('.'), ...names]) {
+    if (/\.(ts|mjs|js|css|md)$|\/en\.json$/.test(path) && !/^test\/(fixtures|vectors)\//.test(path))
+      texts.set(path, readFileSync(path, 'utf8'));
+  }
+  return texts;
+}
+
 const STRING_OR_COMMENT = /("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`)|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g;
 
 /** The text with comments blanked out; lines keep their numbers. */
