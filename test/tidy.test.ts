@@ -1,6 +1,6 @@
 /**
- * The architecture as a test: who may import whom, what may be called where, and what a file may look like. Each finding says what
- * to do about it. The rules are in `test/tidy/`; each shows that it catches what it should.
+ * The architecture as a test: who may import whom, what may be called where, and what a file may look like. Each
+ * finding says what to do about it. The rules are in `test/tidy/`; each shows that it catches what it should.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -17,7 +17,6 @@ const unfinished: readonly string[] = [
   'src/checkout',
   'src/config',
   'src/core',
-  'src/database',
   'src/lib',
   'src/payments',
   'src/rates',
