@@ -18,6 +18,7 @@ import { type Config, loadConfig } from '../src/config/config.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import { parseUnits } from '../src/core/money.ts';
 import { isSupervised } from '../src/database/sqlite/instance-lock.ts';
+import { refuseStaleBuild } from '../src/lib/build-stamp.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { payInSandbox } from '../src/sandbox/operator/control.ts';
 import { strangersAddress } from '../src/sandbox/operator/signer.ts';
@@ -173,6 +174,7 @@ const isReady = (baseUrl: string): Promise<boolean> =>
   );
 
 async function demo(wanted: string | undefined, isRefunded: boolean, say: (text: string) => void) {
+  refuseStaleBuild();
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
   const credentials = await findSandbox(config);
   say(`Quayside answers at ${credentials.base_url}`);

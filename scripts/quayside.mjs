@@ -1,6 +1,12 @@
 #!/usr/bin/env node
-// Runs the TypeScript program without a build: registers the loader, then hands over.
-import { register } from 'tsx/esm/api';
+// Runs the operator's tool from dist/.
+import { existsSync } from 'node:fs';
 
-register();
-await import('./quayside.ts');
+const program = new URL('../dist/scripts/quayside.js', import.meta.url);
+if (existsSync(program)) await import(program.href);
+else {
+  process.stderr.write(
+    'quayside: there is no dist/ yet: run `npm ci`, or `npm run build` where packages are installed\n',
+  );
+  process.exitCode = 2;
+}

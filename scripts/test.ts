@@ -11,7 +11,7 @@
  * `TEST_JOBS` changes how many files run at a time.
  * @module
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
@@ -25,6 +25,7 @@ const STILL_RUNNING_MS = 30_000;
 const TIMES_FILE = '.tmp/test-times.json';
 /** The same for a fresh checkout: the files that take long. */
 const usualTimes = fileURLToPath(new URL('../test/usual-times.json', import.meta.url));
+const builder = fileURLToPath(new URL('./build.mjs', import.meta.url));
 /** Runs a command and reports the processor time of everything it started, which Node itself cannot tell. */
 const TIMED = '"$@"; code=$?; times >&3; exit $code';
 
@@ -127,6 +128,8 @@ const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' 
   `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`;
 
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
+  // Tests start programs from dist/.
+  execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
   const browser = needsBrowser ? await startBrowserProcess((line) => log.write(`${line}\n`)) : null;
   const stillRunning = setInterval(() => {

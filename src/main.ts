@@ -14,6 +14,7 @@ import { type ChildSpec, type Supervised, supervise } from './app/supervisor.ts'
 import { type Config, loadConfig, type SignerConfig } from './config/config.ts';
 import { Fault, permanent } from './core/fault.ts';
 import { takeInstanceLock } from './database/sqlite/instance-lock.ts';
+import { refuseStaleBuild } from './lib/build-stamp.ts';
 import { systemClock } from './lib/clock.ts';
 import { openLog } from './lib/log.ts';
 import { secretKeyFile } from './lib/secret-key.ts';
@@ -42,6 +43,7 @@ let env: NodeJS.ProcessEnv = process.env;
 let log = openLog('supervisor', 'info');
 
 try {
+  refuseStaleBuild();
   const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
   log = openLog('supervisor', config.logLevel);
   const release = takeInstanceLock(config.dataDir);

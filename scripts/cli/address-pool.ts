@@ -4,7 +4,7 @@
  * @module
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { mnemonicToSeed, validateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import { z } from 'zod';
@@ -19,6 +19,7 @@ import {
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { permanent } from '../../src/core/fault.ts';
+import { installationFolder } from '../../src/lib/installation.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import { type Command, type Input, notFound, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
 
@@ -89,7 +90,7 @@ export const addressPoolImport: Command = {
 function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } {
   const name = textOption(input, 'network');
   if (!name) throw usage('--network is missing');
-  const file = new URL(`../../config/networks/${name}.json`, import.meta.url);
+  const file = join(installationFolder, 'config/networks', `${name}.json`);
   if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file))
     throw usage(`--network is "${name}", which is no preset of config/networks`);
   const families = Object.keys(chains) as [Family, ...Family[]];

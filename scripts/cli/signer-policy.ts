@@ -3,15 +3,19 @@
  * @module
  */
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
-import defaults from '../../config/signer.json' with { type: 'json' };
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import { isTree, type Tree } from '../../src/config/layers.ts';
 import { currencies } from '../../src/core/transfer.ts';
+import { installationFolder, readShipped } from '../../src/lib/installation.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { usage } from './command.ts';
+
+/** Shipped caps and fee limits. */
+const defaults = readShipped<typeof import('../../config/signer.json')>('config/signer.json');
 
 const networkSchema = z.object({
   name: z.string(),
@@ -41,7 +45,7 @@ export function readNetworks(configured: Tree, names: string | undefined): PaidN
 }
 
 function readPreset(name: string): unknown {
-  const file = new URL(`../../config/networks/${name}.json`, import.meta.url);
+  const file = join(installationFolder, 'config/networks', `${name}.json`);
   if (/^[a-z0-9-]+$/.test(name) && existsSync(file)) return JSON.parse(readFileSync(file, 'utf8'));
   throw usage(`"${name}" is neither a preset of config/networks nor in the configuration`);
 }

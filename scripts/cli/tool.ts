@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { openDatabase, prepareDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
@@ -111,6 +112,7 @@ export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, 
   }
   if (wantsHelp) return ended(EXIT.done, help(command));
   try {
+    refuseStaleBuild();
     const input = { ...readInput(command, words.slice(command.name.split(' ').length)), env, cwd };
     const { json, lines, isBad } = await runOn(command, input);
     return ended(isBad ? EXIT.failed : EXIT.done, input.options.json ? [JSON.stringify(json, null, 2)] : lines);
@@ -166,7 +168,7 @@ function parse(args: string[], options: Record<string, { type: 'string' | 'boole
 }
 
 function exitCode(fault: Fault): number {
-  if (fault.code === 'usage' || fault.code === 'config_invalid') return EXIT.usage;
+  if (['usage', 'config_invalid', 'build_stale'].includes(fault.code)) return EXIT.usage;
   return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
 }
 

@@ -4,12 +4,14 @@
  */
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import packageInfo from '../../package.json' with { type: 'json' };
+import { readShipped } from '../lib/installation.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { exampleSession } from './examples.ts';
 import { healthSchema } from './health.ts';
 import { eventDocs, webhookHeadersSchema } from './webhook-events.ts';
+
+const packageInfo = readShipped<{ version: string; license: string }>('package.json');
 
 export type OpenApiDocument = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 

@@ -2,14 +2,12 @@
  * What `npm start` tells a person, in plain lines.
  * @module
  */
-import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { Config } from '../config/config.ts';
+import { readShipped } from '../lib/installation.ts';
 import { type Credentials, credentialsFile } from './sandbox-credentials.ts';
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
+const { version } = readShipped<{ version: string }>('package.json');
 
 /** The sandbox: on the first start with its credentials, which are shown this once. */
 export function sandboxBanner(

@@ -4,6 +4,7 @@
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Clock } from '../lib/clock.ts';
+import { runnable } from '../lib/installation.ts';
 import type { Log } from '../lib/log.ts';
 
 const RESTART_MS_MIN = 500;
@@ -15,11 +16,10 @@ const STOP_MS_MAX = 9000;
 /** Exit code of a program whose configuration or database does not let it start: starting again changes nothing. */
 const EXIT_CANNOT_START = 2;
 
-const loader = import.meta.resolve('tsx');
-
 export type ChildSpec = Readonly<{
   /** For logs: `server`, `indexer live:mychain`. */
   name: string;
+  /** The program's source. */
   module: URL;
   args: readonly string[];
   /** Asked again at each start. */
@@ -44,7 +44,7 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     let restartMs = RESTART_MS_MIN;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      child = fork(spec.module, spec.args, { env: spec.env(), execArgv: ['--import', loader] });
+      child = fork(runnable(spec.module), spec.args, { env: spec.env() });
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;
       child.on('message', (message) => {

@@ -2,6 +2,7 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
+import { readFileSync } from 'node:fs';
 import type { NetworkConfig } from '../config/network.ts';
 import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
@@ -11,7 +12,6 @@ import type { Lookup } from '../database/lookups.ts';
 import { isFollowed } from '../database/network-health.ts';
 import type { PageSettings } from '../database/page-settings.ts';
 import { optionName } from '../payments/option.ts';
-import known from './networks.json' with { type: 'json' };
 import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';
 
@@ -70,7 +70,9 @@ export type PageModel = Readonly<{
   pageUrl: string;
 }>;
 
-const titles: Readonly<Record<string, { title: string; fee: string }>> = known;
+const titles: Readonly<Record<string, { title: string; fee: string }>> = JSON.parse(
+  readFileSync(new URL('./networks.json', import.meta.url), 'utf8'),
+);
 const fees: Readonly<Record<string, TextKey>> = { low: 'fee_low', medium: 'fee_medium', high: 'fee_high' };
 
 /** What payers and exchanges call a network. */

@@ -4,8 +4,8 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { permanent } from '../core/fault.ts';
+import { installationFolder } from '../lib/installation.ts';
 
 /** A plain JSON object whose shape is not known yet. */
 export type Tree = { [key: string]: unknown };
@@ -18,7 +18,7 @@ export type Layers = Readonly<{
   problems: readonly string[];
 }>;
 
-const shipped = fileURLToPath(new URL('../../config/', import.meta.url));
+const shipped = join(installationFolder, 'config');
 
 /** Variables that are not settings: where the operator's file and the secret key's file are. */
 const otherVariables = new Set(['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE']);

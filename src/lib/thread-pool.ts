@@ -1,17 +1,19 @@
 /**
- * Worker threads that run TypeScript. One place knows how, because tsx registers itself only in a program's main thread on Node 20,
- * and because a `Fault` loses its class and code on the way between threads.
+ * Worker threads. One place knows how, because a `Fault` loses its class and code on the way between threads, and because tsx, which
+ * runs the sources in development, registers itself only in a program's main thread on Node 20.
  * @module
  */
 import type { Transferable } from 'node:worker_threads';
 import { Piscina } from 'piscina';
 import { Fault, type FaultKind } from '../core/fault.ts';
+import { isBuilt, runnable } from './installation.ts';
 
-/** What a thread runs before anything else: the same loader that the main thread has. */
-const loader = `data:text/javascript,import{register}from${JSON.stringify(import.meta.resolve('tsx/esm/api'))};register();`;
-
-/** Node arguments for a `Worker` that is to load a `.ts` file. */
-export const threadArgs: readonly string[] = ['--import', loader];
+/** Options of a `Worker`: in development, the loader with which it can run a `.ts` file. */
+export function threadOptions(): Readonly<{ execArgv?: string[] }> {
+  if (isBuilt) return {};
+  const tsx = JSON.stringify(import.meta.resolve('tsx/esm/api'));
+  return { execArgv: ['--import', `data:text/javascript,import{register}from${tsx};register();`] };
+}
 
 /** A task's result as it crosses to the main thread. */
 export type ThreadAnswer<Output> =
@@ -29,7 +31,7 @@ export async function answer<Output>(work: () => Output | Promise<Output>): Prom
 }
 
 export type ThreadPoolOptions = Readonly<{
-  /** The module that the threads load; its export `task` takes an input and returns what `answer` made. */
+  /** The source of the module that the threads load; its export `task` takes an input and returns what `answer` made. */
   module: URL;
   task: string;
   threadsMax: number;
@@ -50,12 +52,12 @@ export interface ThreadPool<Input, Output> {
 /** A pool that starts its threads when the first input comes. */
 export function openThreadPool<Input, Output>(options: ThreadPoolOptions): ThreadPool<Input, Output> {
   const threads = new Piscina<Input, ThreadAnswer<Output>>({
-    filename: options.module.href,
+    filename: runnable(options.module).href,
     name: options.task,
     minThreads: 0,
     maxThreads: options.threadsMax,
     idleTimeout: options.idleMsMax,
-    execArgv: [...threadArgs],
+    ...threadOptions(),
   });
   return {
     async run(input, moved = []) {

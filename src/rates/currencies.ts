@@ -5,9 +5,11 @@
  * substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
  * @module
  */
-import table from '../../config/currencies.json' with { type: 'json' };
 import { MINOR_DECIMALS } from '../core/money.ts';
 import { currencies as stablecoins } from '../core/transfer.ts';
+import { readShipped } from '../lib/installation.ts';
+
+const table = readShipped<Record<string, number>>('config/currencies.json');
 
 /** ISO 4217 codes, upper case. */
 export const isoCodes: readonly string[] = Object.keys(table);

@@ -21,6 +21,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { startAnvil } from '../support/anvil.ts';
+import { built } from '../support/built.ts';
 import { deployBatchSender, deployToken } from '../support/contracts.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
 import { until } from '../support/until.ts';
@@ -100,7 +101,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
 
   /** Runs the indexer until `strike` says so or nothing happens any more, then kills it. @returns whether it was struck */
   async function life(strike: () => boolean): Promise<boolean> {
-    const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', 'indexers/evm.ts', NETWORK], {
+    const child: ChildProcess = spawn(process.execPath, [built('indexers/evm.ts'), NETWORK], {
       cwd: root,
       env,
       stdio: ['ignore', 'ignore', 'inherit'],

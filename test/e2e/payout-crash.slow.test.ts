@@ -21,6 +21,7 @@ import { openJournal } from '../../src/signer/journal.ts';
 import { seedOf } from '../../src/signer/keystore.ts';
 import { makeSigner } from '../../src/signer/setup.ts';
 import { startAnvil } from '../support/anvil.ts';
+import { built } from '../support/built.ts';
 import { deployToken } from '../support/contracts.ts';
 import { endSigners, startSigner } from '../support/signer-process.ts';
 import { until } from '../support/until.ts';
@@ -133,7 +134,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   /** One life of the indexer, which ends at the first commit that has to do with payouts. */
   async function life(): Promise<void> {
     const before = stateNow.get();
-    const child: ChildProcess = spawn(process.execPath, ['--import', 'tsx', 'indexers/evm.ts', NETWORK], {
+    const child: ChildProcess = spawn(process.execPath, [built('indexers/evm.ts'), NETWORK], {
       env,
       stdio: ['ignore', 'ignore', 'inherit'],
     });

@@ -9,6 +9,7 @@ import { openDatabase, prepareDatabase } from '../../src/app/open-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import type { NetworkStatus } from '../../src/database/database.ts';
 import { openLog } from '../../src/lib/log.ts';
+import { built } from '../support/built.ts';
 import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
 
@@ -52,7 +53,7 @@ async function place(play: (place: Place) => Promise<void>): Promise<void> {
     await play({
       node,
       start(key, ipc = false) {
-        const child = spawn(process.execPath, ['--import', 'tsx', 'indexers/evm.ts', key], {
+        const child = spawn(process.execPath, [built('indexers/evm.ts'), key], {
           cwd: root,
           env,
           stdio: ['ignore', 'pipe', 'pipe', ...(ipc ? (['ipc'] as const) : [])],

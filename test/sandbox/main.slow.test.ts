@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
+import { built } from '../support/built.ts';
 import { openRpcClient } from '../support/rpc-client.ts';
 import { accountKey } from '../support/sandbox-node.ts';
 import { until } from '../support/until.ts';
@@ -34,7 +35,7 @@ type Program = Readonly<{
 }>;
 
 async function start(): Promise<Program> {
-  const child = fork('src/sandbox/main.ts', [], { cwd: root, env, execArgv: ['--import', 'tsx'], silent: true });
+  const child = fork(built('src/sandbox/main.ts'), [], { env, execArgv: [], silent: true });
   running.add(child);
   let output = '';
   child.stderr?.on('data', (chunk) => {

@@ -4,7 +4,7 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { makeAddressList } from '../../src/addresses/address-list.ts';
@@ -18,11 +18,10 @@ import { openJournal } from '../../src/signer/journal.ts';
 import { readKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { loadPolicy } from '../../src/signer/policy.ts';
+import { quayside } from '../support/built.ts';
 import { mnemonic, passphrase, refundOf, seed, treasury, usdt } from '../support/temp-signer.ts';
 import { until } from '../support/until.ts';
 
-const root = resolve(import.meta.dirname, '../..');
-const tool = join(root, 'scripts/quayside.mjs');
 const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-cli-'));
 const running = new Set<ChildProcess>();
 test.after(() => {
@@ -48,7 +47,7 @@ type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
 
 /** Runs the tool without a terminal, the lines on its standard input. */
 function run(words: readonly string[], lines: readonly string[] = [], config = env.QUAYSIDE_CONFIG): Promise<Ended> {
-  const child = spawn(process.execPath, [tool, ...words], { cwd: dir, env: { ...env, QUAYSIDE_CONFIG: config } });
+  const child = spawn(process.execPath, [quayside, ...words], { cwd: dir, env: { ...env, QUAYSIDE_CONFIG: config } });
   running.add(child);
   const said = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -68,7 +67,7 @@ function run(words: readonly string[], lines: readonly string[] = [], config = e
 
 /** The tool on a terminal of its own, which util-linux's `script` makes. */
 function atTerminal(words: readonly string[]) {
-  const command = [process.execPath, tool, ...words].map((word) => `'${word}'`).join(' ');
+  const command = [process.execPath, quayside, ...words].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: dir, env: { ...env, TERM: 'xterm' } });
   running.add(child);
   let shown = '';

@@ -2,15 +2,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { quayside } from '../support/built.ts';
 import { runProgram } from '../support/quayside-process.ts';
 import { openConsumer } from '../support/tron-bridge.ts';
 import { startTronNode, type TronNode } from '../support/tron-node.ts';
 import { until } from '../support/until.ts';
 
-const root = resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-ws-'));
 const tokenFile = join(folder, 'tron-ws.token');
 const running = new Set<ChildProcess>();
@@ -29,9 +29,9 @@ test.after(async () => {
 async function start(...words: string[]) {
   const child = spawn(
     process.execPath,
-    ['scripts/quayside.mjs', 'tron-ws', '--node', node.url, '--token-file', tokenFile, ...words],
+    [quayside, 'tron-ws', '--node', node.url, '--token-file', tokenFile, ...words],
     {
-      cwd: root,
+      cwd: folder,
     },
   );
   running.add(child);

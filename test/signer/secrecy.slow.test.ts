@@ -29,11 +29,11 @@ test.after(async () => {
 
 /** The programs of an installation: process ids by the file that runs. */
 function programsUnder(supervisor: number): Map<string, number> {
-  const found = new Map<string, number>([['src/main.ts', supervisor]]);
+  const found = new Map<string, number>([['src/main', supervisor]]);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     try {
       const [, parent] = /^\d+ \(.*\) \S+ (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? [];
-      const program = /(src|indexers)\/[\w/]+\.ts/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[0];
+      const program = /(src|indexers)\/[\w/]+(?=\.js)/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[0];
       if (Number(parent) === supervisor && program) found.set(program, Number(pid));
     } catch {
       // It ended while it was looked at.
@@ -68,7 +68,7 @@ test('the secrets of a signer at work stay in its memory', async () => {
   );
   await until('the server and the indexer run', () => {
     const programs = programsUnder(supervisor.pid);
-    return programs.has('src/server.ts') && programs.has('indexers/evm.ts') && output().includes('Try next');
+    return programs.has('src/server') && programs.has('indexers/evm') && output().includes('Try next');
   });
 
   const { mac: _, ...refund } = refundOf('rf_secrecy', usdt(5), { network: 'test:ethereum' });
@@ -83,13 +83,7 @@ test('the secrets of a signer at work stay in its memory', async () => {
   const sought = needles();
   const held = heldNeedles();
   const programs = programsUnder(supervisor.pid);
-  const [signer, ...others] = [
-    'src/signer/main.ts',
-    'src/main.ts',
-    'src/server.ts',
-    'indexers/evm.ts',
-    'src/sandbox/main.ts',
-  ];
+  const [signer, ...others] = ['src/signer/main', 'src/main', 'src/server', 'indexers/evm', 'src/sandbox/main'];
   assert.ok(secretsInMemory(programs.get(signer) ?? 0, held).includes('seed, raw'), 'the search finds what is there');
   for (const program of others) assert.equal(secretsInMemory(programs.get(program) ?? 0, held), [], program);
 

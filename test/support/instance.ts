@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runTool } from '../../scripts/cli/tool.ts';
+import { built } from './built.ts';
 import { until } from './until.ts';
 
 /** Any JSON answer; tests look into it freely. */
@@ -53,7 +54,7 @@ export async function startInstance(
   let baseUrl = '';
 
   async function start(): Promise<void> {
-    const started = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+    const started = spawn(process.execPath, [built('src/main.ts')], {
       cwd: root,
       env,
       stdio: ['ignore', 'pipe', 'pipe'],

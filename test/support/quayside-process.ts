@@ -8,6 +8,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { runTool } from '../../scripts/cli/tool.ts';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
+import { built } from './built.ts';
 import { signedClient } from './signed-client.ts';
 
 /** Generous: whole processes are started, perhaps on a busy machine. */
@@ -26,11 +27,10 @@ function environment(variables: Variables): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...variables };
 }
 
-/** Runs a program of the project to its end. @param cwd where it is called from; the program's path counts from the project */
+/** Runs a program of the project to its end. @param words its source or its script, from the project's folder, and its arguments */
 export function runProgram(words: readonly string[], variables: Variables, cwd = root): Promise<Ended> {
   const [file = '', ...args] = words;
-  const loader = file.endsWith('.mjs') ? [] : ['--import', import.meta.resolve('tsx')];
-  const command = [...loader, join(root, file), ...args];
+  const command = [file.endsWith('.ts') ? built(file) : join(root, file), ...args];
   return new Promise((done) => {
     execFile(process.execPath, command, { cwd, env: environment(variables) }, (error, stdout, stderr) => {
       const code = typeof error?.code === 'number' ? error.code : null;
@@ -73,7 +73,7 @@ export async function endAll(): Promise<void> {
 
 /** Starts the supervisor; waits for nothing. */
 export function spawnSupervisor(variables: Variables): Supervisor {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'src/main.ts'], {
+  const child = spawn(process.execPath, [built('src/main.ts')], {
     cwd: root,
     env: environment(variables),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { signerFiles } from '../../src/signer/files.ts';
+import { built } from './built.ts';
 import { makeSignerFolder, passphrase, secretKey } from './temp-signer.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -49,16 +50,16 @@ export function endSigners(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
-/** @param program another program than the signer itself, with the same arguments */
+/** @param program another program than the signer itself, with the same arguments; tsx runs it */
 export function startSigner(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
-  program = 'src/signer/main.ts',
+  program?: string,
 ): SignerProcess {
-  const child = fork(join(root, program), [...args], {
+  const child = fork(program === undefined ? built('src/signer/main.ts') : join(root, program), [...args], {
     cwd: root,
     env: { ...process.env, ...env },
-    execArgv: ['--import', import.meta.resolve('tsx')],
+    execArgv: program === undefined ? [] : ['--import', import.meta.resolve('tsx')],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });
   running.add(child);

@@ -54,7 +54,8 @@ export function manifestFindings({ dependencies, devDependencies, scripts }: Man
     .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))
     .map(([name, version]) => `package.json: ${name} is "${version}": write the exact version`);
   const missing = Object.entries(scripts).flatMap(([name, command]) =>
-    (command.match(/[\w./-]+\.(ts|mjs)\b/g) ?? [])
+    (command.match(/[\w./-]+\.(ts|mjs|js)\b/g) ?? [])
+      .map((file) => file.replace(/^dist\/(.*)\.js$/, '$1.ts'))
       .filter((file) => !sources.has(file))
       .map((file) => `package.json: the script "${name}" runs ${file}, which does not exist`),
   );

@@ -7,7 +7,6 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import defaults from '../../../config/signer.json' with { type: 'json' };
 import type { Family } from '../../chains/chain.ts';
 import { chains } from '../../chains/index.ts';
 import type { Config } from '../../config/config.ts';
@@ -15,6 +14,7 @@ import type { NetworkConfig } from '../../config/network.ts';
 import { Fault } from '../../core/fault.ts';
 import { pow10 } from '../../core/money.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { readShipped } from '../../lib/installation.ts';
 import type { Log } from '../../lib/log.ts';
 import { createSecretFile, writeSecretFile } from '../../lib/secret-file.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
@@ -24,6 +24,8 @@ import { makeSigner } from '../../signer/setup.ts';
 import { sandboxSeed } from '../seed.ts';
 import { fundInSandbox, payInSandbox } from './control.ts';
 
+/** Shipped caps and fee limits. */
+const defaults = readShipped<typeof import('../../../config/signer.json')>('config/signer.json');
 const RETRY_MS = 500;
 /** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody tries out. */
 const COINS = 1_000n;

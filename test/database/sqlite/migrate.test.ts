@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import Sqlite from 'better-sqlite3';
 import { is, sql } from 'drizzle-orm';
 import { getTableConfig, SQLiteSyncDialect, SQLiteTable } from 'drizzle-orm/sqlite-core';
@@ -15,6 +14,7 @@ import * as moneyOutSchema from '../../../src/database/sqlite/payouts/schema.ts'
 import * as refundSchema from '../../../src/database/sqlite/refunds/schema.ts';
 import * as schema from '../../../src/database/sqlite/schema.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
+import { built } from '../../support/built.ts';
 
 type Folder = Readonly<{ file: string; backupDir: string; directory: string; write(name: string, text: string): void }>;
 
@@ -167,10 +167,10 @@ test(
   'processes that start at the same time migrate once',
   inFolder(async ({ file, backupDir }) => {
     const program = `
-      import { migrate } from ${JSON.stringify(fileURLToPath(new URL('../../../src/database/sqlite/migrate.ts', import.meta.url)))};
+      import { migrate } from ${JSON.stringify(built('src/database/sqlite/migrate.ts'))};
       process.stdout.write(String(migrate(${JSON.stringify({ file, backupDir })}).length));`;
     const runs = Array.from({ length: 3 }, () => {
-      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program]);
+      const child = spawn(process.execPath, ['--input-type=module', '-e', program]);
       let output = '';
       child.stdout.on('data', (chunk: Buffer) => {
         output += chunk.toString();

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createAddressTable, openAddressTable } from '../../../indexers/follower/address-table.ts';
-import { threadArgs } from '../../../src/lib/thread-pool.ts';
+import { threadOptions } from '../../../src/lib/thread-pool.ts';
 import { addressKeyOf } from '../../support/address-keys.ts';
 import type { ReaderReport, ReaderWork } from '../../support/address-table-reader.ts';
 import { until } from '../../support/until.ts';
@@ -87,7 +87,7 @@ test('threads that read while keys are added find every published key and no oth
     const workerData: ReaderWork = { table: buffer, shared, reader, total, keyBytes };
     const worker = new Worker(new URL('../../support/address-table-reader.ts', import.meta.url), {
       workerData,
-      execArgv: [...threadArgs],
+      ...threadOptions(),
     });
     return Promise.all([once(worker, 'message'), once(worker, 'exit')]);
   });

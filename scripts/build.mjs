@@ -1,0 +1,73 @@
+/**
+ * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read beside their code. This is plain
+ * JavaScript because nothing is built yet when it runs.
+ *
+ *   node scripts/build.mjs              builds
+ *   node scripts/build.mjs --if-stale   builds only when there is no dist/ or when the sources have changed
+ *   node scripts/build.mjs --prepare    the same for `npm ci`, also where TypeScript is left out (`npm ci --omit=dev`)
+ *
+ * Types are not checked here: `npm run types` does.
+ * @module
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const dist = join(root, 'dist');
+
+/** Returns the path of the compiler; null where development packages are left out. */
+function findCompiler() {
+  try {
+    const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
+    return join(dirname(manifest), JSON.parse(readFileSync(manifest, 'utf8')).bin.tsc);
+  } catch {
+    return null;
+  }
+}
+
+/** The module of a build that knows its sources. */
+const stampModule = (build) => import(pathToFileURL(join(build, 'src/lib/build-stamp.js')).href);
+
+/** Whether `dist/` was made from the sources as they are. */
+async function isFresh() {
+  if (!existsSync(dist)) return false;
+  // Without that module it is the build of a much older version, or somebody else's folder.
+  return stampModule(dist).then(
+    ({ isBuildFresh }) => isBuildFresh(),
+    () => false,
+  );
+}
+
+/** Builds beside `dist/`, then swaps the two: a program that starts meanwhile finds one of them whole. */
+async function build(compiler) {
+  const made = `${dist}.${process.pid}`;
+  const replaced = `${made}.old`;
+  try {
+    const args = ['-p', join(root, 'tsconfig.build.json'), '--outDir', made];
+    execFileSync(process.execPath, [compiler, ...args], { cwd: root, stdio: 'inherit' });
+    const { stampBuild, listSources } = await stampModule(made);
+    for (const path of listSources()) if (!path.endsWith('.ts')) cpSync(join(root, path), join(made, path));
+    stampBuild(made, performance.timeOrigin);
+    if (existsSync(dist)) renameSync(dist, replaced);
+    renameSync(made, dist);
+  } finally {
+    for (const folder of [made, replaced]) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const wanted = process.argv[2];
+const compiler = findCompiler();
+if (wanted !== undefined && (await isFresh())) {
+  // Nothing to do.
+} else if (compiler) {
+  await build(compiler);
+} else {
+  const what = existsSync(dist) ? 'dist/ was built from other sources' : 'there is no dist/ yet';
+  const todo = 'run `npm ci` (it builds), then `npm prune --omit=dev`';
+  process.stderr.write(`quayside: ${what}, and TypeScript, which builds it, is not installed: ${todo}\n`);
+  // An installation of packages has succeeded all the same: dist/ may be copied here next.
+  process.exitCode = wanted === '--prepare' ? 0 : 1;
+}

@@ -1,0 +1,17 @@
+/**
+ * Programs that tests start as processes run from `dist/`, as they do in production. The test command builds it; a test file that is run
+ * alone builds here what is stale.
+ * @module
+ */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { isBuildFresh } from '../../src/lib/build-stamp.ts';
+import { installationFolder as root } from '../../src/lib/installation.ts';
+
+if (!isBuildFresh()) execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { stdio: 'inherit' });
+
+/** Returns the file to run for a program that is named by its source, such as `src/main.ts`. */
+export const built = (source: string): string => join(root, 'dist', source.replace(/\.ts$/, '.js'));
+
+/** The operator's tool. */
+export const quayside = join(root, 'scripts/quayside.mjs');
