@@ -52,7 +52,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     database = openDatabase(config, env);
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
-    signer = config.signer && openConfiguredSigner(config.signer, systemClock);
+    signer = config.signer && openConfiguredSigner(config.signer);
     const parts = { network, database, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;

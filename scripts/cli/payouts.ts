@@ -152,7 +152,7 @@ export const payoutsAdopt: Command = {
 /** Takes in what the signer has signed. @throws Fault permanent `no_signer` */
 async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
   if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing was ever paid out here');
-  const signer = openConfiguredSigner(config.signer, clock);
+  const signer = openConfiguredSigner(config.signer);
   try {
     const rules = chains[family].spendRules;
     return await adoptPayouts({ network: key, rules, signer, database, nowMs: clock.nowMs() });

@@ -153,7 +153,7 @@ async function withSweepers<T>(
 ): Promise<T> {
   if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing can be swept here');
   const networks = chosen(input, config);
-  const signer = openConfiguredSigner(config.signer, clock);
+  const signer = openConfiguredSigner(config.signer);
   const nodes: PayoutNode[] = [];
   try {
     const sweepers: Opened[] = [];

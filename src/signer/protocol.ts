@@ -1,7 +1,8 @@
 /**
- * The words of `src/signer/signer.ts` as they stand on the signer's socket: what each call carries and answers, checked on both sides.
- * One JSON object a line: `{id, method, params}`, answered by `{id, result}` or `{id, error: {kind, code, message}}`. Bigints are decimal
- * text, bytes lower-case hex. Nothing may stand in an object that is not named here.
+ * The calls of `src/signer/signer.ts` as HTTP on the signer's unix socket: what each carries and answers, checked on both sides.
+ * A call is `POST /<name>` with its parameters as JSON. Status 200 carries the result, any other a `refusal`: 400 for what is no such
+ * call, 403 for what the signer refuses, 503 for what may succeed later. Bigints are decimal text, bytes lower-case hex. Nothing may be in
+ * an object that is not named here.
  * @module
  */
 import { z } from 'zod';
@@ -111,20 +112,9 @@ export type CallName = keyof typeof calls;
 export type CallParams<N extends CallName> = z.output<(typeof calls)[N]['params']>;
 export type CallResult<N extends CallName> = z.output<(typeof calls)[N]['result']>;
 
-const requestId = count;
-
-/** A request before its parameters are looked at. */
-export const requestLine = z.strictObject({
-  id: requestId,
-  method: z.enum(Object.keys(calls) as [CallName, ...CallName[]]),
-  params: z.unknown(),
+/** The body of an answer whose status is not 200. */
+export const refusal = z.strictObject({
+  kind: z.enum(['transient', 'permanent']),
+  code: z.string(),
+  message: z.string(),
 });
-
-/** `id` is null where the request's own could not be read. */
-export const answerLine = z.union([
-  z.strictObject({ id: requestId, result: z.unknown() }),
-  z.strictObject({
-    id: requestId.nullable(),
-    error: z.strictObject({ kind: z.enum(['transient', 'permanent']), code: z.string(), message: z.string() }),
-  }),
-]);

@@ -1,15 +1,16 @@
 /**
- * The signer's door: a unix socket that speaks one JSON object a line. Whoever can open it is asked for nothing else, so the folder it stands in
- * belongs to one user; and whoever that is, everything has a limit.
+ * The signer's listener: HTTP on a unix socket, one request a connection. Whoever can open the socket is asked for nothing else, so the folder
+ * that it is in belongs to one user; and whoever that is, everything has a limit.
  * @module
  */
 import { chmodSync, rmSync, statSync } from 'node:fs';
-import { createServer, type Socket } from 'node:net';
+import { createServer, type IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { Fault, permanent } from '../core/fault.ts';
 import type { Log } from '../lib/log.ts';
-import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX, requestLine } from './protocol.ts';
+import { BodyError, readBody } from '../lib/request-body.ts';
+import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX } from './protocol.ts';
 import { refused } from './rules.ts';
 import type { SigningService } from './signing-service.ts';
 
@@ -24,18 +25,22 @@ export type ServerOptions = Readonly<{
 export type ServerLimits = Readonly<{
   /** Further connections are closed at once. */
   connectionsMax: number;
-  /** A connection that is silent, or does not take its answers, for so long is closed. */
+  /** A connection that is silent, or does not take its answer, for so long is closed. */
   idleMs: number;
 }>;
 
-const defaultLimits: ServerLimits = { connectionsMax: 32, idleMs: 300_000 };
+const defaultLimits: ServerLimits = { connectionsMax: 64, idleMs: 30_000 };
+const HEADER_BYTES_MAX = 8 * 1024;
+/** What a caller may take to send a whole request. */
+const REQUEST_MS_MAX = 30_000;
 /** The kernel keeps a path in 108 bytes, the last of them zero. */
 const PATH_BYTES_MAX = 107;
 const MESSAGE_CHARS_MAX = 500;
-const LINE_FEED = 0x0a;
+
+type Answer = Readonly<{ status: number; body: unknown }>;
 
 /**
- * Serves until closed. Requests of all connections are served one after the other, each whole; those of one connection in their order.
+ * Serves until closed. Requests are served one after the other, each whole.
  * @throws Fault permanent `socket_unusable`
  */
 export async function serveSigningService({
@@ -51,21 +56,20 @@ export async function serveSigningService({
       `the path of the socket is too long for the system: ${path}. Choose a shorter folder`,
     );
   }
-  const open = new Set<Socket>();
-  let isFull = false;
-  const server = createServer((socket) => {
-    isFull = false;
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-    socket.setTimeout(idleMs, () => socket.destroy());
-    // The other side went away: nothing is lost, for an answer can be asked for again.
-    socket.on('error', () => socket.destroy());
-    serveConnection(socket, service).catch((error) => {
-      // Anything else is an error of the program: unhandled, it ends the process.
-      if (!isGone(error)) throw error;
-    });
+  const bounds = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX };
+  const server = createServer(bounds, async (request, response) => {
+    // A caller that has gone away loses nothing, for it can ask again.
+    response.on('error', () => {});
+    const { status, body } = await answer(request, service);
+    response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
   });
+  server.maxRequestsPerSocket = 1;
   server.maxConnections = connectionsMax;
+  server.timeout = idleMs;
+  let isFull = false;
+  server.on('connection', () => {
+    isFull = false;
+  });
   server.on('drop', () => {
     if (!isFull) log.warn({ connectionsMax }, 'all connections are taken; further ones are closed at once');
     isFull = true;
@@ -83,90 +87,49 @@ export async function serveSigningService({
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
-        for (const socket of open) socket.destroy();
+        server.closeAllConnections();
       }),
   };
 }
 
-const isGone = (error: unknown): boolean =>
-  ['ERR_STREAM_PREMATURE_CLOSE', 'ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? '');
-
-async function serveConnection(socket: Socket, service: SigningService): Promise<void> {
-  let partial: Buffer[] = [];
-  let partialBytes = 0;
-  // Left open when the loop ends early, so that the last answer still goes out.
-  for await (const chunk of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    let rest = chunk;
-    for (let end = rest.indexOf(LINE_FEED); end >= 0; end = rest.indexOf(LINE_FEED)) {
-      if (partialBytes + end > REQUEST_BYTES_MAX) return refuseLongLine(socket);
-      const line = Buffer.concat([...partial, rest.subarray(0, end)]);
-      partial = [];
-      partialBytes = 0;
-      rest = rest.subarray(end + 1);
-      const { answer, isReadable } = answerLine(line, service);
-      if (!isReadable) return leave(socket, answer);
-      const goesOn = socket.write(`${answer}\n`);
-      // Whoever does not take answers is asked nothing more meanwhile; others get their turn between any two requests.
-      if (!goesOn) await drained(socket);
-      else await new Promise((turn) => setImmediate(turn));
-      if (socket.destroyed) return;
-    }
-    if (rest.length > 0) partial.push(rest);
-    partialBytes += rest.length;
-    if (partialBytes > REQUEST_BYTES_MAX) return refuseLongLine(socket);
-  }
-}
-
-const refuseLongLine = (socket: Socket): void =>
-  leave(socket, errorLine(null, refused('request', `a request has at most ${REQUEST_BYTES_MAX} bytes`)));
-
-/** Sends a last answer and closes. */
-function leave(socket: Socket, answer: string): void {
-  socket.end(`${answer}\n`, () => socket.destroy());
-}
-
-/** Resolves when the answers have gone out, or the other side has. */
-const drained = (socket: Socket): Promise<void> =>
-  new Promise((resolve) => {
-    const done = () => {
-      socket.off('drain', done).off('close', done);
-      resolve();
-    };
-    if (socket.destroyed) resolve();
-    else socket.on('drain', done).on('close', done);
-  });
-
-/** Serves one line. `isReadable` is false when it was no request at all: what follows it cannot be trusted to be one. */
-function answerLine(line: Buffer, service: SigningService): Readonly<{ answer: string; isReadable: boolean }> {
-  const request = readRequest(line);
-  if (!request) {
-    const fault = refused('request', 'expected one JSON object a line: {"id", "method", "params"}');
-    return { answer: errorLine(null, fault), isReadable: false };
-  }
-  const { id, method, params } = request;
+/** Judges and serves one request. Once its body is there, all of it is synchronous, so that nothing can come between. */
+async function answer(request: IncomingMessage, service: SigningService): Promise<Answer> {
   try {
-    const result = serve(service, method, params);
-    return {
-      answer: JSON.stringify({ id, result: z.encode(calls[method].result as z.ZodType, result) }),
-      isReadable: true,
-    };
+    const method = callOf(request);
+    const params = parse(await readBody(request, REQUEST_BYTES_MAX));
+    return { status: 200, body: z.encode(calls[method].result as z.ZodType, serve(service, method, params)) };
   } catch (error) {
-    if (!(error instanceof Fault)) throw error;
-    return { answer: errorLine(id, error), isReadable: true };
+    const fault = error instanceof BodyError ? refusedBody(error) : error;
+    // Anything else is an error of the program: unhandled, it ends the process.
+    if (!(fault instanceof Fault)) throw fault;
+    const { kind, code, message } = fault;
+    return { status: statusOf(fault), body: { kind, code, message } };
   }
 }
 
-function readRequest(line: Buffer): z.output<typeof requestLine> | null {
+const statusOf = ({ kind, code }: Fault): number => {
+  if (kind === 'transient') return 503;
+  return code === 'signer_refused_request' ? 400 : 403;
+};
+
+const refusedBody = ({ code }: BodyError): Fault =>
+  refused('request', code === 'too_large' ? `a request has at most ${REQUEST_BYTES_MAX} bytes` : `the body is ${code}`);
+
+/** @throws Fault `signer_refused_request` */
+function callOf({ method, url = '' }: IncomingMessage): CallName {
+  const name = url.slice(1);
+  if (method === 'POST' && Object.hasOwn(calls, name)) return name as CallName;
+  throw refused('request', `expected POST with one of ${Object.keys(calls).map((call) => `/${call}`)}`);
+}
+
+/** @throws Fault `signer_refused_request` */
+function parse(body: Buffer): unknown {
   try {
-    return requestLine.safeParse(JSON.parse(line.toString('utf8'))).data ?? null;
+    return JSON.parse(body.toString('utf8'));
   } catch {
-    // Not JSON.
-    return null;
+    throw refused('request', 'the body is not JSON');
   }
 }
-
-const errorLine = (id: number | null, { kind, code, message }: Fault): string =>
-  JSON.stringify({ id, error: { kind, code, message } });
 
 /** @throws Fault */
 function serve(service: SigningService, method: CallName, params: unknown): unknown {

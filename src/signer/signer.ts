@@ -1,6 +1,6 @@
 /**
- * What payouts ask of the signer: the words that cross its socket. The signer serves them (`src/signer`), the indexers' payout engine asks.
- * One JSON object a line in each direction; bigints are decimal text, bytes are hex.
+ * What payouts ask of the signer. The signing service serves these calls, the indexers' payout engine makes them; `protocol.ts` has their
+ * form on the socket.
  * @module
  */
 import type { SignedSpend, Terms } from '../chains/spend.ts';

@@ -1,7 +1,6 @@
 /** What an indexer does whose settings allow no payouts. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { startIndexer, statusOf } from '../support/running-indexer.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
@@ -11,7 +10,7 @@ import { until } from '../support/until.ts';
 test('payments are still followed where the settings allow no payouts', async () => {
   const { database, close } = openTempDatabase();
   const network = testNetwork({ name: 'tron', family: 'tron', url: 'http://127.0.0.1:1', finalityUrl: null });
-  const signer = openSigner({ socket: '/nowhere/signer.sock', timeoutMs: 1000, clock: systemClock });
+  const signer = openSigner({ socket: '/nowhere/signer.sock', timeoutMs: 1000 });
   const indexer = startIndexer(database, network, { signer });
   try {
     await until('it is told of', async () =>

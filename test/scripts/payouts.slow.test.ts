@@ -68,7 +68,7 @@ async function answer(...words: string[]) {
 test('a database that lacks what was signed adopts it, and shows every attempt', async () => {
   const signing = startSigner(place.args);
   assert.ok(await signing.ready, signing.output());
-  const signer = openSigner({ socket: place.socket, timeoutMs: 20_000, clock: systemClock });
+  const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
   const intent = refundOf('rf_lost', 12_500_000n);
   const { tx } = await signer.sign(firstOf(intent, 4, { fence: 3 }));
   await signer.close();

@@ -2,13 +2,12 @@
  * The signer's client against a server that is no signer, or one that goes away: every call ends, with a fault that says so.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { ANSWER_BYTES_MAX } from '../../src/signer/protocol.ts';
 import { firstOf, refundOf } from '../support/temp-signer.ts';
@@ -17,29 +16,30 @@ const dir = mkdtempSync(join(tmpdir(), 'quayside-client-'));
 const path = join(dir, 'signer.sock');
 test.after(() => rmSync(dir, { recursive: true, force: true }));
 
-type Answering = (line: string, socket: Socket) => void;
+/** @param count of the request, from 1 @param body what it carries */
+type Answering = (response: ServerResponse, count: number, body: string) => void;
 
-/** Runs a test against a server that does as it is told with each line. */
+/** Runs a test against a server that answers each request as it is told. */
 async function serving(
   answer: Answering,
   work: (client: ReturnType<typeof openSigner>) => Promise<void>,
   timeoutMs = 30_000,
 ): Promise<void> {
-  const open = new Set<Socket>();
-  const server: Server = createServer((socket) => {
-    open.add(socket);
-    socket.on('error', () => {});
-    socket.on('data', (chunk) => {
-      for (const line of chunk.toString('utf8').split('\n').filter(Boolean)) answer(line, socket);
+  let count = 0;
+  const server = createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (chunk) => {
+      body += chunk;
     });
+    request.on('end', () => answer(response, ++count, body));
   });
   await new Promise<void>((done) => server.listen(path, done));
-  const client = openSigner({ socket: path, timeoutMs, clock: systemClock });
+  const client = openSigner({ socket: path, timeoutMs });
   try {
     await work(client);
   } finally {
     await client.close();
-    for (const socket of open) socket.destroy();
+    server.closeAllConnections();
     await new Promise((done) => server.close(done));
   }
 }
@@ -50,63 +50,64 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error) => (error instanceof Fault ? `${error.kind} ${error.code}` : Promise.reject(error)),
   );
 
-const idOf = (line: string): number => JSON.parse(line).id;
 const unreachable = 'transient signer_unreachable';
+const refuseWith = (response: ServerResponse, body: unknown) => response.writeHead(403).end(JSON.stringify(body));
 
 test('nobody is there', async () => {
-  const client = openSigner({ socket: path, timeoutMs: 1000, clock: systemClock });
+  const client = openSigner({ socket: path, timeoutMs: 1000 });
   assert.is(await codeOf(client.fence('test:one')), unreachable);
   assert.is(await codeOf(client.fence('test:one')), unreachable);
   await client.close();
 });
 
 test('answers find their calls, in any order and any pieces', async () => {
-  const waiting: [number, Socket][] = [];
-  const answer: Answering = (line, socket) => {
-    waiting.push([idOf(line), socket]);
+  const waiting: [string, ServerResponse][] = [];
+  const answer: Answering = (response, _count, body) => {
+    waiting.push([JSON.parse(body).network, response]);
     if (waiting.length < 3) return;
-    const text = waiting
-      .map(([id]) => `${JSON.stringify({ id, result: id * 10 })}\n`)
-      .reverse()
-      .join('');
-    for (const piece of text.match(/.{1,7}/gs) ?? []) socket.write(piece);
+    for (const [network, one] of waiting.reverse()) {
+      for (const digit of network.slice('test:'.length)) one.write(digit);
+      one.end();
+    }
   };
   await serving(answer, async (client) => {
-    const numbers = await Promise.all([client.fence('test:one'), client.fence('test:one'), client.fence('test:one')]);
-    assert.equal(numbers, [10, 20, 30]);
+    const numbers = [1001, 2002, 3003];
+    assert.equal(await Promise.all(numbers.map((number) => client.fence(`test:${number}`))), numbers);
   });
 });
 
 test('refusals come out as the faults they are', async () => {
   const error = { kind: 'permanent', code: 'signer_refused_cap', message: 'wait' };
   await serving(
-    (line, socket) => socket.write(`${JSON.stringify({ id: idOf(line), error })}\n`),
+    (response) => refuseWith(response, error),
     async (client) =>
       assert.is(await codeOf(client.sign(firstOf(refundOf('rf_1', 1n), 0))), 'permanent signer_refused_cap'),
   );
 });
 
 const nonsense: readonly (readonly [what: string, Answering])[] = [
-  ['hangs up', (_line, socket) => socket.destroy()],
-  ['speaks something else', (_line, socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n')],
-  ['answers what was not asked', (_line, socket) => socket.write('{"id":999,"result":1}\n')],
-  [
-    'answers nobody',
-    (_line, socket) => socket.write('{"id":null,"error":{"kind":"permanent","code":"x","message":"y"}}\n'),
-  ],
-  [
-    'answers with the wrong thing',
-    (line, socket) => socket.write(`${JSON.stringify({ id: idOf(line), result: 'seven' })}\n`),
-  ],
-  ['says more than allowed', (_line, socket) => socket.write('x'.repeat(ANSWER_BYTES_MAX + 1))],
+  ['hangs up', (response) => response.destroy()],
+  ['hangs up within its answer', (response) => response.writeHead(200, { 'content-length': 5 }).write('1')],
+  ['speaks something else', (response) => response.socket?.end('{"id":1,"result":7}\n')],
+  ['answers something that is not JSON', (response) => response.end('seven')],
+  ['answers nothing', (response) => response.end()],
+  ['refuses without a reason', (response) => refuseWith(response, {})],
+  ['refuses with a result', (response) => refuseWith(response, 7)],
+  ['answers with a refusal', (response) => response.end('{"kind":"permanent","code":"x","message":"y"}')],
+  ['answers with the wrong thing', (response) => response.end('"seven"')],
+  ['sends the client elsewhere', (response) => response.writeHead(302, { location: '/wallets' }).end('7')],
+  ['says more than allowed', (response) => response.end('1'.repeat(ANSWER_BYTES_MAX + 1))],
+  ['says more than allowed in its head', (response) => response.setHeader('x-more', 'x'.repeat(100_000)).end('7')],
 ];
 
 for (const [what, answer] of nonsense) {
-  test(`a server that ${what} is a signer out of reach; the next call connects anew`, async () => {
-    let lines = 0;
-    const once: Answering = (line, socket) => {
-      if (++lines === 1) answer(line, socket);
-      else socket.write(`${JSON.stringify({ id: idOf(line), result: 7 })}\n`);
+  test(`a server that ${what} is a signer out of reach; the next call connects again`, async () => {
+    const once: Answering = (response, count) => {
+      if (count > 1) response.end('7');
+      else {
+        answer(response, count, '');
+        if (what.startsWith('hangs up within')) response.socket?.end();
+      }
     };
     await serving(once, async (client) => {
       assert.is(await codeOf(client.fence('test:one')), unreachable);
@@ -115,36 +116,67 @@ for (const [what, answer] of nonsense) {
   });
 }
 
-test('a call that is not answered is given up, and its late answer is no trouble', async () => {
-  let late = () => {};
-  const answer: Answering = (line, socket) => {
-    const id = idOf(line);
-    if (id === 1) late = () => void socket.write('{"id":1,"result":1}\n');
-    else {
-      late();
-      socket.write(`${JSON.stringify({ id, result: 2 })}\n`);
-    }
-  };
-  const inTime = (client: ReturnType<typeof openSigner>) => codeOf(client.fence('test:one'));
-  await serving(answer, async (client) => assert.is(await inTime(client), unreachable), 50);
-  await serving(answer, async (client) => {
-    const first = inTime(client);
-    assert.is(await client.fence('test:one'), 2);
-    assert.is(await first, 'none');
+for (const [what, begin] of [
+  ['not answered', () => {}],
+  ['answered by half', (response) => response.write('1')],
+] as const satisfies readonly (readonly [string, (response: ServerResponse) => void])[]) {
+  test(`a call that is ${what} is given up, and holds up no other`, async () => {
+    const answer: Answering = (response, count) => {
+      if (count === 1) begin(response);
+      else response.end('2');
+    };
+    await serving(
+      answer,
+      async (client) => {
+        const first = codeOf(client.fence('test:one'));
+        assert.is(await client.fence('test:one'), 2);
+        assert.is(await first, unreachable);
+      },
+      200,
+    );
   });
+}
+
+test('calls that wait for a connection are given up too', async () => {
+  await serving(
+    () => {},
+    async (client) => {
+      const calls = Array.from({ length: 20 }, () => codeOf(client.fence('test:one')));
+      for (const code of await Promise.all(calls)) assert.is(code, unreachable);
+    },
+    100,
+  );
 });
 
 test('all calls under way end when the connection is lost or left', async () => {
   await serving(
     () => {},
     async (client) => {
-      const calls = [client.fence('test:one'), client.journal('test:one', 0, 10), client.wallets('test:one')].map(
-        codeOf,
-      );
+      const more = Array.from({ length: 20 }, () => client.fence('test:one'));
+      const calls = [client.journal('test:one', 0, 10), client.wallets('test:one'), ...more].map(codeOf);
+      await new Promise((turn) => setImmediate(turn));
       await client.close();
-      assert.equal(await Promise.all(calls), [unreachable, unreachable, unreachable]);
+      for (const code of await Promise.all(calls)) assert.is(code, unreachable);
     },
   );
+});
+
+test('calls beyond the connections of one process wait for them', async () => {
+  let open = 0;
+  let most = 0;
+  const answer: Answering = (response) => {
+    open += 1;
+    most = Math.max(most, open);
+    setImmediate(() => {
+      open -= 1;
+      response.end('7');
+    });
+  };
+  await serving(answer, async (client) => {
+    const answers = await Promise.all(Array.from({ length: 50 }, () => client.fence('test:one')));
+    assert.is(answers.length, 50);
+  });
+  assert.ok(most <= 4, `${most} at once`);
 });
 
 test('what cannot be asked is refused before it is sent', async () => {

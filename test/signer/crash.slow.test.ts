@@ -5,7 +5,6 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SignedSpend } from '../../src/chains/spend.ts';
 import { Fault } from '../../src/core/fault.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
@@ -42,7 +41,7 @@ function undisturbed() {
 async function ask(dir: string, moment: string, ...requests: readonly SignRequest[]) {
   const signer = startSigner([dir, moment], {}, 'test/support/dying-signer.ts');
   assert.ok(await signer.ready, signer.output());
-  const client = openSigner({ socket: signerFiles(dir).socket, timeoutMs: 30_000, clock: systemClock });
+  const client = openSigner({ socket: signerFiles(dir).socket, timeoutMs: 30_000 });
   const answers: (SignedSpend | string)[] = [];
   for (const asked of requests) {
     const answer = client.sign(asked).catch((error) => {

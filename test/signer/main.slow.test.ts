@@ -2,7 +2,6 @@ import { appendFileSync, chmodSync, existsSync, readFileSync, rmSync, statSync, 
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { endSigners, makeSignerPlace, type SignerPlace, startSigner } from '../support/signer-process.ts';
@@ -20,7 +19,7 @@ function newPlace(): SignerPlace {
   return place;
 }
 
-const clientOf = ({ socket }: SignerPlace) => openSigner({ socket, timeoutMs: 20_000, clock: systemClock });
+const clientOf = ({ socket }: SignerPlace) => openSigner({ socket, timeoutMs: 20_000 });
 
 async function codeOf(work: Promise<unknown>): Promise<string> {
   try {

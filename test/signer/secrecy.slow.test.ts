@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { intentMac, intentMacKey } from '../../src/core/intent.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { readSecretKeyFile } from '../../src/lib/secret-key.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -59,7 +58,7 @@ test('the secrets of a signer at work stay in its memory', async () => {
   );
   const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: config });
   const output = () => supervisor.stdout() + supervisor.stderr();
-  const client = openSigner({ socket: signerFiles(folder.dir).socket, timeoutMs: 20_000, clock: systemClock });
+  const client = openSigner({ socket: signerFiles(folder.dir).socket, timeoutMs: 20_000 });
   await until('the signer serves', () =>
     client.fence('test:ethereum').then(
       () => true,

@@ -68,7 +68,7 @@ export async function fundSandboxWallets(config: Config, clock: Clock, log: Log,
   if (!config.sandbox || !config.signer) return;
   const file = join(config.dataDir, 'sandbox', 'funded.json');
   const funded = existsSync(file) ? fundedSchema.parse(JSON.parse(readFileSync(file, 'utf8'))) : {};
-  const signer = openConfiguredSigner(config.signer, clock);
+  const signer = openConfiguredSigner(config.signer);
   try {
     for (const network of config.networks) {
       for (let told = false; !signal.aborted; ) {
