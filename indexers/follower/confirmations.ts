@@ -8,8 +8,9 @@ import { Fault } from '../../src/core/fault.ts';
 import type { Unconfirmed } from '../../src/database/database.ts';
 
 /**
- * How the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail: nothing to compare), or
- * `foreign`: at a height we hold, but another block. A foreign one means that we hold a fork; nothing may be made final by it.
+ * How the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail: nothing
+ * to compare), or `foreign`: at a height we hold, but another block. A foreign one means that we hold a fork; nothing
+ * may be made final by it.
  */
 export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere' | 'foreign' {
   const oldest = tail[0];
@@ -18,7 +19,10 @@ export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere
   return tail.some((block) => block.hash === finalized.hash) ? 'ours' : 'foreign';
 }
 
-/** `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and no answer about the others. */
+/**
+ * `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and no answer
+ * about the others.
+ */
 export type Attested = Readonly<{ stands: string[]; gone: Unconfirmed[]; fault: Fault | null }>;
 
 /** Asks the node about each due block. What it answered before and beside a failure counts. */
@@ -35,7 +39,7 @@ export async function attestAll(node: Pick<Node, 'attest'>, due: readonly Unconf
   };
   const answers = await Promise.all(due.map(attest));
   return {
-    stands: due.filter((_, at) => answers[at] === 'stands').map((block) => block.hash),
+    stands: due.filter((_, at) => answers[at] === 'holds').map((block) => block.hash),
     gone: due.filter((_, at) => answers[at] === 'gone'),
     fault,
   };

@@ -1,6 +1,7 @@
 /**
- * The one table of chain families. Address codecs are light and loaded at once; decoders and node clients on demand, so that
- * no process carries sockets or SDKs it does not use.
+ * The table of chain families. Address codecs are small and loaded at once; decoders and node clients on demand, so
+ * that no process loads sockets or SDKs that it does not use.
+ *
  * @module
  */
 import type { Chain, Family } from './chain.ts';

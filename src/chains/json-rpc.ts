@@ -1,7 +1,8 @@
 /**
- * JSON-RPC 2.0 as nodes speak it: envelopes and answers. What an error means is the family's business. Pure.
+ * JSON-RPC 2.0 as nodes implement it: envelopes and answers. The family decides what an error means. Pure.
  *
- * Sources: https://www.jsonrpc.org/specification, and what geth, anvil, Nethermind and Agave really answer.
+ * Sources: https://www.jsonrpc.org/specification, and the real answers of geth, anvil, Nethermind and Agave.
+ *
  * @module
  */
 import { type Fault, transient } from '../core/fault.ts';
@@ -15,18 +16,18 @@ export type RpcAnswer =
 /** Where a message came from, for fault messages: never a whole URL, which may hold credentials. */
 export type Origin = Readonly<{ method: string; host: string }>;
 
-/** An id stands within so many bytes of an envelope's start, or of its end. */
+/** An id is within this many bytes of an envelope's start or end. */
 const ID_WINDOW_BYTES = 96;
 
 const ID_FIRST = /^\s*\[?\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*[,}]/;
-/** `"id":7}` as the last thing of a message is a member of its outermost object (or of a batch's last one). */
+/** `"id":7}` at the end of a message is a member of its outermost object (or of a batch's last one). */
 const ID_LAST = /,\s*"id"\s*:\s*(\d{1,15})\s*\}\s*\]?\s*$/;
 
 const viewOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /**
- * The id of an answer, without parsing it where the id stands first (geth, reth, Erigon, anvil) or last (Nethermind, Agave).
- * A batch is known by any one of its ids. Null where the id stands elsewhere.
+ * Returns the id of an answer without parsing all of it, if the id comes first (geth, reth, Erigon, anvil) or last
+ * (Nethermind, Agave). Any one id identifies a batch. Null if the id is elsewhere.
  */
 export function peekId(bytes: Uint8Array): number | null {
   const buffer = viewOf(bytes);
@@ -63,7 +64,10 @@ export function readAnswer(value: unknown, origin: Origin): RpcAnswer {
   return { ok: true, id: answersTo, result };
 }
 
-/** The result of a single answer. @throws Fault transient: `node_nonsense`, or what the node's error means */
+/**
+ * Returns the result of a single answer.
+ * @throws Fault transient: `node_nonsense`, or what the node's error means
+ */
 export function readResult(bytes: Uint8Array, origin: Origin, meanings: readonly ErrorMeaning[]): unknown {
   const answer = readAnswer(parseJson(bytes, origin), origin);
   if (!answer.ok) throw errorFault(answer.error, origin, meanings);
@@ -73,22 +77,23 @@ export function readResult(bytes: Uint8Array, origin: Origin, meanings: readonly
 export function nonsense(origin: Origin, what: string, cause?: unknown): Fault {
   return transient(
     'node_nonsense',
-    `${origin.method} at ${origin.host} ${what}. If this lasts, the URL is not that of such a node or something in between changes its answers`,
+    `${origin.method} at ${origin.host} ${what}. If this persists, the URL is wrong or something between us and the node changes its answers: check the network's url`,
     cause,
   );
 }
 
-/** What an error of a certain look means to us, and what a person can do about it. */
+/** A kind of error, what it means, and what a person can do about it. */
 export type ErrorMeaning = Readonly<{ code: string; is: (error: RpcError) => boolean; advice: string }>;
 
 /**
- * What a JSON-RPC error means to us: always transient, since nodes are restarted, upgraded and reconfigured under us.
+ * Turns a JSON-RPC error into a fault. It is always transient: nodes are restarted, upgraded and reconfigured at any
+ * time.
  * @param meanings those of the family; the first match wins
  */
 export function errorFault(error: RpcError, origin: Origin, meanings: readonly ErrorMeaning[]): Fault {
   const meaning = meanings.find(({ is }) => is(error));
   return transient(
     meaning?.code ?? 'node_error',
-    `${origin.method} at ${origin.host} answered with error ${error.code} "${excerpt(error.message)}": ${meaning?.advice ?? "look into the node's own log"}`,
+    `${origin.method} at ${origin.host} answered with error ${error.code} "${excerpt(error.message)}": ${meaning?.advice ?? "look at the node's log"}`,
   );
 }

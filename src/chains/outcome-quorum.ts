@@ -1,5 +1,6 @@
 /**
- * What several nodes of a network together say of a payout's attempts.
+ * The outcome of a payout's attempts on which several nodes of a network agree.
+ *
  * @module
  */
 import { invariant, transient } from '../core/fault.ts';
@@ -8,25 +9,25 @@ import type { Outcome } from './spend.ts';
 const isSettled = (outcome: Outcome): boolean => outcome.kind === 'succeeded' || outcome.kind === 'failed';
 
 /**
- * What all nodes together say: an outcome only where each of them has it as final.
+ * Returns an outcome only if every node has it as final.
  * @throws Fault transient `payout_nodes_disagree`
  */
 export function agreeOnOutcome(outcomes: readonly Outcome[]): Outcome {
   const [first] = outcomes;
-  invariant(first, 'at least one node was asked');
+  invariant(first, 'at least one node answered');
   const disagreement = (): Error =>
     transient(
       'payout_nodes_disagree',
-      `the network's nodes disagree on an outcome: ${outcomes.map(tell).join('; ')}. Nothing more is paid until they agree: find out which of them is wrong`,
+      `the network's nodes disagree about a payout's outcome: ${outcomes.map(describe).join('; ')}. This payout waits until they agree: find out which of them is wrong`,
     );
   const isForeign = outcomes.map(({ kind }) => kind === 'foreign');
   if (isForeign.every(Boolean)) return first;
   if (isForeign.some(Boolean)) throw disagreement();
   const settled = outcomes.filter(isSettled);
   const isDead = outcomes.map(({ kind }) => kind === 'dead');
-  if (new Set(settled.map(tell)).size > 1 || (settled.length > 0 && isDead.some(Boolean))) throw disagreement();
+  if (new Set(settled.map(describe)).size > 1 || (settled.length > 0 && isDead.some(Boolean))) throw disagreement();
   if (settled.length === outcomes.length || isDead.every(Boolean)) return first;
-  // A node that is behind holds the outcome up.
+  // A node that lags behind delays the outcome.
   const included = outcomes.map(inclusion).find((one) => one !== null);
   return { kind: 'waiting', included: included ?? null };
 }
@@ -36,7 +37,7 @@ const inclusion = (outcome: Outcome): Readonly<{ tx: string; number: number }> |
   return outcome.kind === 'succeeded' || outcome.kind === 'failed' ? { tx: outcome.tx, number: outcome.number } : null;
 };
 
-const tell = (outcome: Outcome): string => {
+const describe = (outcome: Outcome): string => {
   const at = inclusion(outcome);
   return at ? `${outcome.kind} ${at.tx} in block ${at.number}` : outcome.kind;
 };

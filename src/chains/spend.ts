@@ -1,42 +1,47 @@
 /**
- * The seam between Quayside's payouts and blockchains: how a family signs (in the signer, without a network) and how it sends, watches and
- * buries what was signed (in the indexer, without keys). One folder per family implements both halves.
+ * The interface between Quayside's payouts and blockchains: how a family signs (in the signer, without a network) and
+ * how it broadcasts and follows what was signed (in the indexer, without keys). One folder per family implements both
+ * halves.
  *
  * Rules that every implementation keeps:
- * - `sign` is deterministic: the same order gives the same bytes. Whoever signs reads the bytes again with `read` and compares.
+ * - `sign` is deterministic: the same order gives the same bytes. The caller reads the bytes back with `read` and
+ *   compares.
  * - Amounts are bigint base units; address keys are lower-case hex; transaction ids are the chain's canonical text.
- * - `outcome` says `dead`, `failed` or `succeeded` only of what is final. Doubt is `waiting` or a transient Fault, never `dead`.
+ * - `outcome` returns `dead`, `failed` or `succeeded` only for what is final. Doubt is `waiting` or a transient Fault,
+ *   never `dead`.
+ *
  * @module
  */
 import type { Intent, Wallet } from '../core/intent.ts';
 import type { Currency, Token } from '../core/transfer.ts';
 
-/** What a family's rules say without a key or a node; light, so that everybody may load it. */
+/** The family's rules that need neither a key nor a node; small enough for any process to load. */
 export type SpendRules = Readonly<{
   /**
-   * `sequence`: a transaction uses up a number of its wallet, and only another with the same number can take its place.
-   * `expiry`: a transaction can stand on the chain until it expires.
+   * `sequence`: a transaction uses up a sequence number of its wallet, and only another one with the same number can
+   * replace it. `expiry`: a transaction can be included until it expires.
    */
   lane: 'sequence' | 'expiry';
   /** The wallet that pays the fee of an intent and whose sequence numbers it uses. */
   payer(intent: Intent): Wallet;
-  /** How many collection addresses one sweep may empty. */
+  /** How many deposit addresses one sweep may empty. */
   sweepOwnersMax: number;
   /** Decimals of the native coin, in which fees are paid. */
   nativeDecimals: number;
 }>;
 
 /**
- * What an attempt is signed on besides its intent: the family's own names, decimal text or hex. Fees, sequence number (`nonce`), reference
- * block, expiry. Made by `PayoutNode.quote`, kept with the attempt, checked by `Spending.sign`.
+ * What an attempt is signed on besides its intent: fees, sequence number (`nonce`), reference block, expiry. The names
+ * are the family's own, the values decimal text or hex. Made by `PayoutNode.quote`, stored with the attempt, checked by
+ * `Spending.sign`.
  */
 export type Terms = Readonly<Record<string, string>>;
 
-/** The network as the signer's own policy knows it; never taken from the request. */
+/** The network as the signer's own policy has it; never taken from the request. */
 export type SpendNetwork = Readonly<{
   chainId: string;
   tokens: readonly Token[];
-  /** Address key of the treasury: where sweeps go. */
+  /** Address key of the treasury: where sweeps pay to. */
   treasury: string;
   /** The most that one transaction may cost, in base units of the native coin; terms above it are refused. */
   feeUnitsMax: bigint;
@@ -51,7 +56,7 @@ export type SpendOrder = Readonly<{
 /** A wallet's key pair; `secret` never leaves the signer's memory and is wiped after use. */
 export type SpendKey = Readonly<{ wallet: Wallet; key: string; secret: Uint8Array }>;
 
-/** `tx` is the id that the chain will know it by. */
+/** `tx` is the transaction's id on the chain. */
 export type SignedSpend = Readonly<{ tx: string; bytes: Uint8Array }>;
 
 /** What signed bytes do, read from the bytes alone. */
@@ -59,11 +64,11 @@ export type SpendReading = Readonly<{
   tx: string;
   /** Null where the bytes do not name their chain. */
   chainId: string | null;
-  /** Address keys whose signatures the bytes carry, the fee payer first; each signature was verified. */
+  /** Address keys whose signatures the bytes carry, the fee payer first; each signature is verified. */
   signers: readonly string[];
   /**
-   * Everything that moves; `token` is the token's address text, null for native coin or lent resources. A loan moves from the gas wallet to
-   * the address and, when it is taken back, the other way. What a transaction merely costs (fees, rent, a deposit that locks) is no move,
+   * All transfers; `token` is the token's address text, null for native coin or lent resources. A loan moves from the
+   * gas wallet to the address, and back when it is reclaimed. Costs (fees, rent, a lock's deposit) are not transfers
    * but part of `feeUnitsMax`.
    */
   effects: readonly Readonly<{ token: string | null; from: string; to: string; units: bigint }>[];
@@ -71,47 +76,57 @@ export type SpendReading = Readonly<{
   feeUnitsMax: bigint;
 }>;
 
-/** The signer's half. Pure but for the loading of the chain's own library. */
+/** The signer's half. Pure, except that it loads the chain's library. */
 export interface Spending {
-  /** The key pair of a wallet of a BIP-39 seed (64 bytes). Collection wallets have the paths at which addresses are derived. */
+  /**
+   * Derives the key pair of a wallet from a BIP-39 seed (64 bytes). Deposit addresses have the paths at which they are
+   * derived for receiving.
+   */
   derive(seed: Uint8Array, wallet: Wallet): SpendKey;
-  /** Where a wallet's key stands, for people to read and restore. */
+  /** Returns the derivation path of a wallet's key, for people to read and restore. */
   path(wallet: Wallet): string;
-  /** Base58 extended public key of the collection account, for the configuration; null where a family has none. */
+  /**
+   * Returns the base58 extended public key of the deposit addresses, for the configuration; null if the family has
+   * none.
+   */
   xpub(seed: Uint8Array): string | null;
   /**
-   * The wallets whose keys `sign` needs, the fee payer first: those that sign, then any that it needs for the address alone (a collection
-   * address that is given gas).
+   * Returns the wallets whose keys `sign` needs, the fee payer first: those that sign, then any whose address alone is
+   * needed (a deposit address that receives gas).
    */
   signers(intent: Intent): readonly Wallet[];
   /**
-   * Builds and signs.
+   * Builds and signs a transaction.
    * @param keys those of `signers`, in that order
    * @throws Fault permanent `spend_terms_invalid` (missing, malformed, above `feeUnitsMax`) or `spend_intent_invalid`
    */
   sign(order: SpendOrder, keys: readonly SpendKey[]): SignedSpend;
-  /** @throws Fault permanent `spend_bytes_unknown` for whatever `sign` would not have made */
+  /**
+   * Reads a transaction back from its bytes.
+   * @throws Fault permanent `spend_bytes_unknown` for anything that `sign` would not have made
+   */
   read(bytes: Uint8Array, network: SpendNetwork): SpendReading;
 }
 
-/** An intent with the address keys it concerns, for a node that has no keys. */
+/** An intent with the address keys that it involves, for a node that has no keys. */
 export type SpendDraft = Readonly<{
   intent: Intent;
   /** Address key of the wallet that pays the fee. */
   payer: string;
-  /** Address keys the money leaves, in the intent's order. */
+  /** Address keys that the money leaves, in the intent's order. */
   owners: readonly string[];
-  /** Address key the money goes to. */
+  /** Address key that the money goes to. */
   to: string;
   /** The token that moves; null for native coin. */
   token: Token | null;
 }>;
 
 /**
- * `terms` to sign on and what it costs, in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most. `refused`: it
- * would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or `would_fail`. `missingUnits` says
- * how much more the wallet must hold where it is short, in base units of the token or the native coin. `loan`: lending it the resources of a
- * stake of `units` (a gas intent's `delegate`) would do, if it is also sent `missingUnits` of native coin, which may be none.
+ * `terms` to sign on and the cost in base units of the native coin: `feeUnits` likely, `feeUnitsMax` at most.
+ * `refused`: it would fail now; `code` is `destination_frozen`, `destination_invalid`, `token_short`, `native_short` or
+ * `would_fail`. If the wallet is short, `missingUnits` says how much more it needs, in base units of the token or the
+ * native coin. `loan`: it would succeed with the energy of a stake of `units` lent to it (a gas intent's `delegate`)
+ * and `missingUnits` (may be 0) of native coin sent to it.
  */
 export type Quote =
   | Readonly<{ kind: 'quoted'; terms: Terms; feeUnits: bigint; feeUnitsMax: bigint }>
@@ -125,7 +140,7 @@ export type Quote =
 
 export type RefusedCode = 'destination_frozen' | 'destination_invalid' | 'token_short' | 'native_short' | 'would_fail';
 
-/** What a node said to a broadcast. None of it proves anything; `known` is as good as `accepted`. */
+/** A node's answer to a broadcast. None of them proves anything; `known` is as good as `accepted`. */
 export type Broadcast =
   | Readonly<{ kind: 'accepted' | 'known' }>
   | Readonly<{ kind: 'rejected'; code: string; message: string }>;
@@ -134,12 +149,12 @@ export type Broadcast =
 export type SentAttempt = Readonly<{ tx: string; terms: Terms; payer: string }>;
 
 /**
- * What became of the attempts of one generation, taken together.
- * - `waiting`: nothing is final yet. `included` names the one that stands in a block now, if any.
+ * The outcome of the attempts of one generation, taken together.
+ * - `waiting`: nothing is final yet. `included` names the attempt that is in a block now, if any.
  * - `succeeded`: one is final and did what its draft says. `feeUnits` is what it cost.
- * - `failed`: one is final and moved nothing. It may be signed anew.
- * - `dead`: final state proves that none of them can ever stand on the chain. It may be signed anew.
- * - `foreign`: the wallet's sequence number was used up, at finality, by something that is not ours. The wallet must stop.
+ * - `failed`: one is final and moved nothing. The payout may be signed again.
+ * - `dead`: final state proves that none of them can ever be included. The payout may be signed again.
+ * - `foreign`: at finality, a transaction that is not ours has used the wallet's sequence number. The wallet must stop.
  */
 export type Outcome =
   | Readonly<{ kind: 'waiting'; included: Readonly<{ tx: string; number: number }> | null }>
@@ -149,19 +164,25 @@ export type Outcome =
 
 export type WalletBalance = Readonly<{ native: bigint; tokens: Readonly<Partial<Record<Currency, bigint>>> }>;
 
-/** The indexer's half: a connection to one network's nodes, for payouts. Every call may fail with a transient Fault; none retries by itself. */
+/**
+ * The indexer's half: a connection to one network's nodes, for payouts. Every call may fail with a transient Fault;
+ * none is retried here.
+ */
 export interface PayoutNode {
-  /** What a wallet holds at the head; for planning, never for proof. */
+  /** Returns what a wallet holds at the head; for planning, never as proof. */
   balance(key: string): Promise<WalletBalance>;
-  /** The wallet's sequence number: the first that is free at finality, and at the head. Null where lanes expire. */
+  /**
+   * Returns the wallet's next free sequence number, at finality and at the head. Null where attempts expire instead.
+   */
   sequence(key: string): Promise<Readonly<{ final: number; head: number }> | null>;
   /**
-   * What a transaction for the draft takes now. Where lanes are sequences, `nonce` is the number to use.
-   * @param outbid terms of earlier attempts with the same number, whose fees a replacement must top; empty for a first
+   * Returns what a transaction for the draft takes now. `nonce` is the sequence number to use, if the family has them.
+   * @param outbid terms of earlier attempts with the same number, whose fees a replacement must exceed; empty for a
+   * first
    */
   quote(draft: SpendDraft, nonce: number | null, outbid: readonly Terms[]): Promise<Quote>;
   broadcast(bytes: Uint8Array): Promise<Broadcast>;
-  /** Asks every configured node; each must agree before anything is `dead`. */
+  /** Asks every configured node; all must agree before anything is `dead`. */
   outcome(draft: SpendDraft, attempts: readonly SentAttempt[]): Promise<Outcome>;
   close(): Promise<void>;
 }
@@ -170,17 +191,20 @@ export type PayoutNodeOptions = Readonly<{
   url: string;
   finalityUrl?: string | null;
   rpcUrl?: string;
-  /** A second, independent node that must agree before an attempt is called dead. */
+  /** A second, independent node that must agree before an attempt is called failed or dead. */
   witnessUrl?: string;
   chainId: string;
   tokens: readonly Token[];
-  /** A block this deep is final where the node has no notion of it. */
+  /** Blocks this deep count as final if the node does not report finality. */
   finalDepth: number;
   requestTimeoutMs: number;
   responseBytesMax: number;
 }>;
 
-/** Refund and gas wallets pay their own fees, and so does each collection address when it is swept. */
+/**
+ * Returns the fee payer where wallets pay their own fees: the refund and gas wallets, and each deposit address that is
+ * swept.
+ */
 export const ownFees = (intent: Intent): Wallet => {
   switch (intent.kind) {
     case 'refund':
@@ -192,5 +216,5 @@ export const ownFees = (intent: Intent): Wallet => {
   }
 };
 
-/** The gas wallet pays for sweeps as well. */
+/** Returns the fee payer where the gas wallet also pays for sweeps. */
 export const sponsoredFees = (intent: Intent): Wallet => ({ role: intent.kind === 'refund' ? 'refund' : 'gas' });

@@ -1,42 +1,50 @@
 /**
- * The seam between the payment page and payers' wallets: how a family's wallets are asked to pay, by links that open an app and by what a
- * wallet inside the browser is to send. The browser's half is `src/checkout/browser/wallets/<family>.js`.
+ * The interface between the payment page and payers' wallets: how a wallet of the family is asked to pay, by links that
+ * open an app and by the request that a wallet inside the browser is to send. The browser's half is
+ * `src/checkout/browser/wallets/<family>.js`.
+ *
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
 import type { Token } from '../core/transfer.ts';
 
-/** What a wallet is asked to send, and the payment page that asks. */
+/** The requested payment, and the payment page that requests it. */
 export type WalletRequest = Readonly<{
   token: Token;
-  /** The network's chain id as the configuration has it. */
+  /** The network's chain id as configured. */
   chainId: string;
   /** Address key of the recipient. */
   to: string;
   /** Base units of the token. */
   units: bigint;
-  /** The payment page, with this way to pay chosen. */
+  /** The payment page, with this way to pay selected. */
   pageUrl: string;
 }>;
 
-/** A link for a wallet's app on a phone. `transfer` opens the filled-in transfer, `page` this payment page in the app's own browser. */
+/**
+ * A link for a wallet's app on a phone. `transfer` opens the filled-in transfer, `page` this payment page in the app's
+ * own browser.
+ */
 export type WalletLink = Readonly<{ wallet: string; opens: 'transfer' | 'page'; href: string }>;
 
 export interface Wallets {
   /**
-   * Wallets that read `AddressCodec.deepLink` as a QR code, and those that are known to read it wrongly. Null where that link carries no
-   * transfer.
+   * Wallets that read `AddressCodec.deepLink` as a QR code, and those known to misread it. Null where that link carries
+   * no transfer.
    */
   readonly code: Readonly<{ readBy: readonly string[]; misreadBy: readonly string[] }> | null;
-  /** Origins of the nodes that wallets of this network call from inside the page: those that live in the page itself have no other way. */
+  /**
+   * Origins of the nodes that wallets of this network call from inside the page, because they run there and have no
+   * other way.
+   */
   nodeOrigins(chainId: string): readonly string[];
   /** Only links that work on this network, the most used wallet first. */
   links(request: WalletRequest): readonly WalletLink[];
   /**
-   * What a wallet inside the payer's browser is to send: plain data for the family's script.
-   * @param from the payer's address, as its wallet tells it
-   * @param newest a block that is a few seconds old at most
-   * @returns null when nothing can be sent from there
+   * Returns the request that a wallet inside the payer's browser is to send: plain data for the family's script.
+   * @param from the payer's address, as its wallet reports it
+   * @param newest a block at most a few seconds old
+   * @returns null if nothing can be sent this way
    */
   transfer(
     request: WalletRequest,
@@ -45,16 +53,22 @@ export interface Wallets {
   ): Readonly<Record<string, unknown>> | null;
 }
 
-/** Opens a page in Phantom's browser, when tapped. https://docs.phantom.com/phantom-deeplinks/other-methods/browse */
+/**
+ * Returns a link that opens a page in Phantom's browser.
+ * https://docs.phantom.com/phantom-deeplinks/other-methods/browse
+ */
 export const phantomLink = (pageUrl: string): string =>
   `https://phantom.app/ul/browse/${encodeURIComponent(pageUrl)}?ref=${encodeURIComponent(new URL(pageUrl).origin)}`;
 
-/** Opens a page in OKX Wallet's browser. https://web3.okx.com/build/dev-docs/sdks/app-universal-link */
+/**
+ * Returns a link that opens a page in OKX Wallet's browser. https://web3.okx.com/build/dev-docs/sdks/app-universal-link
+ */
 export const okxLink = (pageUrl: string): string =>
   `https://web3.okx.com/download?deeplink=${encodeURIComponent(`okx://wallet/dapp/url?dappUrl=${encodeURIComponent(pageUrl)}`)}`;
 
 /**
- * Opens a filled-in transfer in Trust Wallet. https://developer.trustwallet.com/developer/develop-for-trust/deeplinking
+ * Returns a link that opens a filled-in transfer in Trust Wallet.
+ * https://developer.trustwallet.com/developer/develop-for-trust/deeplinking
  * @param coin the network's number in Trust's asset ids (UAI)
  * @param token the contract, as the asset id has it
  * @param to the recipient, as people read it

@@ -1,7 +1,8 @@
 /**
- * Keys of secp256k1 chains. Receiving addresses are children of an account's extended public key (BIP-32), at the external chain of BIP-44
- * that common wallets use; whoever has the seed has their private halves, and the hot wallets of an account apart.
- * EVM networks and TRON make their addresses from the same 20 bytes of such a key.
+ * Keys of secp256k1 chains. Deposit addresses are children of an account's extended public key (BIP-32), at the
+ * external chain of BIP-44 that common wallets use. The seed has their private halves, and the hot wallets in an
+ * account apart. EVM networks and TRON make their addresses from the same 20 bytes of such a key.
+ *
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -14,23 +15,26 @@ import type { SpendKey } from './spend.ts';
 
 /** m / 44' / coin' / account' / 0: four steps below the seed. */
 const XPUB_DEPTH = 4;
-/** An installation has a handful of xpubs; past this the oldest is forgotten and parsed again when asked for. */
+/** An installation has a handful of xpubs; beyond this, the oldest is dropped from the cache. */
 const PARSED_XPUBS_MAX = 64;
 const ACCOUNT_BYTES = 20;
-/** Hot wallets stand in an account that nobody counts up to, so that a leaked child of theirs endangers no receiving address. */
+/**
+ * The account of the hot wallets, far from any that is counted up to, so that a leaked child key of theirs endangers no
+ * deposit address.
+ */
 const HOT_ACCOUNT = 1000;
 const hotIndex = { refund: 0, gas: 1 } as const;
 
 const parsedXpubs = new Map<string, HDKey>();
 
-/** The parsed key of an xpub. The text itself never stands in a message: it might be a private key pasted by mistake. */
+/** Parses an xpub. Its text never appears in a message: it might be a private key pasted by mistake. */
 function externalChain(xpub: string, path: string): HDKey {
   const known = parsedXpubs.get(xpub);
   if (known) return known;
   if (/^[a-z]prv/i.test(xpub)) {
     throw permanent(
       'xpub_invalid',
-      'this is an extended PRIVATE key; Quayside only takes the public one (xpub…). Treat the private key as exposed: it stood in a settings file',
+      'this is an extended PRIVATE key; Quayside only takes the public one (xpub…). Treat the private key as exposed, since it was in a settings file',
     );
   }
   let parsed: HDKey;
@@ -45,7 +49,7 @@ function externalChain(xpub: string, path: string): HDKey {
   if (parsed.depth !== XPUB_DEPTH) {
     throw permanent(
       'xpub_invalid',
-      `this xpub stands at depth ${parsed.depth} of its wallet, expected ${XPUB_DEPTH}: export the key at ${path}, so that wallets find the addresses again`,
+      `this xpub is at depth ${parsed.depth} of its wallet, not ${XPUB_DEPTH}: export the key at ${path}, so that wallets find the addresses again`,
     );
   }
   if (parsedXpubs.size >= PARSED_XPUBS_MAX) {
@@ -57,8 +61,8 @@ function externalChain(xpub: string, path: string): HDKey {
 }
 
 /**
- * The last 20 bytes of the Keccak-256 of the child key `xpub/index`, as lower-case hex.
- * @param path where the family's xpub stands in a wallet, for the message
+ * Returns the last 20 bytes of the Keccak-256 of the child key `xpub/index`, as lower-case hex.
+ * @param path of the family's xpub in a wallet, for the message
  * @throws Fault permanent `xpub_invalid`
  */
 export function deriveAccount(xpub: string, index: number, path: string): string {
@@ -68,7 +72,7 @@ export function deriveAccount(xpub: string, index: number, path: string): string
   return accountOf(publicKey);
 }
 
-/** The last 20 bytes of the Keccak-256 of a public key (33 or 65 bytes), as lower-case hex. */
+/** Returns the last 20 bytes of the Keccak-256 of a public key (33 or 65 bytes), as lower-case hex. */
 export function accountOf(publicKey: Uint8Array): string {
   // The address hashes the two coordinates, 64 bytes, without the leading byte that says "uncompressed".
   const coordinates = secp256k1.Point.fromBytes(publicKey).toBytes(false).subarray(1);
@@ -79,7 +83,8 @@ export function accountOf(publicKey: Uint8Array): string {
 const externalPath = (coin: number, account: number): string => `m/44'/${coin}'/${account}'/0`;
 
 /**
- * Where a wallet of ours stands below the seed: `m/44'/coin'/0'/0/i` for collection addresses, `m/44'/coin'/1000'/0/{0 refund, 1 gas}`.
+ * Returns the derivation path of one of our wallets: `m/44'/coin'/0'/0/i` for deposit addresses,
+ * `m/44'/coin'/1000'/0/{0 refund, 1 gas}`.
  * @param coin the family's number in SLIP-44
  */
 export const walletPath = (coin: number, wallet: Wallet): string =>
@@ -87,7 +92,7 @@ export const walletPath = (coin: number, wallet: Wallet): string =>
     ? `${externalPath(coin, 0)}/${wallet.index}`
     : `${externalPath(coin, HOT_ACCOUNT)}/${hotIndex[wallet.role]}`;
 
-/** The node at a path, handed to `use` and wiped afterwards, as is the master key. */
+/** Passes the node at a path to `use` and wipes it afterwards, with the master key. */
 function withNode<T>(seed: Uint8Array, path: string, use: (node: HDKey) => T): T {
   const master = HDKey.fromMasterSeed(seed);
   const node = master.derive(path);
@@ -100,7 +105,7 @@ function withNode<T>(seed: Uint8Array, path: string, use: (node: HDKey) => T): T
 }
 
 /**
- * The key pair of a wallet of ours; the caller wipes its secret.
+ * Derives the key pair of one of our wallets; the caller wipes its secret.
  * @param seed 64 bytes, of BIP-39
  * @param coin the family's number in SLIP-44
  */
@@ -110,6 +115,6 @@ export const deriveWallet = (seed: Uint8Array, coin: number, wallet: Wallet): Sp
     return { wallet, key: accountOf(publicKey), secret: new Uint8Array(privateKey) };
   });
 
-/** The extended public key whose children are the collection addresses. */
+/** Returns the extended public key whose children are the deposit addresses. */
 export const collectionXpub = (seed: Uint8Array, coin: number): string =>
   withNode(seed, externalPath(coin, 0), (node) => node.publicExtendedKey);

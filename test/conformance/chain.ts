@@ -1,8 +1,9 @@
 /**
  * What every chain family must do, whatever its node: one suite over the seam in `src/chains/chain.ts`.
  *
- * A family joins by a `ChainBench`: a small world of its own that can be paid in, mined and reorganised, behind a real node (or one
- * that speaks the real wire). See `test/chains/evm/anvil-bench.ts`.
+ * A family joins by a `ChainBench`: a small world of its own that can be paid in, mined and reorganised, behind a real
+ * node (or one that speaks the real wire). See `test/chains/evm/anvil-bench.ts`.
+ *
  * @module
  */
 import { suite } from 'uvu';
@@ -14,7 +15,8 @@ import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
 import { until } from '../support/until.ts';
 
 /**
- * - `direct`: the payer calls the token. `contract`: another contract transfers the payer's tokens, all outputs in one transaction.
+ * - `direct`: the payer calls the token. `contract`: another contract transfers the payer's tokens, all outputs in one
+ *   transaction.
  * - `failed`: mined as a failure. `lookalike`: another contract claims the transfer.
  * - `fee`: the token keeps 0.2 % and reports the net amount.
  * - `delegated`: an account that the payer approved before transfers the payer's tokens.
@@ -38,12 +40,15 @@ export type ChainBench = Readonly<{
   /** A key that nobody was paid at yet. */
   freshKey(): string;
   /**
-   * Sends a payment, which stands in the next block that is mined, and returns its transaction id. Several outputs only by
-   * `contract`, and in one token.
+   * Sends a payment, which stands in the next block that is mined, and returns its transaction id. Several outputs only
+   * by `contract`, and in one token.
    */
   pay(kind: PaymentKind, outputs: readonly Output[]): Promise<string>;
   mine(blocks?: number): Promise<void>;
-  /** Replaces the newest blocks by at least as many others; their transactions are gone (`none`) or stand in the new ones (`all`). */
+  /**
+   * Replaces the newest blocks by at least as many others; their transactions are gone (`none`) or stand in the new
+   * ones (`all`).
+   */
   reorg(depth: number, keep: 'none' | 'all'): Promise<void>;
   /** Makes the node unreachable, and reachable again with the same chain. Absent where that cannot be done. */
   stop?(): Promise<void>;
@@ -338,8 +343,8 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     const failed = await bench.pay('failed', [{ token, to: bench.freshKey(), units: 1n }]);
     const { tx, block } = await payAndRead(node, 'direct', [{ token, to: bench.freshKey(), units: 1n }]);
     const { tx: otherTx } = await payAndRead(node, 'direct', [{ token, to: bench.freshKey(), units: 2n }]);
-    assert.is(await node.attest(block, [tx]), 'stands');
-    assert.is(await node.attest(block, []), 'stands');
+    assert.is(await node.attest(block, [tx]), 'holds');
+    assert.is(await node.attest(block, []), 'holds');
     assert.is(await node.attest(block, [tx, failed]), 'gone', 'a failed transaction');
     assert.is(await node.attest(block, [otherTx]), 'gone', "another block's transaction");
     assert.is(await node.attest(block, [otherThan(tx)]), 'gone', 'an unknown transaction');
@@ -417,7 +422,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.is.not(found?.block.hash, block.hash);
     assert.is(found?.transfer.units, 22n);
     assert.is(await node.attest(block, [tx]), 'gone');
-    assert.is(found && (await node.attest(found.block, [tx])), 'stands');
+    assert.is(found && (await node.attest(found.block, [tx])), 'holds');
   });
 
   each('the final block is on the chain, below the head, and never goes back', async (node) => {

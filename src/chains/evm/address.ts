@@ -1,8 +1,10 @@
 /**
- * Addresses of EVM networks: the last 20 bytes of the Keccak-256 of a public key. One key gives one address on every EVM network.
+ * Addresses of EVM networks: the last 20 bytes of the Keccak-256 of a public key. One key gives one address on every
+ * EVM network.
  *
- * Text form and checksum: EIP-55. Derivation: BIP-32 children of the xpub at `m/44'/60'/0'/0`, the external chain that common
- * wallets use. Payment links: EIP-681.
+ * Text form and checksum: EIP-55. Derivation: BIP-32 children of the xpub at `m/44'/60'/0'/0`, the external chain that
+ * common wallets use. Payment links: EIP-681.
+ *
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
@@ -12,12 +14,14 @@ import type { DerivingCodec } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';
 
 const KEY_BYTES = 20;
-/** Where the xpub stands in a wallet. */
+/** The xpub's derivation path in a wallet. */
 const XPUB_PATH = "m/44'/60'/0'/0";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
-/** EIP-55: a hex letter is upper case where the same place of the hash of the lower-case text holds 8 or more. */
+/**
+ * EIP-55: a hex letter is upper case if the digit at the same position of the hash of the lower-case text is 8 or more.
+ */
 function format(key: string): string {
   const hash = bytesToHex(keccak_256(utf8ToBytes(key)));
   let text = '0x';
@@ -27,7 +31,7 @@ function format(key: string): string {
   return text;
 }
 
-/** Text in one case carries no checksum and is taken as it is; mixed case must be right. */
+/** Text in a single case has no checksum and is accepted; mixed case must match it. */
 function parse(text: string): string | null {
   if (!ADDRESS.test(text)) return null;
   const digits = text.slice(2);

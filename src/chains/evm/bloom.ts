@@ -1,6 +1,8 @@
 /**
- * The logs bloom of a block header: 2048 bits, three of them set for each address and each topic that any log of the block carries.
- * It has false positives and no false negatives. Source: Ethereum Yellow Paper, section 4.4.3 (equations for M3:2048).
+ * The logs bloom of a block header: 2048 bits, three of them set for each address and each topic that any log of the
+ * block carries. It has false positives and no false negatives. Source: Ethereum Yellow Paper, section 4.4.3 (equations
+ * for M3:2048).
+ *
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
@@ -11,14 +13,17 @@ const HEX_DIGITS = 512;
 /** Bit numbers from the low end. */
 export type BloomBits = readonly [number, number, number];
 
-/** The bits of an address or topic: from each of the hash's first three byte pairs the low 11 bits. `hex` has no prefix. */
+/**
+ * Returns the bits of an address or topic: the low 11 bits of each of the hash's first three byte pairs. `hex` has no
+ * prefix.
+ */
 export function bloomBits(hex: string): BloomBits {
   const hash = keccak_256(hexToBytes(hex));
   const bit = (at: number) => (((hash[at] ?? 0) << 8) | (hash[at + 1] ?? 0)) & 2047;
   return [bit(0), bit(2), bit(4)];
 }
 
-/** Whether all three bits are set. `bloom` is `0x` and 512 lower-case hex digits, most significant first. */
+/** Returns whether all three bits are set. `bloom` is `0x` and 512 lower-case hex digits, most significant first. */
 export function bloomHas(bloom: string, bits: BloomBits): boolean {
   return bits.every((bit) => {
     const digit = Number.parseInt(bloom.charAt(2 + HEX_DIGITS - 1 - (bit >> 2)), 16);
@@ -26,7 +31,7 @@ export function bloomHas(bloom: string, bits: BloomBits): boolean {
   });
 }
 
-/** Adds addresses and topics (hex without prefix) up to the bloom that a header with exactly these would carry. */
+/** Accumulates addresses and topics (hex without prefix) into the bloom that a header with exactly these would have. */
 export function createBloom(): Readonly<{ add(hex: string): void; text(): string }> {
   const bytes = new Uint8Array(HEX_DIGITS / 2);
   const added = new Set<string>();

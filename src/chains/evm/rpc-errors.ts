@@ -1,7 +1,9 @@
 /**
- * What the errors of EVM nodes mean to us.
+ * What the errors of EVM nodes mean for us.
  *
- * Sources: error codes of EIP-1474, and the texts of geth, its forks, Erigon, Nethermind, reth, anvil and the usual gateways.
+ * Sources: error codes of EIP-1474, and the texts of geth, its forks, Erigon, Nethermind, reth, anvil and the usual
+ * gateways.
+ *
  * @module
  */
 import type { ErrorMeaning } from '../json-rpc.ts';
@@ -30,6 +32,6 @@ export const evmErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_block_unknown',
     is: ({ code, message }) => code === -39001 || /(block|header)\b.*(not found|unknown)|unknown block/i.test(message),
-    advice: 'the node does not hold that block (any more); its chain is asked for again',
+    advice: 'the node does not have that block (any more); its chain is read again',
   },
 ];

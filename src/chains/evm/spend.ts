@@ -1,9 +1,11 @@
 /**
- * How EVM networks' payouts are signed: EIP-1559 transactions that call an ERC-20's `transfer`, or move native coin to a collection address.
- * Nothing else is ever built, and nothing else is read back.
+ * Signs the payouts of EVM networks: EIP-1559 transactions that call an ERC-20's `transfer`, or send native coin to a
+ * deposit address. Nothing else is ever built, and nothing else is accepted when read back.
  *
- * Terms, all decimal text: `nonce`, `gas_limit`, and in wei `max_fee_per_gas` and `max_priority_fee_per_gas`.
- * Sources: EIP-1559, EIP-2718, ERC-20. Encoding is ethers' work; keys stay out of it, since it would keep them as text that cannot be wiped.
+ * Terms, all decimal text: `nonce`, `gas_limit`, and in wei `max_fee_per_gas` and `max_priority_fee_per_gas`. Sources:
+ * EIP-1559, EIP-2718, ERC-20. ethers does the encoding; it never gets the keys, which it would keep as text that cannot
+ * be wiped.
+ *
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -17,13 +19,13 @@ import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
 import { evmAddress } from './address.ts';
 import { TRANSFER_SELECTOR, transferCall } from './wire.ts';
 
-/** Ethereum's number in SLIP-44, for every EVM network. */
+/** Ethereum's number in SLIP-44, used for every EVM network. */
 const COIN = 60;
 const TYPE = 2;
 /** A call's data: the selector, and the recipient and the amount as words of 32 bytes. */
 const TRANSFER_DATA = new RegExp(`^0x${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
 const UNITS_LIMIT = 2n ** 256n;
-/** What every transaction costs at least. */
+/** The minimum that every transaction costs. */
 const GAS_MIN = 21_000n;
 /** Twice what any EVM network allows in a block. */
 const GAS_MAX = 2n ** 28n;
@@ -34,18 +36,18 @@ const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
 const termNames = ['nonce', 'gas_limit', 'max_fee_per_gas', 'max_priority_fee_per_gas'] as const;
 type TermName = (typeof termNames)[number];
 
-const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed on: ${why}`);
+const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
 const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
 const unknown = (why: string, cause?: unknown): Fault =>
-  permanent('spend_bytes_unknown', `these bytes are no transaction that Quayside signs: ${why}`, cause);
+  permanent('spend_bytes_unknown', `these bytes are not a transaction that Quayside signs: ${why}`, cause);
 
-/** The terms as numbers, each within its bounds and the fee within the network's. */
+/** Reads the terms as numbers, each within its bounds and the fee within the network's cap. */
 function readTerms(terms: Terms, feeUnitsMax: bigint): Readonly<Record<TermName, bigint>> {
   const foreign = Object.keys(terms).find((name) => !(termNames as readonly string[]).includes(name));
-  if (foreign !== undefined) throw badTerms(`"${foreign}" is none of ${termNames.join(', ')}`);
+  if (foreign !== undefined) throw badTerms(`"${foreign}" is not one of ${termNames.join(', ')}`);
   const read = (name: TermName): bigint => {
     const text = terms[name];
-    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or no whole number`);
+    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or not a whole number`);
     return BigInt(text);
   };
   const [nonce, gas, maxFee, tip] = termNames.map(read) as [bigint, bigint, bigint, bigint];
@@ -53,17 +55,17 @@ function readTerms(terms: Terms, feeUnitsMax: bigint): Readonly<Record<TermName,
   if (gas < GAS_MIN || gas > GAS_MAX) throw badTerms(`gas_limit ${gas} is not ${GAS_MIN} to ${GAS_MAX}`);
   if (tip > maxFee) throw badTerms(`max_priority_fee_per_gas ${tip} is above max_fee_per_gas ${maxFee}`);
   if (gas * maxFee > feeUnitsMax) {
-    throw badTerms(`it could cost ${gas * maxFee} wei, and the policy allows ${feeUnitsMax}`);
+    throw badTerms(`it could cost ${gas * maxFee} wei, more than the ${feeUnitsMax} that the policy allows`);
   }
   return { nonce, gas_limit: gas, max_fee_per_gas: maxFee, max_priority_fee_per_gas: tip };
 }
 
-/** What one transaction does: the contract or account it is sent to, with what. */
+/** The call that a transaction makes: contract or account, value and data. */
 type Call = Readonly<{ to: string; value: bigint; data: string }>;
 
 function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, to: string, units: bigint): Call {
   const token = tokens.find(({ symbol }) => symbol === currency);
-  if (!token) throw badIntent(`the policy knows no ${currency} on this network`);
+  if (!token) throw badIntent(`the policy has no ${currency} on this network`);
   const keys = tokens.map(({ address }) => evmAddress.parse(address));
   if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
   return { to: token.address, value: 0n, data: transferCall(to, units) };
@@ -71,7 +73,7 @@ function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, 
 
 function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Call {
   const checked = (to: string, units: bigint): [string, bigint] => {
-    if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is no address that can be paid`);
+    if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is not an address that can be paid`);
     if (units <= 0n || units >= UNITS_LIMIT) throw badIntent(`${units} units cannot be paid`);
     return [to, units];
   };
@@ -80,12 +82,12 @@ function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: 
       return tokenCall(network, intent.currency, payer, ...checked(intent.to, intent.units));
     case 'sweep': {
       const [only, ...others] = intent.from;
-      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one collection address here');
+      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one deposit address here');
       return tokenCall(network, intent.currency, payer, ...checked(network.treasury, only.units));
     }
     case 'gas': {
-      if (intent.form !== 'transfer') throw badIntent(`there is no "${intent.form}" of gas here, only "transfer"`);
-      invariant(receiver, 'the keys of a gas intent hold the address that is given gas');
+      if (intent.form !== 'transfer') throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
+      invariant(receiver, 'the keys of a gas intent include the address that receives gas');
       const [to, value] = checked(receiver.key, intent.units);
       return { to: evmAddress.format(to), value, data: '0x' };
     }
@@ -97,18 +99,18 @@ function signers(intent: Intent): readonly Wallet[] {
   return intent.kind === 'gas' ? [payer, { role: 'collection', index: intent.index }] : [payer];
 }
 
-/** Where a transaction that calls nothing else moves what. */
+/** Returns what a transaction of one call moves, and where. */
 function effectOf(transaction: Transaction, from: string, network: SpendNetwork): SpendReading['effects'][number] {
   const { to, value, data } = transaction;
-  if (to === null) throw unknown('it makes a contract');
+  if (to === null) throw unknown('it creates a contract');
   const target = to.slice(2).toLowerCase();
   const token = network.tokens.find(({ address }) => evmAddress.parse(address) === target);
   if (!token) {
-    if (data !== '0x') throw unknown(`it calls ${to}, which is no token of this network`);
+    if (data !== '0x') throw unknown(`it calls ${to}, which is not a token of this network`);
     if (value === 0n) throw unknown('it moves nothing');
     return { token: null, from, to: target, units: value };
   }
-  if (value !== 0n) throw unknown('it gives native coin to a token contract');
+  if (value !== 0n) throw unknown('it sends native coin to a token contract');
   const [, recipient, digits] = TRANSFER_DATA.exec(data) ?? [];
   if (recipient === undefined || digits === undefined) throw unknown('its call is not exactly a token transfer');
   const units = BigInt(`0x${digits}`);
@@ -116,11 +118,11 @@ function effectOf(transaction: Transaction, from: string, network: SpendNetwork)
   return { token: token.address, from, to: recipient, units };
 }
 
-/** The transaction out of bytes that are its one canonical form, and who signed it. */
+/** Returns the transaction whose one canonical form the bytes are, and who signed it. */
 function decode(bytes: Uint8Array): Readonly<{ transaction: Transaction; sender: string }> {
   const text = `0x${bytesToHex(bytes)}`;
   const { transaction, from, serialized } = parse(text);
-  if (transaction.type !== TYPE || from === null) throw unknown('it is no signed EIP-1559 transaction');
+  if (transaction.type !== TYPE || from === null) throw unknown('it is not a signed EIP-1559 transaction');
   if (serialized !== text) throw unknown('they are not its canonical form');
   return { transaction, sender: from.slice(2).toLowerCase() };
 }
@@ -128,7 +130,7 @@ function decode(bytes: Uint8Array): Readonly<{ transaction: Transaction; sender:
 function parse(text: string): Readonly<{ transaction: Transaction; from: string | null; serialized: string }> {
   try {
     const transaction = Transaction.from(text);
-    // A signature that no key can have made shows only when these are asked for.
+    // ethers detects a signature that no key can have made only when these are read.
     const { from, serialized } = transaction;
     return { transaction, from, serialized };
   } catch (error) {
@@ -156,7 +158,7 @@ export const evmSpending: Spending = {
       maxPriorityFeePerGas: max_priority_fee_per_gas,
       accessList: [],
     });
-    // RFC 6979, so the same order gives the same bytes. The first byte says which of the possible public keys is meant.
+    // RFC 6979, so the same order gives the same bytes. The first byte says which of the possible public keys signed.
     const digest = hexToBytes(transaction.unsignedHash.slice(2));
     const signature = secp256k1.sign(digest, payer.secret, { prehash: false, format: 'recovered' });
     transaction.signature = Signature.from({

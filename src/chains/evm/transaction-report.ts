@@ -1,8 +1,9 @@
 /**
- * What a node knows of one transaction, out of `eth_getTransactionByHash` and `eth_getTransactionReceipt`. Pure.
+ * Reads what a node knows about one transaction from `eth_getTransactionByHash` and `eth_getTransactionReceipt`. Pure.
  *
- * Any ERC-20 counts as something that moved, and so does the network's own coin: a payer who sent the wrong thing is to hear so. Coins that a
- * contract sends on are in no receipt and stay unseen.
+ * Transfers of any ERC-20 and of the network's own coin are reported, so that a payer who sent the wrong thing can be
+ * told. Coins that a contract forwards are in no receipt and remain unseen.
+ *
  * @module
  */
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
@@ -23,7 +24,9 @@ import {
 const VALUE = /^0x[0-9a-f]{1,64}$/;
 
 /**
- * @param transaction the result of the first call, @param receipt of the second; null where the node has none
+ * Reads the report.
+ * @param transaction the result of the first call
+ * @param receipt the result of the second; null where the node has none
  * @throws Fault transient `node_nonsense`
  */
 export function readTransactionReport(
@@ -37,7 +40,7 @@ export function readTransactionReport(
   const coin = transaction === null ? [] : readCoin(tx, transaction, origin);
   if (receipt === null) return { kind: 'waiting' };
   if (!isFields(receipt) || hex(receipt.transactionHash) !== tx) {
-    throw nonsense(origin, `answered with a receipt of something else than ${tx}`);
+    throw nonsense(origin, `answered with the receipt of a transaction other than ${tx}`);
   }
   const number = readQuantity(receipt.blockNumber);
   if (number === null || !Array.isArray(receipt.logs)) {
@@ -48,13 +51,13 @@ export function readTransactionReport(
   return { kind: 'mined', number, succeeded: isSuccess(receipt, origin), transfers: [...coin, ...moved] };
 }
 
-/** What the transaction itself carries of the network's coin. */
+/** The network's coin that the transaction itself transfers. */
 function readCoin(tx: string, transaction: unknown, origin: Origin): ReportedTransfer[] {
   if (!isFields(transaction) || hex(transaction.hash) !== tx) {
-    throw nonsense(origin, `answered with another transaction than ${tx}`);
+    throw nonsense(origin, `answered with a transaction other than ${tx}`);
   }
   const value = hex(transaction.value);
-  // A transaction without a recipient makes a contract.
+  // A transaction without a recipient creates a contract.
   const to = transaction.to === null ? null : hex(transaction.to);
   if (!VALUE.test(value) || (to !== null && !ADDRESS.test(to))) {
     throw nonsense(origin, 'answered with a transaction without its recipient or its value');

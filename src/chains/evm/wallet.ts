@@ -1,5 +1,6 @@
 /**
  * Wallets of EVM networks: links for apps, and the ERC-20 call for a wallet inside the browser (EIP-6963, EIP-1193).
+ *
  * @module
  */
 import { invariant } from '../../core/fault.ts';
@@ -9,8 +10,9 @@ import { evmAddress } from './address.ts';
 import { transferCall } from './wire.ts';
 
 /**
- * What wallets know of a chain. `trust` is its number in Trust Wallet's asset ids. `add` is what EIP-3085 asks for, for chains that not
- * every wallet comes with: the payer's wallet talks to that public node, never Quayside and never this page.
+ * What wallets know of a chain. `trust` is its number in Trust Wallet's asset ids. `add` is what EIP-3085 asks for, for
+ * chains that not every wallet comes with: the payer's wallet talks to that public node, never Quayside and never this
+ * page.
  */
 type KnownChain = Readonly<{ trust?: number; okx?: true; add?: Readonly<Record<string, unknown>> }>;
 
@@ -71,7 +73,7 @@ export const evmWallets: Wallets = {
       ...(okx ? [{ wallet: 'OKX Wallet', opens: 'page' as const, href: okxLink(pageUrl) }] : []),
     ];
   },
-  /** The transaction of EIP-1193's `eth_sendTransaction`; nothing is sent to the contract but the call. */
+  /** The transaction for EIP-1193's `eth_sendTransaction`; it sends no coin to the contract. */
   transfer(request, from) {
     const payer = evmAddress.parse(from);
     const { chainId, to, units } = request;

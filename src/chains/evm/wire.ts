@@ -1,9 +1,10 @@
 /**
- * EVM answers turned from unknown JSON into values that agree with the block they were asked for. Pure: runs in worker threads.
+ * Converts EVM answers from unknown JSON into values that agree with the requested block. Pure: runs in worker threads.
  *
- * Two roads to a block's transfers. `logs`: `eth_getLogs` by block hash, light; the header's bloom says when it may be hiding
- * something. `receipts`: `eth_getBlockReceipts` by block hash, every transaction of the block, no doubt left.
- * Sources: https://github.com/ethereum/execution-apis, ERC-20.
+ * A block's transfers can be read in two ways. `logs`: `eth_getLogs` by block hash, small; the header's bloom shows
+ * when it may omit something. `receipts`: `eth_getBlockReceipts` by block hash, every transaction of the block, which
+ * leaves no doubt. Sources: https://github.com/ethereum/execution-apis, ERC-20.
+ *
  * @module
  */
 import type { BlockRef } from '../../core/block.ts';
@@ -19,7 +20,7 @@ export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 /** First four bytes of the Keccak-256 of `transfer(address,uint256)`. */
 export const TRANSFER_SELECTOR = 'a9059cbb';
 
-/** A header with what is needed to judge the block's content later. `bloom` is `0x` and 512 hex digits. */
+/** A header and what is needed to check the block's content later. `bloom` is `0x` and 512 hex digits. */
 export type Header = Readonly<{ ref: BlockRef; bloom: string; txCount: number }>;
 
 const QUANTITY = /^0x[0-9a-f]{1,14}$/i;
@@ -36,28 +37,33 @@ export type Fields = Readonly<Record<string, unknown>>;
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Hex text in the canonical lower case; anything else becomes a text that no pattern and no comparison accepts. */
+/**
+ * Returns hex text in the canonical lower case; anything else becomes text that matches no pattern and no comparison.
+ */
 export const hex = (value: unknown): string => (typeof value === 'string' ? value.toLowerCase() : '');
 
-/** A whole number from a JSON-RPC quantity, or null. */
+/** Returns a whole number from a JSON-RPC quantity, or null. */
 export function readQuantity(value: unknown): number | null {
   if (typeof value !== 'string' || !QUANTITY.test(value)) return null;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : null;
 }
 
-/** A sum of money or gas from a JSON-RPC quantity, or null. */
+/** Returns an amount of money or gas from a JSON-RPC quantity, or null. */
 export const readUnits = (value: unknown): bigint | null =>
   typeof value === 'string' && UNITS.test(value) ? BigInt(value) : null;
 
-/** An address key or a number's hex digits as an argument or result of a contract call: 32 bytes, without `0x`. */
+/** Pads an address key or a number's hex digits to an argument or result of a contract call: 32 bytes, without `0x`. */
 export const word = (digits: string): string => digits.padStart(WORD_DIGITS, '0');
 
-/** Call data of ERC-20's `transfer(address,uint256)`. */
+/** Returns the call data of ERC-20's `transfer(address,uint256)`. */
 export const transferCall = (to: string, units: bigint): string =>
   `0x${TRANSFER_SELECTOR}${word(to)}${word(units.toString(16))}`;
 
-/** A block as `eth_getBlockBy…` answers without full transactions. @throws Fault transient `node_nonsense` */
+/**
+ * Reads a block as answered by `eth_getBlockBy…` without full transactions.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readHeader(value: unknown, origin: Origin): Header {
   if (!isFields(value)) throw nonsense(origin, 'answered with a block that is not an object');
   const hash = hex(value.hash);
@@ -78,7 +84,10 @@ export function readHeader(value: unknown, origin: Origin): Header {
   return { ref: { hash, parent, number, timeS }, bloom, txCount: value.transactions.length };
 }
 
-/** The part of a transaction's receipt that attests it. @throws Fault transient `node_nonsense` */
+/**
+ * Reads the part of a transaction's receipt that attests it.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readReceipt(value: unknown, origin: Origin): Readonly<{ blockHash: string; success: boolean }> {
   if (!isFields(value)) throw nonsense(origin, 'answered with a receipt that is not an object');
   const blockHash = hex(value.blockHash);
@@ -111,7 +120,7 @@ function wantedTokens(tokens: readonly Token[]): Map<string, Wanted> {
   return wanted;
 }
 
-/** One decoding under way: what was asked, and what has been found. */
+/** The state of one decoding: what was requested, and what has been found. */
 type Reading = {
   readonly block: BlockRef;
   readonly origin: Origin;
@@ -125,19 +134,22 @@ function contradiction(reading: Reading, what: string): Fault {
   const { block, origin } = reading;
   return transient(
     'node_content_contradictory',
-    `${origin.method} at ${origin.host} for block ${block.number} ${block.hash} answered with ${what}: the answer is thrown away and asked for again`,
+    `${origin.method} at ${origin.host} for block ${block.number} ${block.hash} answered with ${what}: the answer is discarded and requested again`,
   );
 }
 
-/** The answer `null`: the node does not hold the block, most often because its chain has moved on since the header was read. */
+/**
+ * The answer `null`: the node does not have the block, most often because its chain has moved on since the header was
+ * read.
+ */
 export function blockUnknown(block: BlockRef, origin: Origin): Fault {
   return transient(
     'node_block_unknown',
-    `${origin.method} at ${origin.host}: the node does not hold block ${block.number} ${block.hash} (any more); its chain is asked for again`,
+    `${origin.method} at ${origin.host}: the node does not have block ${block.number} ${block.hash} (any more); its chain is read again`,
   );
 }
 
-/** Checks one log against the block, in the block's order, and returns its fields. */
+/** Checks one log against the block and the order of its logs, and returns its fields. */
 function checkLog(reading: Reading, log: unknown): Fields {
   if (!isFields(log)) throw nonsense(reading.origin, 'answered with a log that is not an object');
   if (hex(log.blockHash) !== reading.block.hash) throw contradiction(reading, `a log of block ${hex(log.blockHash)}`);
@@ -152,8 +164,8 @@ function checkLog(reading: Reading, log: unknown): Fields {
 }
 
 /**
- * Takes a checked log of a successful transaction. Strangers' contracts (look-alike tokens, the native transfers of EIP-7708), other
- * events and Transfers with an indexed value (ERC-721) are not ours and no fault.
+ * Takes a checked log of a successful transaction. Skips other contracts (look-alike tokens, the native transfers of
+ * EIP-7708), other events, and Transfers with an indexed value (ERC-721); none of these is a fault.
  */
 function takeLog(reading: Reading, log: Fields): void {
   const token = reading.tokens.get(hex(log.address));
@@ -163,7 +175,7 @@ function takeLog(reading: Reading, log: Fields): void {
   if (log.topics.length !== 3) return;
   const { topics } = log;
   const to = hex(topics[2]);
-  if (!ADDRESS_TOPIC.test(to)) throw nonsense(reading.origin, 'answered with a Transfer to no address');
+  if (!ADDRESS_TOPIC.test(to)) throw nonsense(reading.origin, 'answered with a Transfer whose recipient is not an address');
   if (!reading.watched(to.slice(26))) return;
   const from = hex(topics[1]);
   const tx = hex(log.transactionHash);
@@ -183,7 +195,7 @@ function takeLog(reading: Reading, log: Fields): void {
   });
 }
 
-/** A token that stands in the header's bloom and not among the logs, or the reverse: a false positive, or a lie. */
+/** Detects a token that is in the header's bloom but not among the logs, or the reverse: a false positive, or a lie. */
 function checkBloom(reading: Reading, bloom: string): void {
   for (const [address, token] of reading.tokens) {
     const inBloom = bloomHas(bloom, token.bits) && bloomHas(bloom, topicBits);
@@ -201,7 +213,10 @@ function readLogs(reading: Reading, rows: readonly unknown[], bloom: string): vo
   checkBloom(reading, bloom);
 }
 
-/** Every receipt and every log is there: the number of receipts, the log indexes and the header's bloom all agree. */
+/**
+ * Checks that no receipt and no log is missing: the number of receipts, the log indexes and the header's bloom must all
+ * agree.
+ */
 function readReceipts(reading: Reading, receipts: readonly unknown[], bloom: string, txCount: unknown): void {
   if (receipts.length !== txCount) {
     throw contradiction(reading, `${receipts.length} receipts for ${txCount} transactions`);
@@ -217,7 +232,7 @@ function readReceipts(reading: Reading, receipts: readonly unknown[], bloom: str
     for (const row of receipt.logs) {
       const expected = reading.lastIndex + 1;
       const log = checkLog(reading, row);
-      // Log indexes count through the whole block: a gap is a log that was left out.
+      // Log indexes count through the whole block: a gap is a missing log.
       if (reading.lastIndex !== expected) throw contradiction(reading, `no log ${expected}`);
       for (const text of bloomTexts(reading, log)) shown.add(text.slice(2));
       if (success) takeLog(reading, log);
@@ -226,7 +241,7 @@ function readReceipts(reading: Reading, receipts: readonly unknown[], bloom: str
   if (shown.text() !== bloom) throw contradiction(reading, "other logs than the header's bloom was made from");
 }
 
-/** What of a log goes into the bloom. */
+/** Returns what a log adds to the bloom. */
 function bloomTexts(reading: Reading, log: Fields): readonly string[] {
   const address = hex(log.address);
   const topics = Array.isArray(log.topics) ? log.topics.map(hex) : [''];

@@ -1,17 +1,18 @@
 /**
- * Accounts as `getMultipleAccounts` shows them with `encoding: base64`, and the token accounts among them. Pure.
+ * Reads accounts as `getMultipleAccounts` returns them with `encoding: base64`, and token accounts among them. Pure.
  *
  * Layout of a token account's 165 bytes: spl-token, `state.rs` (mint 0, owner 32, amount 64, state 108).
+ *
  * @module
  */
 import { base58 } from '@scure/base';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import { isFields, TOKEN_PROGRAM } from './wire.ts';
 
-/** `owner` is the program that the account belongs to, base58. */
+/** `owner` is the program that owns the account, base58. */
 export type ChainAccount = Readonly<{ lamports: bigint; owner: string; data: Buffer }>;
 
-/** Of the classic token program; `mint` and `owner` are base58. */
+/** An account of the classic token program; `mint` and `owner` are base58. */
 export type TokenAccount = Readonly<{ mint: string; owner: string; units: bigint; isFrozen: boolean }>;
 
 const TOKEN_ACCOUNT_BYTES = 165;
@@ -20,7 +21,11 @@ const AT_AMOUNT = 64;
 const AT_STATE = 108;
 const FROZEN = 2;
 
-/** @param value null where there is no account @throws Fault transient `node_nonsense` */
+/**
+ * Reads one account.
+ * @param value null if there is no account
+ * @throws Fault transient `node_nonsense`
+ */
 export function readAccount(value: unknown, origin: Origin): ChainAccount | null {
   if (value === null) return null;
   const { lamports, owner, data } = isFields(value) ? value : {};
@@ -36,7 +41,7 @@ export function readAccount(value: unknown, origin: Origin): ChainAccount | null
   return { lamports: BigInt(lamports), owner, data: Buffer.from(text, 'base64') };
 }
 
-/** The account as one of the token program's; null where it is none. */
+/** Returns the account as one of the token program's; null if it is not one. */
 export function readTokenAccount(account: ChainAccount | null): TokenAccount | null {
   if (account?.owner !== TOKEN_PROGRAM || account.data.length !== TOKEN_ACCOUNT_BYTES) return null;
   const { data } = account;

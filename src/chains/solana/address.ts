@@ -1,9 +1,11 @@
 /**
- * Addresses of Solana: the 32 bytes of an ed25519 public key, shown in base58. There is no checksum; the length is all that can be checked.
+ * Addresses of Solana: the 32 bytes of an ed25519 public key, shown in base58. There is no checksum; only the length
+ * can be checked.
  *
- * A payer is shown the owner's address, never a token account: wallets find or make the owner's token account by themselves.
- * Ed25519 keys have hardened children only (SLIP-0010), so nothing can be derived from a public key: addresses are made where the seed
- * is and imported as a signed list. Payment links: Solana Pay, https://docs.solanapay.com/spec.
+ * A payer sees the owner's address, never a token account: wallets find or create the owner's token account themselves.
+ * Ed25519 keys have hardened children only (SLIP-0010), so nothing can be derived from a public key: addresses are
+ * derived where the seed is and imported as a signed list. Payment links: Solana Pay, https://docs.solanapay.com/spec.
+ *
  * @module
  */
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
@@ -29,7 +31,7 @@ export const solanaAddress: AddressCodec = {
   parse,
   format,
   derive: null,
-  /** No `reference`: the address is the session's own. */
+  /** No `reference`: the address already identifies the session. */
   deepLink(token, _chainId, key, units) {
     invariant(parse(token.address), `the token address ${token.address} is a valid Solana address`);
     return `solana:${format(key)}?amount=${formatUnits(units, token.decimals)}&spl-token=${token.address}`;

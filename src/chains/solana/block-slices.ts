@@ -1,20 +1,27 @@
 /**
- * Cuts a block's answer into its transactions without parsing it, and keeps only those that hold one of the wanted texts. A block is
- * megabytes of JSON, and most of it is votes.
+ * Cuts a block's answer into its transactions without parsing it, and keeps only those that contain one of the wanted
+ * texts. A block is megabytes of JSON, and most of it is votes.
  *
- * Inside a JSON string a quote has a backslash before it, so `},{"meta":` is never part of a string; and no transaction holds a list of
- * objects that begin with one of `FIRST_KEYS`. So that text stands between two transactions and nowhere else. Whatever does not look
- * like that is left to a whole parse.
+ * Inside a JSON string a quote is preceded by a backslash, so `},{"meta":` is never part of a string; and no
+ * transaction contains a list of objects that begin with one of `FIRST_KEYS`. So that text occurs between two
+ * transactions and nowhere else. An answer with any other layout is parsed whole.
+ *
  * @module
  */
 
-/** `frame` is the answer with an empty list of transactions; each slice is one transaction's JSON and its place in the block. */
+/**
+ * `frame` is the answer with an empty list of transactions; each slice is one transaction's JSON and its index in the
+ * block.
+ */
 export type BlockSlices = Readonly<{ frame: string; slices: readonly Readonly<{ at: number; bytes: Buffer }>[] }>;
 
 const LIST = Buffer.from('"transactions":[');
-/** Members of a transaction, one of which stands first. */
+/** Members of a transaction, one of which comes first. */
 const FIRST_KEYS = ['meta', 'transaction', 'version'];
-/** Without these a transaction's balances are not known; a mint that is not named is then no proof that nothing was paid. */
+/**
+ * Without these a transaction's balances are unknown; a mint that is not named then does not prove that nothing was
+ * paid.
+ */
 const REQUIRED = ['"preTokenBalances":[', '"postTokenBalances":['];
 
 const QUOTE = 0x22;
@@ -23,7 +30,7 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const CLOSE_BRACKET = 0x5d;
 
-/** Where a text stands next, asked for at rising places. */
+/** Finds the next occurrence of a text, for rising positions. */
 function finder(buffer: Buffer, text: string): (from: number) => number {
   const bytes = Buffer.from(text);
   let place = buffer.indexOf(bytes);
@@ -34,8 +41,9 @@ function finder(buffer: Buffer, text: string): (from: number) => number {
 }
 
 /**
- * @param needles plain ASCII texts, of which a transaction must hold one to be kept
- * @returns null when the bytes are not laid out as expected, or a transaction says nothing of balances and might hide some
+ * Returns the transactions that contain one of the needles.
+ * @param needles plain ASCII texts
+ * @returns null if the layout is not the expected one, or a transaction lacks balances and might hide some
  */
 export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): BlockSlices | null {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -55,7 +63,7 @@ export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): Block
   for (let at = 0, start = first; ; at++) {
     const border = buffer.indexOf(between, start);
     const end = border < 0 ? endOfObject(buffer, start) : border + 1;
-    // After the last one the list ends, or that was not the last: another begins with another member.
+    // After the last transaction the list ends; otherwise the next one begins with another member.
     if (border < 0 && buffer[end] !== CLOSE_BRACKET) return null;
     if (required.some((next) => next(start) >= end)) return null;
     if (wanted.some((next) => next(start) < end)) slices.push({ at, bytes: buffer.subarray(start, end) });
@@ -64,7 +72,7 @@ export function sliceBlock(bytes: Uint8Array, needles: readonly string[]): Block
   }
 }
 
-/** Where the object that starts at `start` ends, or −1. */
+/** Returns where the object that starts at `start` ends, or −1. */
 function endOfObject(buffer: Buffer, start: number): number {
   let depth = 0;
   let inString = false;

@@ -1,14 +1,15 @@
 /**
- * A signed legacy transaction out of its bytes: who signed, and what is called with which accounts. Every signature is verified.
- * All lists are shorter than 128, where a compact length is one byte; a longer one is refused.
- * Source: https://solana.com/docs/core/transactions
+ * Reads a signed legacy transaction from its bytes: who signed, and what is called with which accounts. Every signature
+ * is verified. All lists are shorter than 128, where a compact length is one byte; a longer one is refused. Source:
+ * https://solana.com/docs/core/transactions
+ *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { base58 } from '@scure/base';
 
-/** `program` and `accounts` are keys (hex); what may be signed and written follows from the message's header. */
+/** `program` and `accounts` are keys (hex); which of them sign or are writable is in the message's header. */
 export type CalledInstruction = Readonly<{ program: string; accounts: readonly string[]; data: Uint8Array }>;
 
 export type SignedMessage = Readonly<{
@@ -25,7 +26,7 @@ const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const COUNT_LIMIT = 128;
 
-/** @returns null for whatever is no legacy transaction with all its signatures right */
+/** Returns null for anything but a legacy transaction whose signatures are all valid. */
 export function readSigned(bytes: Uint8Array): SignedMessage | null {
   const count = bytes[0] ?? 0;
   const at = 1 + count * SIGNATURE_BYTES;
@@ -43,7 +44,7 @@ export function readSigned(bytes: Uint8Array): SignedMessage | null {
   return isSigned ? { id: base58.encode(signatures[0] ?? new Uint8Array()), message, ...read } : null;
 }
 
-/** By the strict rules of RFC 8032: one signature has one form. */
+/** Verifies by the strict rules of RFC 8032: one signature has one form. */
 function isValid(signature: Uint8Array, message: Uint8Array, key: string): boolean {
   try {
     return ed25519.verify(signature, message, Uint8Array.from(Buffer.from(key, 'hex')), { zip215: false });
@@ -52,7 +53,10 @@ function isValid(signature: Uint8Array, message: Uint8Array, key: string): boole
   }
 }
 
-/** The parts of a legacy message; null when they do not fill its bytes exactly, or name accounts that it does not list. */
+/**
+ * Returns the parts of a legacy message; null if they do not fill its bytes exactly, or name accounts that it does not
+ * list.
+ */
 function readLegacyMessage(message: Uint8Array): Omit<SignedMessage, 'id' | 'message'> | null {
   let at = 0;
   const take = (length: number): Uint8Array | null => {

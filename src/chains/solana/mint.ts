@@ -1,6 +1,7 @@
 /**
- * Mints as accounts: whether one is a token of the classic token program, and its decimals. Layout of the 82 bytes: spl-token, `state.rs`
- * (byte 44 decimals, byte 45 initialised).
+ * Reads mints as accounts: whether one is a token of the classic token program, and its decimals. Layout of the 82
+ * bytes: spl-token, `state.rs` (byte 44 decimals, byte 45 initialised).
+ *
  * @module
  */
 import { permanent } from '../../core/fault.ts';
@@ -11,8 +12,8 @@ const AT_DECIMALS = 44;
 const AT_INITIALISED = 45;
 
 /**
- * @param account as `getMultipleAccounts` answers with `encoding: base64`; null where there is none
- * @returns the mint's decimals
+ * Returns the mint's decimals.
+ * @param account as `getMultipleAccounts` answers with `encoding: base64`; null if there is none
  * @throws Fault permanent `token_not_a_contract`
  */
 export function readMint(account: unknown, mint: string, host: string): number {
@@ -25,6 +26,6 @@ export function readMint(account: unknown, mint: string, host: string): number {
   }
   throw permanent(
     'token_not_a_contract',
-    `${mint} is no mint of the classic token program on the chain of ${host}${typeof owner === 'string' ? `, but an account of ${owner}` : ''}: correct the network's token address, or point its url at the right chain`,
+    `${mint} is not a mint of the classic token program on the chain of ${host}${typeof owner === 'string' ? `, but an account of ${owner}` : ''}: correct the network's token address, or point its url at the right chain`,
   );
 }

@@ -1,8 +1,10 @@
 /**
- * Solana addresses made from a seed, and the signature under a list of them. Runs where the seed is; the server only verifies.
+ * Solana addresses made from a seed, and the signature of a list of them. Runs where the seed is; the server only
+ * verifies.
  *
- * Address number i is m/44'/501'/i'/0' (SLIP-0010), which common wallets show as account i. Lists are signed by the seed's last account
- * index, which is never an address: so one seed restores both.
+ * Address number i is m/44'/501'/i'/0' (SLIP-0010), which common wallets show as account i. Lists are signed by the
+ * seed's last account index, which is never an address: so one seed restores both.
+ *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -23,7 +25,7 @@ const accountNode = (accounts: Slip10Node, index: number): Slip10Node =>
 
 function verify(signer: string, message: Uint8Array, signature: Uint8Array): boolean {
   const key = solanaAddress.parse(signer);
-  // A malformed or small-order key or signature is a wrong one.
+  // A malformed or small-order key or signature is invalid.
   return (
     key !== null && signature.length === 64 && ed25519.verify(signature, message, hexToBytes(key), { zip215: false })
   );

@@ -1,9 +1,10 @@
 /**
- * One payment as an unsigned transaction for the payer's wallet: makes the recipient's token account if it is not there, and moves the
- * tokens. The bytes are written here, so that no process of the server loads Solana's libraries.
+ * One payment as an unsigned transaction for the payer's wallet: creates the recipient's token account if it does not
+ * exist, and transfers the tokens. Encoded here, so that no process of the server loads Solana's libraries.
  *
- * Format: a legacy message, https://solana.com/docs/core/transactions; the programs' instructions as in spl-token's `instruction.rs`.
- * All lists are shorter than 128, where a compact length is one byte.
+ * Format: a legacy message, https://solana.com/docs/core/transactions; the programs' instructions as in spl-token's
+ * `instruction.rs`. All lists are shorter than 128, where a compact length is one byte.
+ *
  * @module
  */
 import { concatBytes } from '@noble/hashes/utils.js';
@@ -22,11 +23,11 @@ export type PaymentOrder = Readonly<{
   mint: Uint8Array;
   units: bigint;
   decimals: number;
-  /** Hash of a block that is at most 150 blocks old: the transaction is good as long as that block is. */
+  /** Hash of a block at most 150 blocks old: the transaction is valid as long as that block is. */
   blockhash: Uint8Array;
 }>;
 
-/** Places in the message's list of accounts: the signer, then what is written, then what is read. */
+/** Indexes in the message's list of accounts: the signer, then the writable accounts, then the read-only ones. */
 const PAYER = 0;
 const SOURCE = 1;
 const TARGET = 2;
@@ -35,10 +36,13 @@ const MINT = 4;
 const SYSTEM = 5;
 const TOKENS = 6;
 const TOKEN_ACCOUNTS = 7;
-/** Signers, signers that are only read, others that are only read. */
+/** Counts of signers, read-only signers, other read-only accounts. */
 const HEADER = [1, 0, 5];
 
-/** What the payer signs. The payer pays the fee and, where the recipient has no account yet, that account's deposit. */
+/**
+ * Returns what the payer signs. The payer pays the fee and, if the recipient has no account yet, that account's
+ * deposit.
+ */
 function paymentMessage(order: PaymentOrder): Uint8Array {
   const { payer, recipient, mint, units, decimals, blockhash } = order;
   const accounts = [
@@ -61,7 +65,7 @@ function paymentMessage(order: PaymentOrder): Uint8Array {
   );
 }
 
-/** The message with an empty place for the payer's signature: what wallets take. */
+/** Returns the message with an empty place for the payer's signature, as wallets expect it. */
 export const unsignedPayment = (order: PaymentOrder): Uint8Array =>
   concatBytes(Uint8Array.of(1), new Uint8Array(SIGNATURE_BYTES), paymentMessage(order));
 

@@ -1,12 +1,13 @@
 /**
- * What the errors of Solana nodes mean to us.
+ * What the errors of Solana nodes mean for us.
  *
  * Source: Agave, `rpc-client-api/src/custom_error.rs`.
+ *
  * @module
  */
 import type { ErrorMeaning, RpcError } from '../json-rpc.ts';
 
-/** The slot is about to have a block that can be read: ask again in a moment. */
+/** The slot's block will be readable in a moment: ask again. */
 export const isNotYet = ({ code }: RpcError): boolean => code === -32004 || code === -32014;
 
 /** "Skipped, or missing": the node cannot tell an empty slot from a block that it lost, and neither can we. */
@@ -22,11 +23,11 @@ export const solanaErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_block_pending',
     is: ({ code }) => code === -32004,
-    advice: 'the block is not there yet; it is asked for again',
+    advice: 'the block is not there yet; it is requested again',
   },
   {
     code: 'node_unhealthy',
-    // −32016: the node has not come to the slot that a gateway has seen elsewhere.
+    // −32016: the node has not reached the slot that a gateway has seen elsewhere.
     is: ({ code }) => code === -32005 || code === -32016,
     advice: 'the node is behind the cluster: wait for it',
   },
@@ -34,7 +35,7 @@ export const solanaErrors: readonly ErrorMeaning[] = [
     code: 'node_block_missing',
     is: isSkippedOrMissing,
     advice:
-      'the slot has no block, or the node lost it (a restart from a snapshot leaves a hole); it is never passed over unless the next block says so',
+      'the slot has no block, or the node lost it (a restart from a snapshot leaves a gap); it is skipped only if the next block confirms it',
   },
   {
     code: 'node_history_disabled',
@@ -44,7 +45,7 @@ export const solanaErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_status_pending',
     is: ({ code }) => code === -32014,
-    advice: "the node has not written the block's results yet; it is asked for again",
+    advice: "the node has not written the block's results yet; it is requested again",
   },
   {
     code: 'node_version_unsupported',
@@ -59,6 +60,6 @@ export const solanaErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_method_missing',
     is: ({ code }) => code === -32601,
-    advice: 'the method is off: the node needs --full-rpc-api',
+    advice: 'the method is disabled: start the node with --full-rpc-api',
   },
 ];

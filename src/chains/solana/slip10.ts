@@ -1,6 +1,7 @@
 /**
- * SLIP-0010 for ed25519: a tree of private keys in which every step is hardened, so there is nothing to derive from a public key.
- * Source: https://github.com/satoshilabs/slips/blob/master/slip-0010.md.
+ * SLIP-0010 for ed25519: a tree of private keys in which every step is hardened, so nothing can be derived from a
+ * public key. Source: https://github.com/satoshilabs/slips/blob/master/slip-0010.md.
+ *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -21,13 +22,19 @@ const split = (digest: Uint8Array): Slip10Node => ({
   chainCode: digest.slice(KEY_BYTES),
 });
 
-/** @param seed 16 to 64 bytes */
+/**
+ * Returns the root of a seed's tree.
+ * @param seed 16 to 64 bytes
+ */
 export function masterNode(seed: Uint8Array): Slip10Node {
   invariant(seed.length >= 16 && seed.length <= 64, 'a seed has 16 to 64 bytes');
   return split(hmac(sha512, MASTER_KEY, seed));
 }
 
-/** @param index 0 to 2^31 − 1; the hardening bit is added here */
+/**
+ * Returns the hardened child of a node.
+ * @param index 0 to 2^31 − 1; the hardening bit is added here
+ */
 export function hardenedChild(node: Slip10Node, index: number): Slip10Node {
   invariant(Number.isInteger(index) && index >= 0 && index < HARDENED, 'a child index is 0 to 2^31 − 1');
   const data = new Uint8Array(1 + KEY_BYTES + 4);
@@ -36,5 +43,5 @@ export function hardenedChild(node: Slip10Node, index: number): Slip10Node {
   return split(hmac(sha512, node.chainCode, data));
 }
 
-/** The ed25519 public key of a node, 32 bytes. */
+/** Returns the ed25519 public key of a node, 32 bytes. */
 export const publicKeyOf = (node: Slip10Node): Uint8Array => ed25519.getPublicKey(node.secret);

@@ -1,12 +1,14 @@
 /**
- * How Solana's payouts are signed. A refund makes an account whose address follows from the refund's id, then the payer's token account if it is
- * not there, then the transfer: a second refund of the same id fails as a whole, because the first one's account exists. A sweep moves the
- * tokens of up to six owners, each of whom signs; the gas wallet pays the fee.
+ * Signs Solana's payouts. A refund creates an account whose address is derived from the refund's id, then the payer's
+ * token account if it does not exist, then transfers: a second refund with the same id fails as a whole, because the
+ * first one's account exists. A sweep moves the tokens of up to six owners, each of whom signs; the gas wallet pays the
+ * fee.
  *
- * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`, `compute_unit_price` (micro-lamports per
- * unit) and, for refunds, `lock_lamports`, the deposit of an account without data.
- * Sources: https://solana.com/docs/core/transactions, `system_instruction.rs`, spl-token's `instruction.rs`. web3.js encodes; the bytes are read
- * by a reader of our own (`message.ts`) and compared with what their meaning encodes to.
+ * Terms: `blockhash` (base58), and as decimal text `last_valid_block_height`, `compute_unit_limit`,
+ * `compute_unit_price` (micro-lamports per unit) and, for refunds, `lock_lamports`, the deposit of an account without
+ * data. Sources: https://solana.com/docs/core/transactions, `system_instruction.rs`, spl-token's `instruction.rs`.
+ * web3.js encodes; `message.ts` reads the bytes back, and they are compared with what their meaning encodes to.
+ *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -37,7 +39,7 @@ import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './token-ac
 
 const PURPOSE = 44;
 const COIN = 501;
-/** Hot wallets stand among the collection addresses' accounts, where nobody counts up to. */
+/** Account indexes of the hot wallets, far above any deposit address. */
 const hotAccount = { refund: 2_000_000_000, gas: 2_000_000_001 } as const;
 
 const UNITS_LIMIT = 2n ** 64n;
@@ -64,10 +66,10 @@ const BUDGET_PROGRAM = bytesToHex(ComputeBudgetProgram.programId.toBytes());
 const KEY = /^[0-9a-f]{64}$/;
 const DECIMAL = /^(0|[1-9][0-9]{0,19})$/;
 
-const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed on: ${why}`);
+const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
 const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
 const unknown = (why: string): Fault =>
-  permanent('spend_bytes_unknown', `these bytes are no transaction that Quayside signs: ${why}`);
+  permanent('spend_bytes_unknown', `these bytes are not a transaction that Quayside signs: ${why}`);
 
 /** Everything that a transaction says. Keys are hex. */
 type Plan = Readonly<{
@@ -75,7 +77,7 @@ type Plan = Readonly<{
   blockhash: string;
   unitLimit: bigint;
   unitPrice: bigint;
-  /** A refund's: the text that the lock's address follows from, its deposit, and who is paid. */
+  /** Of a refund: the seed of the lock's address, its deposit, and who is paid. */
   refund: Readonly<{ seed: string; lockLamports: bigint; to: string }> | null;
   /** All of one mint, to one owner. */
   mint: string;
@@ -94,7 +96,7 @@ const littleEndian64 = (value: bigint): Uint8Array => {
   return bytes;
 };
 
-/** The message of a plan, as web3.js encodes it. */
+/** Encodes the message of a plan with web3.js. */
 function encode(plan: Plan): Uint8Array {
   const { feePayer, refund, mint, decimals, to, transfers, unitLimit, unitPrice } = plan;
   const reader = (key: string, isSigner = false) => ({ pubkey: publicKey(key), isSigner, isWritable: false });
@@ -158,11 +160,11 @@ function readTerms(terms: Terms, isRefund: boolean): Numbers {
   ];
   const names = ['blockhash', ...numbers];
   const foreign = Object.keys(terms).find((name) => !names.includes(name));
-  if (foreign !== undefined) throw badTerms(`"${foreign}" is none of ${names.join(', ')}`);
+  if (foreign !== undefined) throw badTerms(`"${foreign}" is not one of ${names.join(', ')}`);
   const read = (name: string): bigint => {
     const text = terms[name];
     const value = text !== undefined && DECIMAL.test(text) ? BigInt(text) : null;
-    if (value === null || value > U64_MAX) throw badTerms(`${name} is missing or no whole number of 64 bits`);
+    if (value === null || value > U64_MAX) throw badTerms(`${name} is missing or not a whole number of 64 bits`);
     return value;
   };
   for (const name of numbers) read(name);
@@ -173,7 +175,7 @@ function readTerms(terms: Terms, isRefund: boolean): Numbers {
     throw badTerms(`compute_unit_limit ${unitLimit} is not 1 to ${COMPUTE_UNITS_MAX}`);
   const lockLamports = isRefund ? read('lock_lamports') : 0n;
   if (isRefund && (lockLamports === 0n || lockLamports > TOKEN_ACCOUNT_LAMPORTS_MAX)) {
-    throw badTerms(`lock_lamports ${lockLamports} is no deposit of an account without data`);
+    throw badTerms(`lock_lamports ${lockLamports} is not the deposit of an account without data`);
   }
   return { unitLimit, unitPrice: read('compute_unit_price'), lockLamports, blockhash };
 }
@@ -193,17 +195,17 @@ function checkUnits(units: bigint): void {
 function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: readonly SpendKey[]): Plan {
   const [payer, ...owners] = keys;
   invariant(payer, 'there is a key for each signer');
-  if (intent.kind === 'gas') throw badIntent('nobody needs gas here: the gas wallet pays for sweeps');
+  if (intent.kind === 'gas') throw badIntent('gas is not needed here: the gas wallet pays for sweeps');
   const token = network.tokens.find(({ symbol }) => symbol === intent.currency);
-  if (!token) throw badIntent(`the policy knows no ${intent.currency} on this network`);
+  if (!token) throw badIntent(`the policy has no ${intent.currency} on this network`);
   const mint = bytesToHex(base58.decode(token.address));
   const isRefund = intent.kind === 'refund';
   const to = isRefund ? intent.to : network.treasury;
   const isMint = network.tokens.some(({ address }) => bytesToHex(base58.decode(address)) === to);
   if (!KEY.test(to) || !isSpendable(to) || isMint || to === payer.key)
-    throw badIntent(`"${to}" is no address that can be paid`);
+    throw badIntent(`"${to}" is not an address that can be paid`);
   if (!isRefund && (intent.from.length === 0 || intent.from.length > 6))
-    throw badIntent('a sweep empties one to six collection addresses');
+    throw badIntent('a sweep empties one to six deposit addresses');
   const transfers = isRefund
     ? [{ owner: payer.key, units: intent.units }]
     : intent.from.map(({ units }, at) => ({ owner: owners[at]?.key ?? '', units }));
@@ -222,7 +224,10 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
   };
 }
 
-/** One fee for each signature, the price of the units, and for a refund its lock's deposit and that of a token account that may not be there. */
+/**
+ * Returns the highest cost: one fee for each signature, the price of the units, and for a refund the deposits of its
+ * lock and of a token account that may not exist.
+ */
 function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
   const signatures = BigInt(refund ? 1 : transfers.length + 1);
   const priority = (unitLimit * unitPrice + MICRO - 1n) / MICRO;
@@ -235,7 +240,7 @@ function costMax({ unitLimit, unitPrice, refund, transfers }: Plan): bigint {
 
 const uint = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 
-/** What a message says, where it says nothing but what `encode` writes; whatever is left out here shows when it is encoded again. */
+/** Returns the plan of a message made by `encode`; anything ignored here is detected when the plan is encoded again. */
 function planIn({ accounts, instructions, blockhash }: SignedMessage, network: SpendNetwork): Plan | null {
   const [limit, price, ...rest] = instructions;
   const [feePayer] = accounts;
@@ -263,7 +268,10 @@ function planIn({ accounts, instructions, blockhash }: SignedMessage, network: S
   };
 }
 
-/** The seed and the deposit out of a `CreateAccountWithSeed`: number, base, text with its length, lamports, space, owner. */
+/**
+ * Reads the seed and the deposit from a `CreateAccountWithSeed`: number, base, text with its length, lamports, space,
+ * owner.
+ */
 function readLock(data: Uint8Array, to: string): Plan['refund'] {
   if (data[0] !== CREATE_WITH_SEED || data.length < 44) return null;
   const length = Number(uint(data.subarray(36, 44)));
@@ -275,7 +283,7 @@ function readLock(data: Uint8Array, to: string): Plan['refund'] {
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, at) => byte === b[at]);
 
-/** The bytes again, out of what was read from them; null where that cannot be encoded. */
+/** Encodes what was read from the bytes; null if that is impossible. */
 function encodedAgain(plan: Plan): Uint8Array | null {
   const isSane =
     plan.transfers.every(({ owner, units }) => KEY.test(owner) && units > 0n && units < UNITS_LIMIT) &&
@@ -287,11 +295,11 @@ function encodedAgain(plan: Plan): Uint8Array | null {
 
 function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   const signed = readSigned(bytes);
-  if (!signed) throw unknown('they are no signed legacy message');
+  if (!signed) throw unknown('they are not a signed legacy message');
   const plan = planIn(signed, network);
   if (!plan) throw unknown('its instructions are not those of a payout');
   const again = encodedAgain(plan);
-  if (!again || !isSame(again, signed.message)) throw unknown('it says something besides its payout');
+  if (!again || !isSame(again, signed.message)) throw unknown('it contains something besides its payout');
   const { feePayer, refund, mint, to, transfers } = plan;
   const token = bytesToBase58(mint);
   return {
@@ -331,7 +339,7 @@ export const solanaSpending: Spending = {
     const plan = planOf(intent, network, terms, keys);
     const cost = costMax(plan);
     if (cost > network.feeUnitsMax) {
-      throw badTerms(`it could cost ${cost} lamports, and the policy allows ${network.feeUnitsMax}`);
+      throw badTerms(`it could cost ${cost} lamports, more than the ${network.feeUnitsMax} that the policy allows`);
     }
     const message = encode(plan);
     const count = message[0] ?? 0;
@@ -339,7 +347,7 @@ export const solanaSpending: Spending = {
     const signatures = Array.from({ length: count }, (_, at) => {
       const key = bytesToHex(message.subarray(4 + at * 32, 36 + at * 32));
       const pair = keys.find((one) => one.key === key);
-      invariant(pair, 'the message asks for signatures of our wallets alone');
+      invariant(pair, 'only our wallets sign the message');
       return ed25519.sign(message, pair.secret);
     });
     const bytes = concatBytes(Uint8Array.of(count), ...signatures, message);

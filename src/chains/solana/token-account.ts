@@ -1,7 +1,9 @@
 /**
- * Where the Associated Token Account program keeps an owner's tokens of one mint: an address that no private key can have.
+ * Computes where the Associated Token Account program keeps an owner's tokens of one mint: an address that no private
+ * key can have.
  *
  * Source: https://solana.com/docs/core/pda and https://github.com/solana-program/associated-token-account.
+ *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -15,7 +17,7 @@ export const TOKEN_ACCOUNT_PROGRAM = base58.decode('ATokenGPvbdGVxr1b2hvZbsiqW5x
 const BUMP_MAX = 255;
 const MARKER = utf8ToBytes('ProgramDerivedAddress');
 
-/** The account of the classic token program. All three are public keys of 32 bytes. */
+/** Returns the account of the classic token program. All three are public keys of 32 bytes. */
 export function tokenAccountOf(owner: Uint8Array, mint: Uint8Array): Uint8Array {
   for (let bump = BUMP_MAX; bump >= 0; bump--) {
     const seeds = concatBytes(owner, TOKEN_PROGRAM, mint, Uint8Array.of(bump));
@@ -25,11 +27,15 @@ export function tokenAccountOf(owner: Uint8Array, mint: Uint8Array): Uint8Array 
   invariant(false, 'one bump in 256 leaves the curve');
 }
 
-/** The same in base58. @param owner key, hex @param mint base58 */
+/**
+ * Returns the same in base58.
+ * @param owner key, hex
+ * @param mint base58
+ */
 export const tokenAddress = (owner: string, mint: string): string =>
   base58.encode(tokenAccountOf(hexToBytes(owner), base58.decode(mint)));
 
-/** As the runtime asks it, which takes encodings that RFC 8032 does not (ZIP-215). */
+/** Checks as the runtime does, which accepts encodings that RFC 8032 does not (ZIP-215). */
 function isOnCurve(bytes: Uint8Array): boolean {
   try {
     ed25519.Point.fromBytes(bytes, true);

@@ -1,5 +1,6 @@
 /**
- * Transactions go by their first signature: 64 bytes in base58.
+ * Transaction ids: the first signature, 64 bytes in base58.
+ *
  * @module
  */
 import { base58 } from '@scure/base';

@@ -1,8 +1,9 @@
 /**
- * What a node knows of one transaction, out of `getTransaction`. Pure.
+ * Reads what a node knows about one transaction from `getTransaction`. Pure.
  *
- * The configured tokens are read as the blocks are (`wire.ts`). Any other mint counts as something that moved, and so does SOL: a payer who
- * sent the wrong thing is to hear so.
+ * The configured tokens are read as in blocks (`wire.ts`). Any other mint and SOL are reported too, so that a payer who
+ * sent the wrong thing can be told.
+ *
  * @module
  */
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
@@ -11,7 +12,11 @@ import { nonsense, type Origin } from '../json-rpc.ts';
 import { solanaAddress } from './address.ts';
 import { isFields, readTransaction } from './wire.ts';
 
-/** @param value the answer to `getTransaction` with encoding `json` @throws Fault transient `node_nonsense` */
+/**
+ * Reads the report.
+ * @param value the answer to `getTransaction` with encoding `json`
+ * @throws Fault transient `node_nonsense`
+ */
 export function readTransactionReport(
   tx: string,
   value: unknown,
@@ -21,7 +26,7 @@ export function readTransactionReport(
   const { slot, meta, transaction } = isFields(value) ? value : {};
   const signatures = isFields(transaction) ? transaction.signatures : null;
   if (!isFields(meta) || !Number.isSafeInteger(slot) || !Array.isArray(signatures) || signatures[0] !== tx) {
-    throw nonsense(origin, `answered with something else than transaction ${tx}`);
+    throw nonsense(origin, `answered with a transaction other than ${tx}`);
   }
   const number = Number(slot);
   if (meta.err !== null) return { kind: 'mined', number, succeeded: false, transfers: [] };
@@ -33,7 +38,7 @@ export function readTransactionReport(
 
 const rowsOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** Owners whose account of a mint that is not configured holds more than before. */
+/** Returns the owners whose account of a mint that is not configured holds more than before. */
 function gainsOfOtherMints(meta: Readonly<Record<string, unknown>>, tokens: readonly Token[]): string[] {
   const before = new Map(
     rowsOf(meta.preTokenBalances).map((row) => [isFields(row) ? row.accountIndex : null, unitsOf(row)]),
@@ -50,7 +55,9 @@ function unitsOf(row: unknown): bigint {
   return typeof amount === 'string' && /^\d{1,20}$/.test(amount) ? BigInt(amount) : 0n;
 }
 
-/** Accounts that hold more lamports than before: those of the message, then those that it loaded from tables. */
+/**
+ * Returns the accounts that hold more lamports than before: first those of the message, then those loaded from tables.
+ */
 function gainsOfCoin(meta: Readonly<Record<string, unknown>>, transaction: unknown): string[] {
   const message = isFields(transaction) && isFields(transaction.message) ? transaction.message : {};
   const loaded = isFields(meta.loadedAddresses) ? meta.loadedAddresses : {};

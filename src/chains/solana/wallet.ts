@@ -11,7 +11,7 @@ import { solanaAddress } from './address.ts';
 import { unsignedPayment } from './payment-transaction.ts';
 
 const MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
-/** What the Wallet Standard calls the clusters, by genesis hash: https://github.com/anza-xyz/wallet-standard. */
+/** The Wallet Standard's names of the clusters, by genesis hash: https://github.com/anza-xyz/wallet-standard. */
 const clusters: Readonly<Record<string, string>> = {
   [MAINNET]: 'solana:mainnet',
   EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG: 'solana:devnet',
@@ -32,7 +32,8 @@ export const solanaWallets: Wallets = {
     if (clusters[chainId] === undefined) return [];
     const amount = formatUnits(units, token.decimals);
     return [
-      // A tapped `solana:` link opens the wrong app or none on many phones; the page in the app's browser does the same in one tap more.
+      // On many phones a tapped `solana:` link opens the wrong app or none; the page in the app's browser needs one
+      // more tap and works.
       { wallet: 'Phantom', opens: 'page', href: phantomLink(pageUrl) },
       ...(chainId === MAINNET
         ? [

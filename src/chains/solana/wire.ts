@@ -1,16 +1,17 @@
 /**
- * Solana's blocks turned from unknown JSON into transfers. Pure: runs in worker threads.
+ * Converts Solana's blocks from unknown JSON into transfers. Pure: runs in worker threads.
  *
- * Money is read from balances, not from instructions: for each owner and mint, what its token accounts hold after a transaction less what
- * they held before. That covers inner and batched instructions, accounts at any address, and accounts made in the same transaction.
- * What one owner gets in one transaction is one transfer.
+ * Money is read from balances, not from instructions: for each owner and mint, what its token accounts hold after a
+ * transaction less what they held before. That covers inner and batched instructions, accounts at any address, and
+ * accounts created in the same transaction. What one owner receives in one transaction is one transfer.
  *
- * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only what came into it
- * on top counts. Handing over a full account (`SetAuthority`) is no payment; nobody sent anything, and the account stands where no
- * wallet looks for it. What left such an account is a loss of the earlier owner.
+ * An account whose *owner* changed within the transaction does not bring its earlier balance to the new owner: only
+ * what it received on top counts. Handing over a full account (`SetAuthority`) is not a payment; nobody sent anything,
+ * and no wallet looks for the account at its address. What left such an account is a loss of the earlier owner.
  *
- * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`, never from `uiAmount`.
- * Source: Agave, `transaction-status-client-types/src/lib.rs`.
+ * Only mints of the configured tokens under the classic token program count. Amounts are read from the text `amount`,
+ * never from `uiAmount`. Source: Agave, `transaction-status-client-types/src/lib.rs`.
+ *
  * @module
  */
 import type { BlockRef } from '../../core/block.ts';
@@ -24,7 +25,7 @@ import { solanaErrors } from './rpc-errors.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 
-/** What a block says of itself. `slot` is not part of the answer: it is what was asked for. */
+/** A block's description of itself. `slot` is not part of the answer: it is what was requested. */
 export type Header = Readonly<{ ref: BlockRef; parentSlot: number }>;
 
 const HASH = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
@@ -33,7 +34,7 @@ const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
 const AMOUNT = /^\d{1,20}$/;
 /** Account indexes within a transaction are one byte. */
 const ACCOUNTS_MAX = 256;
-/** Where tokens come from that nobody sent (MintTo). */
+/** The sender of tokens that nobody sent (MintTo). */
 const NOBODY = '0'.repeat(64);
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -43,7 +44,10 @@ export const isFields = (value: unknown): value is Fields =>
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** A block as `getBlock` answers, with or without transactions. @throws Fault transient `node_nonsense` */
+/**
+ * Reads a block as answered by `getBlock`, with or without transactions.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readHeader(value: unknown, slot: number, origin: Origin): Header {
   if (!isFields(value)) throw nonsense(origin, `answered for slot ${slot} with a block that is not an object`);
   const { blockhash, previousBlockhash, parentSlot, blockTime } = value;
@@ -62,18 +66,18 @@ export function readHeader(value: unknown, slot: number, origin: Origin): Header
   return { ref: { hash: blockhash, parent: previousBlockhash, number: slot, timeS: blockTime }, parentSlot };
 }
 
-/** The node holds another block in the slot than the one that was asked for. */
+/** The node has another block in the slot than the one requested. */
 export function otherBlock(block: BlockRef, origin: Origin): Fault {
   return transient(
     'node_block_unknown',
-    `${origin.method} at ${origin.host}: the node does not hold block ${block.hash} in slot ${block.number} (any more); its chain is asked for again`,
+    `${origin.method} at ${origin.host}: the node does not have block ${block.hash} in slot ${block.number} (any more); its chain is read again`,
   );
 }
 
 /** One token account's balance before or after a transaction. */
 type Balance = Readonly<{ account: number; token: Token; owner: string; units: bigint }>;
 
-/** One decoding under way. */
+/** The state of one decoding. */
 type Reading = Readonly<{
   block: BlockRef;
   origin: Origin;
@@ -83,20 +87,23 @@ type Reading = Readonly<{
   found: ChainTransfer[];
 }>;
 
-/** Balances of the wanted tokens, by account. Token accounts of other programs are not ours, whatever mint they name. */
+/**
+ * Reads balances of the wanted tokens, by account. Token accounts of other programs are ignored, whatever mint they
+ * name.
+ */
 function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, rows: unknown): Map<number, Balance> {
   if (!Array.isArray(rows)) throw nonsense(origin, 'answered with a transaction without token balances');
   const balances = new Map<number, Balance>();
   for (const row of rows) {
     if (!isFields(row) || typeof row.mint !== 'string') {
-      throw nonsense(origin, 'answered with a token balance that is not an object, or of no mint');
+      throw nonsense(origin, 'answered with a token balance that is not an object or has no mint');
     }
     const token = tokens.get(row.mint);
     if (!token) continue;
     const { accountIndex: account, owner, programId, uiTokenAmount } = row;
     const { amount, decimals } = isFields(uiTokenAmount) ? uiTokenAmount : {};
     if (!isWhole(account) || account >= ACCOUNTS_MAX || balances.has(account)) {
-      throw nonsense(origin, 'answered with a token balance of no account, or with two of one');
+      throw nonsense(origin, 'answered with a token balance without an account, or with two of the same account');
     }
     if (typeof owner !== 'string' || typeof programId !== 'string') {
       throw nonsense(origin, `answered with a balance of ${token.address} without its owner or its program`);
@@ -116,10 +123,10 @@ function readBalances({ tokens, origin }: Pick<Reading, 'tokens' | 'origin'>, ro
   return balances;
 }
 
-/** What an owner gained (or lost) of one token, and the lowest account that it now holds it in. */
+/** What an owner gained (or lost) of one token, and the lowest-numbered account that now holds it. */
 type Net = { units: bigint; account: number };
 
-/** Net gains by owner of one token: see the rule at the top of this file. */
+/** Returns net gains of one token by owner: see the rule at the top of this file. */
 function netOf(currency: Currency, before: Map<number, Balance>, after: Map<number, Balance>): Map<string, Net> {
   const nets = new Map<string, Net>();
   const add = (owner: string, units: bigint, account: number): void => {
@@ -133,7 +140,7 @@ function netOf(currency: Currency, before: Map<number, Balance>, after: Map<numb
   for (const { account, token, owner, units } of after.values()) {
     if (token.symbol !== currency) continue;
     const prior = before.get(account);
-    // An account that held another mint was closed and made anew.
+    // An account that held another mint was closed and created again.
     if (prior?.token !== token) add(owner, units, account);
     else if (prior.owner === owner) add(owner, units - prior.units, account);
     else if (units > prior.units) add(owner, units - prior.units, account);
@@ -145,7 +152,7 @@ function netOf(currency: Currency, before: Map<number, Balance>, after: Map<numb
   return nets;
 }
 
-/** Who lost most: the payer, as far as balances tell. */
+/** Returns the owner who lost most: probably the payer. */
 function payerOf(nets: ReadonlyMap<string, Net>): string {
   let payer = NOBODY;
   let loss = 0n;
@@ -157,7 +164,10 @@ function payerOf(nets: ReadonlyMap<string, Net>): string {
   return payer;
 }
 
-/** @param at the transaction's place in the block */
+/**
+ * Adds the transfers of one transaction.
+ * @param at the transaction's index in the block
+ */
 function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: number): void {
   const { origin, tokens, watched, found } = reading;
   const { meta, transaction } = isFields(value) ? value : {};
@@ -174,19 +184,23 @@ function takeTransaction(reading: Omit<Reading, 'block'>, value: unknown, at: nu
     for (const [owner, { units, account }] of nets) {
       if (units <= 0n) continue;
       const to = solanaAddress.parse(owner);
-      if (to === null) throw nonsense(origin, 'answered with an owner that is no address');
+      if (to === null) throw nonsense(origin, 'answered with an owner that is not an address');
       if (!watched(to)) continue;
       const tx = isFields(transaction) && Array.isArray(transaction.signatures) ? transaction.signatures[0] : null;
       if (typeof tx !== 'string' || !SIGNATURE.test(tx))
         throw nonsense(origin, 'answered with an unsigned transaction');
-      // Unique in the block and the same whoever is watched: an account has one owner and one mint after a transaction.
+      // Unique in the block, whichever addresses are watched: an account has one owner and one mint after a
+      // transaction.
       credits.push({ tx, index: at * ACCOUNTS_MAX + account, currency: symbol, from: payerOf(nets), to, units });
     }
   }
   found.push(...credits.sort((a, b) => a.index - b.index));
 }
 
-/** Transfers of `tokens` to anybody in one transaction, which `getTransaction` shows as a block does. @throws Fault transient `node_nonsense` */
+/**
+ * Returns transfers of `tokens` to any address in one transaction, which `getTransaction` shows as a block does.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readTransaction(value: unknown, tokens: readonly Token[], origin: Origin): readonly ChainTransfer[] {
   const reading = { origin, tokens: byMint(tokens), watched: () => true, found: [] };
   takeTransaction(reading, value, 0);
@@ -196,7 +210,7 @@ export function readTransaction(value: unknown, tokens: readonly Token[], origin
 const byMint = (tokens: readonly Token[]): ReadonlyMap<string, Token> =>
   new Map(tokens.map((token) => [token.address, token]));
 
-/** The block itself, checked against what was asked for. */
+/** Returns the block, checked against what was requested. */
 function checkBlock({ block, origin }: Reading, value: unknown): Fields {
   const { ref } = readHeader(value, block.number, origin);
   if (ref.hash !== block.hash) throw otherBlock(block, origin);
@@ -207,7 +221,7 @@ function checkBlock({ block, origin }: Reading, value: unknown): Fields {
   return value;
 }
 
-/** Every transaction of the answer. */
+/** Reads every transaction of the answer. */
 function readWhole(reading: Reading, bytes: Uint8Array): void {
   const value = checkBlock(reading, readResult(bytes, reading.origin, solanaErrors));
   const transactions = value.transactions as readonly unknown[];
@@ -216,7 +230,7 @@ function readWhole(reading: Reading, bytes: Uint8Array): void {
   });
 }
 
-/** Only the transactions whose bytes name a wanted mint. */
+/** Reads only the transactions whose bytes name a wanted mint. */
 function readSlices(reading: Reading, bytes: Uint8Array): void {
   const sliced = sliceBlock(bytes, [...reading.tokens.keys()]);
   if (!sliced) throw unusual(reading);
@@ -235,7 +249,7 @@ function parseSlice(reading: Reading, slice: Buffer): unknown {
 function unusual({ block, origin }: Reading): Fault {
   return transient(
     'node_content_doubtful',
-    `${origin.method} at ${origin.host} wrote block ${block.number} ${block.hash} in an unusual way: it is read whole`,
+    `${origin.method} at ${origin.host} sent block ${block.number} ${block.hash} in an unusual layout: all of it is parsed`,
   );
 }
 

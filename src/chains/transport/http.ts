@@ -1,5 +1,6 @@
 /**
- * HTTP POST to a node over a few kept-alive connections. There is no push: the follower's own polling is the bell.
+ * HTTP POST to a node over a few kept-alive connections. There is no push; the follower polls.
+ *
  * @module
  */
 import { type Dispatcher, Pool } from 'undici';
@@ -9,10 +10,10 @@ import type { Node } from '../chain.ts';
 import { excerpt } from '../excerpt.ts';
 
 const EXCERPT_BYTES_MAX = 1_024;
-/** What is made room for when the node does not say how long its answer is. */
+/** Buffer size when the node does not announce the length of its answer. */
 const BODY_BYTES_MIN = 64 * 1024;
 
-/** A body is null when it was longer than is taken of an answer with this status. */
+/** `body` is null if it was longer than the limit for this status. */
 type Received = Readonly<{ status: number; body: Uint8Array<ArrayBuffer> | null }>;
 
 /** `host` names the node in messages; `url` may hold credentials and must not appear in any. */
@@ -26,28 +27,28 @@ export type HttpTransportOptions = Readonly<{
 
 export type HttpTransport = Readonly<{
   /**
-   * Posts JSON text and resolves with the answer's bytes, in a buffer of their own.
+   * Posts JSON text and returns the answer's bytes in a buffer of their own.
    * @param path with the query, if any
-   * @param signal the only limit of time once there is a connection
-   * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`, `node_rate_limited`,
-   * `node_refused`, `node_error`
+   * @param signal the only time limit once there is a connection
+   * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`,
+   * `node_rate_limited`, `node_refused`, `node_error`
    */
   post(path: string, text: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Whether the last request was answered, and how often one was after a failure or on a first connection. A node that is swapped ends
-   * all connections, even where no request fails.
+   * Whether the last request was answered, and how often one was answered after a failure or on a first connection.
+   * When a node is replaced, all connections end, even if no request fails.
    */
   health: Node['health'];
   close(): Promise<void>;
 }>;
 
-/** Connects when first asked. */
+/** Connects at the first request. */
 export function openHttpTransport(options: HttpTransportOptions, clock: Clock): HttpTransport {
   const { url, host } = options;
   const pool = new Pool(url.origin, {
     connections: options.concurrencyMax,
     connect: { timeout: options.requestTimeoutMs },
-    // A request ends with its signal, and then it is called by its name.
+    // The signal ends the request, and our own fault names it.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
@@ -69,8 +70,8 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
   });
 
   /**
-   * One request. Its answer is put together as it arrives: a stream and an iterator of its own would cost more than a short answer does.
-   * The body is null when it is longer than `bytesMax` of its status.
+   * Sends one request and assembles the answer as it arrives: a stream and an iterator for each would cost more than a
+   * short answer does. The body is null if it exceeds the `bytesMax` of its status.
    */
   function exchange(path: string, text: string, signal: AbortSignal): Promise<Received> {
     return new Promise((resolve, reject) => {
@@ -125,14 +126,14 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
       if (body) return body;
       throw transient(
         'node_response_too_large',
-        `${host} sent an answer of more than ${options.responseBytesMax} bytes: raise the limit, or find out what the node sends`,
+        `${host} sent an answer of more than ${options.responseBytesMax} bytes, more than any block needs: check that the network's url is a node's`,
       );
     } catch (error) {
       if (error instanceof Fault) throw error;
       if (signal.aborted) {
         throw transient(
           'node_timeout',
-          `${host} gave no answer within ${options.requestTimeoutMs} ms: is it overloaded?`,
+          `${host} did not answer within ${options.requestTimeoutMs} ms: is it overloaded?`,
           error,
         );
       }
@@ -157,13 +158,16 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
       return transient('node_rate_limited', `${said}: raise the request limit of the node or its gateway`);
     if (status === 401 || status === 403)
       return transient('node_refused', `${said}: check the credentials in the node's URL`);
-    return transient('node_error', `${said}: check the URL's path, and look into the node's own log`);
+    return transient('node_error', `${said}: check the path of the network's url, and look at the node's log`);
   }
 
   return { post, health: () => ({ connected, heardAtMs, connections }), close: () => pool.destroy() };
 }
 
-/** Bytes that come in pieces, in one buffer. @param expected so many are made room for at once; when they come, nothing is copied twice */
+/**
+ * Collects chunks into one buffer.
+ * @param expected the size to allocate at first; if it is right, nothing is copied twice
+ */
 function openBody(expected: number) {
   let bytes = bufferOf(expected);
   let length = 0;
@@ -178,12 +182,12 @@ function openBody(expected: number) {
       bytes.set(chunk, length);
       length += chunk.byteLength;
     },
-    /** What has come, in a buffer of just that size. */
+    /** The bytes received, in a buffer of exactly that size. */
     whole: () => (length === bytes.byteLength ? bytes : bytes.slice(0, length)),
   };
 }
 
-/** Without zeros first, and not out of the pool that small buffers share: the buffer may be given away. */
+/** Not zeroed, and not from the pool that small buffers share: the buffer may be transferred to a worker. */
 function bufferOf(size: number): Uint8Array<ArrayBuffer> {
   const { buffer, byteOffset, byteLength } = Buffer.allocUnsafeSlow(size);
   return new Uint8Array(buffer, byteOffset, byteLength);

@@ -1,6 +1,7 @@
 /**
- * Calls and batches over a transport: ids, a bound on what is under way, time limits, and errors turned into faults that name
- * the method. Nothing is retried here.
+ * Calls and batches over a transport: ids, a concurrency limit, time-outs, and errors turned into faults that name the
+ * method. Nothing is retried here.
+ *
  * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
@@ -19,22 +20,31 @@ import type { RpcTransport } from './rpc-transport.ts';
 
 /** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
 const BATCH_CALLS_MAX = 32;
-/** Errors are short; a longer answer is content, and parsed by whoever wants it. */
+/** Errors are short; a longer answer is content, which the caller parses. */
 const ERROR_BYTES_MAX = 2_048;
 
 export type RpcCall = Readonly<{ method: string; params: readonly unknown[] }>;
 
 export type RpcClient = Readonly<{
-  /** One call's result. @throws Fault transient, also for an error in the answer */
+  /**
+   * Returns one call's result.
+   * @throws Fault transient, also for an error in the answer
+   */
   call(method: string, params: readonly unknown[]): Promise<unknown>;
-  /** One call's answer, errors included. @throws Fault transient */
+  /**
+   * Returns one call's answer, errors included.
+   * @throws Fault transient
+   */
   attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
   /**
-   * The answers to many calls, in the order of the calls, sent as batches of bounded size side by side.
+   * Returns the answers to many calls, in the order of the calls, sent as concurrent batches of limited size.
    * @throws Fault transient; an error in one answer is returned, not thrown
    */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
-  /** One call's whole answer as bytes that own their buffer, unparsed. @throws Fault transient, also for a short error answer */
+  /**
+   * Returns one call's whole answer, unparsed, as bytes that own their buffer.
+   * @throws Fault transient, also for a short error answer
+   */
   raw(method: string, params: readonly unknown[]): Promise<Uint8Array>;
 }>;
 
@@ -44,7 +54,7 @@ export function createRpcClient(
     host: string;
     concurrencyMax: number;
     requestTimeoutMs: number;
-    /** What errors mean in the family. */
+    /** What errors mean in this family. */
     meanings: readonly ErrorMeaning[];
   }>,
 ): RpcClient {
@@ -120,7 +130,7 @@ export function createRpcClient(
         if (!answer.ok) throw errorFault(answer.error, origin, meanings);
       }
       if (seen !== null && seen !== id) throw nonsense(origin, 'answered another request');
-      // A small message may be a view into a larger buffer, which a worker must neither copy nor take away.
+      // A small message may be a view into a larger buffer, which must neither be copied nor transferred to a worker.
       const isWhole = bytes.byteLength === bytes.buffer.byteLength;
       return isWhole ? bytes : new Uint8Array(bytes);
     },

@@ -6,7 +6,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { openHttpTransport } from './http.ts';
 import type { RpcTransport, RpcTransportOptions } from './rpc-transport.ts';
 
-/** Connects when first asked. */
+/** Connects at the first request. */
 export function openRpcHttp(options: RpcTransportOptions, clock: Clock): RpcTransport {
   const { url } = options;
   const transport = openHttpTransport(options, clock);

@@ -1,8 +1,10 @@
 /**
- * Addresses of TRON: the last 20 bytes of the Keccak-256 of a public key, as on EVM networks, shown as base58check of 0x41 and those bytes.
+ * Addresses of TRON: the last 20 bytes of the Keccak-256 of a public key, as on EVM networks, shown as base58check of
+ * 0x41 and those bytes.
  *
- * Text form: https://developers.tron.network/docs/account. Derivation: BIP-32 children of the xpub at `m/44'/195'/0'/0` (SLIP-44), the
- * external chain that common wallets use.
+ * Text form: https://developers.tron.network/docs/account. Derivation: BIP-32 children of the xpub at `m/44'/195'/0'/0`
+ * (SLIP-44), the external chain that common wallets use.
+ *
  * @module
  */
 import { sha256 } from '@noble/hashes/sha2.js';
@@ -12,10 +14,10 @@ import type { DerivingCodec } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';
 
 const KEY_BYTES = 20;
-/** The first byte of every address; with it, base58 text always starts with T. */
+/** The first byte of every address; because of it, base58 text always starts with T. */
 const PREFIX = 0x41;
 const TEXT = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
-/** Where the xpub stands in a wallet. */
+/** The xpub's derivation path in a wallet. */
 const XPUB_PATH = "m/44'/195'/0'/0";
 
 const base58check = createBase58check(sha256);
@@ -31,7 +33,7 @@ function parse(text: string): string | null {
   }
 }
 
-/** The form that java-tron's HTTP interface takes: hex with the prefix. */
+/** Returns the form that java-tron's HTTP interface uses: hex with the prefix. */
 export const wireAddress = (key: string): string => `${PREFIX.toString(16)}${key}`;
 
 export const tronAddress: DerivingCodec = {
@@ -40,8 +42,9 @@ export const tronAddress: DerivingCodec = {
   format: (key) => base58check.encode(hexToBytes(wireAddress(key))),
   derive: (xpub, index) => deriveAccount(xpub, index, XPUB_PATH),
   /**
-   * TRON has no payment link that wallets agree on, and TronLink's transfer link asks for the payer's address, which nobody knows yet.
-   * So the link opens the payment page in TronLink's own browser (https://docs.tronlink.org/mobile/deeplink, since 4.10.0).
+   * TRON has no payment link that wallets agree on, and TronLink's transfer link requires the payer's address, which is
+   * not known yet. So the link opens the payment page in TronLink's own browser
+   * (https://docs.tronlink.org/mobile/deeplink, since 4.10.0).
    */
   deepLink(_token, _chainId, _key, _units, pageUrl) {
     const param = { url: pageUrl, action: 'open', protocol: 'TronLink', version: '1.0' };

@@ -1,8 +1,9 @@
 /**
- * Answers of java-tron's HTTP interface: JSON with status 200, also when something went wrong. Pure.
+ * Answers of java-tron's HTTP interface: JSON with status 200, even for errors. Pure.
  *
- * Sources: https://tronprotocol.github.io/documentation-en/api/http/ and java-tron `services/http/{Util,RateLimiterServlet}.java`,
- * `services/filter/LiteFnQueryHttpFilter.java`.
+ * Sources: https://tronprotocol.github.io/documentation-en/api/http/ and java-tron
+ * `services/http/{Util,RateLimiterServlet}.java`, `services/filter/LiteFnQueryHttpFilter.java`.
+ *
  * @module
  */
 import { type Fault, transient } from '../../core/fault.ts';
@@ -16,13 +17,13 @@ export type Fields = Readonly<Record<string, unknown>>;
 export const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `{}` is how the node says that it knows no such thing (yet, or any more). */
+/** Returns whether an answer is `{}`, which means that the node knows no such thing (yet, or any more). */
 export const isUnknown = (value: unknown): boolean => isFields(value) && Object.keys(value).length === 0;
 
 export function nonsense(origin: Origin, what: string, cause?: unknown): Fault {
   return transient(
     'node_nonsense',
-    `${origin.path} at ${origin.host} ${what}. If this lasts, the URL is not that of a java-tron node or something in between changes its answers`,
+    `${origin.path} at ${origin.host} ${what}. If this persists, the URL is wrong or something between us and the node changes its answers: check the network's url`,
     cause,
   );
 }
@@ -32,7 +33,7 @@ const meanings: readonly Readonly<{ code: string; text: RegExp; advice: string }
   {
     code: 'node_rate_limited',
     text: /lack of computing resources/i,
-    advice: 'the node limits requests: raise rate.limiter in its configuration, or let nobody else use it',
+    advice: 'the node limits requests: raise rate.limiter in its configuration, or keep other clients off it',
   },
   {
     code: 'node_history_pruned',
@@ -42,7 +43,7 @@ const meanings: readonly Readonly<{ code: string; text: RegExp; advice: string }
   {
     code: 'node_method_missing',
     text: /unavailable due to config/i,
-    advice: "take the path out of node.disabledApi in the node's configuration",
+    advice: "remove the path from node.disabledApi in the node's configuration",
   },
   {
     code: 'node_constant_calls_off',
@@ -52,18 +53,20 @@ const meanings: readonly Readonly<{ code: string; text: RegExp; advice: string }
   },
 ];
 
-/** What an error's text means to us: always transient, since nodes are restarted, upgraded and reconfigured under us. */
+/**
+ * Turns an error text into a fault. It is always transient: nodes are restarted, upgraded and reconfigured at any time.
+ */
 export function errorFault(text: string, origin: Origin): Fault {
   const meaning = meanings.find((one) => one.text.test(text));
   return transient(
     meaning?.code ?? 'node_error',
-    `${origin.path} at ${origin.host} answered with the error "${excerpt(text)}": ${meaning?.advice ?? "look into the node's own log"}`,
+    `${origin.path} at ${origin.host} answered with the error "${excerpt(text)}": ${meaning?.advice ?? "look at the node's log"}`,
   );
 }
 
 /**
- * One answer's JSON value.
- * @throws Fault transient: `node_nonsense` for what is no JSON, or what the node's error means
+ * Returns one answer's JSON value.
+ * @throws Fault transient: `node_nonsense` if it is not JSON, or what the node's error means
  */
 export function readAnswer(bytes: Uint8Array, origin: Origin): unknown {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
@@ -71,7 +74,7 @@ export function readAnswer(bytes: Uint8Array, origin: Origin): unknown {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    // Some refusals are a bare sentence.
+    // Some refusals are plain text.
     if (meanings.some((one) => one.text.test(text))) throw errorFault(text, origin);
     throw nonsense(origin, `answered with text that is not JSON (${bytes.byteLength} bytes): ${excerpt(text)}`, error);
   }
@@ -79,13 +82,16 @@ export function readAnswer(bytes: Uint8Array, origin: Origin): unknown {
   return value;
 }
 
-/** A message is text, or its bytes as hex, depending on java-tron's version. */
+/** Returns a message that is text or hex bytes, depending on java-tron's version. */
 export function messageText(message: unknown): string {
   if (typeof message !== 'string') return 'no message';
   return /^([0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString() : message;
 }
 
-/** A field that is a whole number, which JSON omits when it is zero. @throws Fault transient `node_nonsense` */
+/**
+ * Reads a whole number, which JSON omits when it is zero.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readWhole(value: unknown, name: string, origin: Origin): bigint {
   const { [name]: number = 0 } = isFields(value) ? value : {};
   if (isFields(value) && Number.isSafeInteger(number) && Number(number) >= 0) return BigInt(Number(number));

@@ -1,12 +1,14 @@
 /**
- * What the bridge beside java-tron (`bridge.ts`) and its client (`bridge-transport.ts`) say to each other over a WebSocket. Pure.
+ * The messages between the bridge next to java-tron (`node/bridge.ts`) and its client (`node/bridge-transport.ts`),
+ * over a WebSocket. Pure.
  *
  *   client → bridge   {"id":7,"calls":[["/wallet/getblock",{"id_or_num":"5","detail":false}],…]}
  *   bridge → client   {"id":7,"sizes":[513,…],"answers":[<java-tron's answer, byte by byte>,…]}
  *                     {"id":7,"fault":{"code":"node_timeout","message":"…"}}
- *                     {"head":{"number":5,"hash":"0000000000000005…"}}     at once after connecting, then at each new head
+ *                     {"head":{"number":5,"hash":"0000000000000005…"}}   after connecting, then at each new head
  *
- * An answer is one JSON text as long as java-tron's are, but nobody needs to parse it whole: `sizes` says where each answer ends.
+ * An answer is one JSON text if java-tron's answers are, but it need not be parsed whole: `sizes` says where each ends.
+ *
  * @module
  */
 import type { BlockRef } from '../../core/block.ts';
@@ -15,8 +17,8 @@ import { isFields } from './answer.ts';
 import type { Call, Part } from './calls.ts';
 
 /**
- * What the bridge passes on, and nothing else: the calls that followers and payouts need. All of them only read, but for `broadcasthex`, which
- * sends what was signed elsewhere.
+ * The paths that the bridge forwards: the calls that followers and payouts need. All of them only read, except
+ * `broadcasthex`, which broadcasts what was signed elsewhere.
  */
 export const bridgePaths: readonly string[] = [
   '/wallet/getblock',
@@ -40,7 +42,7 @@ export const CALLS_MAX = 8;
 
 export type BridgeRequest = Readonly<{ id: number; calls: readonly Call[] }>;
 
-/** The id and the sizes stand within so many bytes. */
+/** The id and the sizes are within this many bytes. */
 const PREFIX_BYTES_MAX = 256;
 const ANSWERS = /^\{"id":(\d{1,15}),"sizes":\[(\d{1,10}(?:,\d{1,10})*)\],"answers":\[/;
 const FAULT = /^\{"id":(\d{1,15}),"fault":/;
@@ -52,7 +54,7 @@ const startOf = (bytes: Uint8Array): string =>
 export const writeRequest = ({ id, calls }: BridgeRequest): string =>
   JSON.stringify({ id, calls: calls.map(({ path, body }) => [path, body]) });
 
-/** @returns the request, or a sentence that says what is wrong with it */
+/** Returns the request, or a sentence that says what is wrong with it. */
 export function readRequest(text: string): BridgeRequest | string {
   let value: unknown;
   try {
@@ -74,7 +76,7 @@ export function readRequest(text: string): BridgeRequest | string {
   return { id: Number(value.id), calls };
 }
 
-/** The message with all answers. */
+/** Returns the message with all answers. */
 export function writeAnswers(id: number, answers: readonly Uint8Array[]): Buffer {
   const sizes = answers.map(({ byteLength }) => byteLength);
   const comma = Buffer.from(',');
@@ -91,7 +93,7 @@ export const writeFault = (id: number, { code, message }: Pick<Fault, 'code' | '
 export const writeHead = ({ number, hash }: Pick<BlockRef, 'number' | 'hash'>): string =>
   JSON.stringify({ head: { number, hash } });
 
-/** The id of the request that a message answers; null for a head; undefined when it is neither. */
+/** Returns the id of the request that a message answers; null for a head; undefined when it is neither. */
 export function peekId(bytes: Uint8Array): number | null | undefined {
   const start = startOf(bytes);
   if (HEAD.test(start)) return null;
@@ -99,7 +101,7 @@ export function peekId(bytes: Uint8Array): number | null | undefined {
   return found ? Number(found[1]) : undefined;
 }
 
-/** Where the answers stand in a message; null when it is no message with answers, or not as long as it says. */
+/** Returns where the answers are in a message; null if it has none or its length does not match its sizes. */
 export function readAnswers(bytes: Uint8Array): Part[] | null {
   const found = ANSWERS.exec(startOf(bytes));
   if (!found) return null;
@@ -114,7 +116,7 @@ export function readAnswers(bytes: Uint8Array): Part[] | null {
   return from + 1 === bytes.byteLength ? parts : null;
 }
 
-/** The fault in a message; null when there is none. */
+/** Returns the fault in a message; null if there is none. */
 export function readFault(bytes: Uint8Array): Readonly<{ code: string; message: string }> | null {
   if (!FAULT.test(startOf(bytes))) return null;
   try {

@@ -1,17 +1,21 @@
 /**
- * What a transport to a java-tron node offers, whatever it is made of: `http.ts` is the node's own interface, `bridge-transport.ts` the bridge beside it.
+ * The interface of transports to a java-tron node: `node/http.ts` uses the node's own HTTP interface,
+ * `node/bridge-transport.ts` the bridge next to it.
+ *
  * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
 import type { Node } from '../chain.ts';
 
-/** One POST. Paths under `/wallet/` ask the full node, those under `/walletsolidity/` what is solidified. */
+/** One POST. Paths under `/wallet/` query the full node, those under `/walletsolidity/` the solidified chain. */
 export type Call = Readonly<{ path: string; body: Readonly<Record<string, unknown>> }>;
 
-/** Where one answer stands within the bytes of all: from, inclusive, to, exclusive. */
+/** The position of one answer within the bytes of all: from (inclusive) to (exclusive). */
 export type Part = Readonly<{ from: number; to: number }>;
 
-/** The raw answers to some calls, in their order, in one buffer of their own; between them may stand other bytes. */
+/**
+ * The raw answers to several calls, in their order, in one buffer of their own; there may be other bytes between them.
+ */
 export type Answers = Readonly<{ bytes: Uint8Array; parts: readonly Part[] }>;
 
 export type TronTransport = Readonly<{
@@ -20,13 +24,13 @@ export type TronTransport = Readonly<{
    * @throws Fault transient: `node_unreachable`, `node_timeout` (the signal aborted), `node_response_too_large`, …
    */
   ask(calls: readonly Call[], signal: AbortSignal): Promise<Answers>;
-  /** Calls `ring` at each new head and each connection made again; never where there is no push. */
-  onChange(ring: () => void): void;
+  /** Calls `listener` at each new head and each new connection; never where there is no push. */
+  onChange(listener: () => void): void;
   health: Node['health'];
   close(): Promise<void>;
 }>;
 
-/** Does some work for a path; a fault of it says so. */
+/** Adds the path to the message of a fault. */
 export async function about<T>(path: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

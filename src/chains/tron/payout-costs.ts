@@ -1,8 +1,10 @@
 /**
- * What a transaction costs on TRON: energy for what contracts do, bandwidth for its bytes, each first out of an account's allowance and then
- * burned from its TRX. Pure; amounts are sun.
+ * Computes what a transaction costs on TRON: energy for contracts, bandwidth for bytes, each first taken from an
+ * account's allowance and then paid by burning its TRX. Pure; amounts are sun.
  *
- * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`, `VMActuator.getTotalEnergyLimit`.
+ * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`,
+ * `VMActuator.getTotalEnergyLimit`.
+ *
  * @module
  */
 import { divideCeil } from '../../core/money.ts';
@@ -13,43 +15,46 @@ import type { ContractKind } from './transaction-bytes.ts';
 export type Prices = Readonly<{
   perEnergy: bigint;
   perByte: bigint;
-  /** What a transfer costs instead of its bytes when it makes the account that it pays. */
+  /** What a transfer costs instead of its bytes if it creates the account that it pays. */
   newAccount: bigint;
-  /** Bytes a day of every account. */
+  /** Free bytes a day of every account. */
   freeBytes: bigint;
 }>;
 
 /** What an account may still use before it burns TRX. Bytes come from one of two allowances, never from both. */
 export type Allowances = Readonly<{ energy: bigint; stakedBytes: bigint; freeBytes: bigint }>;
 
-/** What everybody's stakes give together in a day: `energy` for `staked` TRX. */
+/** The energy that all stakes together give in a day: `energy` for `staked` TRX. */
 export type EnergyShare = Readonly<{ energy: bigint; staked: bigint }>;
 
-/** Signed, without the varint that is the fee limit of a call and the amount of the others. */
+/** Signed size, without the varint that is the fee limit of a call or the amount of the others. */
 const SIGNED_BYTES: Readonly<Record<ContractKind, bigint>> = {
   trigger: 277n,
   transfer: 200n,
   delegate: 210n,
   undelegate: 212n,
 };
-/** What the result may add counts as part of a transaction. */
+/** The space that the result may need counts as part of a transaction. */
 const RESULT_BYTES = 64n;
 const SUN_PER_TRX = 1_000_000n;
 
-/** Bytes that are paid for. @param number the fee limit of a call, the amount of the others */
+/**
+ * Returns the bytes that are paid for.
+ * @param number the fee limit of a call, the amount of the others
+ */
 export function paidBytes(kind: ContractKind, number: bigint): bigint {
   return SIGNED_BYTES[kind] + BigInt(Math.ceil(number.toString(2).length / 7)) + RESULT_BYTES;
 }
 
-/** TRX burned for bytes. */
+/** Returns the TRX burned for bytes. */
 export function bytesCost(bytes: bigint, { stakedBytes, freeBytes }: Allowances, { perByte }: Prices): bigint {
   return stakedBytes >= bytes || freeBytes >= bytes ? 0n : bytes * perByte;
 }
 
 /**
- * What the energy of a call costs. The limit leaves a fifth more than it takes now, because it meets another state in its block, and it also
- * bounds what comes out of an allowance; what is not used is not charged.
- * @param energy of the call as it would run now
+ * Returns what the energy of a call costs. The limit is a fifth above the present need, because the state may differ in
+ * its block; it also bounds what is taken from an allowance. Unused energy is not charged.
+ * @param energy of the call if it ran now
  */
 export function energyCost(
   energy: bigint,
@@ -65,7 +70,8 @@ export function energyCost(
 }
 
 /**
- * The stake that gives so much energy a day, and a fifth more. java-tron counts whole TRX, and rounds what they give down.
+ * Returns the stake that gives this much energy a day, plus a fifth. java-tron counts whole TRX, and rounds their
+ * energy down.
  * @returns sun
  */
 export function stakeFor(energy: bigint, share: EnergyShare): bigint {
@@ -74,7 +80,10 @@ export function stakeFor(energy: bigint, share: EnergyShare): bigint {
 
 const withReserve = (sun: bigint): bigint => divideCeil(sun * 6n, 5n);
 
-/** The answer to `/wallet/getchainparameters`. @throws Fault transient `node_nonsense` */
+/**
+ * Reads the answer to `/wallet/getchainparameters`.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readPrices(value: unknown, origin: Origin): Prices {
   const rows: readonly unknown[] = isFields(value) && Array.isArray(value.chainParameter) ? value.chainParameter : [];
   const read = (name: string): bigint => {
@@ -91,7 +100,7 @@ export function readPrices(value: unknown, origin: Origin): Prices {
 }
 
 /**
- * The answer to `/wallet/getaccountresource`.
+ * Reads the answer to `/wallet/getaccountresource`.
  * @param isThere whether the account exists; once it does, it has its free bytes
  * @throws Fault transient `node_nonsense`
  */
@@ -108,7 +117,10 @@ export function readAllowances(value: unknown, isThere: boolean, prices: Prices,
   };
 }
 
-/** As every account's resources tell it; null where nobody has staked. @throws Fault transient `node_nonsense` */
+/**
+ * Reads the energy share from the resources of any account; null if nobody has staked.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readEnergyShare(value: unknown, origin: Origin): EnergyShare | null {
   const energy = readWhole(value, 'TotalEnergyLimit', origin);
   const staked = readWhole(value, 'TotalEnergyWeight', origin);

@@ -1,11 +1,12 @@
 /**
- * The little of protobuf's wire format that TRON's transactions need, read strictly: what is not the one canonical form of a message is
- * refused, so that two different texts of bytes never mean the same transaction.
- * Source: https://protobuf.dev/programming-guides/encoding/
+ * The part of protobuf's wire format that TRON's transactions need, read strictly: anything but the one canonical form
+ * of a message is refused, so that two different byte strings never mean the same transaction. Source:
+ * https://protobuf.dev/programming-guides/encoding/
+ *
  * @module
  */
 
-/** What a message may hold, by field number. Integers are int64 and enums; a field that is absent is zero or empty. */
+/** The fields of a message, by number. Integers are int64 and enums; an absent field is zero or empty. */
 export type Shape = Readonly<Record<number, 'integer' | 'bytes'>>;
 export type Message = Readonly<{ integer(field: number): bigint; bytes(field: number): Uint8Array }>;
 
@@ -14,7 +15,10 @@ const LENGTH_DELIMITED = 2;
 const EMPTY = new Uint8Array();
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** A varint in its shortest form. @returns its value and where the next byte is, or null */
+/**
+ * Reads a varint in its shortest form.
+ * @returns its value and the position after it, or null
+ */
 function readVarint(bytes: Uint8Array, at: number): readonly [bigint, number] | null {
   let value = 0n;
   for (let count = 0; count < 10; count++) {
@@ -28,7 +32,8 @@ function readVarint(bytes: Uint8Array, at: number): readonly [bigint, number] | 
 }
 
 /**
- * Reads a message of exactly this shape: known fields in rising order, each once, none with its default value, nothing behind them.
+ * Reads a message of exactly this shape: known fields in rising order, each at most once, none with its default value,
+ * no trailing bytes.
  * @returns null for anything else
  */
 export function readMessage(bytes: Uint8Array, shape: Shape): Message | null {
@@ -57,7 +62,7 @@ export function readMessage(bytes: Uint8Array, shape: Shape): Message | null {
   return { integer: (field) => integers.get(field) ?? 0n, bytes: (field) => texts.get(field) ?? EMPTY };
 }
 
-/** Writes a length-delimited field; an empty one is left out. */
+/** Writes a length-delimited field; an empty one is omitted. */
 export function bytesField(field: number, value: Uint8Array): Uint8Array {
   if (value.length === 0) return EMPTY;
   const head = [...varint(BigInt(field * 8 + LENGTH_DELIMITED)), ...varint(BigInt(value.length))];

@@ -1,10 +1,11 @@
 /**
- * How TRON's payouts are signed: calls of a TRC-20's `transfer`, and for gas a transfer of TRX or a loan of energy from the gas wallet's
- * stake. tronweb encodes; what was encoded is read back by a reader of our own (`transaction-bytes.ts`).
+ * Signs TRON's payouts: calls of a TRC-20's `transfer`, and for gas a transfer of TRX or a loan of energy from the gas
+ * wallet's stake. tronweb encodes; `transaction-bytes.ts` reads the result back.
  *
- * Terms: `ref_block_number`, `timestamp_ms`, `expiration_ms` and `fee_limit` (sun) as decimal text, and `ref_block_hash`, bytes 8 to 15 of the
- * reference block's id, as hex.
- * Sources: https://developers.tron.network/docs/tron-protocol-transaction, java-tron `Constant.java`, `Manager.validateCommon`
+ * Terms: `ref_block_number`, `timestamp_ms`, `expiration_ms` and `fee_limit` (sun) as decimal text, and
+ * `ref_block_hash`, bytes 8 to 15 of the reference block's id, as hex. Sources:
+ * https://developers.tron.network/docs/tron-protocol-transaction, java-tron `Constant.java`, `Manager.validateCommon`
+ *
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -31,9 +32,11 @@ const DECIMAL = /^(0|[1-9][0-9]{0,15})$/;
 const REF_BLOCK_HASH = /^[0-9a-f]{16}$/;
 const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
 const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
-/** What a byte costs whose bandwidth is burned (chain parameter getTransactionFee), and what an account costs that is not there yet. */
+/**
+ * What a byte costs whose bandwidth is burned (chain parameter getTransactionFee), and what creating an account costs.
+ */
 const SUN_PER_BYTE = 1_000n;
-/** What a result may add to a transaction is paid for with it. */
+/** The space that a result may need is paid for with the transaction. */
 const RESULT_BYTES = 64;
 const ACTIVATION_SUN = 1_100_000n;
 
@@ -41,18 +44,18 @@ const numberNames = ['ref_block_number', 'timestamp_ms', 'expiration_ms', 'fee_l
 type NumberName = (typeof numberNames)[number];
 type ReadTerms = Readonly<Record<NumberName, bigint>> & Readonly<{ ref_block_hash: string }>;
 
-const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed on: ${why}`);
+const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
 const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
 const unknown = (why: string): Fault =>
-  permanent('spend_bytes_unknown', `these bytes are no transaction that Quayside signs: ${why}`);
+  permanent('spend_bytes_unknown', `these bytes are not a transaction that Quayside signs: ${why}`);
 
 function readTerms(terms: Terms): ReadTerms {
   const names: readonly string[] = [...numberNames, 'ref_block_hash'];
   const foreign = Object.keys(terms).find((name) => !names.includes(name));
-  if (foreign !== undefined) throw badTerms(`"${foreign}" is none of ${names.join(', ')}`);
+  if (foreign !== undefined) throw badTerms(`"${foreign}" is not one of ${names.join(', ')}`);
   const read = (name: NumberName): bigint => {
     const text = terms[name];
-    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or no whole number`);
+    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or not a whole number`);
     return BigInt(text);
   };
   const [ref_block_number, timestamp_ms, expiration_ms, fee_limit] = numberNames.map(read) as [
@@ -74,14 +77,14 @@ function readTerms(terms: Terms): ReadTerms {
 type Contract = Readonly<{ type: string; value: Readonly<Record<string, unknown>> }>;
 
 function checked(to: string, units: bigint, limit: bigint): void {
-  if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is no address that can be paid`);
+  if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is not an address that can be paid`);
   if (units <= 0n || units >= limit) throw badIntent(`${units} units cannot be paid`);
 }
 
 function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, to: string, units: bigint): Contract {
   checked(to, units, UNITS_LIMIT);
   const token = tokens.find(({ symbol }) => symbol === currency);
-  if (!token) throw badIntent(`the policy knows no ${currency} on this network`);
+  if (!token) throw badIntent(`the policy has no ${currency} on this network`);
   const keys = tokens.map(({ address }) => tronAddress.parse(address));
   if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
   const contract = tronAddress.parse(token.address);
@@ -119,16 +122,16 @@ function contractOf(intent: Intent, network: SpendNetwork, payer: string, receiv
       return tokenCall(network, intent.currency, payer, intent.to, intent.units);
     case 'sweep': {
       const [only, ...others] = intent.from;
-      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one collection address here');
+      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one deposit address here');
       return tokenCall(network, intent.currency, payer, network.treasury, only.units);
     }
     case 'gas':
-      invariant(receiver, 'the keys of a gas intent hold the address that is given gas');
+      invariant(receiver, 'the keys of a gas intent include the address that receives gas');
       return gasContract(intent, payer, receiver.key);
   }
 }
 
-/** The raw data as tronweb encodes it. */
+/** Encodes the raw data with tronweb. */
 function encode({ type, value }: Contract, terms: ReadTerms): Uint8Array {
   const { ref_block_number, ref_block_hash, timestamp_ms, expiration_ms, fee_limit } = terms;
   const transaction = {
@@ -148,11 +151,14 @@ function encode({ type, value }: Contract, terms: ReadTerms): Uint8Array {
   return hexToBytes(String(txPbToRawDataHex(txJsonToPb(transaction))).replace(/^0x/, ''));
 }
 
-const isNew = (move: SpendReading['effects'][number]): boolean => move.token === null;
+const isNew = (effect: SpendReading['effects'][number]): boolean => effect.token === null;
 
-/** Energy up to the limit, the bandwidth of every byte, and for coin an account that may not be there yet. */
-function costMax(bytes: Uint8Array, feeLimit: bigint, move: SpendReading['effects'][number]): bigint {
-  return feeLimit + SUN_PER_BYTE * BigInt(bytes.length + RESULT_BYTES) + (isNew(move) ? ACTIVATION_SUN : 0n);
+/**
+ * Returns the highest cost: energy up to the limit, the bandwidth of every byte, and for coin the creation of an
+ * account that may not exist yet.
+ */
+function costMax(bytes: Uint8Array, feeLimit: bigint, effect: SpendReading['effects'][number]): bigint {
+  return feeLimit + SUN_PER_BYTE * BigInt(bytes.length + RESULT_BYTES) + (isNew(effect) ? ACTIVATION_SUN : 0n);
 }
 
 function effectOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, network: SpendNetwork) {
@@ -164,7 +170,7 @@ function effectOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, 
     return { token: null, from: isBack ? to : owner, to: isBack ? owner : to, units };
   }
   const token = network.tokens.find(({ address }) => tronAddress.parse(address) === action.contract);
-  if (!token) throw unknown(`it calls ${tronAddress.format(action.contract)}, which is no token of this network`);
+  if (!token) throw unknown(`it calls ${tronAddress.format(action.contract)}, which is not a token of this network`);
   const [, to, digits] = TRANSFER_DATA.exec(action.data) ?? [];
   if (to === undefined || digits === undefined) throw unknown('its call is not exactly a token transfer');
   const units = BigInt(`0x${digits}`);
@@ -174,7 +180,7 @@ function effectOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, 
 
 function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   const transaction = readTransaction(bytes);
-  if (!transaction) throw unknown('they are no signed transaction of a known kind in its canonical form');
+  if (!transaction) throw unknown('they are not a signed transaction of a known kind in its canonical form');
   const { tx, signer, action, feeLimit } = transaction;
   if (action.owner !== signer) throw unknown('its owner has not signed it');
   const move = effectOf(transaction, network);
@@ -202,7 +208,7 @@ export const tronSpending: Spending = {
     const bytes = signedTransaction(raw, wireSignature(signature));
     const { feeUnitsMax } = read(bytes, network);
     if (feeUnitsMax > network.feeUnitsMax) {
-      throw badTerms(`it could cost ${feeUnitsMax} sun, and the policy allows ${network.feeUnitsMax}`);
+      throw badTerms(`it could cost ${feeUnitsMax} sun, more than the ${network.feeUnitsMax} that the policy allows`);
     }
     return { tx: bytesToHex(digest), bytes };
   },

@@ -1,7 +1,9 @@
 /**
- * A signed TRON transaction out of its bytes, of the few kinds that Quayside signs: who signed it, what it does, and when it can stand on the
- * chain. Everything is read from the bytes themselves; the id is made anew.
- * Sources: java-tron `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`; https://developers.tron.network/docs/tron-protocol-transaction
+ * Reads a signed TRON transaction from its bytes, of the few kinds that Quayside signs: who signed it, what it does,
+ * and when it can be included. Everything is read from the bytes themselves; the id is recomputed. Sources: java-tron
+ * `Tron.proto`, `smart_contract.proto`, `balance_contract.proto`;
+ * https://developers.tron.network/docs/tron-protocol-transaction
+ *
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';
@@ -42,9 +44,9 @@ export type TronAction =
   | Readonly<{ kind: 'trigger'; owner: string; contract: string; data: string }>;
 
 export type TronTransaction = Readonly<{
-  /** SHA-256 of the raw data, which the signature is not part of. */
+  /** SHA-256 of the raw data, without the signature. */
   tx: string;
-  /** Key of the account whose signature it carries. */
+  /** Key of the account that signed. */
   signer: string;
   action: TronAction;
   /** Low two bytes of the reference block's number, and bytes 8 to 15 of its hash; hex. */
@@ -52,23 +54,29 @@ export type TronTransaction = Readonly<{
   refBlockHash: string;
   expirationMs: bigint;
   timestampMs: bigint;
-  /** The most energy may cost, in sun. */
+  /** The highest cost of energy, in sun. */
   feeLimit: bigint;
 }>;
 
-/** The bytes to broadcast: raw data and one signature. @param signature r, s and the recovery bit, 65 bytes */
+/**
+ * Returns the bytes to broadcast: raw data and one signature.
+ * @param signature r, s and the recovery bit, 65 bytes
+ */
 export const signedTransaction = (raw: Uint8Array, signature: Uint8Array): Uint8Array =>
   concatBytes(bytesField(1, raw), bytesField(2, signature));
 
-/** The id of raw data, and what is signed. */
+/** Returns the id of raw data, which is also what is signed. */
 export const transactionDigest = (raw: Uint8Array): Uint8Array => sha256(raw);
 
-/** @param recovered as `secp256k1.sign` gives it: the recovery bit, r, s */
+/**
+ * Converts a signature to the form on the wire: r, s and the recovery bit.
+ * @param recovered as returned by `secp256k1.sign`: the recovery bit, r, s
+ */
 export function wireSignature(recovered: Uint8Array): Uint8Array {
   return concatBytes(recovered.subarray(1), Uint8Array.of((recovered[0] ?? 0) + RECOVERY_OFFSET));
 }
 
-/** @returns null for whatever is no signed transaction of these kinds in its canonical form */
+/** Returns null for anything but a signed transaction of these kinds in its canonical form. */
 export function readTransaction(bytes: Uint8Array): TronTransaction | null {
   const whole = readMessage(bytes, transactionShape);
   const raw = whole && readMessage(whole.bytes(1), rawShape);
@@ -111,12 +119,12 @@ function readAction(kind: ContractKind, bytes: Uint8Array): TronAction | null {
   return to === null || value.integer(2) !== ENERGY ? null : { kind, owner, to, units: value.integer(3) };
 }
 
-/** The key of an address of 21 bytes. */
+/** Returns the key of an address of 21 bytes. */
 function keyOf(bytes: Uint8Array): string | null {
   return bytes.length === 21 && bytes[0] === 0x41 ? bytesToHex(bytes.subarray(1)) : null;
 }
 
-/** Whose signature it is. One of the two that fit a key is canonical: the one with the low s. */
+/** Returns who signed. Of the two signatures that fit a key, the one with the low s is canonical. */
 function recover(digest: Uint8Array, signature: Uint8Array): string | null {
   const recovery = (signature[SIGNATURE_BYTES - 1] ?? 0) - RECOVERY_OFFSET;
   if (signature.length !== SIGNATURE_BYTES || (recovery !== 0 && recovery !== 1)) return null;
@@ -125,7 +133,7 @@ function recover(digest: Uint8Array, signature: Uint8Array): string | null {
     const read = Signature.fromBytes(signature.subarray(0, 64), 'compact').addRecoveryBit(recovery);
     return read.hasHighS() ? null : accountOf(read.recoverPublicKey(digest).toBytes(true));
   } catch {
-    // Numbers that no signature can have.
+    // No signature can have these numbers.
     return null;
   }
 }

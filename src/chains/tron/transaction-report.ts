@@ -1,7 +1,9 @@
 /**
- * What a node knows of one transaction, out of `gettransactionbyid` and `gettransactioninfobyid`. Pure.
+ * Reads what a node knows about one transaction from `gettransactionbyid` and `gettransactioninfobyid`. Pure.
  *
- * Any TRC-20 counts as something that moved, and so do TRX and TRC-10 tokens sent by themselves: a payer who sent the wrong thing is to hear so.
+ * Transfers of any TRC-20, of TRX and of TRC-10 tokens are reported, so that a payer who sent the wrong thing can be
+ * told.
+ *
  * @module
  */
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
@@ -10,11 +12,13 @@ import { isFields, isUnknown, nonsense, type Origin } from './answer.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
 
 const ADDRESS = /^41([0-9a-f]{40})$/;
-/** Contracts that move something without a log. */
+/** Contract types that move something without a log. */
 const plainTransfers: readonly unknown[] = ['TransferContract', 'TransferAssetContract'];
 
 /**
- * @param transaction the answer to the first call, @param info to the second; `{}` where the node has none
+ * Reads the report.
+ * @param transaction the answer to the first call
+ * @param info the answer to the second; `{}` where the node has none
  * @throws Fault transient `node_nonsense`
  */
 export function readTransactionReport(
@@ -25,10 +29,10 @@ export function readTransactionReport(
   origin: Origin,
 ): TransactionReport {
   if (isUnknown(transaction) && isUnknown(info)) return { kind: 'unknown' };
-  // The info follows a moment after the block.
+  // The info appears slightly after the block.
   if (isUnknown(transaction) || isUnknown(info)) return { kind: 'waiting' };
   if (!isFields(transaction) || transaction.txID !== tx) {
-    throw nonsense(origin, `answered with another transaction than ${tx}`);
+    throw nonsense(origin, `answered with a transaction other than ${tx}`);
   }
   const { id, blockNumber: number, logs } = readInfo(info, origin);
   if (id !== tx) throw nonsense(origin, `answered with the info of ${id} instead of ${tx}`);

@@ -9,12 +9,15 @@ import { tronAddress } from './address.ts';
 const MAINNET = '728126428';
 /** SLIP-44, which Trust Wallet's asset ids use. */
 const TRUST_COIN = 195;
-/** The most that the payer may burn for energy, in sun (100 TRX). A transfer of USDT to a new address costs about a quarter of it. */
+/**
+ * The most that the payer may burn for energy, in sun (100 TRX). A transfer of USDT to a new address costs about a
+ * quarter of it.
+ */
 const FEE_LIMIT_SUN = 100_000_000;
 
 /**
- * A wallet here puts a `tronWeb` into the page, which calls a node from there; the page's policy must let it. By chain id:
- * https://developers.tron.network/docs/networks
+ * Wallets here put a `tronWeb` into the page, which calls a node from there; the page's policy must allow that. By
+ * chain id: https://developers.tron.network/docs/networks
  */
 const nodes: Readonly<Record<string, readonly string[]>> = {
   [MAINNET]: ['https://api.trongrid.io'],

@@ -1,11 +1,13 @@
 /**
- * java-tron's blocks and transaction infos turned from unknown JSON into values that agree with the block they were asked for. Pure: runs
- * in worker threads.
+ * Converts java-tron's blocks and transaction infos from unknown JSON into values that agree with the requested block.
+ * Pure: runs in worker threads.
  *
- * A block's content is two answers: the block itself, which lists its transactions and what became of each, and the infos, which hold the
- * logs. A log is money only when all three say that its transaction succeeded: the block's `contractRet`, the info's `result` and the info's
- * `receipt.result`; java-tron keeps the logs of some failed transactions.
- * Sources: https://tronprotocol.github.io/documentation-en/api/http/, java-tron `Tron.proto`, `BlockCapsule.java`; TRC-20.
+ * A block's content is two answers: the block itself, which lists its transactions and the result of each, and the
+ * infos, which hold the logs. A log is money only when all three places say that its transaction succeeded: the block's
+ * `contractRet`, the info's `result` and the info's `receipt.result`; java-tron keeps the logs of some failed
+ * transactions. Sources: https://tronprotocol.github.io/documentation-en/api/http/, java-tron `Tron.proto`,
+ * `BlockCapsule.java`; TRC-20.
+ *
  * @module
  */
 import type { BlockRef } from '../../core/block.ts';
@@ -29,16 +31,19 @@ const NO_TRANSACTIONS_ROOT = /^0*$/;
 /** A block's id starts with its height, 8 bytes. */
 const HEIGHT_CHARS = 16;
 
-/** A header. `isEmpty`: its Merkle root says that the block holds no transactions. */
+/** A header. `isEmpty`: its Merkle root shows that the block has no transactions. */
 export type Header = Readonly<{ ref: BlockRef; isEmpty: boolean }>;
 
-/** A whole number that JSON omits when it is zero. */
+/** Reads a whole number that JSON omits when it is zero. */
 function readCount(value: unknown): number | null {
   if (value === undefined) return 0;
   return Number.isSafeInteger(value) && Number(value) >= 0 ? Number(value) : null;
 }
 
-/** A block as `getblock` answers, with or without its transactions. @throws Fault transient `node_nonsense` */
+/**
+ * Reads a block as answered by `getblock`, with or without its transactions.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readHeader(value: unknown, origin: Origin): Header {
   const head = isFields(value) && isFields(value.block_header) ? value.block_header.raw_data : null;
   if (!isFields(value) || !isFields(head)) throw nonsense(origin, 'answered with something that is not a block');
@@ -62,10 +67,13 @@ export function readHeader(value: unknown, origin: Origin): Header {
   return { ref, isEmpty: NO_TRANSACTIONS_ROOT.test(String(root)) };
 }
 
-/** What a transaction's info says of it. */
+/** The parts of a transaction's info that matter here. */
 type Info = Readonly<{ id: string; succeeded: boolean; logs: readonly unknown[] }>;
 
-/** Which transaction an info is about, where it stands, and whether it succeeded. @throws Fault transient `node_nonsense` */
+/**
+ * Reads which transaction an info is about, its block, and whether it succeeded.
+ * @throws Fault transient `node_nonsense`
+ */
 export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ blockNumber: number }> {
   if (!isFields(value)) throw nonsense(origin, 'answered with a transaction info that is not an object');
   const { id, receipt, log = [] } = value;
@@ -78,15 +86,15 @@ export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ bloc
   return { id, blockNumber, succeeded, logs: log };
 }
 
-/** The node's chain holds another block there, or none. */
+/** The node's chain has another block there, or none. */
 export function blockUnknown(block: Pick<BlockRef, 'hash' | 'number'>, origin: Origin): Fault {
   return transient(
     'node_block_unknown',
-    `${origin.path} at ${origin.host}: the node does not hold block ${block.number} ${block.hash} (any more); its chain is asked for again`,
+    `${origin.path} at ${origin.host}: the node does not have block ${block.number} ${block.hash} (any more); its chain is read again`,
   );
 }
 
-/** One decoding under way: what was asked, and the two answers. */
+/** The state of one decoding: what was requested, and the two answers. */
 type Reading = Readonly<{
   block: BlockRef;
   host: string;
@@ -102,14 +110,17 @@ function contradiction(reading: Reading, what: string): Fault {
   const { block, host } = reading;
   return transient(
     'node_content_contradictory',
-    `${host} answered for block ${block.number} ${block.hash} with ${what}: the answers are thrown away and asked for again`,
+    `${host} answered for block ${block.number} ${block.hash} with ${what}: the answers are discarded and requested again`,
   );
 }
 
 /** A transaction as the block lists it. */
 type Listed = Readonly<{ id: string; succeeded: boolean }>;
 
-/** The block's own list of transactions. @throws Fault transient when it is another block, or contradicts its header */
+/**
+ * Returns the block's own list of transactions.
+ * @throws Fault transient if it is another block, or contradicts its header
+ */
 function readListed(reading: Reading): Listed[] {
   const origin = blockOrigin(reading);
   const value = readAnswer(reading.blockBytes, origin);
@@ -121,7 +132,7 @@ function readListed(reading: Reading): Listed[] {
   if (isEmpty !== (transactions.length === 0)) {
     throw contradiction(
       reading,
-      `${transactions.length} transactions, though its header says that there are ${isEmpty ? 'none' : 'some'}`,
+      `${transactions.length} transactions, although its header says that there are ${isEmpty ? 'none' : 'some'}`,
     );
   }
   return transactions.map((transaction: unknown) => {
@@ -138,8 +149,9 @@ const BLOCK_ID = Buffer.from('"blockID":"');
 const HASH_CHARS = 64;
 
 /**
- * Whether the block's answer is about the block and lists exactly these transactions, told without parsing its half megabyte: inside a JSON
- * string every quote is escaped, so these bytes can only be the keys themselves. False means "parse it", never "it does not".
+ * Checks whether the block's answer is about the block and lists exactly these transactions, without parsing its half
+ * megabyte: inside a JSON string every quote is escaped, so these bytes can only be the keys themselves. False means
+ * "parse it", not "it does not".
  */
 function listsExactly({ block, blockBytes }: Reading, infos: readonly Info[]): boolean {
   const hashAt = blockBytes.indexOf(BLOCK_ID) + BLOCK_ID.length;
@@ -153,7 +165,10 @@ function listsExactly({ block, blockBytes }: Reading, infos: readonly Info[]): b
   return blockBytes.indexOf(TX_ID, at) < 0;
 }
 
-/** The infos of every transaction of the block, in its order. @throws Fault transient */
+/**
+ * Returns the infos of every transaction of the block, in its order.
+ * @throws Fault transient
+ */
 function readInfos(reading: Reading): Info[] {
   const origin = infosOrigin(reading);
   const value = readAnswer(reading.infosBytes, origin);
@@ -175,24 +190,27 @@ function checkAgree(reading: Reading, listed: readonly Listed[], infos: readonly
   }
   const other = listed.findIndex(({ id }, at) => infos[at]?.id !== id);
   if (other >= 0) {
-    throw contradiction(reading, `the info of ${infos[other]?.id} in the place of transaction ${listed[other]?.id}`);
+    throw contradiction(reading, `the info of ${infos[other]?.id} instead of transaction ${listed[other]?.id}`);
   }
 }
 
-/** java-tron shows a new block a moment before the infos of its transactions. */
+/** java-tron shows a new block slightly before the infos of its transactions. */
 function infosMissing({ block, host, isThorough }: Reading, count: number): Fault {
   return transient(
     isThorough ? 'node_infos_missing' : 'node_content_doubtful',
-    `${INFOS_PATH} at ${host} for block ${block.number} ${block.hash} answered with no infos, and the block holds ${count} transactions: they are asked for again`,
+    `${INFOS_PATH} at ${host} for block ${block.number} ${block.hash} answered without infos, but the block has ${count} transactions: they are requested again`,
   );
 }
 
-/** A watched transfer whose transaction succeeded as far as its info says; `place` is that of the transaction in the block. */
+/**
+ * A watched transfer whose transaction succeeded according to its info; `place` is the transaction's index in the
+ * block.
+ */
 type Candidate = Readonly<{ place: number; transfer: ChainTransfer }>;
 
 /**
- * Reads a log as a transfer. Strangers' contracts (look-alike tokens), other events and Transfers with an indexed value (TRC-721) are not
- * ours and no fault.
+ * Reads a log as a transfer. Skips other contracts (look-alike tokens), other events, and Transfers with an indexed
+ * value (TRC-721); none of these is a fault.
  */
 function readTransfer(
   log: unknown,
@@ -206,7 +224,7 @@ function readTransfer(
   const [topic, from, to] = log.topics;
   if (topic !== TRANSFER_TOPIC || log.topics.length !== 3) return null;
   if (typeof to !== 'string' || !ADDRESS_TOPIC.test(to)) {
-    throw nonsense(origin, 'answered with a Transfer to no address');
+    throw nonsense(origin, 'answered with a Transfer whose recipient is not an address');
   }
   if (!watched(to.slice(24))) return null;
   const { data } = log;
@@ -228,7 +246,7 @@ function findCandidates(
   let index = -1;
   infos.forEach(({ id: tx, succeeded, logs }, place) => {
     for (const log of logs) {
-      // Failed transactions' logs keep their places, so that an index never depends on how a result is judged.
+      // Logs of failed transactions count too, so that an index never depends on how a result is judged.
       index += 1;
       const moved = succeeded ? readTransfer(log, origin, tokens, watched) : null;
       if (moved) found.push({ place, transfer: { tx, index, ...moved } });
@@ -237,7 +255,7 @@ function findCandidates(
   return found;
 }
 
-/** Token keys as logs write them: 20 bytes without the 0x41. */
+/** Returns token keys as logs write them: 20 bytes without the 0x41. */
 export function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
   return new Map(
     tokens.map(({ address, symbol }) => {
@@ -248,15 +266,15 @@ export function tokenKeys(tokens: readonly Token[]): Map<string, Currency> {
   );
 }
 
-/** The bytes between two offsets that `context` holds under these names. */
+/** Returns the bytes between two offsets that `context` holds under these names. */
 function part({ bytes, context }: RawContent, from: string, to: string): Buffer {
   const [start, end] = [context[from], context[to]];
-  invariant(typeof start === 'number' && typeof end === 'number', 'content says where its answers stand');
+  invariant(typeof start === 'number' && typeof end === 'number', 'content says where its answers are');
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start);
 }
 
 function decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[] {
-  // What the first block holds was never executed, so there are no infos of it.
+  // The transactions of the first block were never executed, so there are no infos.
   if (content.block.number === 0) return [];
   const reading: Reading = {
     block: content.block,

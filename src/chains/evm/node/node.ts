@@ -1,9 +1,11 @@
 /**
- * A connection to one EVM node: `ws://`, `wss://` with a bell, `http://`, `https://` by polling; the same calls over both.
- * Blocks are asked for by hash wherever the answer carries money.
+ * A connection to one EVM node: `ws://`, `wss://` with a bell, `http://`, `https://` by polling; the same calls over
+ * both. Blocks are asked for by hash wherever the answer carries money.
  *
- * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash, eth_getLogs,
- * eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source: https://github.com/ethereum/execution-apis.
+ * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash,
+ * eth_getLogs, eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source:
+ * https://github.com/ethereum/execution-apis.
+ *
  * @module
  */
 
@@ -189,7 +191,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       const receipt = readReceipt(answer.result, origin);
       return receipt.success && receipt.blockHash === block.hash;
     });
-    return stands ? 'stands' : 'gone';
+    return stands ? 'holds' : 'gone';
   }
 
   async function lookup(tx: string): Promise<TransactionReport> {

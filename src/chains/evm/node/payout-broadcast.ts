@@ -1,7 +1,9 @@
 /**
- * What nodes answer to `eth_sendRawTransaction`. Pure.
+ * Interprets the answers of nodes to `eth_sendRawTransaction`. Pure.
  *
- * Sources: the texts of go-ethereum (`core/txpool/errors.go`, `core/error.go`) and its forks, Erigon, Nethermind, Besu, reth and anvil.
+ * Sources: the texts of go-ethereum (`core/txpool/errors.go`, `core/error.go`) and its forks, Erigon, Nethermind, Besu,
+ * reth and anvil.
+ *
  * @module
  */
 import { nonsense, type Origin, type RpcAnswer } from '../../json-rpc.ts';
@@ -11,12 +13,13 @@ import { hex, WORD } from '../wire.ts';
 import { errorFault } from './rpc.ts';
 
 /**
- * The node has it, or its number is used up: by it, or by what `outcome` finds out. A node that had it mined long ago says so too.
+ * The node has the transaction, or its number is used: by this one, or by another that `outcome` will find. A node that
+ * mined it long ago answers the same.
  */
 const KNOWN =
   /already ?known|known transaction|already (imported|exists|in (the )?pool)|nonce (is )?too low|old ?nonce/i;
 
-/** In this order: "replacement transaction underpriced" is not merely underpriced. */
+/** The order matters: "replacement transaction underpriced" also contains "underpriced". */
 const rejections: readonly (readonly [code: string, text: RegExp])[] = [
   ['replacement_underpriced', /replacement .*underpriced|replacement ?not ?allowed|could not replace|gas price bump/i],
   ['fee_too_low', /underpriced|fee ?too ?low|(max fee|fee cap|gas price).*(less than|below|too low)/i],
@@ -26,11 +29,14 @@ const rejections: readonly (readonly [code: string, text: RegExp])[] = [
   ['pool_full', /pool is full|txpool (is )?full|pool limit|(too many|exceeds?) .*(pending|queued|slots)/i],
 ];
 
-/** @throws Fault transient where the answer says nothing about the transaction */
+/**
+ * Returns what the node did with the transaction.
+ * @throws Fault transient if the answer says nothing about the transaction
+ */
 export function readBroadcast(answer: RpcAnswer, origin: Origin): Broadcast {
   if (answer.ok) {
     if (WORD.test(hex(answer.result))) return { kind: 'accepted' };
-    throw nonsense(origin, 'answered with no transaction hash');
+    throw nonsense(origin, 'answered without a transaction hash');
   }
   const { error } = answer;
   const { message } = error;

@@ -1,8 +1,11 @@
 /**
- * The indexer's half of EVM payouts: asks what one takes, sends what was signed, and finds out what became of it. It has no keys.
+ * The indexer's half of EVM payouts: quotes them, broadcasts signed transactions, and determines their outcome. It has
+ * no keys.
  *
- * Methods used: eth_chainId, eth_getBalance, eth_getTransactionCount, eth_feeHistory, eth_maxPriorityFeePerGas, eth_gasPrice, eth_call,
- * eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getBlockByNumber. Source: https://github.com/ethereum/execution-apis.
+ * Methods used: eth_chainId, eth_getBalance, eth_getTransactionCount, eth_feeHistory, eth_maxPriorityFeePerGas,
+ * eth_gasPrice, eth_call, eth_estimateGas, eth_sendRawTransaction, eth_getTransactionReceipt, eth_getBlockByNumber.
+ * Source: https://github.com/ethereum/execution-apis.
+ *
  * @module
  */
 
@@ -17,7 +20,7 @@ import { askOutcome } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
 import { expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 
-/** Payouts ask little and seldom. */
+/** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
 const IDLE_MS_MAX = 60_000;
 

@@ -1,8 +1,10 @@
 /**
- * What became of a generation's attempts: all of them have one wallet and one sequence number, so at most one can ever stand on the chain.
+ * The outcome of a generation's attempts: all of them have one wallet and one sequence number, so at most one can ever
+ * be included.
  *
- * Each node answers for itself from what is final on it; then the answers must agree. No attempt is ever `dead` here: until its number is
- * used up it can still be mined, and whatever uses the number up is either one of ours or `foreign`.
+ * Each node is asked what is final on it; then the answers must agree. An attempt is never `dead` here: until its
+ * number is used, it can still be mined, and what uses the number is either one of ours or `foreign`.
+ *
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
@@ -24,7 +26,7 @@ import {
 } from '../wire.ts';
 import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 
-/** A receipt as far as payouts care. */
+/** The fields of a receipt that payouts need. */
 type Receipt = Readonly<{
   tx: string;
   blockHash: string;
@@ -39,41 +41,47 @@ export type OutcomeQuestion = Readonly<{
   /** At least one. */
   attempts: readonly SentAttempt[];
   chainId: string;
-  /** A block this deep is final where the node knows no finality. */
+  /** Blocks this deep count as final if the node does not report finality. */
   finalDepth: number;
 }>;
 
-/** The number that all attempts have, and the wallet whose number it is. */
+/** Returns the sequence number that all attempts share, and its wallet. */
 function laneOf(attempts: readonly SentAttempt[]): Readonly<{ payer: string; nonce: number }> {
   const [first] = attempts;
-  invariant(first, 'a outcome is asked of attempts');
+  invariant(first, 'there is at least one attempt');
   const same = attempts.every(({ payer, terms }) => payer === first.payer && terms.nonce === first.terms.nonce);
   invariant(same && first.terms.nonce !== undefined, 'attempts of one generation share their wallet and its number');
   return { payer: first.payer, nonce: Number(first.terms.nonce) };
 }
 
-/** What one node says. @throws Fault transient */
+/**
+ * Determines the outcome according to one node.
+ * @throws Fault transient
+ */
 export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promise<Outcome> {
   const { draft, attempts } = question;
-  // What is final is asked first: a receipt that is missing afterwards was not in it.
+  // The final block is read first: a receipt that is missing afterwards was not in it.
   const finalNumber = await finalBlock(node, question);
   const receipts = await receiptsOf(node, attempts, finalNumber);
-  const standing = await standingOf(node, receipts);
-  if (!standing) {
+  const found = await canonicalReceipt(node, receipts);
+  if (!found) {
     const isUsedUp = receipts.length === 0 && (await isNumberUsed(node, attempts, finalNumber));
     return isUsedUp ? foreign(attempts) : { kind: 'waiting', included: null };
   }
-  const { tx, number, feeUnits } = standing;
+  const { tx, number, feeUnits } = found;
   if (number > finalNumber) return { kind: 'waiting', included: { tx, number } };
-  if (!standing.success) return { kind: 'failed', tx, number, feeUnits };
-  if (hasPaid(standing, draft)) return { kind: 'succeeded', tx, number, feeUnits };
+  if (!found.success) return { kind: 'failed', tx, number, feeUnits };
+  if (hasPaid(found, draft)) return { kind: 'succeeded', tx, number, feeUnits };
   throw transient(
     'payout_outcome_unclear',
-    `${tx} is final on ${node.host} and succeeded, but its receipt does not show that ${unitsOf(draft.intent)} units left for ${evmAddress.format(draft.to)}: nothing more is paid until a person has looked at it`,
+    `${tx} is final on ${node.host} and succeeded, but its receipt does not show that ${unitsOf(draft.intent)} units went to ${evmAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
   );
 }
 
-/** The receipts that a node has. Behind one address there may be several nodes: only one that holds the final block is believed. */
+/**
+ * Returns the receipts that a node has. There may be several nodes behind one address: only one that has the final
+ * block is believed.
+ */
 async function receiptsOf(
   { rpc, host }: EvmRpc,
   attempts: readonly SentAttempt[],
@@ -96,8 +104,11 @@ async function receiptsOf(
   });
 }
 
-/** The receipt whose block is the chain's own at its height. @throws Fault transient */
-async function standingOf(node: EvmRpc, receipts: readonly Receipt[]): Promise<Receipt | null> {
+/**
+ * Returns the receipt whose block is on the node's chain.
+ * @throws Fault transient
+ */
+async function canonicalReceipt(node: EvmRpc, receipts: readonly Receipt[]): Promise<Receipt | null> {
   const origin = { method: 'eth_getBlockByNumber', host: node.host };
   const places = receipts.map(({ number }) => ({ method: origin.method, params: [quantity(number), false] }));
   const answers = await node.rpc.batch(places);
@@ -113,7 +124,10 @@ async function standingOf(node: EvmRpc, receipts: readonly Receipt[]): Promise<R
   return one ?? null;
 }
 
-/** Whether the attempts' number is used up in what is final. Old states are asked for only where the head has it used up. */
+/**
+ * Returns whether the attempts' number is used in the final state. Old state is read only if the head has the number
+ * used.
+ */
 async function isNumberUsed(node: EvmRpc, attempts: readonly SentAttempt[], finalNumber: number): Promise<boolean> {
   const { payer, nonce } = laneOf(attempts);
   const origin = { method: 'eth_getTransactionCount', host: node.host };
@@ -128,13 +142,13 @@ function foreign(attempts: readonly SentAttempt[]): Outcome {
   const { payer, nonce } = laneOf(attempts);
   return {
     kind: 'foreign',
-    message: `number ${nonce} of wallet ${evmAddress.format(payer)} was used up by a transaction that Quayside does not know: its key is used elsewhere, or was stolen`,
+    message: `number ${nonce} of wallet ${evmAddress.format(payer)} was used by a transaction that Quayside does not know: somebody else uses its key, or it was stolen`,
   };
 }
 
 function readSpent(tx: string, value: unknown, origin: Origin): Receipt {
   if (!isFields(value) || hex(value.transactionHash) !== tx) {
-    throw nonsense(origin, `answered with a receipt of something else than ${tx}`);
+    throw nonsense(origin, `answered with the receipt of a transaction other than ${tx}`);
   }
   const blockHash = hex(value.blockHash);
   const number = readQuantity(value.blockNumber);
@@ -147,8 +161,8 @@ function readSpent(tx: string, value: unknown, origin: Origin): Receipt {
 }
 
 /**
- * Whether the receipt shows that exactly the draft's units left its owner and the payee got them. A token may keep a fee, as USDT can: then a
- * part of them went to somebody else, and no other payout may be made for it.
+ * Returns whether the receipt shows that exactly the draft's units left the owner and that they reached the payee. A
+ * token may keep a fee, as USDT can: then part of them went elsewhere, and the payout must still not be paid again.
  */
 function hasPaid({ logs }: Receipt, draft: SpendDraft): boolean {
   const { token, owners, to, intent } = draft;

@@ -1,5 +1,6 @@
 /**
- * What a payout takes now: whether it would succeed, how much gas it needs, and what the gas costs.
+ * Quotes a payout: whether it would succeed now, how much gas it needs, and what the gas costs.
+ *
  * @module
  */
 import { invariant } from '../../../core/fault.ts';
@@ -22,7 +23,7 @@ const ZERO_KEY = '0'.repeat(40);
 
 export type QuoteQuestion = Readonly<{
   draft: SpendDraft;
-  /** Null takes the wallet's next number at the head, which is good for planning only. */
+  /** Null takes the wallet's next number at the head, for planning only. */
   nonce: number | null;
   outbid: readonly Terms[];
   chainId: string;
@@ -32,19 +33,20 @@ export type QuoteQuestion = Readonly<{
 
 const refuse = (code: RefusedCode, message: string): Quote => ({ kind: 'refused', code, message });
 
-/** What it costs more to write where nothing stood than to change what stands there (EIP-2929, EIP-3529). */
+/** What writing an empty storage slot costs more than changing a used one (EIP-2929, EIP-3529). */
 const FRESH_SLOT_GAS = 17_100n;
 
 /**
- * What a transaction may use: more than now, because it meets another state in its block. A payee may have emptied their wallet by then, as
- * exchanges do all day. Gas that is left is not charged. A replacement gets no less than what it replaces.
+ * Returns the gas limit: more than is needed now, because the state may differ in its block. A payee may have emptied
+ * their wallet by then, as exchanges do all day. Unused gas is not charged. A replacement gets no less than the attempt
+ * it replaces.
  */
 function gasLimitOf(gas: bigint, { intent }: SpendDraft, outbid: readonly Terms[]): bigint {
   const atWorst = intent.kind === 'refund' ? gas + FRESH_SLOT_GAS : gas;
   return outbid.map((terms) => BigInt(terms.gas_limit ?? 0)).reduce(larger, divideCeil(atWorst * 5n, 4n));
 }
 
-/** A contract's function of one address, as the head answers it. */
+/** Calls a contract's function of one address at the head. */
 const viewCall = (contract: string, selector: string, account: string): RpcCall => ({
   method: 'eth_call',
   params: [{ to: contract, data: `0x${selector}${word(account)}` }, 'latest'],
@@ -52,14 +54,14 @@ const viewCall = (contract: string, selector: string, account: string): RpcCall 
 
 export const balanceCall = (token: string, holder: string): RpcCall => viewCall(token, BALANCE_SELECTOR, holder);
 
-/** What a quote follows from, as the head has it. */
+/** The state at the head that a quote is based on. */
 type State = Readonly<{
-  /** What the payer holds of the native coin. */
+  /** The payer's balance of the native coin. */
   native: bigint;
   /** The payer's next number. */
   next: number;
   price: GasPrice;
-  /** What the owner holds of the draft's token, and whether the issuer has frozen the payee; absent for native coin. */
+  /** The owner's balance of the draft's token, and whether the issuer has frozen the payee; absent for native coin. */
   held?: bigint;
   isFrozen?: boolean;
 }>;
@@ -100,11 +102,11 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const { draft, nonce, outbid, tokenKeys } = question;
   const { intent, payer, to, token } = draft;
   const [owner] = draft.owners;
-  invariant(owner, 'money leaves somewhere');
+  invariant(owner, 'a draft has an owner');
   if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
     return refuse(
       'destination_invalid',
-      `${evmAddress.format(to)} is nobody's wallet: the zero address, a token or the paying wallet`,
+      `${evmAddress.format(to)} cannot be paid: it is the zero address, a token contract or the paying wallet`,
     );
   }
   const units = unitsOf(intent);
@@ -113,7 +115,7 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   if (token && isFrozen) {
     return refuse(
       'destination_frozen',
-      `the issuer of ${token.symbol} has frozen ${evmAddress.format(to)}: what it gets is lost`,
+      `the issuer of ${token.symbol} has frozen ${evmAddress.format(to)}: money sent there would be lost`,
     );
   }
   if (token && held < units) return short('token_short', owner, units - held, token.symbol, token.decimals);
@@ -135,7 +137,10 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   return { kind: 'quoted', terms, feeUnits: gas * (price.baseFee + fees.tip), feeUnitsMax };
 }
 
-/** What the transaction would use now, or why it would fail. @throws Fault transient */
+/**
+ * Returns the gas that the transaction would use now, or why it would fail.
+ * @throws Fault transient
+ */
 async function askGas(
   { rpc, host }: EvmRpc,
   { to, token }: SpendDraft,
@@ -149,7 +154,7 @@ async function askGas(
   const answer = await rpc.attempt(origin.method, [call, 'latest']);
   if (answer.ok) return readAmount(answer, origin);
   if (!isRefusal(answer.error)) throw errorFault(answer.error, origin);
-  return { why: `${host} says that it would fail now: ${answer.error.message}` };
+  return { why: `according to ${host} it would fail now: ${answer.error.message}` };
 }
 
 function short(
@@ -159,16 +164,16 @@ function short(
   name: string,
   decimals: number,
 ): Quote {
-  const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send it there`;
+  const message = `wallet ${evmAddress.format(wallet)} needs ${formatUnits(missing, decimals)} ${name} more: send that amount to it`;
   return { kind: 'refused', code, message, missingUnits: missing };
 }
 
-/** How nodes say that a call would fail, apart from all that may be wrong with the node. */
+/** Recognises a node's answer that a call would fail, as opposed to a problem of the node. */
 const isRefusal = ({ code, message }: RpcError): boolean =>
   code === 3 ||
   /revert|invalid opcode|out of gas|exceeds allowance|always failing|insufficient (funds|balance)/i.test(message);
 
-/** A list that the contract does not keep lists nobody. */
+/** A token whose contract has no such function has frozen nobody. */
 function isListed(answer: RpcAnswer, host: string): boolean {
   if (answer.ok) {
     const text = hex(answer.result);
@@ -180,7 +185,7 @@ function isListed(answer: RpcAnswer, host: string): boolean {
 
 type PriceAnswers = Readonly<Record<'history' | 'tip' | 'gasPrice', RpcAnswer>>;
 
-/** Of the next block. Where a node suggests no tip, what it calls the gas price holds one. */
+/** The price for the next block. If the node suggests no tip, it is derived from the node's gas price. */
 function readPrice({ history, tip, gasPrice }: PriceAnswers, host: string): GasPrice {
   const answered = resultOf(history, { method: 'eth_feeHistory', host });
   const baseFees = isFields(answered) && Array.isArray(answered.baseFeePerGas) ? answered.baseFeePerGas : [];

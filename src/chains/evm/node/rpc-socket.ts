@@ -1,5 +1,6 @@
 /**
- * JSON-RPC over a WebSocket, with `newHeads` as the bell.
+ * JSON-RPC over a WebSocket, with `newHeads` as the wake-up.
+ *
  * @module
  */
 
@@ -10,14 +11,14 @@ import { parseJson, peekId, readAnswer } from '../../json-rpc.ts';
 import type { RpcTransport, RpcTransportOptions } from '../../transport/rpc-transport.ts';
 import { openWebSocketTransport } from '../../transport/websocket.ts';
 
-/** The transport's own id; callers count from 1. */
+/** This transport's own id; callers count from 1. */
 const SUBSCRIBE_ID = 0;
 
-/** Of a message, so much says that it is a notification. */
+/** The first bytes of a message, enough to recognise a notification. */
 const NOTIFICATION_BYTES = 96;
 const NOTIFICATION_FIRST = /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"eth_subscription"/;
 
-/** True for a subscription's message, told by its first bytes. */
+/** Returns whether a message is a subscription's, judging by its first bytes. */
 export function isNotification(bytes: Uint8Array): boolean {
   return NOTIFICATION_FIRST.test(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1', 0, NOTIFICATION_BYTES),
@@ -28,7 +29,7 @@ export function isNotification(bytes: Uint8Array): boolean {
 export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTransport {
   const { host } = options;
 
-  /** The id of an answer that shows it at neither end; null for a notification. */
+  /** Returns the id of an answer that has it at neither end; null for a notification. */
   function slowId(bytes: Buffer): number | null {
     if (isNotification(bytes)) return null;
     const origin = { method: 'the WebSocket', host };
@@ -37,7 +38,7 @@ export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTr
     if (first?.method === 'eth_subscription') return null;
     const answer = readAnswer(first, origin);
     if (Number.isInteger(answer.id)) return answer.id;
-    throw transient('node_nonsense', `${host} sent a message that answers no request: ${excerpt(bytes.toString())}`);
+    throw transient('node_nonsense', `${host} sent a message that does not answer any request: ${excerpt(bytes.toString())}`);
   }
 
   return openWebSocketTransport(

@@ -1,5 +1,6 @@
 /**
- * Calls to one EVM node, over whichever transport its URL names.
+ * Calls to one EVM node, over the transport that its URL selects.
+ *
  * @module
  */
 
@@ -39,11 +40,11 @@ export function openEvmRpc(options: EvmRpcOptions, clock: Clock): EvmRpc {
 
 export const errorFault = (error: RpcError, origin: Origin): Fault => faultOf(error, origin, evmErrors);
 
-/** A number as JSON-RPC arguments have it. */
+/** Writes a number as a JSON-RPC argument. */
 export const quantity = (number: number | bigint): string => `0x${number.toString(16)}`;
 
 /**
- * The answer to `eth_getBlockByNumber` with the tag `finalized`; null where the node knows no such block (yet).
+ * Reads the answer to `eth_getBlockByNumber` with the tag `finalized`; null if the node has no such block (yet).
  * @throws Fault transient
  */
 export function readFinalized(answer: RpcAnswer, origin: Origin): Header | null {
@@ -52,7 +53,7 @@ export function readFinalized(answer: RpcAnswer, origin: Origin): Header | null 
   throw errorFault(answer.error, origin);
 }
 
-/** How nodes say that they know no `finalized` block: the tag is unknown to them, or nothing is final yet. */
+/** Recognises answers of nodes without a `finalized` block: the tag is unknown to them, or nothing is final yet. */
 const hasNoFinality = ({ code, message }: RpcError): boolean =>
   code === -32602 || code === -39001 || /finalized|not found|unknown block|invalid (argument|block)/i.test(message);
 
@@ -62,34 +63,43 @@ export function resultOf(answer: RpcAnswer, origin: Origin): unknown {
   return answer.result;
 }
 
-/** An answer that is a count. @throws Fault transient */
+/**
+ * Reads an answer that is a count.
+ * @throws Fault transient
+ */
 export function readCount(answer: RpcAnswer, origin: Origin): number {
   const count = readQuantity(resultOf(answer, origin));
-  if (count === null) throw nonsense(origin, 'answered with no number');
+  if (count === null) throw nonsense(origin, 'answered without a number');
   return count;
 }
 
-/** An answer that is a sum of money or gas. @throws Fault transient */
+/**
+ * Reads an answer that is an amount of money or gas.
+ * @throws Fault transient
+ */
 export function readAmount(answer: RpcAnswer, origin: Origin): bigint {
   const amount = readUnits(resultOf(answer, origin));
-  if (amount === null) throw nonsense(origin, 'answered with no number');
+  if (amount === null) throw nonsense(origin, 'answered without a number');
   return amount;
 }
 
-/** The answer to `eth_chainId`. @throws Fault transient, also when the node is of another chain */
+/**
+ * Checks the answer to `eth_chainId`.
+ * @throws Fault transient, also if the node is on another chain
+ */
 export function expectChain(answer: RpcAnswer, chainId: string, host: string): void {
   const origin = { method: 'eth_chainId', host };
   const found = readUnits(resultOf(answer, origin));
   if (found?.toString() === chainId) return;
   throw transient(
     'node_wrong_chain',
-    `${host} is a node of chain ${found}, not ${chainId}: nothing is paid through it. Correct the network's url, rpc_url or witness_url`,
+    `${host} is on chain ${found}, not ${chainId}, and is not used for payouts: correct the network's url, rpc_url or witness_url`,
   );
 }
 
 /**
- * The number of the newest block that is final, on a node of the right chain.
- * @param finalDepth a block this deep is final where the node knows no finality
+ * Returns the number of the newest final block, from a node on the right chain.
+ * @param finalDepth blocks this deep count as final if the node does not report finality
  * @throws Fault transient
  */
 export async function finalBlock(

@@ -1,13 +1,17 @@
 /**
- * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and the PubSub WebSocket as a bell. `ws://` is the address of
- * the WebSocket, and the RPC's is next to it (8900 and 8899) unless it is given; `http://` is the RPC's, and there is no bell.
+ * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and the PubSub WebSocket as a bell. `ws://` is
+ * the address of the WebSocket, and the RPC's is next to it (8900 and 8899) unless it is given; `http://` is the RPC's,
+ * and there is no bell.
  *
- * A block's number is its slot, and slots may have no block. Blocks are asked for by slot, for the node has no other way, and each
- * answer is held against the hash that was expected. The chain is what the cluster calls `confirmed` (two thirds of the stake have voted
- * for it), from the head to the last check before a credit: a block that one node alone has seen is never shown.
+ * A block's number is its slot, and slots may have no block. Blocks are asked for by slot, for the node has no other
+ * way, and each answer is held against the hash that was expected. The chain is what the cluster calls `confirmed` (two
+ * thirds of the stake have voted for it), from the head to the last check before a credit: a block that one node alone
+ * has seen is never shown.
  *
- * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock, getSignatureStatuses,
- * getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
+ * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock,
+ * getSignatureStatuses, getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs
+ * --full-rpc-api and --enable-rpc-transaction-history.
+ *
  * @module
  */
 
@@ -202,7 +206,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (readBlock(answer, block.number).ref.hash !== block.hash) return 'gone';
     const found = statuses.flat();
     if (!found.every((status) => status?.slot === block.number && status.err === null)) return 'gone';
-    return found.every((status) => isConfirmed(status?.confirmationStatus)) ? 'stands' : 'unsure';
+    return found.every((status) => isConfirmed(status?.confirmationStatus)) ? 'holds' : 'unsure';
   }
 
   async function readStatuses(signatures: readonly string[]) {

@@ -1,9 +1,11 @@
 /**
- * The indexer's half of Solana payouts: asks what one takes, sends what was signed, and finds out what became of it. It has no keys.
+ * The indexer's half of Solana payouts: quotes them, broadcasts signed transactions, and determines their outcome. It
+ * has no keys.
  *
- * Methods used: getGenesisHash, getMultipleAccounts, getLatestBlockhash, getMinimumBalanceForRentExemption, getRecentPrioritizationFees,
- * sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction. Source: https://solana.com/docs/rpc. The node needs --full-rpc-api and
- * --enable-rpc-transaction-history.
+ * Methods used: getGenesisHash, getMultipleAccounts, getLatestBlockhash, getMinimumBalanceForRentExemption,
+ * getRecentPrioritizationFees, sendTransaction, getBlockHeight, getSignatureStatuses, getTransaction. Source:
+ * https://solana.com/docs/rpc. The node needs --full-rpc-api and --enable-rpc-transaction-history.
+ *
  * @module
  */
 
@@ -20,7 +22,7 @@ import { askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
 
-/** What Agave's preflight says, and what it means. Source: `solana_sdk::transaction::TransactionError`. */
+/** The errors of Agave's preflight and what they mean. Source: `solana_sdk::transaction::TransactionError`. */
 const refusals: readonly Readonly<{ is: RegExp; code: string }>[] = [
   { is: /blockhash not found/i, code: 'blockhash_not_found' },
   { is: /insufficient funds|insufficient lamports|0x1\b/i, code: 'insufficient_funds' },
@@ -50,7 +52,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     sequence: async () => null,
     quote: (draft) => askQuote(main, draft),
     async broadcast(bytes) {
-      // The engine sends again by itself; a node that did so too would only hide what became of it.
+      // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
       const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };
       const answer = await main.rpc.attempt('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]);
       return answer.ok ? { kind: 'accepted' } : readRefusal(answer.error);
@@ -59,7 +61,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       if (attempts.length === 0) return { kind: 'waiting', included: null };
       invariant(
         attempts.every(({ terms }) => terms.last_valid_block_height !== undefined),
-        'every attempt says how long it is good',
+        'every attempt has the last block height at which it is valid',
       );
       return agreeOnOutcome(await Promise.all(nodes.map((node) => askOutcome(node, draft, attempts))));
     },
@@ -69,7 +71,7 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
   };
 }
 
-/** "Already processed" is as good as accepted; nothing else proves anything. */
+/** "Already processed" is as good as accepted; no other answer proves anything. */
 function readRefusal({ code, message }: RpcError): Broadcast {
   if (/already (been )?processed/i.test(message)) return { kind: 'known' };
   const known = refusals.find(({ is }) => is.test(message));

@@ -1,8 +1,10 @@
 /**
- * What became of a payout's attempts on Solana, from what one node calls final.
+ * The outcome of a payout's attempts on Solana, from what one node calls final.
  *
- * An attempt can stand on the chain until the block height that it was signed for has passed. It is dead once that height is final and no
- * final block holds it; and a refund's lock must not be there either, for whoever made it was paid.
+ * An attempt can be included until the block height that it was signed for has passed. It is dead once that height is
+ * final and no final block contains it; for a refund, its lock must not exist either, since whoever created it was
+ * paid.
+ *
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
@@ -16,18 +18,21 @@ import type { SolanaRpc } from './payout-rpc.ts';
 
 type Status = Readonly<{ slot: number; isFinal: boolean; failed: boolean }>;
 
-/** @throws Fault transient */
+/**
+ * Determines the outcome according to one node.
+ * @throws Fault transient
+ */
 export async function askOutcome(
   node: SolanaRpc,
   draft: SpendDraft,
   attempts: readonly SentAttempt[],
 ): Promise<Outcome> {
   await node.expectChain();
-  // The height is asked first: an attempt that is not there afterwards was in no block up to it.
+  // The height is read first: an attempt that is missing afterwards was in no block up to it.
   const finalHeight = await node.whole('getBlockHeight', [{ commitment: 'finalized' }]);
   const statuses = await askStatuses(node, attempts);
   const final = attempts.flatMap(({ tx }, at) => (statuses[at]?.isFinal ? [{ tx, status: statuses[at] }] : []));
-  // A refund's attempts exclude each other by its lock: one that failed says nothing while another is paid.
+  // A refund's attempts exclude each other by its lock: if one failed, another may still have been paid.
   const paid = final.find(({ status }) => !status?.failed) ?? final[0];
   if (paid?.status && (!paid.status.failed || isOver(attempts, finalHeight))) {
     return readOutcome(node, draft, paid.tx, paid.status);
@@ -63,7 +68,7 @@ function readStatus(value: unknown, origin: Origin): Status | null {
   return { slot: Number(slot), isFinal: confirmationStatus === 'finalized', failed: err !== null };
 }
 
-/** What a final transaction moved and cost: its own record must bear out its status. */
+/** Returns what a final transaction moved and cost: its own record must agree with its status. */
 async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: string, status: Status): Promise<Outcome> {
   const origin = { method: 'getTransaction', host };
   const settings = { encoding: 'json', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
@@ -73,27 +78,30 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
   if (!isFields(meta) || !Array.isArray(signatures) || signatures[0] !== tx || slot !== status.slot) {
     throw transient(
       'node_inconsistent',
-      `${host} calls ${tx} final in slot ${status.slot}, and does not show it there: it is asked again`,
+      `${host} calls ${tx} final in slot ${status.slot} but does not show it there: it is asked again`,
     );
   }
   if ((meta.err !== null) !== status.failed)
-    throw nonsense(origin, `tells of ${tx} once that it failed and once that it did not`);
+    throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
   const spent = (list: unknown): bigint => {
     const lamports: unknown = Array.isArray(list) ? list[0] : null;
     if (!Number.isSafeInteger(lamports)) throw nonsense(origin, 'answered with a transaction without its balances');
     return BigInt(Number(lamports));
   };
-  // What the payer lost is the fee and every deposit that it made.
+  // The payer's loss is the fee and every deposit that it made.
   const feeUnits = spent(meta.preBalances) - spent(meta.postBalances);
   if (status.failed) return { kind: 'failed', tx, number: status.slot, feeUnits };
   if (hasPaid(meta, draft, origin)) return { kind: 'succeeded', tx, number: status.slot, feeUnits };
   throw transient(
     'payout_outcome_unclear',
-    `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: nothing more is paid until a person has looked at it`,
+    `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
   );
 }
 
-/** Whether exactly the draft's units left each owner's accounts of the token, and the payee's hold all of them more. */
+/**
+ * Returns whether exactly the draft's units left each owner's accounts of the token, and the payee's accounts hold all
+ * of them more.
+ */
 function hasPaid(meta: Readonly<Record<string, unknown>>, draft: SpendDraft, origin: Origin): boolean {
   const { token, owners, to, intent } = draft;
   invariant(token && intent.kind !== 'gas', 'every payout here moves a token');
@@ -122,7 +130,10 @@ function unitsByOwner(rows: unknown, mint: string, origin: Origin): Map<string, 
   return sums;
 }
 
-/** @throws Fault transient when the lock of a refund stands although none of its attempts is known */
+/**
+ * Checks that no lock exists.
+ * @throws Fault transient if the lock of a refund exists although none of its attempts is known
+ */
 async function refuseLocked(node: SolanaRpc, { intent, payer }: SpendDraft): Promise<void> {
   if (intent.kind !== 'refund') return;
   const lock = solanaAddress.format(lockAddress(payer, lockSeed(intent.id)));
@@ -130,6 +141,6 @@ async function refuseLocked(node: SolanaRpc, { intent, payer }: SpendDraft): Pro
   if (!account) return;
   throw transient(
     'payout_outcome_unclear',
-    `${node.host} knows no transaction of refund ${intent.id}, but its lock ${lock} stands on the chain: it was paid. Look at the lock's history in an explorer, or ask a node that keeps it`,
+    `${node.host} knows no transaction of refund ${intent.id}, but its lock ${lock} exists on the chain: it was paid. Look at the lock's history in an explorer, or use a node that keeps it`,
   );
 }

@@ -1,7 +1,8 @@
 /**
- * What a Solana payout takes now: whether it would succeed, the block it is signed on, and what it costs.
+ * Quotes a Solana payout: whether it would succeed now, the block that it is signed on, and what it costs.
  *
- * Deposits of accounts are asked for each time: the price of a byte is being lowered in steps (SIMD-0437).
+ * Deposits of accounts are requested each time: the price of a byte is being lowered in steps (SIMD-0437).
+ *
  * @module
  */
 import { invariant } from '../../../core/fault.ts';
@@ -22,12 +23,12 @@ const TOKEN_ACCOUNT_BYTES = 165;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
 const MICRO = 1_000_000n;
 /**
- * Compute units: twice what the programs took on Solana's own machine (`test/chains/solana/spend-svm.test.ts`), because a token account's address
- * costs more or fewer steps to find. Unused units cost nothing but their share of the priority fee.
+ * Compute units: twice what the programs took on a local Solana VM (`test/chains/solana/spend-svm.test.ts`), because
+ * finding a token account's address takes more or fewer steps. Unused units cost only their share of the priority fee.
  */
 const REFUND_UNITS = 90_000n;
 const SWEEP_UNITS_PER_OWNER = 15_000n;
-/** The most that is offered for a unit, in micro-lamports: a payout is never that urgent. */
+/** The highest price offered for a compute unit, in micro-lamports: a payout is never more urgent than that. */
 const UNIT_PRICE_MAX = 200_000n;
 
 const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quote => ({
@@ -38,14 +39,17 @@ const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quot
 });
 const sol = (lamports: bigint): string => `${formatUnits(lamports, NATIVE_DECIMALS)} SOL`;
 
-/** @throws Fault transient */
+/**
+ * Quotes a draft.
+ * @throws Fault transient
+ */
 export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
   if (intent.kind === 'gas' || !token)
     return refuse('would_fail', 'nobody needs gas on this network: the gas wallet pays for sweeps');
   const isRefund = intent.kind === 'refund';
   if (!isSpendable(to))
-    return refuse('destination_invalid', `${solanaAddress.format(to)} is no address that a wallet can have`);
+    return refuse('destination_invalid', `${solanaAddress.format(to)} is not an address that a wallet can have`);
   await node.expectChain();
   const sources = owners.map((owner) => tokenAddress(owner, token.address));
   const lock = isRefund ? [solanaAddress.format(lockAddress(payer, lockSeed(intent.id)))] : [];
@@ -69,7 +73,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
   if (isRefund && rest.at(-1)) {
     return refuse(
       'would_fail',
-      `the lock of refund ${intent.id} stands on the chain already: it was paid before. Look for its transaction at ${lock[0]}`,
+      `the lock of refund ${intent.id} exists on the chain already: the refund was paid before. Look for its transaction at ${lock[0]}`,
     );
   }
   const bad = refuseDestination(draft, payee, target);
@@ -82,7 +86,7 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     const missingUnits = (wanted[missing] ?? 0n) - units;
     return refuse(
       'token_short',
-      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol}, and ${text(wanted[missing] ?? 0n)} are to be paid: send it ${text(missingUnits)} ${token.symbol}`,
+      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol} but must pay ${text(wanted[missing] ?? 0n)}: send ${text(missingUnits)} ${token.symbol} to it`,
       missingUnits,
     );
   }
@@ -95,13 +99,13 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     signatures * LAMPORTS_PER_SIGNATURE +
     (unitLimit * unitPrice + MICRO - 1n) / MICRO +
     (isRefund ? BigInt(lockDeposit) + (target ? 0n : BigInt(accountDeposit)) : 0n);
-  // A wallet below the deposit of its own account would vanish.
+  // An account whose balance falls below its own deposit would be deleted.
   const needed = feeUnitsMax + BigInt(lockDeposit);
   const coins = wallet?.lamports ?? 0n;
   if (coins < needed) {
     return refuse(
       'native_short',
-      `${solanaAddress.format(payer)} holds ${sol(coins)}, and ${sol(needed)} are needed for fee and deposits: send it ${sol(needed - coins)}`,
+      `${solanaAddress.format(payer)} holds ${sol(coins)} but needs ${sol(needed)} for fee and deposits: send ${sol(needed - coins)} to it`,
       needed - coins,
     );
   }
@@ -124,12 +128,12 @@ function refuseDestination(
   payee: ChainAccount | null,
   target: ChainAccount | null,
 ): Quote | null {
-  invariant(token, 'a token moves');
+  invariant(token, 'every payout here moves a token');
   const address = solanaAddress.format(to);
   if (payee && payee.owner !== SYSTEM_PROGRAM) {
     return refuse(
       'destination_invalid',
-      `${address} belongs to the program ${payee.owner}: it is no wallet, and money sent to it may be lost`,
+      `${address} belongs to the program ${payee.owner}: it is not a wallet, and money sent to it may be lost`,
     );
   }
   const account = readTokenAccount(target);
@@ -156,19 +160,19 @@ async function latestBlock({ rpc, host }: SolanaRpc): Promise<Readonly<{ hash: s
     solanaAddress.parse(blockhash) === null ||
     !Number.isSafeInteger(lastValidBlockHeight)
   ) {
-    throw nonsense(origin, 'answered with no block hash');
+    throw nonsense(origin, 'answered without a block hash');
   }
   return { hash: blockhash, lastValidHeight: Number(lastValidBlockHeight) };
 }
 
-/** What three of four of the newest blocks would have been content with, for these accounts. */
+/** Returns the unit price that would have sufficed in three of four of the newest blocks, for these accounts. */
 async function askUnitPrice({ rpc, host }: SolanaRpc, writable: readonly string[]): Promise<bigint> {
   const origin = { method: 'getRecentPrioritizationFees', host };
   const answer = await rpc.call(origin.method, [writable]);
-  if (!Array.isArray(answer)) throw nonsense(origin, 'answered with no list of fees');
+  if (!Array.isArray(answer)) throw nonsense(origin, 'answered without a list of fees');
   const fees = answer.map((row) => (isFields(row) ? Number(row.prioritizationFee) : Number.NaN));
   if (!fees.every((fee) => Number.isSafeInteger(fee) && fee >= 0))
-    throw nonsense(origin, 'answered with a fee that is none');
+    throw nonsense(origin, 'answered with a malformed fee');
   const price = BigInt(fees.sort((a, b) => a - b)[Math.floor((fees.length * 3) / 4)] ?? 0);
   return price > UNIT_PRICE_MAX ? UNIT_PRICE_MAX : price;
 }

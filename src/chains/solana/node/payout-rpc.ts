@@ -1,5 +1,6 @@
 /**
- * What payouts ask of one Solana node, with answers read strictly.
+ * Calls to one Solana node for payouts, with strict reading of the answers.
+ *
  * @module
  */
 
@@ -17,7 +18,7 @@ import { readUrls } from './urls.ts';
 
 export type Commitment = 'confirmed' | 'finalized';
 
-/** Payouts ask little and seldom. */
+/** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
 const IDLE_MS_MAX = 60_000;
 
@@ -25,14 +26,20 @@ export type SolanaRpc = Readonly<{
   rpc: RpcClient;
   transport: RpcTransport;
   host: string;
-  /** @throws Fault transient `node_wrong_chain` */
+  /**
+   * Checks that the node is on the configured chain.
+   * @throws Fault transient `node_wrong_chain`
+   */
   expectChain(): Promise<void>;
   accounts(addresses: readonly string[], commitment: Commitment): Promise<readonly (ChainAccount | null)[]>;
-  /** A whole number above or equal to zero. */
+  /** Calls a method that answers with a whole number of at least zero. */
   whole(method: string, params: readonly unknown[]): Promise<number>;
 }>;
 
-/** @throws Fault permanent `node_url_invalid` */
+/**
+ * Connects at the first request.
+ * @throws Fault permanent `node_url_invalid`
+ */
 export function openSolanaRpc(
   options: PayoutNodeOptions,
   urls: Pick<PayoutNodeOptions, 'url' | 'rpcUrl'>,
@@ -52,7 +59,7 @@ export function openSolanaRpc(
       if (genesis === options.chainId) return;
       throw transient(
         'node_wrong_chain',
-        `${host} is a node of the chain with genesis ${genesis}, not ${options.chainId}: nothing is paid through it. Correct the network's url, rpc_url or witness_url`,
+        `${host} is on the chain with genesis ${genesis}, not ${options.chainId}, and is not used for payouts: correct the network's url, rpc_url or witness_url`,
       );
     },
     async accounts(addresses, commitment) {
@@ -67,7 +74,7 @@ export function openSolanaRpc(
     async whole(method, params) {
       const value = await rpc.call(method, params);
       if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
-      throw nonsense({ method, host }, 'answered with no whole number');
+      throw nonsense({ method, host }, 'answered without a whole number');
     },
   };
 }

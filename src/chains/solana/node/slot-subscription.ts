@@ -1,6 +1,7 @@
 /**
- * Solana's PubSub WebSocket as a doorbell: `slotSubscribe` tells of each slot that the node has seen, which is a little earlier than its
- * block can be read. Nothing else is asked on this connection; blocks come by HTTP.
+ * Wake-ups from Solana's PubSub WebSocket: `slotSubscribe` announces each slot that the node has seen, slightly before
+ * its block can be read. Nothing else is requested on this connection; blocks are read by HTTP.
+ *
  * @module
  */
 
@@ -31,7 +32,7 @@ export function openSlotSubscription(
         if (value?.method === 'slotNotification') return null;
         const { id } = readAnswer(value, origin);
         if (Number.isInteger(id)) return id;
-        throw transient('node_nonsense', `${host} sent a message that nobody asked for: ${excerpt(bytes.toString())}`);
+        throw transient('node_nonsense', `${host} sent a message that was not requested: ${excerpt(bytes.toString())}`);
       },
       subscribe: {
         id: SUBSCRIBE_ID,

@@ -1,11 +1,15 @@
 /**
- * Where a Solana node answers: PubSub and RPC have addresses of their own.
+ * The addresses of a Solana node: PubSub and RPC each have their own.
+ *
  * @module
  */
 import { permanent } from '../../../core/fault.ts';
 import type { NodeOptions } from '../../chain.ts';
 
-/** @throws Fault permanent `node_url_invalid` */
+/**
+ * Returns the addresses of PubSub and RPC.
+ * @throws Fault permanent `node_url_invalid`
+ */
 export function readUrls({
   url,
   rpcUrl,
@@ -23,7 +27,10 @@ export function readUrls({
   );
 }
 
-/** The RPC of a PubSub address: one port lower, as Agave has it; the same address where a gateway hides the port. */
+/**
+ * Returns the RPC address for a PubSub address: one port lower, as in Agave; the same address where a gateway shows no
+ * port.
+ */
 export function rpcUrlOf(push: URL): URL {
   const rpc = new URL(push.href.replace(/^ws/, 'http'));
   if (push.port) rpc.port = String(Number(push.port) - 1);

@@ -1,6 +1,7 @@
 /**
- * The client of the bridge beside java-tron (`scripts/tron-ws.ts`): the node's calls and the announcement of new heads over one WebSocket.
- * The token stands in the URL: `ws://node:8190/?token=…`.
+ * The client of the bridge next to java-tron (`scripts/tron-ws.ts`): the node's calls and the announcement of new heads
+ * over one WebSocket. The token is in the URL: `ws://node:8190/?token=…`.
+ *
  * @module
  */
 
@@ -40,11 +41,11 @@ export function openBridgeTransport(options: WebSocketTransportOptions, clock: C
     const path = calls[0]?.path ?? '';
     const message = await about(path, transport.exchange({ text: writeRequest({ id, calls }), ids: [id] }, signal));
     const fault = readFault(message);
-    // The bridge names path and node itself.
-    if (fault) throw transient(fault.code, `${fault.message} (told by the bridge at ${host})`);
+    // The bridge already names path and node.
+    if (fault) throw transient(fault.code, `${fault.message} (reported by the bridge at ${host})`);
     const parts = readAnswers(message);
     if (!parts || parts.length !== calls.length) throw nonsense(message);
-    // A small message may be a view into a larger buffer, which a worker must neither copy nor take away.
+    // A small message may be a view into a larger buffer, which must neither be copied nor transferred to a worker.
     const isWhole = message.byteLength === message.buffer.byteLength;
     return { bytes: isWhole ? message : new Uint8Array(message), parts };
   }

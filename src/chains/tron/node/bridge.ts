@@ -1,9 +1,11 @@
 /**
- * The bridge: runs beside java-tron, which has no WebSocket, and offers one to followers elsewhere. It announces each new head, which it finds
- * by asking the node in a tight loop over loopback, and passes on the few calls that a follower makes (`bridge-message.ts`).
+ * The bridge: runs next to java-tron, which has no WebSocket, and provides one for followers elsewhere. It announces
+ * each new head, which it finds by frequent polling over loopback, and forwards the few calls that a follower makes
+ * (`bridge-message.ts`).
  *
- * It keeps no state but the last head it saw. While the node does not answer, nobody is connected: to a follower the bridge and the node are
- * one, so that it also checks again which node it talks to after either was restarted.
+ * Its only state is the last head. While the node does not answer, all consumers are disconnected: to a follower the
+ * bridge and the node are one, so it checks the node's identity again after either was restarted.
+ *
  * @module
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -22,19 +24,19 @@ import type { Answers } from '../calls.ts';
 import { BLOCK_PATH, readHeader } from '../wire.ts';
 import { openHttp } from './http.ts';
 
-/** What a bridge bears; everything beyond is refused or dropped with a reason. */
+/** Limits of a bridge; anything beyond is refused or disconnected with a reason. */
 export type BridgeLimits = Readonly<{
   connectionsMax: number;
-  /** Requests of one connection that are under way. */
+  /** Concurrent requests of one connection. */
   requestsMax: number;
   requestBytesMax: number;
   responseBytesMax: number;
-  /** Calls to the node at once, for everybody together. */
+  /** Concurrent calls to the node, over all connections. */
   nodeCallsMax: number;
-  /** A consumer that lets so much lie unread is dropped. */
+  /** A consumer with this many unread bytes is disconnected. */
   unsentBytesMax: number;
   requestTimeoutMs: number;
-  /** A consumer that answers no ping for this long is gone. */
+  /** A consumer that answers no ping for this long is disconnected. */
   silenceMsMax: number;
 }>;
 
@@ -51,9 +53,9 @@ const usualLimits: BridgeLimits = {
 
 export type BridgeOptions = Readonly<{
   host: string;
-  /** 0 for any. */
+  /** 0 for any free port. */
   port: number;
-  /** What a consumer must show, as `Authorization: Bearer …` or `?token=…`. */
+  /** The token that consumers must send, as `Authorization: Bearer …` or `?token=…`. */
   token: string;
   nodeUrl: URL;
   solidUrl: URL;
@@ -71,12 +73,15 @@ type Consumer = { readonly socket: WebSocket; readonly name: string; requests: n
 const GOING_AWAY = 1001;
 const POLICY_VIOLATION = 1008;
 const TRY_AGAIN_LATER = 1013;
-/** A close frame holds so much of a reason. */
+/** The longest reason in a close frame. */
 const REASON_BYTES_MAX = 123;
-/** A dropped consumer may read the reason for so long. */
+/** How long a disconnected consumer may take to read the reason. */
 const FAREWELL_MS = 1_000;
 
-/** Starts listening and polling. @throws the listen error when the port is taken */
+/**
+ * Starts listening and polling.
+ * @throws the listen error when the port is taken
+ */
 export async function startBridge(options: BridgeOptions): Promise<Bridge> {
   const { nodeUrl, clock, log } = options;
   const limits = { ...usualLimits, ...options.limits };
@@ -96,11 +101,11 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     for (const { socket } of consumers) socket.send(text);
   }
 
-  /** Until the node answers again, nobody is connected. */
+  /** Disconnects all consumers until the node answers again. */
   function lose(fault: Fault): void {
-    if (head) log.warn({ code: fault.code, error: fault.message }, 'the node is out of reach');
+    if (head) log.warn({ code: fault.code, error: fault.message }, 'the node is unreachable');
     head = null;
-    for (const consumer of [...consumers]) drop(consumer, TRY_AGAIN_LATER, `${nodeUrl.host} is out of reach`);
+    for (const consumer of [...consumers]) drop(consumer, TRY_AGAIN_LATER, `${nodeUrl.host} is unreachable`);
   }
 
   async function poll(): Promise<void> {
@@ -115,16 +120,16 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         if (error.code === 'node_unreachable') lose(error);
-        else log.warn({ code: error.code, error: error.message }, 'the node gave no head');
+        else log.warn({ code: error.code, error: error.message }, 'the node did not return a head');
       }
       await clock.sleep(options.pollMs, stopping.signal);
     }
   }
 
-  /** Ends a connection with a reason; one that does not read it is cut off. */
+  /** Ends a connection with a reason; one that does not read it is terminated. */
   function drop(consumer: Consumer, code: number, reason: string): void {
     if (!consumers.delete(consumer)) return;
-    log.warn({ consumer: consumer.name, code, reason }, 'a consumer is disconnected');
+    log.warn({ consumer: consumer.name, code, reason }, 'disconnecting a consumer');
     consumer.socket.close(code, reason.slice(0, REASON_BYTES_MAX));
     void clock.sleep(FAREWELL_MS, stopping.signal).then(() => consumer.socket.terminate());
   }
@@ -134,13 +139,13 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     consumer.socket.send(message, { binary: false });
     const { bufferedAmount } = consumer.socket;
     if (bufferedAmount > limits.unsentBytesMax) {
-      drop(consumer, POLICY_VIOLATION, `too slow: ${bufferedAmount} bytes lie unread`);
+      drop(consumer, POLICY_VIOLATION, `too slow: ${bufferedAmount} bytes are unread`);
     }
   }
 
   async function serve(consumer: Consumer, { id, calls }: BridgeRequest): Promise<void> {
     if (consumer.requests >= limits.requestsMax) {
-      const message = `${limits.requestsMax} requests of this connection are under way already`;
+      const message = `${limits.requestsMax} requests of this connection are being processed already`;
       send(consumer, writeFault(id, { code: 'node_busy', message }));
       return;
     }
@@ -167,7 +172,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     const name = `${request.socket.remoteAddress}:${request.socket.remotePort}`;
     const consumer: Consumer = { socket, name, requests: 0, isHeard: true };
     consumers.add(consumer);
-    log.info({ consumer: name, consumers: consumers.size }, 'a consumer is connected');
+    log.info({ consumer: name, consumers: consumers.size }, 'consumer connected');
     socket.on('message', (data: Buffer) => {
       const asked = readRequest(data.toString());
       if (typeof asked === 'string') drop(consumer, POLICY_VIOLATION, asked);
@@ -179,7 +184,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     // A consumer that breaks the protocol loses its connection; `close` follows.
     socket.on('error', () => socket.terminate());
     socket.on('close', (code) => {
-      if (consumers.delete(consumer)) log.info({ consumer: name, code }, 'a consumer is gone');
+      if (consumers.delete(consumer)) log.info({ consumer: name, code }, 'consumer disconnected');
     });
     socket.send(writeHead(first));
   }
@@ -206,11 +211,11 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
   server.on('upgrade', (request, socket, first) => {
     const from = request.socket.remoteAddress;
     if (!isAuthorized(request, options.token)) {
-      log.warn({ from }, 'a consumer without the right token is refused');
+      log.warn({ from }, 'refused a consumer without a valid token');
       return refuse(socket, '401 Unauthorized');
     }
     if (consumers.size >= limits.connectionsMax) {
-      log.warn({ from, consumers: consumers.size }, 'one consumer too many is refused');
+      log.warn({ from, consumers: consumers.size }, 'refused a consumer: the limit is reached');
       return refuse(socket, '503 Service Unavailable');
     }
     const known = head;
@@ -248,7 +253,7 @@ function askNode(
   return queue.add(signal, () => node.ask(calls, signal));
 }
 
-/** Compares digests, in a time that does not tell how much was right. */
+/** Compares digests, in constant time. */
 function isAuthorized(request: IncomingMessage, token: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   const [, bearer = ''] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];

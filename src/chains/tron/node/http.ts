@@ -1,5 +1,7 @@
 /**
- * java-tron's own HTTP interface: port 8090 for the full node and port 8091 for what is solidified, or a gateway that has both.
+ * java-tron's own HTTP interface: port 8090 for the full node and port 8091 for the solidified chain, or a gateway that
+ * has both.
+ *
  * @module
  */
 
@@ -8,9 +10,9 @@ import type { Clock } from '../../../lib/clock.ts';
 import { type HttpTransport, openHttpTransport } from '../../transport/http.ts';
 import { type Answers, about, type Call, type Part, type TronTransport } from '../calls.ts';
 
-/** java-tron accepts 50 connections unless told otherwise (`node.maxHttpConnectNumber`), for everybody together. */
+/** java-tron accepts 50 connections by default (`node.maxHttpConnectNumber`), for all clients together. */
 const SOCKETS_MAX = 16;
-/** What is solidified is asked for once in a while, one question at a time. */
+/** The solidified chain is queried rarely, one request at a time. */
 const SOLID_SOCKETS_MAX = 2;
 const SOLID_PREFIX = '/walletsolidity/';
 const FULL_PORT = '8090';
@@ -18,21 +20,24 @@ const SOLID_PORT = '8091';
 
 export type HttpOptions = Readonly<{
   url: URL;
-  /** Where `/walletsolidity/` is; null for nowhere. */
+  /** The address of `/walletsolidity/`; null if there is none. */
   solidUrl: URL | null;
   requestTimeoutMs: number;
   responseBytesMax: number;
   concurrencyMax: number;
 }>;
 
-/** Where a node that listens at `url` shows what is solidified: one port higher, or at the same address when that is not java-tron's own port. */
+/**
+ * Returns where a node that listens at `url` serves the solidified chain: one port higher, or at the same address if
+ * that is not java-tron's own port.
+ */
 export function solidUrlOf(url: URL): URL {
   const solid = new URL(url);
   if (url.port === FULL_PORT) solid.port = SOLID_PORT;
   return solid;
 }
 
-/** Connects when first asked. */
+/** Connects at the first request. */
 export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock): TronTransport {
   const concurrencyMax = Math.min(limits.concurrencyMax, SOCKETS_MAX);
   const full = openHttpTransport({ ...limits, url, host: url.host, concurrencyMax }, clock);
@@ -45,7 +50,7 @@ export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock
       ? [solid, solidUrl]
       : [full, url];
     if (!transport || !base) {
-      throw transient('node_method_missing', `${url.host}: no address of the solidified chain is configured`);
+      throw transient('node_method_missing', `${url.host}: no address of the solidified chain is configured; set the network's solid_url`);
     }
     return transport.post(`${base.pathname.replace(/\/$/, '')}${path}${base.search}`, JSON.stringify(body), signal);
   }

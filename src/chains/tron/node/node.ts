@@ -2,8 +2,10 @@
  * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge beside it
  * (`scripts/tron-ws.ts`) with a bell; the same calls over both.
  *
- * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid, triggerconstantcontract, and getblock of
- * the solidified chain. Source: https://tronprotocol.github.io/documentation-en/api/http/.
+ * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid,
+ * triggerconstantcontract, and getblock of the solidified chain. Source:
+ * https://tronprotocol.github.io/documentation-en/api/http/.
+ *
  * @module
  */
 
@@ -137,8 +139,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
 
   /**
-   * The block, then the infos of its transactions, then the header again, each by height. The infos are those of whatever block stands at
-   * that height when they are asked for: they belong to ours if it stood there before and after.
+   * The block, then the infos of its transactions, then the header again, each by height. The infos are those of
+   * whatever block stands at that height when they are asked for: they belong to ours if it stood there before and
+   * after.
    */
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     const { number } = block;
@@ -168,7 +171,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const stand = await Promise.all(txs.map((tx) => standsIn(block.number, tx)));
     const found = await readHeaderAt(node, BLOCK_PATH, block.number);
     if (!found) return 'unsure';
-    return found.ref.hash === block.hash && stand.every((stands) => stands) ? 'stands' : 'gone';
+    return found.ref.hash === block.hash && stand.every((stands) => stands) ? 'holds' : 'gone';
   }
 
   async function standsIn(number: number, tx: string): Promise<boolean> {

@@ -1,9 +1,10 @@
 /**
- * The proof that a transaction can never stand on the chain: java-tron takes one only into a block above the one it refers to, and only while
- * the block in front is older than its expiration. So the blocks from the reference on, each the child of the one before, until the first
- * that is as young as the expiration, are all that could hold it.
+ * Proves that a transaction can never be included: java-tron includes one only in a block above the one that it refers
+ * to, and only while the block before it is older than its expiration. So only the blocks from the reference on, each
+ * the child of the one before, up to the first one that is as young as the expiration, could contain it.
  *
  * Source: java-tron `Manager.validateTapos`, `Manager.validateCommon`.
+ *
  * @module
  */
 import type { BlockRef } from '../../../core/block.ts';
@@ -13,16 +14,16 @@ import { type Fields, isFields, isUnknown, nonsense, type Origin } from '../answ
 import { blockUnknown, readHeader } from '../wire.ts';
 import { SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
-/** Bytes 8 to 15 of a block's id, as a transaction refers to it; hex. */
+/** Returns bytes 8 to 15 of a block's id, by which a transaction refers to it; hex. */
 export const referenceOf = ({ hash }: Pick<BlockRef, 'hash'>): string => hash.slice(16, 32);
 
 /**
- * Reads the solidified blocks that could hold the attempt.
+ * Reads the solidified blocks that could contain the attempt.
  * @param solid the newest of them
- * @returns false while a block that is still to come could hold it
- * @throws Fault transient when one holds it, or when they are no chain
+ * @returns false while a future block could contain it
+ * @throws Fault transient if one contains it, or if they are not a chain
  */
-export async function canNeverStand(node: TronRpc, { tx, terms }: SentAttempt, solid: BlockRef): Promise<boolean> {
+export async function canNeverBeIncluded(node: TronRpc, { tx, terms }: SentAttempt, solid: BlockRef): Promise<boolean> {
   const [reference, expirationMs] = [Number(terms.ref_block_number), Number(terms.expiration_ms)];
   invariant(Number.isSafeInteger(reference) && Number.isSafeInteger(expirationMs), 'a TRON attempt has its terms');
   if (solid.timeS * 1000 < expirationMs) return false;
@@ -35,14 +36,14 @@ export async function canNeverStand(node: TronRpc, { tx, terms }: SentAttempt, s
   }
   while (before.timeS * 1000 < expirationMs) {
     if (before.number >= solid.number) {
-      throw contradiction(node, `has a solidified block ${solid.number} that is younger than its own chain has it`);
+      throw contradiction(node, `has a solidified block ${solid.number} that is younger than in its own chain`);
     }
     const { ref, ids } = await readBlock(node, before.number + 1, true);
     if (ref.parent !== before.hash) {
-      throw contradiction(node, `has a block ${ref.number} that is no child of its block ${before.number}`);
+      throw contradiction(node, `has a block ${ref.number} that is not the child of its block ${before.number}`);
     }
     if (ids.includes(tx)) {
-      throw contradiction(node, `says that it does not know ${tx}, which stands in its own block ${ref.number}`);
+      throw contradiction(node, `claims not to know ${tx}, which is in its own block ${ref.number}`);
     }
     before = ref;
   }
@@ -52,7 +53,7 @@ export async function canNeverStand(node: TronRpc, { tx, terms }: SentAttempt, s
 const contradiction = ({ host }: TronRpc, what: string): Error =>
   transient(
     'payout_node_contradicts',
-    `${host} ${what}. Nothing is signed anew until its answers agree: look into the node, or use another`,
+    `${host} ${what}. This payout waits until its answers agree: look at the node's log, or use another node`,
   );
 
 type Block = Readonly<{ ref: BlockRef; ids: readonly string[] }>;

@@ -1,7 +1,8 @@
 /**
- * What java-tron answers to `/wallet/broadcasthex`. Pure.
+ * Interprets java-tron's answers to `/wallet/broadcasthex`. Pure.
  *
  * Source: java-tron `BroadcastHexServlet`, `GrpcAPI.Return.response_code`, `Wallet.broadcastTransaction`.
+ *
  * @module
  */
 import { transient } from '../../../core/fault.ts';
@@ -9,7 +10,7 @@ import { excerpt } from '../../excerpt.ts';
 import type { Broadcast } from '../../spend.ts';
 import { isFields, messageText, nonsense, type Origin } from '../answer.ts';
 
-/** What is wrong with the transaction, by java-tron's name for it. */
+/** Problems of the transaction, by java-tron's name. */
 const rejections: Readonly<Record<string, string>> = {
   SIGERROR: 'signature',
   BANDWITH_ERROR: 'native_short',
@@ -19,10 +20,10 @@ const rejections: Readonly<Record<string, string>> = {
   TOO_BIG_TRANSACTION_ERROR: 'too_big',
 };
 
-/** What is wrong with the node: it says nothing about the transaction. */
+/** Problems of the node, which say nothing about the transaction. */
 const troubles: Readonly<Record<string, readonly [code: string, advice: string]>> = {
   SERVER_BUSY: ['node_busy', 'it has too many transactions waiting'],
-  NO_CONNECTION: ['node_isolated', 'it has no peers: look into its connection to the network'],
+  NO_CONNECTION: ['node_isolated', 'it has no peers: check its connection to the network'],
   NOT_ENOUGH_EFFECTIVE_CONNECTION: ['node_isolated', 'too few of its peers are up to date: it may still be syncing'],
   BLOCK_UNSOLIDIFIED: [
     'node_not_final',
@@ -30,12 +31,15 @@ const troubles: Readonly<Record<string, readonly [code: string, advice: string]>
   ],
 };
 
-/** @throws Fault transient where the answer says nothing about the transaction */
+/**
+ * Returns what the node did with the transaction.
+ * @throws Fault transient if the answer says nothing about the transaction
+ */
 export function readBroadcast(value: unknown, origin: Origin): Broadcast {
   if (!isFields(value)) throw nonsense(origin, 'answered with something that is not an object');
   const { result, code, message } = value;
   if (result === true && (code === undefined || code === 'SUCCESS')) return { kind: 'accepted' };
-  if (typeof code !== 'string') throw nonsense(origin, 'answered neither that it took the transaction nor why not');
+  if (typeof code !== 'string') throw nonsense(origin, 'answered neither that it accepted the transaction nor why not');
   if (code === 'DUP_TRANSACTION_ERROR') return { kind: 'known' };
   const text = messageText(message);
   const said = `${origin.host} says ${code}: ${excerpt(text)}`;

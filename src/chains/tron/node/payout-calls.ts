@@ -1,5 +1,6 @@
 /**
- * Questions about accounts and contracts, as the node's head answers them.
+ * Queries of accounts and contracts at the node's head.
+ *
  * @module
  */
 import { wireAddress } from '../address.ts';
@@ -10,26 +11,33 @@ import type { TronRpc } from './rpc.ts';
 const ACCOUNT_PATH = '/wallet/getaccount';
 export const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 
-/** `null`: nothing was ever sent there but tokens. */
+/** `null`: the account does not exist; it may still hold tokens. */
 export type Account = Readonly<{ native: bigint; isContract: boolean }> | null;
 
-/** @throws Fault transient */
+/**
+ * Returns the account of a key.
+ * @throws Fault transient
+ */
 export async function readAccount({ ask, host }: TronRpc, key: string): Promise<Account> {
   const origin = { path: ACCOUNT_PATH, host };
   const value = await ask({ path: ACCOUNT_PATH, body: { address: wireAddress(key) } });
   if (isUnknown(value)) return null;
   if (!isFields(value) || value.address !== wireAddress(key)) {
-    throw nonsense(origin, 'answered with something else than the account that was asked for');
+    throw nonsense(origin, 'answered with an account other than the requested one');
   }
   return { native: readWhole(value, 'balance', origin), isContract: value.type === 'Contract' };
 }
 
-/** What a call that changes nothing returned. `value` is null where the contract reverted; `why` says so in words. */
+/**
+ * The result of a call that changes nothing. `value` is null if the contract reverted; `why` is the reason, as text.
+ */
 export type Tried = Readonly<{ value: string | null; energy: bigint; why: string }>;
 
 /**
  * Runs a contract's function without a transaction.
- * @param owner address key of the caller @param contract its key @param data selector and arguments, hex
+ * @param owner address key of the caller
+ * @param contract its key
+ * @param data selector and arguments, hex
  * @throws Fault transient
  */
 async function tryCall({ ask, host }: TronRpc, owner: string, contract: string, data: string): Promise<Tried> {
@@ -55,19 +63,28 @@ const TRANSFER_SELECTOR = 'a9059cbb';
 /** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
 const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
 
-/** Base units of a token that an account holds. @throws Fault transient */
+/**
+ * Returns an account's balance of a token, in base units.
+ * @throws Fault transient
+ */
 export async function readHeld(node: TronRpc, token: string, key: string): Promise<bigint> {
   const { value } = await tryCall(node, key, token, BALANCE_SELECTOR + argument(key));
   if (value !== null && WORD.test(value)) return BigInt(`0x${value}`);
-  throw nonsense({ path: CONSTANT_PATH, host: node.host }, 'answered with no balance of a token');
+  throw nonsense({ path: CONSTANT_PATH, host: node.host }, 'answered without a token balance');
 }
 
-/** Whether the issuer has frozen an account. @throws Fault transient */
+/**
+ * Returns whether the issuer has frozen an account.
+ * @throws Fault transient
+ */
 export async function isFrozen(node: TronRpc, token: string, key: string): Promise<boolean> {
   const lists = await Promise.all(FROZEN_SELECTORS.map((it) => tryCall(node, key, token, it + argument(key))));
   return lists.some(({ value }) => value !== null && WORD.test(value) && BigInt(`0x${value}`) !== 0n);
 }
 
-/** What a transfer would take now. @throws Fault transient */
+/**
+ * Simulates a transfer at the head.
+ * @throws Fault transient
+ */
 export const tryTransfer = (node: TronRpc, token: string, owner: string, to: string, units: bigint): Promise<Tried> =>
   tryCall(node, owner, token, TRANSFER_SELECTOR + argument(to) + units.toString(16).padStart(64, '0'));

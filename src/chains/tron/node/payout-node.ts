@@ -1,9 +1,12 @@
 /**
- * The indexer's half of TRON's payouts: asks what one takes, sends what was signed, and finds out what became of it. It has no keys.
+ * The indexer's half of TRON's payouts: quotes them, broadcasts signed transactions, and determines their outcome. It
+ * has no keys.
  *
- * Methods used: getblock, getaccount, getaccountresource, getchainparameters, triggerconstantcontract, getcandelegatedmaxsize,
- * getdelegatedresourcev2, broadcasthex, gettransactioninfobyid; of the solidified chain getblock, gettransactionbyid, gettransactioninfobyid.
- * Source: https://tronprotocol.github.io/documentation-en/api/http/.
+ * Methods used: getblock, getaccount, getaccountresource, getchainparameters, triggerconstantcontract,
+ * getcandelegatedmaxsize, getdelegatedresourcev2, broadcasthex, gettransactioninfobyid; of the solidified chain
+ * getblock, gettransactionbyid, gettransactioninfobyid. Source:
+ * https://tronprotocol.github.io/documentation-en/api/http/.
+ *
  * @module
  */
 
@@ -20,20 +23,21 @@ import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
 
 const BROADCAST_PATH = '/wallet/broadcasthex';
-/** Payouts ask little and seldom. */
+/** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
 const IDLE_MS_MAX = 60_000;
 
 /**
- * Starts connecting to a bridge; connects to a node when first asked.
- * @throws Fault permanent `node_url_invalid`, or `payouts_need_finality` where no address of the solidified chain is configured
+ * Starts connecting to a bridge; connects to a node at the first request.
+ * @throws Fault permanent `node_url_invalid`, or `payouts_need_finality` if no address of the solidified chain is
+ * configured
  */
 export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = systemClock): PayoutNode {
   const { chainId, tokens, witnessUrl, finalityUrl } = options;
   if (finalityUrl === null) {
     throw permanent(
       'payouts_need_finality',
-      'payouts follow the solidified chain: give the network the address of /walletsolidity/ as finality_url, or leave finality_url out',
+      'payouts need the solidified chain, and solid_url of this network is null: set it to the address that serves /walletsolidity/, or remove it to use the default',
     );
   }
   const limits = { ...options, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX };

@@ -1,8 +1,10 @@
 /**
- * What became of a payout's attempts, from one node's solidified chain, which nothing replaces.
+ * The outcome of a payout's attempts, from one node's solidified chain, which is never reorganised.
  *
- * An attempt that is in no block by its expiration can never be in one: then it is `dead`. That no index knows it is not believed alone;
- * the blocks themselves are read, from the one it refers to until the first after its expiration (`payout-absence.ts`).
+ * An attempt that is in no block by its expiration can never be in one: then it is `dead`. The index alone is not
+ * believed when it does not know an attempt; the blocks themselves are read, from the one that the attempt refers to
+ * until the first after its expiration (`payout-absence.ts`).
+ *
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
@@ -26,7 +28,7 @@ export type OutcomeQuestion = Readonly<{
 }>;
 
 /** An attempt in a solidified block. */
-type Standing = Readonly<{
+type Inclusion = Readonly<{
   tx: string;
   number: number;
   feeUnits: bigint;
@@ -34,42 +36,45 @@ type Standing = Readonly<{
   logs: readonly unknown[];
 }>;
 
-/** What one node says. @throws Fault transient */
+/**
+ * Determines the outcome according to one node.
+ * @throws Fault transient
+ */
 export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: OutcomeQuestion): Promise<Outcome> {
   await expectChain(node, chainId);
-  // The height comes first: what is asked for afterwards was not in it if it is not found.
+  // The height is read first: an attempt that is missing afterwards was not included up to it.
   const solid = await readHeaderAt(node, SOLID_BLOCK_PATH, null);
   if (!solid) throw nonsense({ path: SOLID_BLOCK_PATH, host: node.host }, 'knows no solidified block');
-  const found = await Promise.all(attempts.map(({ tx }) => standingOf(node, tx)));
-  const [standing, another] = found.filter((one) => one !== null);
-  if (standing && another) throw unclear(`${standing.tx} and ${another.tx} both stand on ${node.host}`);
-  if (standing) return settle(standing, draft, node.host, solid.ref.number);
+  const found = await Promise.all(attempts.map(({ tx }) => findSolid(node, tx)));
+  const [inclusion, another] = found.filter((one) => one !== null);
+  if (inclusion && another) throw unclear(`${node.host} has both ${inclusion.tx} and ${another.tx}`);
+  if (inclusion) return settle(inclusion, draft, node.host, solid.ref.number);
 
   const included = await findIncluded(node, attempts);
   if (included) return { kind: 'waiting', included };
   for (const attempt of attempts) {
-    if (!(await canNeverStand(node, attempt, solid.ref))) return { kind: 'waiting', included: null };
+    if (!(await canNeverBeIncluded(node, attempt, solid.ref))) return { kind: 'waiting', included: null };
   }
   return { kind: 'dead' };
 }
 
 const unclear = (what: string): Error =>
-  transient('payout_outcome_unclear', `${what}: nothing more is paid until a person has looked at it`);
+  transient('payout_outcome_unclear', `${what}: this payout waits until its outcome is clear. Look at the transaction in an explorer`);
 
-function settle(standing: Standing, draft: SpendDraft, host: string, solidNumber: number): Outcome {
-  const { tx, number, feeUnits, outcome } = standing;
+function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumber: number): Outcome {
+  const { tx, number, feeUnits, outcome } = inclusion;
   if (number > solidNumber) return { kind: 'waiting', included: { tx, number } };
   if (outcome === 'failure') return { kind: 'failed', tx, number, feeUnits };
-  if (outcome === 'success' && hasPaid(standing, draft)) return { kind: 'succeeded', tx, number, feeUnits };
+  if (outcome === 'success' && hasPaid(inclusion, draft)) return { kind: 'succeeded', tx, number, feeUnits };
   const why =
     outcome === 'unclear'
       ? 'its own answers contradict each other on whether it succeeded'
-      : `it does not show that ${unitsOf(draft.intent)} units left for ${tronAddress.format(draft.to)}`;
-  throw unclear(`${tx} is final on ${host}, and ${why}`);
+      : `it does not show that ${unitsOf(draft.intent)} units went to ${tronAddress.format(draft.to)}`;
+  throw unclear(`${tx} is final on ${host}, but ${why}`);
 }
 
-/** Where an attempt stands in what is solidified, and how it ended; null where the node does not know it. */
-async function standingOf(node: TronRpc, tx: string): Promise<Standing | null> {
+/** Returns the solidified block of an attempt and its result; null if the node does not know it. */
+async function findSolid(node: TronRpc, tx: string): Promise<Inclusion | null> {
   const { ask, host } = node;
   const [transaction, info] = await Promise.all(
     [SOLID_TRANSACTION_PATH, SOLID_INFO_PATH].map((path) => ask({ path, body: { value: tx } })),
@@ -79,22 +84,22 @@ async function standingOf(node: TronRpc, tx: string): Promise<Standing | null> {
     const [known, missing] = isUnknown(info) ? ['transaction', 'info'] : ['info', 'transaction'];
     throw transient(
       'node_infos_missing',
-      `${host} knows the ${known} ${tx} and not its ${missing}: if this lasts, set storage.transHistory.switch = on in its configuration`,
+      `${host} knows the ${known} ${tx} but not its ${missing}: if this persists, set storage.transHistory.switch = on in its configuration`,
     );
   }
-  return readStanding(tx, transaction, info, host);
+  return readInclusion(tx, transaction, info, host);
 }
 
 /**
- * Success is what all three places call so: the block's own result, the info's and the receipt's. What calls no contract has nothing in
- * its receipt.
+ * Success must be reported in all three places: the block's own result, the info's and the receipt's. The receipt is
+ * empty if no contract was called.
  */
-function readStanding(tx: string, transaction: unknown, info: unknown, host: string): Standing {
+function readInclusion(tx: string, transaction: unknown, info: unknown, host: string): Inclusion {
   const origin: Origin = { path: SOLID_INFO_PATH, host };
   const { id, blockNumber: number, logs } = readInfo(info, origin);
   invariant(isFields(info), 'an info is an object');
   if (!isFields(transaction) || transaction.txID !== tx) {
-    throw nonsense({ path: SOLID_TRANSACTION_PATH, host }, `answered with another transaction than ${tx}`);
+    throw nonsense({ path: SOLID_TRANSACTION_PATH, host }, `answered with a transaction other than ${tx}`);
   }
   if (id !== tx) throw nonsense(origin, `answered with the info of ${id} instead of ${tx}`);
   const [ret] = Array.isArray(transaction.ret) ? transaction.ret : [];
@@ -115,7 +120,7 @@ function isCall({ raw_data: raw }: Fields): boolean {
   return isFields(contract) && contract.type === 'TriggerSmartContract';
 }
 
-/** The attempt that stands in a block that may still be replaced. */
+/** Returns the attempt that is in a block that may still be replaced. */
 async function findIncluded(node: TronRpc, attempts: readonly SentAttempt[]) {
   const origin = { path: INFO_PATH, host: node.host };
   for (const { tx } of attempts) {
@@ -129,10 +134,10 @@ async function findIncluded(node: TronRpc, attempts: readonly SentAttempt[]) {
 }
 
 /**
- * Whether the logs show that exactly the draft's units left its owner and the payee got them. A token may keep a fee, as USDT can: then a
- * part of them went to somebody else, and no other payout may be made for it.
+ * Returns whether the logs show that exactly the draft's units left the owner and that they reached the payee. A token
+ * may keep a fee, as USDT can: then part of them went elsewhere, and the payout must still not be paid again.
  */
-function hasPaid({ logs }: Standing, { token, owners, to, intent }: SpendDraft): boolean {
+function hasPaid({ logs }: Inclusion, { token, owners, to, intent }: SpendDraft): boolean {
   if (token === null) return true;
   const key = tronAddress.parse(token.address);
   const outgoing = logs.flatMap((log) => readTransfer(log, key, owners[0] ?? ''));

@@ -1,5 +1,6 @@
 /**
- * What a payout takes now: whether it would succeed, and what energy and bytes cost the wallet that signs it.
+ * Quotes a payout: whether it would succeed now, and what its energy and bandwidth cost the wallet that signs it.
+ *
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -36,9 +37,11 @@ const LOANS_PATH = '/wallet/getdelegatedresourcev2';
 const ENERGY = 1;
 const NATIVE_DECIMALS = 6;
 const ZERO_KEY = '0'.repeat(40);
-/** Long enough to be sent again through an outage, short enough for its blocks to be read again when it came to nothing. */
+/**
+ * Long enough to be rebroadcast through an outage, short enough for its blocks to be read again if it is not included.
+ */
 const VALID_MS = 30 * 60_000;
-/** Expirations differ by up to so much. */
+/** Expirations differ by up to this much. */
 const SPREAD_MS = 60_000;
 
 export type QuoteQuestion = Readonly<{
@@ -46,11 +49,11 @@ export type QuoteQuestion = Readonly<{
   chainId: string;
   /** Address keys of the network's tokens. */
   tokenKeys: readonly string[];
-  /** Gives a moment at or after another that no earlier quote was given. */
+  /** Returns a time at or after the given one that no earlier quote has. */
   stamp: (headMs: number) => number;
 }>;
 
-/** What a quote follows from, as the head has it. */
+/** The state at the head that a quote is based on. */
 type State = Readonly<{
   head: BlockRef;
   solid: BlockRef;
@@ -68,22 +71,25 @@ function short(
   coin: Pick<Token, 'decimals'> & { symbol: string },
 ): Quote {
   const amount = `${formatUnits(missing, coin.decimals)} ${coin.symbol}`;
-  const message = `wallet ${tronAddress.format(wallet)} needs ${amount} more: send it there`;
+  const message = `wallet ${tronAddress.format(wallet)} needs ${amount} more: send that amount to it`;
   return { kind: 'refused', code, message, missingUnits: missing };
 }
 
 const nativeShort = (wallet: string, missing: bigint): Quote =>
   short(wallet, 'native_short', missing, { symbol: 'TRX', decimals: NATIVE_DECIMALS });
 
-/** @throws Fault transient */
+/**
+ * Quotes a draft.
+ * @throws Fault transient
+ */
 export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<Quote> {
   const { draft, tokenKeys } = question;
   const { to, token, intent } = draft;
   const [owner] = draft.owners;
-  invariant(owner, 'money leaves somewhere');
+  invariant(owner, 'a draft has an owner');
   const shown = tronAddress.format(to);
   if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
-    return refuse('destination_invalid', `${shown} is nobody's wallet: the zero address, a token or the paying wallet`);
+    return refuse('destination_invalid', `${shown} cannot be paid: it is the zero address, a token contract or the paying wallet`);
   }
   await expectChain(node, question.chainId);
   if (intent.kind === 'gas') return quoteGas(node, question, intent);
@@ -97,16 +103,16 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     readHeld(node, contract, owner),
   ]);
   if (frozen)
-    return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen ${shown}: what it gets is lost`);
+    return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen ${shown}: money sent there would be lost`);
   if (intent.kind === 'refund' && destination?.isContract) {
-    return refuse('destination_invalid', `${shown} is a contract: what it gets may be lost`);
+    return refuse('destination_invalid', `${shown} is a contract: money sent there may be lost`);
   }
   if (held < units) return short(owner, 'token_short', units - held, token);
   const [state, tried] = await Promise.all([
     askState(node, draft.payer),
     tryTransfer(node, contract, owner, to, units),
   ]);
-  if (tried.value === null) return refuse('would_fail', `${node.host} says that it would fail now: ${tried.why}`);
+  if (tried.value === null) return refuse('would_fail', `according to ${node.host} it would fail now: ${tried.why}`);
 
   const { prices, allowances } = state;
   const { feeLimit, burned, neededBalance } = energyCost(tried.energy, allowances.energy, prices);
@@ -123,14 +129,17 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   return { kind: 'quoted', terms: termsOf(question, state, feeLimit), feeUnits: burned + bytesSun, feeUnitsMax };
 }
 
-/** The stake that would give so much energy; null where nobody has staked. The contract's account is there, whoever else's is not. */
+/**
+ * Returns the stake that would give this much energy; null if nobody has staked. The token contract's account certainly
+ * exists, which no other does.
+ */
 async function askStake({ ask, host }: TronRpc, contract: string, energy: bigint): Promise<bigint | null> {
   const value = await ask({ path: RESOURCE_PATH, body: { address: wireAddress(contract) } });
   const share = readEnergyShare(value, { path: RESOURCE_PATH, host });
   return share && stakeFor(energy, share);
 }
 
-/** An account that is not there yet signs nothing, even where it would cost nothing: it needs a sun at least. */
+/** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */
 function missingNative({ payer }: State, needed: bigint): bigint {
   if (payer === null) return needed > 0n ? needed : 1n;
   return needed > payer.native ? needed - payer.native : 0n;
@@ -154,7 +163,7 @@ async function quoteGas(node: TronRpc, question: QuoteQuestion, { form, units }:
   return { kind: 'quoted', terms: termsOf(question, state, 0n), feeUnits, feeUnitsMax };
 }
 
-/** Why a loan of energy cannot be made or taken back now; null when it can. */
+/** Returns why a loan of energy cannot be made or reclaimed now; null if it can. */
 async function whyNoLoan(
   { ask, host }: TronRpc,
   payer: string,
@@ -170,7 +179,7 @@ async function whyNoLoan(
     const lendable = readWhole(value, 'max_size', { path: LENDABLE_PATH, host });
     if (lendable >= units) return null;
     const more = formatUnits(units - lendable, NATIVE_DECIMALS);
-    return `wallet ${from} has too little staked for energy that it has not lent: stake ${more} TRX more`;
+    return `wallet ${from} has too little unlent stake: stake ${more} TRX more`;
   }
   const body = { fromAddress: wireAddress(payer), toAddress: wireAddress(to) };
   const value = await ask({ path: LOANS_PATH, body });
@@ -180,10 +189,13 @@ async function whyNoLoan(
   }, 0n);
   return lent >= units
     ? null
-    : `wallet ${from} has not lent ${shown} so much energy: it may have been taken back already`;
+    : `wallet ${from} has not lent ${shown} that much energy: it may have been reclaimed already`;
 }
 
-/** @throws Fault transient */
+/**
+ * Reads the state at the head.
+ * @throws Fault transient
+ */
 async function askState(node: TronRpc, payerKey: string): Promise<State> {
   const { ask, host } = node;
   const [head, solid, parameters, payer, resources] = await Promise.all([
@@ -201,8 +213,9 @@ async function askState(node: TronRpc, payerKey: string): Promise<State> {
 }
 
 /**
- * Refers to a block that nothing replaces. Two payments of one amount to one payee must not be the same transaction, or the second would be
- * taken for the first: the time of each is its own within this process, and after a restart the expiration tells intents apart.
+ * Refers to a block that is never replaced. Two payments of one amount to one payee must not be the same transaction,
+ * or the second would be mistaken for the first: each has a time of its own within this process, and after a restart
+ * the expiration distinguishes intents.
  */
 function termsOf({ draft, stamp }: QuoteQuestion, { head, solid }: State, feeLimit: bigint): Terms {
   const headMs = head.timeS * 1000;

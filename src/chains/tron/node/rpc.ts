@@ -1,5 +1,7 @@
 /**
- * Calls to one java-tron node, over whichever transport its URL names: `http://`, `https://` its own interface, `ws://`, `wss://` the bridge beside it.
+ * Calls to one java-tron node, over the transport that its URL selects: `http://`, `https://` for its own interface,
+ * `ws://`, `wss://` for the bridge next to it.
+ *
  * @module
  */
 
@@ -12,7 +14,7 @@ import { BLOCK_PATH, type Header, readHeader } from '../wire.ts';
 import { openBridgeTransport } from './bridge-transport.ts';
 import { openHttp, solidUrlOf } from './http.ts';
 
-/** Of the solidified chain, which no fork replaces. */
+/** On the solidified chain, which is never reorganised. */
 export const SOLID_BLOCK_PATH = '/walletsolidity/getblock';
 /** The chain id is the last 4 bytes of the first block's id, as java-tron's own `eth_chainId` has it. */
 const CHAIN_ID_CHARS = 8;
@@ -29,7 +31,7 @@ export type TronRpc = Readonly<{
 
 export type TronRpcOptions = Readonly<{
   url: string;
-  /** Where `/walletsolidity/` is: found out when absent, null for nowhere. A bridge has both. */
+  /** The address of `/walletsolidity/`: the default place if absent, null for none. A bridge serves both. */
   finalityUrl?: string | null;
   requestTimeoutMs: number;
   responseBytesMax: number;
@@ -38,7 +40,7 @@ export type TronRpcOptions = Readonly<{
 }>;
 
 /**
- * Starts connecting to a bridge; connects to a node when first asked.
+ * Starts connecting to a bridge; connects to a node at the first request.
  * @throws Fault permanent `node_url_invalid`
  */
 export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
@@ -71,10 +73,13 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
   return { host, transport, askAll, ask };
 }
 
-/** The chain id that a first block tells, as decimal text. */
+/** Returns the chain id according to a first block, as decimal text. */
 export const chainIdOf = (first: Header): string => String(Number.parseInt(first.ref.hash.slice(-CHAIN_ID_CHARS), 16));
 
-/** The header that the node shows at a height or, for null, at its head; null where it has none. @throws Fault transient */
+/**
+ * Returns the header at a height or, for null, at the head; null if there is none.
+ * @throws Fault transient
+ */
 export async function readHeaderAt(
   { ask, host }: TronRpc,
   path: typeof BLOCK_PATH | typeof SOLID_BLOCK_PATH,
@@ -88,19 +93,22 @@ export async function readHeaderAt(
   throw nonsense(origin, `answered with block ${header.ref.number} instead of ${number}`);
 }
 
-/** @throws Fault transient, also when the node is of another chain */
+/**
+ * Checks that the node is on the configured chain.
+ * @throws Fault transient, also if it is on another chain
+ */
 export async function expectChain(node: TronRpc, chainId: string): Promise<void> {
   const first = await readHeaderAt(node, BLOCK_PATH, 0);
   if (!first) {
     throw transient(
       'node_history_pruned',
-      `${node.host} does not show its first block, which tells which chain it is of`,
+      `${node.host} does not return its first block, which identifies the chain`,
     );
   }
   const found = chainIdOf(first);
   if (found === chainId) return;
   throw transient(
     'node_wrong_chain',
-    `${node.host} is a node of chain ${found}, not ${chainId}: nothing is paid through it. Correct the network's url or witness_url`,
+    `${node.host} is on chain ${found}, not ${chainId}, and is not used for payouts: correct the network's url or witness_url`,
   );
 }

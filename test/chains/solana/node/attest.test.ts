@@ -43,14 +43,14 @@ test('the block and the status are asked for at the commitment that the credit n
     asked.push((params[1] as { commitment?: unknown }).commitment);
     return {};
   });
-  assert.is(await node.attest(block, [tx]), 'stands');
+  assert.is(await node.attest(block, [tx]), 'holds');
   assert.equal(asked, ['confirmed']);
 });
 
 const status = { slot: 0, confirmations: 0, err: null, status: { Ok: null } };
 for (const [about, change, expected] of [
-  ['confirmed', { confirmationStatus: 'confirmed' }, 'stands'],
-  ['final', { confirmationStatus: 'finalized' }, 'stands'],
+  ['confirmed', { confirmationStatus: 'confirmed' }, 'holds'],
+  ['final', { confirmationStatus: 'finalized' }, 'holds'],
   ['only processed by this node', { confirmationStatus: 'processed' }, 'unsure'],
   ['of a status that the node does not name', { confirmationStatus: null }, 'unsure'],
   ['failed', { confirmationStatus: 'confirmed', err: { InstructionError: [0, { Custom: 1 }] } }, 'gone'],

@@ -109,7 +109,7 @@ test('a range that does not hang together is refused', async () => {
 });
 
 test('a transaction is attested only when its info stands in that block as a success', async () => {
-  assert.is(await node.attest(block, [tx]), 'stands');
+  assert.is(await node.attest(block, [tx]), 'holds');
   change(INFO, (info) => ({ ...info, result: 'FAILED' }));
   assert.is(await node.attest(block, [tx]), 'gone', 'result');
   change(INFO, (info) => ({ ...info, receipt: { result: 'OUT_OF_TIME' } }));
