@@ -1,5 +1,7 @@
 /**
- * Indexer of one EVM network: `tsx indexers/evm.ts test:ethereum`. The supervisor (`npm start`) runs one for each configured network.
+ * Indexer of one EVM network: `tsx indexers/evm.ts test:ethereum`. The supervisor (`npm start`) runs one for each
+ * configured network.
+ *
  * @module
  */
 import { openDatabase } from '../src/app/open-database.ts';

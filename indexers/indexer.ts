@@ -108,8 +108,8 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * The nodes as payouts ask them; null where the family knows no payouts, or the settings allow none. Those are told and no more: payments are
- * to be seen all the same.
+ * The nodes as payouts ask them; null where the family knows no payouts, or the settings allow none. Those are told and
+ * no more: payments are to be seen all the same.
  */
 async function openForPayouts({ network, database, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
   const family = await chain.payouts?.();

@@ -1,9 +1,12 @@
 /**
- * An indexer process: one network, from the configuration to the exit code. The programs beside this file are its callers.
+ * An indexer process: one network, from the configuration to the exit code. The programs beside this file are its
+ * callers.
  *
- * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 a broken invariant, or a database that is out of
- * reach at the start; 2 the configuration, the arguments or the database do not allow a start, and a person must act; 3 another
- * process follows the same network. A supervisor starts it again after 1 and 3, and not after 0 and 2.
+ * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 a broken invariant, or a database
+ * that is out of reach at the start; 2 the configuration, the arguments or the database do not allow a start, and a
+ * person must act; 3 another process follows the same network. A supervisor starts it again after 1 and 3, and not
+ * after 0 and 2.
+ *
  * @module
  */
 

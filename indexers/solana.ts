@@ -1,5 +1,7 @@
 /**
- * Indexer of one Solana network: `tsx indexers/solana.ts test:solana`. The supervisor (`npm start`) runs one for each configured network.
+ * Indexer of one Solana network: `tsx indexers/solana.ts test:solana`. The supervisor (`npm start`) runs one for each
+ * configured network.
+ *
  * @module
  */
 import { openDatabase } from '../src/app/open-database.ts';

@@ -1,5 +1,7 @@
 /**
- * Indexer of one TRON network: `tsx indexers/tron.ts test:tron`. The supervisor (`npm start`) runs one for each configured network.
+ * Indexer of one TRON network: `tsx indexers/tron.ts test:tron`. The supervisor (`npm start`) runs one for each
+ * configured network.
+ *
  * @module
  */
 import { openDatabase } from '../src/app/open-database.ts';

@@ -1,5 +1,7 @@
 /**
- * A wait that a ring cuts short. Rings carry nothing and many count as one; a ring during work ends the next wait at once.
+ * A wait that a ring cuts short. Rings carry nothing and many count as one; a ring during work ends the next wait at
+ * once.
+ *
  * @module
  */
 import type { Clock } from '../src/lib/clock.ts';

@@ -1,12 +1,14 @@
 /**
- * The set of watched addresses, in one `SharedArrayBuffer` that every matcher thread reads while the follower's thread adds.
+ * The set of watched addresses, in one `SharedArrayBuffer` that every matcher thread reads while the follower's thread
+ * adds.
  *
- * Open addressing with linear probing over fixed-width keys. Each slot has a tag (a hash of the key, never 0; 0 = empty) and the
- * key as 32-bit words. A writer stores the words first and the tag last, atomically; a reader that sees the tag therefore sees
- * the words. Keys are never removed, so a probe may stop at the first empty slot.
+ * Open addressing with linear probing over fixed-width keys. Each slot has a tag (a hash of the key, never 0; 0 =
+ * empty) and the key as 32-bit words. A writer stores the words first and the tag last, atomically; a reader that sees
+ * the tag therefore sees the words. Keys are never removed, so a probe may stop at the first empty slot.
  *
- * Layout in 32-bit words: key bytes, capacity (a power of two), key count, 0, then `capacity` tags, then `capacity` keys.
- * A full table is rebuilt at twice the size in a new buffer; readers get it with their next task.
+ * Layout in 32-bit words: key bytes, capacity (a power of two), key count, 0, then `capacity` tags, then `capacity`
+ * keys. A full table is rebuilt at twice the size in a new buffer; readers get it with their next task.
+ *
  * @module
  */
 import { invariant } from '../../src/core/fault.ts';
@@ -20,7 +22,10 @@ const AT_COUNT = 2;
 const LOAD_MAX = 0.6;
 const CAPACITY_MIN = 1024;
 
-/** What a matcher needs of the table. `key` is lower-case hex of exactly the table's key width; any other text is not in it. */
+/**
+ * What a matcher needs of the table. `key` is lower-case hex of exactly the table's key width; any other text is not in
+ * it.
+ */
 export type AddressReader = Readonly<{ has(key: string): boolean }>;
 
 /** The writer's side. There is one writer. */

@@ -1,5 +1,7 @@
 /**
- * Keeps the table of watched addresses level with the store. Addresses are only ever added, so the newest id says how far it got.
+ * Keeps the table of watched addresses level with the store. Addresses are only ever added, so the newest id says how
+ * far it got.
+ *
  * @module
  */
 import type { Database } from '../../src/database/database.ts';

@@ -47,8 +47,8 @@ export function createCursor(
   let readThroughS = 0;
 
   /**
-   * Being level with the head proves that everything up to that moment was read, less what a block needs to be made and to arrive.
-   * A stale head proves nothing but its own time.
+   * Being level with the head proves that everything up to that moment was read, less what a block needs to be made and
+   * to arrive. A stale head proves nothing but its own time.
    */
   function readThrough(tip: BlockRef | undefined, { head, askedAtMs, isStale }: Look): number {
     if (!tip) return readThroughS;

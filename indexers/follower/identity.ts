@@ -36,8 +36,8 @@ export function createIdentityProof(
 }
 
 /**
- * Compares what a node says it is with the configuration. Money on another chain, or counted with other decimals, would be credited
- * wrongly, so a difference stops the network until a person has looked.
+ * Compares what a node says it is with the configuration. Money on another chain, or counted with other decimals, would
+ * be credited wrongly, so a difference stops the network until a person has looked.
  * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming what was expected and what was found
  */
 export function checkIdentity(network: Expected, found: NodeIdentity): void {

@@ -1,6 +1,7 @@
 /**
- * Finds the transfers to watched addresses in a block's raw answer: in-line when the answer is small, in a worker thread when it is
- * large enough to hold up the event loop.
+ * Finds the transfers to watched addresses in a block's raw answer: in-line when the answer is small, in a worker
+ * thread when it is large enough to hold up the event loop.
+ *
  * @module
  */
 import type { Chain, RawContent } from '../../src/chains/chain.ts';
@@ -10,8 +11,9 @@ import type { AddressTable } from './address-table.ts';
 import type { MatchTask } from './matcher-worker.ts';
 
 /**
- * Up to this size a block's answer is decoded where it arrives. Around it both roads took equally long in `npm run bench`: a smaller
- * answer is decoded before a thread would have it, a larger one would hold up the event loop for milliseconds.
+ * Up to this size a block's answer is decoded where it arrives. Around it both roads took equally long in `npm run
+ * bench`: a smaller answer is decoded before a thread would have it, a larger one would hold up the event loop for
+ * milliseconds.
  */
 export const INLINE_BYTES_MAX = 256 * 1024;
 
@@ -29,7 +31,8 @@ export type MatcherOptions = Readonly<{
 
 export interface Matcher {
   /**
-   * Transfers to addresses that were in the table when the call was made, in block order. The content's bytes are used up.
+   * Transfers to addresses that were in the table when the call was made, in block order. The content's bytes are used
+   * up.
    * @throws Fault as `Wire.decode` does
    */
   match(content: RawContent): Promise<ChainTransfer[]>;
@@ -57,7 +60,9 @@ export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
   };
 }
 
-/** The same bytes in a buffer of their own, which may be given away: a view may share its buffer with other messages. */
+/**
+ * The same bytes in a buffer of their own, which may be given away: a view may share its buffer with other messages.
+ */
 function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;
   const isWhole = buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength;

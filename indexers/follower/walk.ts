@@ -18,8 +18,8 @@ export interface Walk {
 }
 
 /**
- * @param headersMax how many walked headers are remembered. A walk that a fault interrupted goes on where it was, so that a long
- * way back is closed even by a node that fails often.
+ * @param headersMax how many walked headers are remembered. A walk that a fault interrupted goes on where it was, so
+ * that a long way back is closed even by a node that fails often.
  */
 export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: number): Walk {
   const walked = new Map<string, BlockRef>();

@@ -1,5 +1,7 @@
 /**
- * An engine's turn: its right to ask the signer for signatures on a network, and the proof that this database knows of every signature there is.
+ * An engine's turn: its right to ask the signer for signatures on a network, and the proof that this database knows of
+ * every signature there is.
+ *
  * @module
  */
 import { type Fault, permanent } from '../../src/core/fault.ts';
@@ -13,7 +15,8 @@ const PAGE = 100;
 export interface PayoutLease {
   readonly fence: number;
   /**
-   * Reads what the signer's journal has beyond what is recorded here, and records it. After each signature, before its bytes are used.
+   * Reads what the signer's journal has beyond what is recorded here, and records it. After each signature, before its
+   * bytes are used.
    * @throws Fault permanent `payouts_not_adopted`
    */
   follow(): Promise<void>;

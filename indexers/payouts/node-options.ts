@@ -9,7 +9,9 @@ const REQUEST_TIMEOUT_MS = 15_000;
 /** Answers about single transactions and wallets are small. */
 const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
 
-/** A block that can no longer be replaced by the network's own settings is final where its node does not say what is. */
+/**
+ * A block that can no longer be replaced by the network's own settings is final where its node does not say what is.
+ */
 export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
   const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax } = network;
   return {

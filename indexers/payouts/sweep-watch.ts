@@ -1,6 +1,7 @@
 /**
- * Looks after a network's collection addresses beside the payout engine: tells what lies on them, gives waiting sweeps the native coin they
- * lack, and sweeps by itself where the policy says so.
+ * Looks after a network's collection addresses beside the payout engine: tells what lies on them, gives waiting sweeps
+ * the native coin they lack, and sweeps by itself where the policy says so.
+ *
  * @module
  */
 

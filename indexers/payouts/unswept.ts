@@ -14,7 +14,10 @@ import type { Clock } from '../../src/lib/clock.ts';
 const PAGE = 200;
 const PAUSE_MS = 1;
 
-/** Everything that lies on a network's collection addresses, and what open sweeps are to take, in currencies that the network has now. */
+/**
+ * Everything that lies on a network's collection addresses, and what open sweeps are to take, in currencies that the
+ * network has now.
+ */
 export async function readOwners(
   { key, family, mode, tokens }: Pick<NetworkConfig, 'key' | 'family' | 'mode' | 'tokens'>,
   database: Pick<Database, 'unswept'>,

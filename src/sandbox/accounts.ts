@@ -1,5 +1,7 @@
 /**
- * What accounts hold, have sent and have used up, counted from a chain's blocks each time it is asked for: a reorg needs no undoing.
+ * What accounts hold, have sent and have used up, counted from a chain's blocks each time it is asked for: a reorg
+ * needs no undoing.
+ *
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
@@ -9,7 +11,10 @@ import type { WorldTransaction } from './transaction.ts';
 export type UsedUp = Readonly<{ energy: number; bytes: number }>;
 
 export type Accounts = Readonly<{
-  /** Base units of a token: what came in less what went out; never below zero, because strangers' wallets are bottomless. */
+  /**
+   * Base units of a token: what came in less what went out; never below zero, because strangers' wallets are
+   * bottomless.
+   */
   token(token: string, account: string): bigint;
   /** Base units of the native coin, likewise. */
   native(account: string): bigint;

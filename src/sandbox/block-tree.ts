@@ -1,6 +1,7 @@
 /**
- * Blocks of a simulated chain: the canonical chain and its orphans. Memory is bounded: below a window under the tip, orphans and empty
- * blocks are forgotten and only a limited number of blocks with transactions is kept.
+ * Blocks of a simulated chain: the canonical chain and its orphans. Memory is bounded: below a window under the tip,
+ * orphans and empty blocks are forgotten and only a limited number of blocks with transactions is kept.
+ *
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
@@ -41,7 +42,10 @@ export interface BlockTree {
   tip(): WorldBlock;
   /** The canonical block with this number. */
   at(number: number): WorldBlock | undefined;
-  /** The canonical block with this number or, where numbers skip, the nearest one below; the lowest that is kept when there is none. */
+  /**
+   * The canonical block with this number or, where numbers skip, the nearest one below; the lowest that is kept when
+   * there is none.
+   */
   atOrBelow(number: number): WorldBlock;
   /** Canonical or orphaned. */
   byHash(hash: string): WorldBlock | undefined;

@@ -1,6 +1,8 @@
 /**
- * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, finalize, pace, faults, truth.
- * Parameters are one object, by name or as the only positional argument. Amounts are base units as decimal strings.
+ * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, finalize, pace,
+ * faults, truth. Parameters are one object, by name or as the only positional argument. Amounts are base units as
+ * decimal strings.
+ *
  * @module
  */
 import { timingSafeEqual } from 'node:crypto';

@@ -1,6 +1,7 @@
 /**
- * Reads the arguments of Ethereum's JSON-RPC methods, refusing bad ones in go-ethereum's words (`rpc/types.go`, `common/hexutil`,
- * `eth/filters/api.go`).
+ * Reads the arguments of Ethereum's JSON-RPC methods, refusing bad ones in go-ethereum's words (`rpc/types.go`,
+ * `common/hexutil`, `eth/filters/api.go`).
+ *
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';

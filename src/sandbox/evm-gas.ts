@@ -1,5 +1,7 @@
 /**
- * What gas costs on a simulated EVM chain: always the same, in wei, and a transaction needs so much for each thing that it moves.
+ * What gas costs on a simulated EVM chain: always the same, in wei, and a transaction needs so much for each thing that
+ * it moves.
+ *
  * @module
  */
 import { type RawTransaction, readRaw } from './evm-raw.ts';

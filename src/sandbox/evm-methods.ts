@@ -1,5 +1,7 @@
 /**
- * The methods of an Ethereum node, answered from a world: what its chain shows here, what wallets ask in `evm-wallet-methods.ts`.
+ * The methods of an Ethereum node, answered from a world: what its chain shows here, what wallets ask in
+ * `evm-wallet-methods.ts`.
+ *
  * @module
  */
 import { loggedEntries, type WorldBlock } from './block-tree.ts';

@@ -1,5 +1,7 @@
 /**
- * What a simulated EVM node takes from wallets, and what its blocks take of that. Rules and words are those of go-ethereum (`core/txpool`).
+ * What a simulated EVM node takes from wallets, and what its blocks take of that. Rules and words are those of
+ * go-ethereum (`core/txpool`).
+ *
  * @module
  */
 import { readTransferCall } from './abi.ts';

@@ -1,8 +1,10 @@
 /**
- * Signed EVM transactions as `eth_sendRawTransaction` takes them: EIP-1559 ones, read from their RLP. Read here by hand, so that what the
- * signer's library makes is checked by something else.
+ * Signed EVM transactions as `eth_sendRawTransaction` takes them: EIP-1559 ones, read from their RLP. Read here by
+ * hand, so that what the signer's library makes is checked by something else.
  *
- * Sources: EIP-1559, EIP-2718, EIP-2 (low s); RLP: Ethereum Yellow Paper, appendix B. Errors are worded as go-ethereum's.
+ * Sources: EIP-1559, EIP-2718, EIP-2 (low s); RLP: Ethereum Yellow Paper, appendix B. Errors are worded as
+ * go-ethereum's.
+ *
  * @module
  */
 import { secp256k1 } from '@noble/curves/secp256k1.js';

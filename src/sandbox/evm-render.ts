@@ -1,6 +1,8 @@
 /**
- * How blocks of a world look in an Ethereum node's JSON. Field sets are those of go-ethereum (`internal/ethapi/api.go`, `core/types`) after the
- * Prague fork. What the world has no notion of (state, who signed a made-up payment) is filled with well-formed values; the logs bloom is real.
+ * How blocks of a world look in an Ethereum node's JSON. Field sets are those of go-ethereum (`internal/ethapi/api.go`,
+ * `core/types`) after the Prague fork. What the world has no notion of (state, who signed a made-up payment) is filled
+ * with well-formed values; the logs bloom is real.
+ *
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
@@ -15,7 +17,10 @@ export const hex = (digits: string): string => `0x${digits}`;
 /** A number as the JSON-RPC of Ethereum writes it: hex without leading zeros. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
 
-/** keccak256 of the RLP of an empty list, of an empty trie's node, and SHA-256 of nothing: what an empty part of a block hashes to. */
+/**
+ * keccak256 of the RLP of an empty list, of an empty trie's node, and SHA-256 of nothing: what an empty part of a block
+ * hashes to.
+ */
 const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347';
 const EMPTY_TRIE = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
 const NO_REQUESTS = '0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';

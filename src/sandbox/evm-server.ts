@@ -1,6 +1,8 @@
 /**
- * A simulated EVM node on loopback: JSON-RPC over HTTP and WebSocket as go-ethereum serves it, and the sandbox's control methods.
- * `newHeads` is only a bell, as with go-ethereum: after a reorg it announces the last header of the new chain and nothing else.
+ * A simulated EVM node on loopback: JSON-RPC over HTTP and WebSocket as go-ethereum serves it, and the sandbox's
+ * control methods. `newHeads` is only a bell, as with go-ethereum: after a reorg it announces the last header of the
+ * new chain and nothing else.
+ *
  * @module
  */
 import { evmAddress } from '../chains/evm/address.ts';

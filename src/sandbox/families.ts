@@ -21,7 +21,9 @@ import type { WorldOptions } from './world.ts';
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
-  /** Where the family's receiving xpub stands in a wallet (BIP-44, external chain); null where addresses are imported. */
+  /**
+   * Where the family's receiving xpub stands in a wallet (BIP-44, external chain); null where addresses are imported.
+   */
   xpubPath: string | null;
   /** About how far below the tip the chain's own finality stands. */
   finalityDistance: number;

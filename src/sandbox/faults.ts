@@ -1,6 +1,8 @@
 /**
- * Ways in which a node may fail, injected on purpose. Whether a request is hit depends only on the seed, the request and how often it was
- * asked before, never on the order in which different requests arrive: a failing run can be run again.
+ * Ways in which a node may fail, injected on purpose. Whether a request is hit depends only on the seed, the request
+ * and how often it was asked before, never on the order in which different requests arrive: a failing run can be run
+ * again.
+ *
  * @module
  */
 import { permanent } from '../core/fault.ts';
@@ -52,7 +54,10 @@ export type FaultKind = (typeof faultKinds)[number];
 
 export type FaultRates = Partial<Record<FaultKind, number>>;
 
-/** A fault that hits one request; `roll` (0 to 2³² − 1) decides its details, `lagBlocks` is how far a lagging head may be behind. */
+/**
+ * A fault that hits one request; `roll` (0 to 2³² − 1) decides its details, `lagBlocks` is how far a lagging head may
+ * be behind.
+ */
 export type InjectedFault = Readonly<{ kind: FaultKind; roll: number; lagBlocks: number }>;
 
 export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
@@ -60,7 +65,10 @@ export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
 export interface Faults {
   /** The fault that hits this request, out of the kinds that make sense for it. */
   strike(kinds: readonly FaultKind[], method: string, params: unknown): InjectedFault | null;
-  /** Adds to the rates in force. @throws Fault permanent `sandbox_request_invalid` on an unknown kind or a rate outside 0–1 */
+  /**
+   * Adds to the rates in force. @throws Fault permanent `sandbox_request_invalid` on an unknown kind or a rate outside
+   * 0–1
+   */
   set(changes: Partial<FaultSettings>): void;
   /** Ends all faults. Connections that already went dead stay dead. */
   heal(): void;

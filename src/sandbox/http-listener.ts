@@ -1,5 +1,7 @@
 /**
- * The HTTP port of a simulated node on loopback, whatever is spoken there, and the faults that happen to an answer on its way.
+ * The HTTP port of a simulated node on loopback, whatever is spoken there, and the faults that happen to an answer on
+ * its way.
+ *
  * @module
  */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -43,7 +45,9 @@ export async function closeServer(server: Server): Promise<void> {
 export const bearerOf = (request: IncomingMessage): string =>
   /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 
-/** The body's text; null when it is too long. A client that goes away leaves it unread for ever, and is gone with it. */
+/**
+ * The body's text; null when it is too long. A client that goes away leaves it unread for ever, and is gone with it.
+ */
 export function readBody(request: IncomingMessage): Promise<string | null> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];

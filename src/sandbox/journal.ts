@@ -1,6 +1,7 @@
 /**
- * What makes a world survive a restart: a file with one JSON line per block, in order of birth. Losing the last lines is no worse than a
- * small reorg, because every line's parent stands above it and the last line is the tip.
+ * What makes a world survive a restart: a file with one JSON line per block, in order of birth. Losing the last lines
+ * is no worse than a small reorg, because every line's parent stands above it and the last line is the tip.
+ *
  * @module
  */
 import {

@@ -1,5 +1,7 @@
 /**
- * The sockets of a simulated node: JSON-RPC over HTTP POST and over WebSocket on one loopback port, with the faults that happen there.
+ * The sockets of a simulated node: JSON-RPC over HTTP POST and over WebSocket on one loopback port, with the faults
+ * that happen there.
+ *
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

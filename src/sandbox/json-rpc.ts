@@ -1,5 +1,7 @@
 /**
- * JSON-RPC 2.0 as go-ethereum words it (go-ethereum `rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text out.
+ * JSON-RPC 2.0 as go-ethereum words it (go-ethereum `rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text
+ * out.
+ *
  * @module
  */
 

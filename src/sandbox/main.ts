@@ -1,9 +1,11 @@
 /**
- * The sandbox program: simulated networks on loopback for `npm start` without real nodes. The supervisor starts it first and waits for
- * its `ready` message; it ends when told to, or when the supervisor is gone. It reads the ordinary configuration and serves those of its
- * networks that are simulated.
+ * The sandbox program: simulated networks on loopback for `npm start` without real nodes. The supervisor starts it
+ * first and waits for its `ready` message; it ends when told to, or when the supervisor is gone. It reads the ordinary
+ * configuration and serves those of its networks that are simulated.
  *
- * Exit codes: 0 ended as asked; 1 a network can mine no more; 2 the configuration or a file of an earlier run does not allow a start.
+ * Exit codes: 0 ended as asked; 1 a network can mine no more; 2 the configuration or a file of an earlier run does not
+ * allow a start.
+ *
  * @module
  */
 

@@ -9,8 +9,8 @@ import type { SignedTransaction, WorldTransaction } from './transaction.ts';
 export type NextBlock = Readonly<{ number: number; timeS: number; parentTimeS: number }>;
 
 /**
- * `fail`: it stands in the block and does nothing but cost its fee. `wait`: not yet. `drop`: never. Where only the block decides what it costs
- * and how it ends: the transaction as it stands there.
+ * `fail`: it stands in the block and does nothing but cost its fee. `wait`: not yet. `drop`: never. Where only the
+ * block decides what it costs and how it ends: the transaction as it stands there.
  */
 export type Admission = 'take' | 'fail' | 'wait' | 'drop' | SignedTransaction;
 

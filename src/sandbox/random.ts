@@ -17,7 +17,9 @@ export type Random = Readonly<{
   shuffled<T>(items: readonly T[]): T[];
 }>;
 
-/** Small fast counter generator (sfc32, Chris Doty-Humphrey, PractRand, public domain), seeded by the digest of `parts`. */
+/**
+ * Small fast counter generator (sfc32, Chris Doty-Humphrey, PractRand, public domain), seeded by the digest of `parts`.
+ */
 export function createRandom(...parts: readonly (string | number)[]): Random {
   const seed = Buffer.from(digest(...parts), 'hex');
   let a = seed.readUInt32LE(0);

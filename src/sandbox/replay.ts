@@ -12,8 +12,8 @@ export const keepChoices = ['none', 'all', 'some'] as const;
 export type KeepChoice = (typeof keepChoices)[number];
 
 /**
- * Deals the surviving transactions out to `blockCount` new blocks. What wallets signed stays in its order, because sequence numbers have no
- * gaps, and of that the first half survives where half does.
+ * Deals the surviving transactions out to `blockCount` new blocks. What wallets signed stays in its order, because
+ * sequence numbers have no gaps, and of that the first half survives where half does.
  * @param makeNoise makes a transaction between strangers: put in front, it moves what follows to another index
  */
 export function replay(

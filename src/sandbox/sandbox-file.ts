@@ -1,6 +1,7 @@
 /**
- * `sandbox.json` in the data directory: what the other processes need to know of the sandbox. It holds a secret (the control token), so
- * only its owner may read it.
+ * `sandbox.json` in the data directory: what the other processes need to know of the sandbox. It holds a secret (the
+ * control token), so only its owner may read it.
+ *
  * @module
  */
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * The seed of everything that the sandbox owns: receiving addresses, the signer's wallets. It lies in the data directory, for nothing of worth is
- * ever sent to it.
+ * The seed of everything that the sandbox owns: receiving addresses, the signer's wallets. It lies in the data
+ * directory, for nothing of worth is ever sent to it.
+ *
  * @module
  */
 import { randomBytes } from 'node:crypto';

@@ -1,5 +1,7 @@
 /**
- * The read methods of a Solana node, answered from a world. Codes and texts of errors are Agave's (`rpc-client-api/src/custom_error.rs`).
+ * The read methods of a Solana node, answered from a world. Codes and texts of errors are Agave's
+ * (`rpc-client-api/src/custom_error.rs`).
+ *
  * @module
  */
 import { solanaAddress } from '../chains/solana/address.ts';

@@ -1,6 +1,8 @@
 /**
- * What a simulated Solana node takes from wallets, and what its blocks take of that: token transfers behind what makes their accounts. Rules and
- * words are those of Agave (`rpc.rs`, `transaction_error.rs`) and of the System and token programs.
+ * What a simulated Solana node takes from wallets, and what its blocks take of that: token transfers behind what makes
+ * their accounts. Rules and words are those of Agave (`rpc.rs`, `transaction_error.rs`) and of the System and token
+ * programs.
+ *
  * @module
  */
 
@@ -40,7 +42,10 @@ export type AccountOwner = Readonly<{ owner: string; mint: string }>;
 
 export type TokenAccounts = Readonly<{ find(address: string): AccountOwner | null }>;
 
-/** Knows the token accounts of everybody who was paid: their addresses follow from owner and mint, but not the other way round. */
+/**
+ * Knows the token accounts of everybody who was paid: their addresses follow from owner and mint, but not the other way
+ * round.
+ */
 export function openTokenAccounts(world: World, tokens: readonly string[]): TokenAccounts {
   const known = new Map<string, AccountOwner>();
   const seen = new Set<string>();
@@ -155,7 +160,8 @@ export type SolanaPool = Readonly<{
 }>;
 
 /**
- * @param lastSlotFor the last slot whose block may hold a transaction that names this block, or null for an unknown block
+ * @param lastSlotFor the last slot whose block may hold a transaction that names this block, or null for an unknown
+ * block
  * @param idOf the world's id of a signature
  */
 export function openSolanaPool(

@@ -1,7 +1,9 @@
 /**
- * How blocks of a world look in a Solana node's JSON, as `getBlock` shows them with `transactionDetails: "accounts"`. Members stand in the
- * order of their names, as Agave writes them. What the world has no notion of is filled with well-formed values: votes, fees, lamports, and
- * how much an account held before (what it gained or lost is the world's truth).
+ * How blocks of a world look in a Solana node's JSON, as `getBlock` shows them with `transactionDetails: "accounts"`.
+ * Members stand in the order of their names, as Agave writes them. What the world has no notion of is filled with
+ * well-formed values: votes, fees, lamports, and how much an account held before (what it gained or lost is the world's
+ * truth).
+ *
  * @module
  */
 import { base58 } from '@scure/base';
@@ -148,7 +150,10 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
   };
 }
 
-/** One transaction as `getTransaction` answers with encoding `json`: as in a block, but with its message instead of the accounts' roles. */
+/**
+ * One transaction as `getTransaction` answers with encoding `json`: as in a block, but with its message instead of the
+ * accounts' roles.
+ */
 export function renderWholeTransaction(
   transaction: WorldTransaction,
   { number, timeS, parent }: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,

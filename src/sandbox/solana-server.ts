@@ -1,6 +1,7 @@
 /**
- * A simulated Solana node on loopback: JSON-RPC over HTTP and PubSub over WebSocket, as Agave serves them but on one port, and the sandbox's
- * control methods.
+ * A simulated Solana node on loopback: JSON-RPC over HTTP and PubSub over WebSocket, as Agave serves them but on one
+ * port, and the sandbox's control methods.
+ *
  * @module
  */
 import { solanaAddress } from '../chains/solana/address.ts';

@@ -1,5 +1,7 @@
 /**
- * What wallets ask of a Solana node: what they hold, a recent block to sign on, what deposits and priority cost, and to send.
+ * What wallets ask of a Solana node: what they hold, a recent block to sign on, what deposits and priority cost, and to
+ * send.
+ *
  * @module
  */
 import { base58 } from '@scure/base';

@@ -1,12 +1,15 @@
 /**
- * Transactions of a simulated chain, in terms that every chain family can render: who paid whom, in which token, and whether it worked.
- * Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
+ * Transactions of a simulated chain, in terms that every chain family can render: who paid whom, in which token, and
+ * whether it worked. Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
+ *
  * @module
  */
 import { permanent } from '../core/fault.ts';
 import { digest } from './random.ts';
 
-/** Something that a token contract reports. Approvals look much like transfers on the wire and must never be counted. */
+/**
+ * Something that a token contract reports. Approvals look much like transfers on the wire and must never be counted.
+ */
 export type Entry = Readonly<{
   kind: 'transfer' | 'approval';
   token: string;

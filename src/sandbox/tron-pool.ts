@@ -61,7 +61,10 @@ function checkExpiration({ expirationMs }: TronTransaction, headS: number): void
 
 const invalid = (text: string) => new TronRefusal('CONTRACT_VALIDATE_ERROR', `Contract validate error : ${text}`);
 
-/** What a transaction does here, whatever state it meets. Tokens move by `transfer` alone, and any other call of a token reverts. */
+/**
+ * What a transaction does here, whatever state it meets. Tokens move by `transfer` alone, and any other call of a token
+ * reverts.
+ */
 function effectOf({ action }: TronTransaction): Pick<WorldTransaction, 'target' | 'entries' | 'native' | 'lent'> {
   switch (action.kind) {
     case 'trigger': {

@@ -1,6 +1,8 @@
 /**
- * How blocks of a world look in java-tron's JSON: field sets, order and omissions are those of its documentation and `Tron.proto` (a field
- * that has its default value is left out). What a wallet signed is shown as its bytes have it, what the world made up with well-formed values.
+ * How blocks of a world look in java-tron's JSON: field sets, order and omissions are those of its documentation and
+ * `Tron.proto` (a field that has its default value is left out). What a wallet signed is shown as its bytes have it,
+ * what the world made up with well-formed values.
+ *
  * @module
  */
 import { wireAddress } from '../chains/tron/address.ts';

@@ -1,8 +1,10 @@
 /**
- * What a simulated TRON charges: energy for what contracts do, bandwidth for bytes, both first out of allowances and then burned from TRX at
- * the chain parameters' prices. Amounts are sun.
+ * What a simulated TRON charges: energy for what contracts do, bandwidth for bytes, both first out of allowances and
+ * then burned from TRX at the chain parameters' prices. Amounts are sun.
  *
- * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`, `EnergyProcessor`, `VMActuator`.
+ * Sources: https://developers.tron.network/docs/resource-model, java-tron `BandwidthProcessor`, `EnergyProcessor`,
+ * `VMActuator`.
+ *
  * @module
  */
 import type { Accounts } from './accounts.ts';

@@ -1,6 +1,7 @@
 /**
- * A simulated java-tron node on loopback: the full node's interface under `/wallet/` and the solidified chain's under `/walletsolidity/`, on
- * one port, as a gateway has them; and the sandbox's control methods by JSON-RPC at `/`.
+ * A simulated java-tron node on loopback: the full node's interface under `/wallet/` and the solidified chain's under
+ * `/walletsolidity/`, on one port, as a gateway has them; and the sandbox's control methods by JSON-RPC at `/`.
+ *
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,5 +1,7 @@
 /**
- * A node that lies as told: a real one (or the sandbox's) with two paid blocks, behind a proxy that spoils its JSON-RPC answers.
+ * A node that lies as told: a real one (or the sandbox's) with two paid blocks, behind a proxy that spoils its JSON-RPC
+ * answers.
+ *
  * @module
  */
 import { suite } from 'uvu';

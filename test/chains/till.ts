@@ -1,6 +1,7 @@
 /**
- * Wallets of a seed with what they are to pay, and attempts as the payout engine makes them: quoted by a node, signed by the family's own
- * signer.
+ * Wallets of a seed with what they are to pay, and attempts as the payout engine makes them: quoted by a node, signed
+ * by the family's own signer.
+ *
  * @module
  */
 import { evmSpending } from '../../src/chains/evm/spend.ts';

@@ -1,5 +1,6 @@
 /**
- * Links to wallets' apps, letter by letter in the formats that the wallets document, and what wallets inside a browser are asked to send.
+ * Links to wallets' apps, letter by letter in the formats that the wallets document, and what wallets inside a browser
+ * are asked to send.
  */
 import { hexToBytes } from '@noble/hashes/utils.js';
 import { base58, base64 } from '@scure/base';

@@ -1,6 +1,6 @@
 /**
- * The simulated node's answers beside those of a real one (anvil) for the same happenings: every field that the real one answers is
- * there, with the same JSON type and the same kind of text.
+ * The simulated node's answers beside those of a real one (anvil) for the same happenings: every field that the real
+ * one answers is there, with the same JSON type and the same kind of text.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,6 +1,6 @@
 /**
- * The simulated EVM node as wallets meet it. What it reads by hand was signed by the signer's library; what it answers is read by the payout
- * client that real nodes are read with.
+ * The simulated EVM node as wallets meet it. What it reads by hand was signed by the signer's library; what it answers
+ * is read by the payout client that real nodes are read with.
  */
 import { Wallet as EthersWallet, Transaction } from 'ethers';
 import * as fc from 'fast-check';

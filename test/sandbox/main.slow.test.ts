@@ -1,4 +1,7 @@
-/** The sandbox program as the supervisor runs it: a child process with a message channel, a data directory and loopback ports. */
+/**
+ * The sandbox program as the supervisor runs it: a child process with a message channel, a data directory and loopback
+ * ports.
+ */
 import { type ChildProcess, fork } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

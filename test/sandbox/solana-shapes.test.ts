@@ -1,4 +1,7 @@
-/** The simulated Solana node's answers have the shape of the samples that the decoder is held to: the same members, of the same types. */
+/**
+ * The simulated Solana node's answers have the shape of the samples that the decoder is held to: the same members, of
+ * the same types.
+ */
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

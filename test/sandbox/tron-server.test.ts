@@ -1,4 +1,7 @@
-/** The simulated java-tron at its socket: the shapes that were recorded, its odd answers, its two interfaces and its control. */
+/**
+ * The simulated java-tron at its socket: the shapes that were recorded, its odd answers, its two interfaces and its
+ * control.
+ */
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

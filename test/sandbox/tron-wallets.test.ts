@@ -1,6 +1,6 @@
 /**
- * The simulated java-tron as wallets meet it: what it takes, in whose words it refuses, and what its blocks make of it. What the payout client
- * sees of it stands in `test/chains/tron/node/payout-node.test.ts`.
+ * The simulated java-tron as wallets meet it: what it takes, in whose words it refuses, and what its blocks make of it.
+ * What the payout client sees of it stands in `test/chains/tron/node/payout-node.test.ts`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

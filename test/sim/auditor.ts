@@ -1,6 +1,8 @@
 /**
- * Checks what Quayside concluded against what really happened. It shares no code with the decisions under test: it reads the world's own
- * record of canonical transfers, adds them up its own way, and holds sessions and events against the documented rules.
+ * Checks what Quayside concluded against what really happened. It shares no code with the decisions under test: it
+ * reads the world's own record of canonical transfers, adds them up its own way, and holds sessions and events against
+ * the documented rules.
+ *
  * @module
  */
 import * as assert from 'uvu/assert';
@@ -21,8 +23,8 @@ export type Audited = Readonly<{
 }>;
 
 /**
- * A canonical transfer to a session's address. `par` is its value with 18 decimals, `atS` its block's time, `index` its place in the block
- * where the family's own rule is the world's.
+ * A canonical transfer to a session's address. `par` is its value with 18 decimals, `atS` its block's time, `index` its
+ * place in the block where the family's own rule is the world's.
  */
 type Credit = Readonly<{
   key: string;
@@ -49,7 +51,10 @@ function numbered(names: readonly string[]): string[] {
 
 const nameOf = (network: string, tx: string, currency: string): string => `${network} ${tx} ${currency}`;
 
-/** What the world says was paid to an address of a network. Where balances tell, what one transaction brings is one transfer. */
+/**
+ * What the world says was paid to an address of a network. Where balances tell, what one transaction brings is one
+ * transfer.
+ */
 function paidTo({ config, world }: AuditedNetwork, address: string): TrueTransfer[] {
   const own = world.transfers().filter(({ to }) => to === address);
   if (config.family !== 'solana') return own;
@@ -98,7 +103,10 @@ async function sessionOf(database: Database, id: string): Promise<Session> {
   return session as Session;
 }
 
-/** At any moment: nothing is confirmed that was not deep enough at some time, and nothing is shown that was never in a block. */
+/**
+ * At any moment: nothing is confirmed that was not deep enough at some time, and nothing is shown that was never in a
+ * block.
+ */
 export async function auditNow({ database, networks, sessionIds }: Audited): Promise<void> {
   for (const id of sessionIds) {
     const { payments } = await sessionOf(database, id);
@@ -141,7 +149,9 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
   }
 }
 
-/** At the end, with healthy nodes and level indexers, past every deadline: all money is where it belongs, exactly once. */
+/**
+ * At the end, with healthy nodes and level indexers, past every deadline: all money is where it belongs, exactly once.
+ */
 export async function auditEnd(audited: Audited, events: readonly ClaimedDelivery[]): Promise<void> {
   await auditNow(audited);
   for (const id of audited.sessionIds) {
@@ -211,7 +221,10 @@ const statusOfEvent: Readonly<Record<string, string>> = {
 const toldAs = (status: string): string => (status === 'paid' ? 'completed' : status);
 const statusesAhead = (events: readonly ClaimedDelivery[]): string[] =>
   events.flatMap(({ eventType }) => statusOfEvent[eventType] ?? []);
-/** Which status may follow which. Money that was read late, or that a store accepts late, may still pay an ended session. */
+/**
+ * Which status may follow which. Money that was read late, or that a store accepts late, may still pay an ended
+ * session.
+ */
 const mayFollow: Readonly<Record<string, readonly string[]>> = {
   pending: ['paid', 'failed', 'expired', 'canceled'],
   failed: ['paid'],

@@ -1,5 +1,7 @@
 /**
- * Looks at what simulated payouts came to, with code of its own: the chain itself, the rows of the database, the signer's journal.
+ * Looks at what simulated payouts came to, with code of its own: the chain itself, the rows of the database, the
+ * signer's journal.
+ *
  * @module
  */
 import * as assert from 'uvu/assert';

@@ -1,6 +1,8 @@
 /**
- * Where simulated payouts live: two real databases and the signer's journal, used by one history after the other, each with a network of its
- * own. What a network has can be copied from one database to the other, as a backup is made and put back.
+ * Where simulated payouts live: two real databases and the signer's journal, used by one history after the other, each
+ * with a network of its own. What a network has can be copied from one database to the other, as a backup is made and
+ * put back.
+ *
  * @module
  */
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,7 +15,10 @@ import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { connectTo } from '../support/temp-database.ts';
 import { openSimSigner, type SimSigner } from './payout-signer.ts';
 
-/** A database, through the store and from the outside, with what reads, writes and removes a network's rows, table by table. */
+/**
+ * A database, through the store and from the outside, with what reads, writes and removes a network's rows, table by
+ * table.
+ */
 export type Base = Readonly<{
   database: Database;
   raw: Sqlite.Database;
@@ -42,7 +47,10 @@ const parts: readonly (readonly [string, string])[] = [
   ['ledger_postings', 'network = :network'],
 ];
 
-/** Memory is as good as a disk here, and many times faster: what is proved is the order of commits, and nobody cuts the power. */
+/**
+ * Memory is as good as a disk here, and many times faster: what is proved is the order of commits, and nobody cuts the
+ * power.
+ */
 const MEMORY = '/dev/shm';
 const folderFor = (): string => mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'quayside-payouts-'));
 

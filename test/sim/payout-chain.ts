@@ -1,7 +1,8 @@
 /**
- * A chain as payouts know it, in its two kinds: numbers that are used up in order (`sequence`), or transactions that expire (`expiry`). Of what
- * was accepted it mines what the dice say, of competing replacements any; it forgets, and reorganises above finality. Two nodes show it: one that
- * may lie or lose things, and an honest witness.
+ * A chain as payouts know it, in its two kinds: numbers that are used up in order (`sequence`), or transactions that
+ * expire (`expiry`). Of what was accepted it mines what the dice say, of competing replacements any; it forgets, and
+ * reorganises above finality. Two nodes show it: one that may lie or lose things, and an honest witness.
+ *
  * @module
  */
 import { createHash } from 'node:crypto';

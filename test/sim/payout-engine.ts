@@ -1,5 +1,7 @@
 /**
- * One run of the real payout engine, whose every call to the outside can be its last: before it does anything, or just after.
+ * One run of the real payout engine, whose every call to the outside can be its last: before it does anything, or just
+ * after.
+ *
  * @module
  */
 import { createPayer, type Payer } from '../../indexers/payouts/engine.ts';

@@ -1,7 +1,8 @@
 /**
- * One history of payouts on one simulated network: the real engine, store and signing service, while the process is killed at any step, answers are
- * lost, a node lies, blocks reorganise, fees rise, a backup is put back, a second engine runs, and operators do what they are told. Then
- * everything heals, and each payout must have been made once.
+ * One history of payouts on one simulated network: the real engine, store and signing service, while the process is
+ * killed at any step, answers are lost, a node lies, blocks reorganise, fees rise, a backup is put back, a second
+ * engine runs, and operators do what they are told. Then everything heals, and each payout must have been made once.
+ *
  * @module
  */
 import * as assert from 'uvu/assert';
@@ -178,7 +179,9 @@ function backUp({ bench, network, engine, hasBackup, tell }: Stage): void {
   tell('a backup is made');
 }
 
-/** The machine is lost, and an earlier state of the database comes back. Merchants ask again for what it has forgotten. */
+/**
+ * The machine is lost, and an earlier state of the database comes back. Merchants ask again for what it has forgotten.
+ */
 async function putBack(stage: Stage): Promise<void> {
   const { bench, network, engine, hasBackup, planned, clock, tell, count } = stage;
   if (!hasBackup.yes || engine.second) return;

@@ -36,7 +36,10 @@ export interface SimNetwork {
   isRunning(): boolean;
   /** Ends the indexer wherever it is, as a crash would. */
   kill(): Promise<void>;
-  /** Waits until the indexer has done what there is to do and sleeps. @throws what broke it, or when it does not come to rest */
+  /**
+   * Waits until the indexer has done what there is to do and sleeps. @throws what broke it, or when it does not come to
+   * rest
+   */
   settle(): Promise<void>;
   close(): Promise<void>;
 }

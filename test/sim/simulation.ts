@@ -1,10 +1,12 @@
 /**
- * One simulated life of an installation: networks of the chain families with a simulated node each, a real database, real indexers, and sessions that are
- * paid in every way that people and chains come up with, while nodes fail, chains reorganise, and indexers are killed and started again.
- * Then everything heals, and all that was promised must have come true.
+ * One simulated life of an installation: networks of the chain families with a simulated node each, a real database,
+ * real indexers, and sessions that are paid in every way that people and chains come up with, while nodes fail, chains
+ * reorganise, and indexers are killed and started again. Then everything heals, and all that was promised must have
+ * come true.
  *
- * Everything random comes from the seed, and time passes only between steps. In seeds that poll, a run repeats exactly; in seeds with
- * bells, a notification may come before or after a request that it races with, as in life.
+ * Everything random comes from the seed, and time passes only between steps. In seeds that poll, a run repeats exactly;
+ * in seeds with bells, a notification may come before or after a request that it races with, as in life.
+ *
  * @module
  */
 import * as assert from 'uvu/assert';
@@ -58,7 +60,9 @@ export async function simulate(seed: number, story: string[], tally: Tally): Pro
   }
 }
 
-/** Each seed has three of four networks: two of one family, which share their addresses, and one of each other family. */
+/**
+ * Each seed has three of four networks: two of one family, which share their addresses, and one of each other family.
+ */
 function openNetworks(seed: number, random: Random, clock: LockstepClock, database: Database): Promise<SimNetwork[]> {
   const shape = { clock, database, hasPush: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
   const byDepth = (blocks: number) => ({ kind: 'depth', blocks }) as const;
@@ -153,7 +157,10 @@ async function setUp(
   return stage;
 }
 
-/** Whether every network is followed from some block on: what was paid before that, and deeper than a reorg may reach, is nobody's. */
+/**
+ * Whether every network is followed from some block on: what was paid before that, and deeper than a reorg may reach,
+ * is nobody's.
+ */
 async function isBegun({ database, networks }: Stage): Promise<boolean> {
   const begun = await database.listNetworks();
   return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));

@@ -1,6 +1,7 @@
 /**
- * Watches a simulated chain and remembers what an indexer could have known: how deep each block ever stood while it was canonical, and
- * whether the chain ever called it final. What was confirmed without this was confirmed too early.
+ * Watches a simulated chain and remembers what an indexer could have known: how deep each block ever stood while it was
+ * canonical, and whether the chain ever called it final. What was confirmed without this was confirmed too early.
+ *
  * @module
  */
 import type { World } from '../../src/sandbox/world.ts';

@@ -1,5 +1,6 @@
 /**
- * A real EVM node for tests: Foundry's anvil as a child process on a loopback port, with its chain kept across restarts.
+ * A real EVM node for tests: Foundry's anvil as a child process on a loopback port, with its chain kept across
+ * restarts.
  *
  *   const anvil = await startAnvil({ chainId: 1 });
  *   const token = await deployToken(anvil, { symbol: 'USDC', decimals: 6 });   // test/support/contracts.ts
@@ -8,8 +9,9 @@
  *   …
  *   await anvil.close();
  *
- * Blocks are mined by hand unless `mining` says otherwise. The accounts are those of the well-known test mnemonic
- * "test test test test test test test test test test test junk" and are unlocked, so that nothing needs signing.
+ * Blocks are mined by hand unless `mining` says otherwise. The accounts are those of the well-known test mnemonic "test
+ * test test test test test test test test test test junk" and are unlocked, so that nothing needs signing.
+ *
  * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -25,13 +27,18 @@ const ANSWER_WAIT_MS_MAX = 30_000;
 
 export type AnvilOptions = Readonly<{
   chainId: number;
-  /** `manual`: only `mine()` makes blocks. `auto`: each transaction makes one. `everyS`: one block each so many seconds. */
+  /**
+   * `manual`: only `mine()` makes blocks. `auto`: each transaction makes one. `everyS`: one block each so many seconds.
+   */
   mining?: 'manual' | 'auto' | Readonly<{ everyS: number }>;
   /** anvil calls a block final when two epochs of this many blocks stand on it; 32 by default, as on Ethereum. */
   slotsInAnEpoch?: number;
 }>;
 
-/** A transaction from one of the unlocked accounts; quantities are `0x` hex. Gas is given, so that reverting calls are mined too. */
+/**
+ * A transaction from one of the unlocked accounts; quantities are `0x` hex. Gas is given, so that reverting calls are
+ * mined too.
+ */
 export type TransactionRequest = Readonly<{
   from?: string;
   to?: string;

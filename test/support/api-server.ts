@@ -1,5 +1,7 @@
 /**
- * The real API over real HTTP on a real SQLite file, with a clock that the test moves, static rates and one approved store.
+ * The real API over real HTTP on a real SQLite file, with a clock that the test moves, static rates and one approved
+ * store.
+ *
  * @module
  */
 import { createHash, randomBytes } from 'node:crypto';

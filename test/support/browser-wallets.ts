@@ -1,8 +1,9 @@
 /**
- * Wallets as their extensions put them into a page: one per family, in the standards' own shapes. What they answer is decided by the test,
- * request by request; everything that they are asked is recorded, over all tabs.
+ * Wallets as their extensions put them into a page: one per family, in the standards' own shapes. What they answer is
+ * decided by the test, request by request; everything that they are asked is recorded, over all tabs.
  *
  * EIP-6963 and EIP-1193; TIP-6963, TIP-1193 and tronWeb; Wallet Standard with `solana:signAndSendTransaction`.
+ *
  * @module
  */
 import type { BrowserContext } from 'playwright-core';
@@ -70,7 +71,8 @@ export const TRON_TEST_NODE = 'https://nile.trongrid.io';
 
 /**
  * Its tronWeb calls the node from inside the page, as TronLink's does, and a switch of the chain makes another tronWeb.
- * @param place `announced` by TIP-6963; `tron` or `tronLink` only as a member of the window, the latter in its form before TIP-1193
+ * @param place `announced` by TIP-6963; `tron` or `tronLink` only as a member of the window, the latter in its form
+ * before TIP-1193
  */
 export async function addTronWallet(
   context: BrowserContext,
@@ -125,7 +127,9 @@ export async function addTronWallet(
   return wallet;
 }
 
-/** @param options.chains what the wallet knows, in the standard's names; `window.unregisterWallet()` takes it away again */
+/**
+ * @param options.chains what the wallet knows, in the standard's names; `window.unregisterWallet()` takes it away again
+ */
 export async function addSolanaWallet(
   context: BrowserContext,
   name: string,

@@ -1,5 +1,7 @@
 /**
- * Reads a simulated chain through a node that fails in every way that heals, and compares what was accepted with the truth.
+ * Reads a simulated chain through a node that fails in every way that heals, and compares what was accepted with the
+ * truth.
+ *
  * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';

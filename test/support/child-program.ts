@@ -1,6 +1,8 @@
 /**
- * A child for the supervisor's tests. It says that it is up, then does what its argument names: `die` ends with 1, `serve` says that it is ready and ends with 1, `refuse` with 2, `stay`
- * stays until SIGTERM, `stubborn` stays whatever it is told.
+ * A child for the supervisor's tests. It says that it is up, then does what its argument names: `die` ends with 1,
+ * `serve` says that it is ready and ends with 1, `refuse` with 2, `stay` stays until SIGTERM, `stubborn` stays whatever
+ * it is told.
+ *
  * @module
  */
 const [behaviour = ''] = process.argv.slice(2);

@@ -1,13 +1,15 @@
 /**
  * The contracts of `test/contracts/`, compiled by solc once per process and deployed to an anvil.
  *
- * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on, as with USDT.
+ * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on,
+ *   as with USDT.
  * - `deployGuardedToken`: its issuer freezes holders, stops all moves, or lets them do nothing.
  * - `deployBatchSender`: many transfers in one transaction, from inside a contract; also undone ones.
  * - `deployLookAlike`: a stranger that logs Transfers nobody made.
  *
- * Every call that changes the chain returns the transaction's hash and leaves mining to the caller; only deploying mines a block.
- * A transfer of more than the balance is mined as a reverted transaction (status 0x0).
+ * Every call that changes the chain returns the transaction's hash and leaves mining to the caller; only deploying
+ * mines a block. A transfer of more than the balance is mined as a reverted transaction (status 0x0).
+ *
  * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';

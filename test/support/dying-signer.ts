@@ -1,6 +1,7 @@
 /**
- * A signer that dies, as by `kill -9`, at the moment of signing that its second argument names; `never` lives. Its first argument is its folder.
- * Everything but the dying is the real thing.
+ * A signer that dies, as by `kill -9`, at the moment of signing that its second argument names; `never` lives. Its
+ * first argument is its folder. Everything but the dying is the real thing.
+ *
  * @module
  */
 import pino from 'pino';

@@ -17,7 +17,9 @@ export type FlowShop = Readonly<{
   waitForSeen(session: Json, payments?: number): Promise<void>;
   /** Webhooks of one type that came for the session. */
   events(session: Json, type: string): readonly Json[];
-  /** The object of the one `payment.completed` of a session, its signature checked with nothing but the documented rule. */
+  /**
+   * The object of the one `payment.completed` of a session, its signature checked with nothing but the documented rule.
+   */
   completed(session: Json): Promise<Json>;
   /** A network as `quayside status` shows it. */
   statusOf(network: string): Promise<Json>;

@@ -1,5 +1,6 @@
 /**
- * A shop that takes money on one network: a real database and a real indexer in the test's own process, and somebody's node.
+ * A shop that takes money on one network: a real database and a real indexer in the test's own process, and somebody's
+ * node.
  *
  *   const shop = await openIndexedShop(network);
  *   shop.start();
@@ -7,6 +8,7 @@
  *   const order = await shop.order('any');      // 10.00, with an address of its own
  *   …
  *   await shop.close();
+ *
  * @module
  */
 import { chains } from '../../src/chains/index.ts';

@@ -1,6 +1,7 @@
 /**
- * A whole Quayside of its own: the real supervisor with its child processes, over given networks, in a temporary folder. Stores and
- * keys are made with the operator's tool and requests are signed here, as a merchant would do it.
+ * A whole Quayside of its own: the real supervisor with its child processes, over given networks, in a temporary
+ * folder. Stores and keys are made with the operator's tool and requests are signed here, as a merchant would do it.
+ *
  * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';

@@ -1,6 +1,7 @@
 /**
- * A clock that stands still until it is told to go on. Whoever sleeps wakes when it passes his time; each sleeper's view tells how many
- * sleep there, so that a simulation can wait until everybody has done what there was to do.
+ * A clock that stands still until it is told to go on. Whoever sleeps wakes when it passes his time; each sleeper's
+ * view tells how many sleep there, so that a simulation can wait until everybody has done what there was to do.
+ *
  * @module
  */
 import type { Clock } from '../../src/lib/clock.ts';

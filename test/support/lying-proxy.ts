@@ -1,9 +1,10 @@
 /**
- * Stands between a client and a real JSON-RPC node and spoils what the node says: changed answers, cut texts, silence, dead connections.
- * Without lies it is transparent, over HTTP and WebSocket.
+ * Stands between a client and a real JSON-RPC node and spoils what the node says: changed answers, cut texts, silence,
+ * dead connections. Without lies it is transparent, over HTTP and WebSocket.
  *
  *   const proxy = await startLyingProxy(anvil);
  *   proxy.lies.answer = (question, answer) => question.method === 'eth_getLogs' ? { ...answer, result: [] } : answer;
+ *
  * @module
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

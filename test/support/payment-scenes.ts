@@ -1,6 +1,7 @@
 /**
- * Every state that a payer can meet, each reached as it is in life: a session by the signed API, money by ingested blocks, time by the
- * server's clock.
+ * Every state that a payer can meet, each reached as it is in life: a session by the signed API, money by ingested
+ * blocks, time by the server's clock.
+ *
  * @module
  */
 import { chains } from '../../src/chains/index.ts';

@@ -1,5 +1,7 @@
 /**
- * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, with nothing but loopback.
+ * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, with nothing but
+ * loopback.
+ *
  * @module
  */
 import { execFile, spawn } from 'node:child_process';

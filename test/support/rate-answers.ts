@@ -3,7 +3,10 @@
  * @module
  */
 
-/** docs.kraken.com/api-reference/market-data/get-ticker-information: [best ask, best bid] by market, among markets of coins. */
+/**
+ * docs.kraken.com/api-reference/market-data/get-ticker-information: [best ask, best bid] by market, among markets of
+ * coins.
+ */
 export function krakenBody(markets: Readonly<Record<string, readonly [ask: string, bid: string]>>): string {
   const ticker = ([ask, bid]: readonly [string, string]) => ({
     a: [ask, '5119', '5119.000'],

@@ -1,6 +1,8 @@
 /**
- * A merchant who refunds on a real EVM node: an instance with its signer process, an anvil that makes a block each second, and a refund
- * wallet with an ether and no tokens. A block is final when four stand on it. USDT is Tether-like; USDC can be stopped by its issuer.
+ * A merchant who refunds on a real EVM node: an instance with its signer process, an anvil that makes a block each
+ * second, and a refund wallet with an ether and no tokens. A block is final when four stand on it. USDT is Tether-like;
+ * USDC can be stopped by its issuer.
+ *
  * @module
  */
 import { mkdtempSync, rmSync } from 'node:fs';

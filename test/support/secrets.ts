@@ -16,7 +16,10 @@ const CHUNK_BYTES = 16 * 1024 * 1024;
 
 const wallets: readonly Wallet[] = [{ role: 'refund' }, { role: 'gas' }, { role: 'collection', index: 0 }];
 
-/** Seed, words, passphrase and private keys in the forms in which a program would hold them: bytes, hex, text. Few, for memory is large. */
+/**
+ * Seed, words, passphrase and private keys in the forms in which a program would hold them: bytes, hex, text. Few, for
+ * memory is large.
+ */
 export const heldNeedles = (): Needle[] =>
   needles().filter(({ name }) => /(, raw|, hex|^mnemonic|^passphrase)$/.test(name));
 

@@ -1,5 +1,7 @@
 /**
- * The system's clock with hours that a test can skip: waiting takes its real time, and what lies ahead comes nearer by a call.
+ * The system's clock with hours that a test can skip: waiting takes its real time, and what lies ahead comes nearer by
+ * a call.
+ *
  * @module
  */
 import { type Clock, systemClock } from '../../src/lib/clock.ts';

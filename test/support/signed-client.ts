@@ -1,6 +1,7 @@
 /**
- * A merchant's client of the signed API, written from the interface document alone and with Node's own crypto, so that it
- * shares no mistake with the server.
+ * A merchant's client of the signed API, written from the interface document alone and with Node's own crypto, so that
+ * it shares no mistake with the server.
+ *
  * @module
  */
 import { createHmac, randomUUID } from 'node:crypto';

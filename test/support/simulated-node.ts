@@ -1,6 +1,7 @@
 /**
- * A simulated node of any family in the test's own process: its world is at hand, and its sockets are real. Nothing is mined by itself.
- * `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's terms.
+ * A simulated node of any family in the test's own process: its world is at hand, and its sockets are real. Nothing is
+ * mined by itself. `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's terms.
+ *
  * @module
  */
 import { base58 } from '@scure/base';
@@ -22,7 +23,10 @@ export type SimulatedNode = Readonly<{
   /** Where the family's client connects; the same port answers plain HTTP. */
   url: string;
   httpUrl: string;
-  /** Sends the first token (or the one with another key) to an address key. @returns the transaction id as the family writes it */
+  /**
+   * Sends the first token (or the one with another key) to an address key. @returns the transaction id as the family
+   * writes it
+   */
   pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
   /** Makes the node unreachable, and reachable again at the same port with the same chain. */
   stop(): Promise<void>;

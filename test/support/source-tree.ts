@@ -47,7 +47,9 @@ const IMPORT = /\bfrom\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+
 /** Code without texts that only speak of code: an import's name always stands in single quotes. */
 const withoutDoubleQuoted = (code: string): string => code.replace(/"(?:\\.|[^"\\\n])*"/g, '""');
 
-/** What a file imports: paths from the root for our own files, bare names for packages, `node:…` for Node's own modules. */
+/**
+ * What a file imports: paths from the root for our own files, bare names for packages, `node:…` for Node's own modules.
+ */
 export function importsOf(path: string, text: string): string[] {
   return [...withoutDoubleQuoted(withoutComments(text)).matchAll(IMPORT)].map((match) =>
     resolveFrom(path, match[1] ?? match[2] ?? match[3] ?? ''),

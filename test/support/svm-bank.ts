@@ -1,7 +1,9 @@
 /**
- * Solana's own virtual machine with its real token programs. It executes instructions and tells what a node's `getBlock` would: the
- * transactions with `transactionDetails: "accounts"`. Balances before and after are read from the accounts themselves, as Agave reads them
- * (`ledger/src/token_balances.rs`): every token account that the transaction names, of either token program.
+ * Solana's own virtual machine with its real token programs. It executes instructions and tells what a node's
+ * `getBlock` would: the transactions with `transactionDetails: "accounts"`. Balances before and after are read from the
+ * accounts themselves, as Agave reads them (`ledger/src/token_balances.rs`): every token account that the transaction
+ * names, of either token program.
+ *
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -133,7 +135,10 @@ export const createAta = (payer: string, owner: string, mint: string, program = 
   data: join(1),
 });
 
-/** SessionTransitions tokens that stand in an account of an account back to the wallet: the program calls the token program, signing for itself. */
+/**
+ * SessionTransitions tokens that stand in an account of an account back to the wallet: the program calls the token
+ * program, signing for itself.
+ */
 export const recoverNested = (wallet: string, mint: string): Instruction => {
   const ownerAta = ataOf(wallet, mint);
   return {
@@ -160,7 +165,10 @@ export const batch = (instructions: readonly Instruction[]): Instruction => ({
 
 // ── The bank ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Accounts by the rank that the message's header gives them: writable signers, signers, writable, the rest; the payer first. */
+/**
+ * Accounts by the rank that the message's header gives them: writable signers, signers, writable, the rest; the payer
+ * first.
+ */
 function rank(payer: string, instructions: readonly Instruction[]) {
   const known = new Map<string, { isSigner: boolean; isWritable: boolean }>();
   const note = ({ address, isSigner = false, isWritable = false }: Account): void => {
@@ -179,7 +187,9 @@ function rank(payer: string, instructions: readonly Instruction[]) {
   return all.sort((a, b) => place(a) - place(b));
 }
 
-/** A legacy message (https://solana.com/docs/core/transactions); all lengths stay below 128, where they are one byte. */
+/**
+ * A legacy message (https://solana.com/docs/core/transactions); all lengths stay below 128, where they are one byte.
+ */
 function messageOf(keys: ReturnType<typeof rank>, blockhash: string, instructions: readonly Instruction[]): Uint8Array {
   const at = (address: string) => keys.findIndex((key) => key.address === address);
   const signers = keys.filter(({ isSigner }) => isSigner);

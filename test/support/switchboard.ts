@@ -1,5 +1,7 @@
 /**
- * A gateway in front of nodes, as operators have them: the client's connections stay, and what stands behind them may change.
+ * A gateway in front of nodes, as operators have them: the client's connections stay, and what stands behind them may
+ * change.
+ *
  * @module
  */
 import { createServer } from 'node:http';

@@ -1,5 +1,7 @@
 /**
- * A signer in a folder of its own: the real service, journal, policy and keystore, over two EVM networks, with a seed that is known to all.
+ * A signer in a folder of its own: the real service, journal, policy and keystore, over two EVM networks, with a seed
+ * that is known to all.
+ *
  * @module
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -97,7 +99,10 @@ export function makeSignerIn(home: string, ownSeed: Uint8Array, networks: Policy
 
 export type OpenSigningService = Readonly<{ service: SigningService; journal: Journal; close(): void }>;
 
-/** Opens the service of a folder, as the program does when it is started; `wrap` and `spendings` take the place of parts that are to fail. */
+/**
+ * Opens the service of a folder, as the program does when it is started; `wrap` and `spendings` take the place of parts
+ * that are to fail.
+ */
 export function openSigningServiceIn(
   dir: string,
   clock: Pick<Clock, 'nowMs'>,

@@ -1,11 +1,13 @@
 /**
- * A simulated java-tron node in the test's own process: its world is at hand, and its sockets are real. Nothing is mined by itself.
+ * A simulated java-tron node in the test's own process: its world is at hand, and its sockets are real. Nothing is
+ * mined by itself.
  *
  *   const node = await startTronNode({ seed: 'any' });
  *   node.pay(payee, 5_000_000n);
  *   node.world.mine();
  *   …
  *   await node.close();
+ *
  * @module
  */
 

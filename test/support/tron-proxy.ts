@@ -1,5 +1,7 @@
 /**
- * Stands between a client and a java-tron node and changes what the node says, as told at that moment. Without lies it is transparent.
+ * Stands between a client and a java-tron node and changes what the node says, as told at that moment. Without lies it
+ * is transparent.
+ *
  * @module
  */
 import { createServer } from 'node:http';

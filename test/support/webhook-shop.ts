@@ -1,5 +1,7 @@
 /**
- * A store with sessions whose events are on their way to endpoints, made through the store's port as the other processes do it.
+ * A store with sessions whose events are on their way to endpoints, made through the store's port as the other
+ * processes do it.
+ *
  * @module
  */
 import { randomBytes } from 'node:crypto';

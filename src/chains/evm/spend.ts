@@ -86,7 +86,8 @@ function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: 
       return tokenCall(network, intent.currency, payer, ...checked(network.treasury, only.units));
     }
     case 'gas': {
-      if (intent.form !== 'transfer') throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
+      if (intent.form !== 'transfer')
+        throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
       invariant(receiver, 'the keys of a gas intent include the address that receives gas');
       const [to, value] = checked(receiver.key, intent.units);
       return { to: evmAddress.format(to), value, data: '0x' };

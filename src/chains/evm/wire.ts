@@ -175,7 +175,8 @@ function takeLog(reading: Reading, log: Fields): void {
   if (log.topics.length !== 3) return;
   const { topics } = log;
   const to = hex(topics[2]);
-  if (!ADDRESS_TOPIC.test(to)) throw nonsense(reading.origin, 'answered with a Transfer whose recipient is not an address');
+  if (!ADDRESS_TOPIC.test(to))
+    throw nonsense(reading.origin, 'answered with a Transfer whose recipient is not an address');
   if (!reading.watched(to.slice(26))) return;
   const from = hex(topics[1]);
   const tx = hex(log.transactionHash);

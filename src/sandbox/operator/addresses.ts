@@ -1,6 +1,7 @@
 /**
- * The sandbox is its own operator: where a simulated network's addresses are imported, they are made, signed and imported here, as a person
- * would do it. The seed lies in the data directory; nothing of worth is ever sent to it.
+ * The sandbox is its own operator: where a simulated network's addresses are imported, they are made, signed and
+ * imported here, as a person would do it. The seed lies in the data directory; nothing of worth is ever sent to it.
+ *
  * @module
  */
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,6 +1,7 @@
 /**
- * SessionTransitions simulated money: one JSON-RPC call to the node of a sandbox network, with the control token that only the owner of the data
- * directory can read.
+ * SessionTransitions simulated money: one JSON-RPC call to the node of a sandbox network, with the control token that
+ * only the owner of the data directory can read.
+ *
  * @module
  */
 import { join } from 'node:path';

@@ -1,6 +1,7 @@
 /**
- * The sandbox is its own operator of the signer too: it makes one from its seed, unlocks it from a file, and gives its wallets simulated money,
- * so that refunds can be tried without a key of worth anywhere.
+ * The sandbox is its own operator of the signer too: it makes one from its seed, unlocks it from a file, and gives its
+ * wallets simulated money, so that refunds can be tried without a key of worth anywhere.
+ *
  * @module
  */
 import { randomBytes } from 'node:crypto';

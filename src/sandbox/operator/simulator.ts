@@ -1,5 +1,7 @@
 /**
- * Plays with a session on the sandbox's chains: the payer who pays too little, the block that vanishes, the clock that runs out.
+ * Plays with a session on the sandbox's chains: the payer who pays too little, the block that vanishes, the clock that
+ * runs out.
+ *
  * @module
  */
 

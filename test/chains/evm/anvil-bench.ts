@@ -1,5 +1,7 @@
 /**
- * The EVM family on a real node: anvil, and contracts compiled by solc. USDT keeps a fee when told to; USDC has 18 decimals, as on BSC.
+ * The EVM family on a real node: anvil, and contracts compiled by solc. USDT keeps a fee when told to; USDC has 18
+ * decimals, as on BSC.
+ *
  * @module
  */
 import { chains } from '../../../src/chains/index.ts';

@@ -1,6 +1,7 @@
 /**
- * Payouts on a real node, anvil, that executes what the family's own signer signs. Its USDT returns nothing and can keep
- * a fee; its USDC can be stopped, silenced and frozen. A block is final when four stand on it.
+ * Payouts on a real node, anvil, that executes what the family's own signer signs. Its USDT returns nothing and can
+ * keep a fee; its USDC can be stopped, silenced and frozen. A block is final when four stand on it.
+ *
  * @module
  */
 import { Wallet as EthersWallet } from 'ethers';

@@ -1,4 +1,7 @@
-/** Solana addresses: the codec, links for wallets, derivation from a seed against the published vectors and a known wallet. */
+/**
+ * Solana addresses: the codec, links for wallets, derivation from a seed against the published vectors and a known
+ * wallet.
+ */
 import { readFileSync } from 'node:fs';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { mnemonicToSeedSync } from '@scure/bip39';

@@ -1,6 +1,6 @@
 /**
- * The payment that a payer's wallet signs, executed by Solana's own virtual machine and read by our decoder: what was asked for arrives,
- * whether or not the recipient has a token account.
+ * The payment that a payer's wallet signs, executed by Solana's own virtual machine and read by our decoder: what was
+ * asked for arrives, whether or not the recipient has a token account.
  */
 
 import { base58 } from '@scure/base';

@@ -1,6 +1,7 @@
 /**
- * Refunds and sweeps as the signer makes them, executed by Solana's own virtual machine with the real token program: the lock that lets a
- * refund happen once whatever anybody believes, and sweeps that empty several owners for one fee payer.
+ * Refunds and sweeps as the signer makes them, executed by Solana's own virtual machine with the real token program:
+ * the lock that lets a refund happen once whatever anybody believes, and sweeps that empty several owners for one fee
+ * payer.
  */
 import { pbkdf2Sync } from 'node:crypto';
 import { test } from 'uvu';

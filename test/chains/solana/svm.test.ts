@@ -1,6 +1,6 @@
 /**
- * What Solana's own virtual machine does to balances, read by our decoder: the real token programs execute each way to pay, and each way to
- * seem to.
+ * What Solana's own virtual machine does to balances, read by our decoder: the real token programs execute each way to
+ * pay, and each way to seem to.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

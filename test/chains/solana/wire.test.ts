@@ -1,6 +1,6 @@
 /**
- * Solana's blocks as bytes: a sample in the shape that Agave writes, executed by its virtual machine; every way to cut it, twist it and lie
- * with it; and the proof that leaving most of a block unparsed loses nothing.
+ * Solana's blocks as bytes: a sample in the shape that Agave writes, executed by its virtual machine; every way to cut
+ * it, twist it and lie with it; and the proof that leaving most of a block unparsed loses nothing.
  */
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';

@@ -1,6 +1,7 @@
 /**
- * Payouts on the simulated java-tron, over real HTTP, by a clock that is moved by hand: a block every three seconds, unless told otherwise. A
- * block is final when three stand on it.
+ * Payouts on the simulated java-tron, over real HTTP, by a clock that is moved by hand: a block every three seconds,
+ * unless told otherwise. A block is final when three stand on it.
+ *
  * @module
  */
 import * as assert from 'uvu/assert';

@@ -1,6 +1,7 @@
 /**
- * TRON's payouts as bytes. The vectors were made once with tronweb 6.5.1 by its own builder and wallet, as `byTronWeb` does it here without a
- * node, from the seed of the words "test … junk"; they must not change, and tronweb still makes the same.
+ * TRON's payouts as bytes. The vectors were made once with tronweb 6.5.1 by its own builder and wallet, as `byTronWeb`
+ * does it here without a node, from the seed of the words "test … junk"; they must not change, and tronweb still makes
+ * the same.
  */
 import { pbkdf2Sync } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,7 @@
-/** TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface and through the bridge beside it. */
+/**
+ * TRON behind the seam: the sandbox's node as java-tron serves it, by its own HTTP interface and through the bridge
+ * beside it.
+ */
 import { chains } from '../../../src/chains/index.ts';
 import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
 import { accountKey } from '../../support/sandbox-node.ts';

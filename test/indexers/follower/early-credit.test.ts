@@ -25,7 +25,10 @@ type Scene = Readonly<{
   /** Sends so many cents of a token (USDT unless told) to an order. */
   pay(order: Order, cents: number, token?: 0 | 1): void;
   mine(blocks?: number): void;
-  /** Waits until everything in the chain has been looked at, to its last check: a cent that was paid last has been credited. */
+  /**
+   * Waits until everything in the chain has been looked at, to its last check: a cent that was paid last has been
+   * credited.
+   */
   isChecked(): Promise<void>;
 }>;
 

@@ -1,6 +1,7 @@
 /**
- * A node may be swapped for one of another network without a single failed request: it is restarted with other data between two polls, or
- * a gateway sends the same connection elsewhere. Nothing of the other network is ever credited, and the network says what it is.
+ * A node may be swapped for one of another network without a single failed request: it is restarted with other data
+ * between two polls, or a gateway sends the same connection elsewhere. Nothing of the other network is ever credited,
+ * and the network says what it is.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -37,7 +38,10 @@ type Scene = Readonly<{
   asked(): number;
   /** How often the node's client saw a connection made. */
   connections(): number;
-  /** Lets the indexer poll so often, each time until there is nothing more to do; so much time passes from one to the next. */
+  /**
+   * Lets the indexer poll so often, each time until there is nothing more to do; so much time passes from one to the
+   * next.
+   */
   poll(times?: number, stepMs?: number): Promise<void>;
 }>;
 

@@ -38,7 +38,10 @@ export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTr
     if (first?.method === 'eth_subscription') return null;
     const answer = readAnswer(first, origin);
     if (Number.isInteger(answer.id)) return answer.id;
-    throw transient('node_nonsense', `${host} sent a message that does not answer any request: ${excerpt(bytes.toString())}`);
+    throw transient(
+      'node_nonsense',
+      `${host} sent a message that does not answer any request: ${excerpt(bytes.toString())}`,
+    );
   }
 
   return openWebSocketTransport(

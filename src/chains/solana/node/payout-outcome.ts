@@ -81,8 +81,7 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
       `${host} calls ${tx} final in slot ${status.slot} but does not show it there: it is asked again`,
     );
   }
-  if ((meta.err !== null) !== status.failed)
-    throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
+  if ((meta.err !== null) !== status.failed) throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
   const spent = (list: unknown): bigint => {
     const lamports: unknown = Array.isArray(list) ? list[0] : null;
     if (!Number.isSafeInteger(lamports)) throw nonsense(origin, 'answered with a transaction without its balances');

@@ -50,7 +50,10 @@ export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock
       ? [solid, solidUrl]
       : [full, url];
     if (!transport || !base) {
-      throw transient('node_method_missing', `${url.host}: no address of the solidified chain is configured; set the network's solid_url`);
+      throw transient(
+        'node_method_missing',
+        `${url.host}: no address of the solidified chain is configured; set the network's solid_url`,
+      );
     }
     return transport.post(`${base.pathname.replace(/\/$/, '')}${path}${base.search}`, JSON.stringify(body), signal);
   }

@@ -13,7 +13,7 @@ import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { type Fields, isFields, isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from '../wire.ts';
-import { canNeverStand } from './payout-absence.ts';
+import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
 const SOLID_INFO_PATH = '/walletsolidity/gettransactioninfobyid';
@@ -59,7 +59,10 @@ export async function askOutcome(node: TronRpc, { draft, attempts, chainId }: Ou
 }
 
 const unclear = (what: string): Error =>
-  transient('payout_outcome_unclear', `${what}: this payout waits until its outcome is clear. Look at the transaction in an explorer`);
+  transient(
+    'payout_outcome_unclear',
+    `${what}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
+  );
 
 function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumber: number): Outcome {
   const { tx, number, feeUnits, outcome } = inclusion;

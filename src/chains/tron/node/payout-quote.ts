@@ -89,7 +89,10 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   invariant(owner, 'a draft has an owner');
   const shown = tronAddress.format(to);
   if (to === ZERO_KEY || to === owner || tokenKeys.includes(to)) {
-    return refuse('destination_invalid', `${shown} cannot be paid: it is the zero address, a token contract or the paying wallet`);
+    return refuse(
+      'destination_invalid',
+      `${shown} cannot be paid: it is the zero address, a token contract or the paying wallet`,
+    );
   }
   await expectChain(node, question.chainId);
   if (intent.kind === 'gas') return quoteGas(node, question, intent);
@@ -103,7 +106,10 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
     readHeld(node, contract, owner),
   ]);
   if (frozen)
-    return refuse('destination_frozen', `the issuer of ${token.symbol} has frozen ${shown}: money sent there would be lost`);
+    return refuse(
+      'destination_frozen',
+      `the issuer of ${token.symbol} has frozen ${shown}: money sent there would be lost`,
+    );
   if (intent.kind === 'refund' && destination?.isContract) {
     return refuse('destination_invalid', `${shown} is a contract: money sent there may be lost`);
   }

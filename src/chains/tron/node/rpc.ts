@@ -100,10 +100,7 @@ export async function readHeaderAt(
 export async function expectChain(node: TronRpc, chainId: string): Promise<void> {
   const first = await readHeaderAt(node, BLOCK_PATH, 0);
   if (!first) {
-    throw transient(
-      'node_history_pruned',
-      `${node.host} does not return its first block, which identifies the chain`,
-    );
+    throw transient('node_history_pruned', `${node.host} does not return its first block, which identifies the chain`);
   }
   const found = chainIdOf(first);
   if (found === chainId) return;

@@ -1,4 +1,6 @@
-/** A Solana node that answers nonsense, too much, too late or not at all: always a named fault that says who and what. */
+/**
+ * A Solana node that answers nonsense, too much, too late or not at all: always a named fault that says who and what.
+ */
 import { createServer } from 'node:http';
 import * as assert from 'uvu/assert';
 import type { Node } from '../../../../src/chains/chain.ts';

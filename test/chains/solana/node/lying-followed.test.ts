@@ -1,6 +1,6 @@
 /**
- * A shop whose Solana node lies about the block that pays it. As long as it lies, the network says what is wrong, stays where it is and
- * credits nothing; once it tells the truth, the payment is credited, once.
+ * A shop whose Solana node lies about the block that pays it. As long as it lies, the network says what is wrong, stays
+ * where it is and credits nothing; once it tells the truth, the payment is credited, once.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';

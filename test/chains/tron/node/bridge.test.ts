@@ -1,4 +1,7 @@
-/** The bridge beside java-tron, over real sockets: what it passes on, whom it refuses, and what it does when either side goes wrong. */
+/**
+ * The bridge beside java-tron, over real sockets: what it passes on, whom it refuses, and what it does when either side
+ * goes wrong.
+ */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { BRIDGE_TOKEN, openConsumer, startTronBridge, type TronBridge } from '../../../support/tron-bridge.ts';

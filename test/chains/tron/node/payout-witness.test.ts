@@ -1,4 +1,7 @@
-/** Nodes that lie about payouts: an attempt is dead only where the blocks of every node say so, and an outcome stands only where all have it. */
+/**
+ * Nodes that lie about payouts: an attempt is dead only where the blocks of every node say so, and an outcome stands
+ * only where all have it.
+ */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../../src/core/fault.ts';
