@@ -28,13 +28,13 @@ const routeSelector = selector('route(address[],address[],uint256[])');
 /** The event's hash and its two indexed addresses; the amount is the log's data. */
 export const topicsOf = (entry: Entry): string[] => [topicOf[entry.kind], word(entry.from), word(entry.to)];
 
-/** Recipient and units of a call of a token's `transfer`; null for any other data. */
+/** Returns recipient and units of a call of a token's `transfer`; null for any other data. */
 export function readTransferCall(data: string): Readonly<{ to: string; units: bigint }> | null {
   const [, to, units] = TRANSFER_CALL.exec(data) ?? [];
   return to === undefined ? null : { to, units: BigInt(`0x${units}`) };
 }
 
-/** What the sender asked for, which may differ from what the token reports: a fee is part of it. */
+/** Returns the call that the sender made, which may differ from what the token reports: a fee is part of it. */
 export function callData({ sender, target, entries }: WorldTransaction): string {
   const transfers = entries.filter((entry) => entry.kind === 'transfer');
   const [first] = transfers;
@@ -54,7 +54,7 @@ export function callData({ sender, target, entries }: WorldTransaction): string 
   return [routeSelector, ...offsets, ...contents].join('');
 }
 
-/** A string as a contract returns it: where it starts, its length, its bytes. */
+/** Encodes a string as a contract returns it: its offset, its length, its bytes. */
 export function abiString(text: string): string {
   const bytes = Buffer.from(text, 'utf8');
   const digits = bytes.toString('hex');

@@ -1,34 +1,31 @@
 /**
- * What accounts hold, have sent and have used up, counted from a chain's blocks each time it is asked for: a reorg
- * needs no undoing.
+ * Account balances, sequence numbers and used allowances, computed from a chain's blocks on each request: a reorg needs
+ * no undo.
  *
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { WorldTransaction } from './transaction.ts';
 
-/** How much of the daily allowances is used up. */
+/** The used part of the daily allowances. */
 export type UsedUp = Readonly<{ energy: number; bytes: number }>;
 
 export type Accounts = Readonly<{
-  /**
-   * Base units of a token: what came in less what went out; never below zero, because strangers' wallets are
-   * bottomless.
-   */
+  /** Base units of a token: received less sent; never below zero, because strangers' wallets are bottomless. */
   token(token: string, account: string): bigint;
   /** Base units of the native coin, likewise. */
   native(account: string): bigint;
-  /** Whether native coin ever came or went there: some chains know an account only then. */
+  /** Whether native coin was ever received or sent: on some chains an account exists only then. */
   isKnown(account: string): boolean;
-  /** Native coin of one account whose resources another may use; to itself, what is staked and not lent to others. */
+  /** Native coin of one account whose resources another may use; to itself, what is staked and not lent. */
   lent(from: string, to: string): bigint;
   /** Native coin whose resources the account may use, whoever staked it. */
   usable(account: string): bigint;
-  /** What is used up of the account's allowances; it comes back evenly within a day. */
+  /** The used part of the account's allowances; it regenerates evenly within a day. */
   usedUp(account: string, timeS: number): UsedUp;
   /** The sequence number of the account's next signed transaction, where the family counts them. */
   sequence(account: string): number;
-  /** Counts one more transaction. */
+  /** Applies one more transaction. */
   add(transaction: WorldTransaction): void;
 }>;
 

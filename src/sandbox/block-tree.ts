@@ -1,6 +1,6 @@
 /**
  * Blocks of a simulated chain: the canonical chain and its orphans. Memory is bounded: below a window under the tip,
- * orphans and empty blocks are forgotten and only a limited number of blocks with transactions is kept.
+ * orphans and empty blocks are dropped and only a limited number of blocks with transactions is kept.
  *
  * @module
  */
@@ -8,18 +8,18 @@ import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import type { Entry, WorldTransaction } from './transaction.ts';
 
-/** `serial` counts every block ever made, so that blocks sort by birth; the newest-born block is the tip. */
+/** `serial` counts every block ever made, so that blocks sort by creation; the last one created is the tip. */
 export type WorldBlock = BlockRef & Readonly<{ serial: number; transactions: readonly WorldTransaction[] }>;
 
 export type LoggedEntry = Readonly<{
   transaction: WorldTransaction;
   transactionIndex: number;
   entry: Entry;
-  /** Position among everything that the block reports (EVM: the log index). */
+  /** Index among everything that the block reports (EVM: the log index). */
   index: number;
 }>;
 
-/** What the block's successful transactions report, in order. */
+/** Returns what the block's successful transactions report, in order. */
 export function loggedEntries(block: Pick<WorldBlock, 'transactions'>): LoggedEntry[] {
   const logged: LoggedEntry[] = [];
   for (const [transactionIndex, transaction] of block.transactions.entries()) {
@@ -32,9 +32,9 @@ export function loggedEntries(block: Pick<WorldBlock, 'transactions'>): LoggedEn
 }
 
 export type TreeLimits = Readonly<{
-  /** Every block so close to the tip is kept. */
+  /** Every block this close to the tip is kept. */
   windowBlocks: number;
-  /** So many blocks with transactions are kept below the window. */
+  /** At most this many blocks with transactions are kept below the window. */
   olderPaidBlocksMax: number;
 }>;
 
@@ -43,15 +43,15 @@ export interface BlockTree {
   /** The canonical block with this number. */
   at(number: number): WorldBlock | undefined;
   /**
-   * The canonical block with this number or, where numbers skip, the nearest one below; the lowest that is kept when
-   * there is none.
+   * Returns the canonical block with this number or, where numbers may be skipped, the nearest one below; the lowest
+   * that is kept if there is none.
    */
   atOrBelow(number: number): WorldBlock;
   /** Canonical or orphaned. */
   byHash(hash: string): WorldBlock | undefined;
   /** Every canonical block from this number on is kept; of those below, only some. */
   floor(): number;
-  /** Where a transaction stands in the canonical chain. */
+  /** Finds a transaction in the canonical chain. */
   find(transactionId: string): Readonly<{ block: WorldBlock; index: number }> | undefined;
   /** Other blocks of the same height. */
   siblings(block: BlockRef): WorldBlock[];
@@ -61,14 +61,17 @@ export interface BlockTree {
   replaceTop(dropCount: number, branch: readonly WorldBlock[]): void;
   /** Canonical blocks that are kept, oldest first. */
   canonical(): Iterable<WorldBlock>;
-  /** Everything that is kept, in order of birth. */
+  /** Everything that is kept, in order of creation. */
   kept(): Iterable<WorldBlock>;
 }
 
-/** @param kept blocks in order of birth, as `BlockTree.kept` gave them; not empty. The last is the tip. */
+/**
+ * Creates a tree from the blocks of an earlier run.
+ * @param kept blocks in order of creation, as returned by `BlockTree.kept`; not empty. The last is the tip.
+ */
 export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits): BlockTree {
   const byHash = new Map(kept.map((block) => [block.hash, block]));
-  /** Ascending by number, because blocks are only added and dropped at the top and forgotten from the bottom. */
+  /** Ascending by number: blocks are added and removed only at the top, and dropped from the bottom. */
   const byNumber = new Map<number, WorldBlock>();
   const orphans = new Map<number, WorldBlock[]>();
   const places = new Map<string, { block: WorldBlock; index: number }>();
@@ -133,7 +136,7 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
       addOrphan(block);
       continue;
     }
-    // Orphans below the window were forgotten, so what stands below the unbroken chain was canonical.
+    // Orphans below the window were dropped, so every block below the unbroken chain was canonical.
     link(block);
     if (block.number > 0) olderPaid.push(block);
   }
@@ -162,7 +165,7 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
     newest,
     replaceTop(dropCount, branch) {
       const dropped = newest(dropCount);
-      invariant(branch[0]?.parent === (dropped[0]?.parent ?? tip.hash), 'a branch grows from the block below it');
+      invariant(branch[0]?.parent === (dropped[0]?.parent ?? tip.hash), 'a branch starts at the block below it');
       for (const block of dropped.reverse()) {
         unlink(block);
         addOrphan(block);

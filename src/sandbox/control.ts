@@ -1,5 +1,5 @@
 /**
- * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, finalize, pace,
+ * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, finalize, interval,
  * faults, truth. Parameters are one object, by name or as the only positional argument. Amounts are base units as
  * decimal strings.
  *
@@ -25,7 +25,7 @@ export type Controlled = Readonly<{
   faults: Faults;
   tokens: readonly Readonly<{ symbol: Token['symbol']; key: string }>[];
   codec: Pick<AddressCodec, 'keyBytes' | 'parse' | 'format'>;
-  /** How the family writes the hashes of blocks, and of transactions where that differs. */
+  /** How the family writes the hashes of blocks, and of transactions if that differs. */
   formatHash: (digits: string) => string;
   formatTransaction?: (digits: string) => string;
 }>;
@@ -39,7 +39,7 @@ const amount = z
   .string()
   .regex(/^\d{1,78}$/, 'expected base units as a decimal string')
   .transform(BigInt)
-  .refine((units) => units < 2n ** 256n, 'no token can hold so much');
+  .refine((units) => units < 2n ** 256n, 'more than any token can hold');
 const output = z.object({ to: z.string(), token: z.string().optional(), symbol: z.string().optional(), amount });
 const payment = z.object({ from: z.string().optional(), kind: z.enum(paymentKinds).default('direct') });
 const payOneParams = payment.extend(output.shape);
@@ -64,24 +64,27 @@ const faultParams = z.object({
 });
 const truthParams = z.object({ to: z.string().optional() });
 
-/** The object among the parameters. */
+/** Returns the object among the parameters. */
 const named = (params: unknown): unknown => (Array.isArray(params) ? params[0] : params) ?? {};
 
-/** The object among the parameters, checked. @throws RpcError −32602 that names every wrong field */
+/**
+ * Returns the object among the parameters, checked.
+ * @throws RpcError −32602 that names every wrong field
+ */
 function read<T>(schema: z.ZodType<T>, params: unknown): T {
   const { data, error } = schema.safeParse(named(params));
   if (error) throw invalidParams(z.prettifyError(error));
   return data as T;
 }
 
-/** A payment to one as a payment to many. */
+/** Converts a payment to one recipient to the general form. */
 const one = ({ from, kind, ...only }: z.infer<typeof payOneParams>): z.infer<typeof payManyParams> => ({
   from,
   kind,
   outputs: [only],
 });
 
-/** Whether the asker has the token, as `Authorization: Bearer …` or as the parameter `auth`. */
+/** Whether the caller has the token, as `Authorization: Bearer …` or as the parameter `auth`. */
 function isAuthorized(token: string | null, bearer: string, params: unknown): boolean {
   if (token === null) return true;
   const { auth } = named(params) as Record<string, unknown>;
@@ -96,13 +99,16 @@ export type Control = Readonly<{
   has(method: string): boolean;
   /**
    * Calls a control method.
-   * @param bearer from `Authorization: Bearer …`; empty when there is none
-   * @throws RpcError, also for an asker who may not
+   * @param bearer from `Authorization: Bearer …`; empty if there is none
+   * @throws RpcError, also for an unauthorized caller
    */
   call(method: string, params: unknown, bearer: string): unknown;
 }>;
 
-/** @param token what an asker must have; null when control is open (tests) */
+/**
+ * Creates the control methods of a world.
+ * @param token required from callers; null if control is open (tests)
+ */
 export function openControl(controlled: Controlled, token: string | null): Control {
   const methods = controlMethods(controlled);
   return {
@@ -129,7 +135,7 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
     if (given.token !== undefined) return keyOf(given.token);
     const known = tokens.find((token) => token.symbol === (given.symbol ?? 'USDT'));
     if (!known)
-      throw invalidParams(`no token ${given.symbol}; there are ${tokens.map(({ symbol }) => symbol).join(', ')}`);
+      throw invalidParams(`there is no token ${given.symbol}, only ${tokens.map(({ symbol }) => symbol).join(', ')}`);
     return known.key;
   };
 
@@ -146,7 +152,7 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       const isMany = Object.hasOwn(Object(named(params)), 'outputs');
       const { from, kind, outputs: given } = isMany ? read(payManyParams, params) : one(read(payOneParams, params));
       const outputs = given.map(outputOf);
-      // Nobody in particular, but the same payer for the same payment.
+      // A stranger, but the same payer for the same payment.
       const payer =
         from === undefined ? digest('payer', outputs[0]?.to ?? '').slice(0, 2 * codec.keyBytes) : keyOf(from);
       return { transactionHash: formatTransaction(world.pay({ kind, from: payer, outputs })) };
@@ -200,7 +206,7 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
   return new Map(Object.entries(methods).map(([name, method]) => [name, translated(method)]));
 }
 
-/** Operating faults leave as JSON-RPC errors; anything else is a bug and ends the process. */
+/** Operating faults become JSON-RPC errors; anything else is a bug and ends the process. */
 function translated(method: Method): Method {
   return (params) => {
     try {

@@ -1,5 +1,5 @@
 /**
- * Reads the arguments of Ethereum's JSON-RPC methods, refusing bad ones in go-ethereum's words (`rpc/types.go`,
+ * Reads the arguments of Ethereum's JSON-RPC methods; errors have go-ethereum's texts (`rpc/types.go`,
  * `common/hexutil`, `eth/filters/api.go`).
  *
  * @module
@@ -14,7 +14,10 @@ const TOPIC_POSITIONS_MAX = 4;
 const TOPICS_PER_POSITION_MAX = 1000;
 const RANGE_BLOCKS_MAX = 10_000;
 
-/** Positional arguments. @throws RpcError −32602 when they are not a list, or too many */
+/**
+ * Returns positional arguments.
+ * @throws RpcError −32602 if they are not a list, or too many
+ */
 export function positional(params: unknown, countMax: number): unknown[] {
   const list = params ?? [];
   if (!Array.isArray(list)) throw invalidParams('non-array args');
@@ -29,7 +32,7 @@ function required(args: readonly unknown[], at: number): unknown {
 
 const bad = (at: number, why: string) => invalidParams(`invalid argument ${at}: ${why}`);
 
-/** A 32-byte value as hex digits, lower case. */
+/** Returns a 32-byte value as hex digits, lower case. */
 export function hashArgument(args: readonly unknown[], at: number): string {
   return digitsOf(required(args, at), 64, (why) => bad(at, why));
 }
@@ -49,26 +52,26 @@ export function booleanArgument(args: readonly unknown[], at: number): boolean {
   return value;
 }
 
-/** An address as a key. */
+/** Returns an address as a key. */
 export function addressOf(value: unknown, at: number): string {
   return digitsOf(value, 40, (why) => bad(at, why));
 }
 
-/** Bytes of any length as hex digits, lower case. */
+/** Returns bytes of any length as hex digits, lower case. */
 export function bytesArgument(args: readonly unknown[], at: number): string {
   const value = required(args, at);
   if (typeof value !== 'string' || !/^0x([0-9a-f]{2})*$/i.test(value)) throw bad(at, 'invalid hex string');
   return value.slice(2).toLowerCase();
 }
 
-/** A count, as a quantity or a plain number. */
+/** Returns a count, given as a quantity or a plain number. */
 export function countArgument(args: readonly unknown[], at: number): number {
   const count = Number(required(args, at));
   if (!Number.isSafeInteger(count) || count < 1) throw bad(at, 'invalid hex string');
   return count;
 }
 
-/** A height; tags are resolved in the view. */
+/** Returns a height; tags are resolved in the view. */
 function heightOf(value: unknown, view: View, refuse: (why: string) => RpcError): number {
   switch (value) {
     case 'latest':
@@ -90,14 +93,17 @@ function heightOf(value: unknown, view: View, refuse: (why: string) => RpcError)
   return height;
 }
 
-/** @throws RpcError 4444 (EIP-4444) when the block is no longer kept */
+/**
+ * Returns the block at a height.
+ * @throws RpcError 4444 (EIP-4444) if the block is no longer kept
+ */
 function blockAt(height: number, view: View): WorldBlock | undefined {
   const block = view.at(height);
   if (!block && height < view.floor()) throw new RpcError(4444, 'pruned history unavailable');
   return block;
 }
 
-/** A block by number or tag. */
+/** Returns a block by number or tag. */
 export function blockByNumber(args: readonly unknown[], at: number, view: View): WorldBlock | undefined {
   return blockAt(
     heightOf(required(args, at), view, (why) => bad(at, why)),
@@ -105,7 +111,10 @@ export function blockByNumber(args: readonly unknown[], at: number, view: View):
   );
 }
 
-/** A block by number, tag or hash, also in the object form of EIP-1898; the latest one when the argument is absent. */
+/**
+ * Returns a block by number, tag or hash, also in the object form of EIP-1898; the latest one if the argument is
+ * absent.
+ */
 export function blockByAny(args: readonly unknown[], at: number, view: View): WorldBlock | undefined {
   const value = args[at] ?? 'latest';
   const refuse = (why: string) => bad(at, why);
@@ -118,7 +127,7 @@ export function blockByAny(args: readonly unknown[], at: number, view: View): Wo
   return blockAt(heightOf(value, view, refuse), view);
 }
 
-/** Which logs to show. Empty sets let everything pass. */
+/** Which logs to return. Empty sets match everything. */
 export type LogFilter = Readonly<{ addresses: ReadonlySet<string>; topics: readonly ReadonlySet<string>[] }>;
 
 const asList = (value: unknown): unknown[] => (Array.isArray(value) ? value : value == null ? [] : [value]);
@@ -151,7 +160,7 @@ export function passes(filter: LogFilter, log: RenderedLog): boolean {
   });
 }
 
-/** The blocks that a log query covers, oldest first. */
+/** Returns the blocks that a log query covers, oldest first. */
 export function blocksArgument(args: readonly unknown[], at: number, view: View): WorldBlock[] {
   const { blockHash, fromBlock, toBlock } = required(args, at) as Record<string, unknown>;
   const refuse = (why: string) => bad(at, why);

@@ -1,6 +1,6 @@
 /**
- * What gas costs on a simulated EVM chain: always the same, in wei, and a transaction needs so much for each thing that
- * it moves.
+ * What gas costs on a simulated EVM chain: a constant price, in wei, and a constant amount for each transfer of a
+ * transaction.
  *
  * @module
  */
@@ -13,17 +13,17 @@ export const TIP_WEI = 1_000_000n;
 export const GAS_BASE = 21_000;
 const GAS_PER_ENTRY = 30_000;
 
-/** What the transaction needs. */
+/** Returns the gas that the transaction needs. */
 export const gasOf = ({ entries }: Pick<WorldTransaction, 'entries'>): number =>
   GAS_BASE + GAS_PER_ENTRY * entries.length;
 
-/** What a signed transaction pays for a unit of gas. */
+/** Returns the price that a signed transaction pays for a unit of gas. */
 export const priceOf = ({ maxFee, tip }: Pick<RawTransaction, 'maxFee' | 'tip'>): bigint => {
   const offered = BASE_FEE_WEI + tip;
   return offered < maxFee ? offered : maxFee;
 };
 
-/** What the transaction used, and the price. One that was given too little gas used all of it. */
+/** Returns the used gas and the price. A transaction with too low a gas limit uses all of it. */
 export function gasBill(transaction: WorldTransaction): Readonly<{ gasUsed: number; price: bigint }> {
   const needed = gasOf(transaction);
   if (!transaction.signed) return { gasUsed: needed, price: BASE_FEE_WEI + TIP_WEI };

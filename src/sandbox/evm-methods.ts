@@ -1,5 +1,5 @@
 /**
- * The methods of an Ethereum node, answered from a world: what its chain shows here, what wallets ask in
+ * The methods of an Ethereum node, answered from a world: those that read the chain here, those that wallets need in
  * `evm-wallet-methods.ts`.
  *
  * @module
@@ -34,7 +34,7 @@ import { createTokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './view.ts';
 
-/** The faults that make sense for a method besides those of the connection. */
+/** The faults that apply to a method besides those of the connection. */
 export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
   ['eth_chainId', ['wrong_chain']],
   ['net_version', ['wrong_chain']],
@@ -51,18 +51,18 @@ export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<
 ]);
 
 const KEY_BYTES = 20;
-/** Enough code to tell a contract from an account: it stops at once. */
+/** Enough code to distinguish a contract from an account: it stops at once. */
 const CODE = '0x6080604052600080fd';
 const LOGS_MAX = 20_000;
 
-/** Logs of a block that pass the filter, in order. */
+/** Returns the logs of a block that pass the filter, in order. */
 export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): RenderedLog[] {
   return loggedEntries(block)
     .map((logged) => renderLog(logged, block, removed))
     .filter((log) => passes(filter, log));
 }
 
-/** @returns the methods by name; each throws `RpcError` */
+/** Returns the methods by name; each throws `RpcError`. */
 export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   const { world, chainId, tokens } = chain;
   const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
@@ -85,7 +85,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
     return hex(answer);
   }
 
-  /** A transaction of the canonical chain or, with a null place, of those that wait. */
+  /** Finds a transaction of the canonical chain or, with a null place, a pending one. */
   function find(id: string, view: View) {
     const found = world.find(id);
     const place = found && view.byHash(found.block.hash) ? found : null;

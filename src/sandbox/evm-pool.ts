@@ -1,6 +1,6 @@
 /**
- * What a simulated EVM node takes from wallets, and what its blocks take of that. Rules and words are those of
- * go-ethereum (`core/txpool`).
+ * The transaction pool of a simulated EVM node and the rules of its blocks. Rules and texts are those of go-ethereum
+ * (`core/txpool`).
  *
  * @module
  */
@@ -12,12 +12,12 @@ import { type Admit, isSigned } from './mempool.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
 import type { World } from './world.ts';
 
-/** A replacement offers so much more of both fees. */
+/** By how much a replacement must raise both fees. */
 const PRICE_BUMP_PER_100 = 10n;
 
 const costMax = ({ value, gasLimit, maxFee }: RawTransaction): bigint => value + gasLimit * maxFee;
 
-/** What a transaction does here: tokens move by `transfer` alone, and any other call of a token reverts. */
+/** The effect of a transaction: tokens move by `transfer` only, and any other call of a token reverts. */
 function effectOf(
   { to, value, data }: RawTransaction,
   sender: string,
@@ -31,12 +31,12 @@ function effectOf(
 
 export type EvmPool = Readonly<{
   /**
-   * A transaction as it would wait for its block, and what it would replace.
+   * Returns the transaction as it would be pending, and which one it would replace.
    * @param bytes hex digits
-   * @throws RpcError in go-ethereum's words
+   * @throws RpcError with go-ethereum's text
    */
   check(bytes: string): Readonly<{ transaction: SignedTransaction; replaces?: string }>;
-  /** The account's next sequence number when all that can be mined has been. */
+  /** The account's next sequence number after all pending transactions that can be mined. */
   nextSequence(account: string): number;
 }>;
 
@@ -100,7 +100,7 @@ function outbids(offer: RawTransaction, before: RawTransaction): boolean {
   return beats(offer.maxFee, before.maxFee) && beats(offer.tip, before.tip);
 }
 
-/** A block takes what has the next number, offers the base fee and can be paid for. */
+/** A block includes what has the next number, offers the base fee and can be paid for. */
 export const evmAdmit: Admit = ({ sender, succeeded, entries, signed }, accounts) => {
   const raw = readRaw(signed.bytes);
   const next = accounts.sequence(sender);

@@ -1,9 +1,8 @@
 /**
- * Signed EVM transactions as `eth_sendRawTransaction` takes them: EIP-1559 ones, read from their RLP. Read here by
- * hand, so that what the signer's library makes is checked by something else.
+ * Reads signed EVM transactions as `eth_sendRawTransaction` accepts them: EIP-1559 ones, from their RLP. Written by
+ * hand, so that it checks the signer's library independently.
  *
- * Sources: EIP-1559, EIP-2718, EIP-2 (low s); RLP: Ethereum Yellow Paper, appendix B. Errors are worded as
- * go-ethereum's.
+ * Sources: EIP-1559, EIP-2718, EIP-2 (low s); RLP: Ethereum Yellow Paper, appendix B. Errors have go-ethereum's texts.
  *
  * @module
  */
@@ -19,7 +18,7 @@ export type RawTransaction = Readonly<{
   tip: bigint;
   maxFee: bigint;
   gasLimit: bigint;
-  /** Address key; null makes a contract. */
+  /** Address key; null creates a contract. */
   to: string | null;
   value: bigint;
   /** Hex digits. */
@@ -27,7 +26,7 @@ export type RawTransaction = Readonly<{
   yParity: number;
   r: bigint;
   s: bigint;
-  /** What was signed: the type, and the list of the fields in front of the signature. */
+  /** The signed bytes: the type, and the list of the fields before the signature. */
   signedPart: Uint8Array;
 }>;
 
@@ -38,7 +37,10 @@ const SIGNATURE_FIELDS = 3;
 /** One item of a list: `whole` with its length prefix, `content` without. */
 type Item = Readonly<{ whole: Buffer; content: Buffer; isList: boolean }>;
 
-/** The item at the front of some bytes. @throws RpcError */
+/**
+ * Returns the first item of some bytes.
+ * @throws RpcError
+ */
 function firstItem(bytes: Buffer): Item {
   const [prefix] = bytes;
   if (prefix === undefined) throw serverError('rlp: value size exceeds available input length');
@@ -64,7 +66,7 @@ function itemsOf(list: Buffer): Item[] {
   return items;
 }
 
-/** A list around what is encoded already. */
+/** Encodes a list around encoded items. */
 function encodeList(content: Buffer): Buffer {
   if (content.length < 56) return Buffer.concat([Buffer.of(0xc0 + content.length), content]);
   const digits = content.length.toString(16);
@@ -77,7 +79,11 @@ function numberOf({ content, isList }: Item): bigint {
   return content.length === 0 ? 0n : BigInt(`0x${content.toString('hex')}`);
 }
 
-/** @param bytes hex digits @throws RpcError in go-ethereum's words */
+/**
+ * Reads a transaction.
+ * @param bytes hex digits
+ * @throws RpcError with go-ethereum's text
+ */
 export function readRaw(bytes: string): RawTransaction {
   const buffer = Buffer.from(bytes, 'hex');
   if (buffer[0] !== TYPE) throw serverError('transaction type not supported');
@@ -108,10 +114,13 @@ export function readRaw(bytes: string): RawTransaction {
   };
 }
 
-/** The transaction's id: 64 hex digits. */
+/** Returns the transaction's id: 64 hex digits. */
 export const idOf = (bytes: string): string => Buffer.from(keccak_256(Buffer.from(bytes, 'hex'))).toString('hex');
 
-/** Whose signature it carries, as an address key. @throws RpcError */
+/**
+ * Returns who signed, as an address key.
+ * @throws RpcError
+ */
 export function senderOf({ signedPart, yParity, r, s }: RawTransaction): string {
   try {
     const signature = new secp256k1.Signature(r, s, yParity);

@@ -1,7 +1,7 @@
 /**
- * How blocks of a world look in an Ethereum node's JSON. Field sets are those of go-ethereum (`internal/ethapi/api.go`,
- * `core/types`) after the Prague fork. What the world has no notion of (state, who signed a made-up payment) is filled
- * with well-formed values; the logs bloom is real.
+ * Renders a world's blocks as JSON of an Ethereum node. Fields are those of go-ethereum (`internal/ethapi/api.go`,
+ * `core/types`) after the Prague fork. Whatever the world does not have (state, who signed a made-up payment) gets
+ * well-formed values; the logs bloom is real.
  *
  * @module
  */
@@ -14,20 +14,20 @@ import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
 export const hex = (digits: string): string => `0x${digits}`;
-/** A number as the JSON-RPC of Ethereum writes it: hex without leading zeros. */
+/** Writes a number as Ethereum's JSON-RPC does: hex without leading zeros. */
 export const quantity = (value: number | bigint): string => `0x${value.toString(16)}`;
 
 /**
- * keccak256 of the RLP of an empty list, of an empty trie's node, and SHA-256 of nothing: what an empty part of a block
- * hashes to.
+ * keccak256 of the RLP of an empty list, of an empty trie's node, and SHA-256 of nothing: the hashes of a block's empty
+ * parts.
  */
 const NO_UNCLES = '0x1dcc4de8dec75d7aab85b567b6ccd41ad312451b948a7413f0a142fd40d49347';
 const EMPTY_TRIE = '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421';
 const NO_REQUESTS = '0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
 
 /**
- * The 2048-bit filter over addresses and topics: for each, three 11-bit indexes from the first bytes of its keccak256
- * (Ethereum yellow paper, section 4.4.3, function M).
+ * Returns the 2048-bit filter over addresses and topics: for each, three 11-bit indexes from the first bytes of its
+ * keccak256 (Ethereum yellow paper, section 4.4.3, function M).
  */
 export function logsBloom(logged: readonly LoggedEntry[]): string {
   const bloom = Buffer.alloc(256);
@@ -43,7 +43,7 @@ export function logsBloom(logged: readonly LoggedEntry[]): string {
   return hex(bloom.toString('hex'));
 }
 
-/** Blooms cost a few hashes per log and are asked for again and again. */
+/** Blooms cost a few hashes per log and are requested again and again. */
 const blooms = new WeakMap<WorldBlock, string>();
 
 function bloomOf(block: WorldBlock): string {
@@ -54,7 +54,7 @@ function bloomOf(block: WorldBlock): string {
   return bloom;
 }
 
-/** A header as `newHeads` announces it. */
+/** Renders a header as `newHeads` announces it. */
 export function renderHeader(block: WorldBlock) {
   const isEmpty = block.transactions.length === 0;
   const made = (what: string) => hex(digest(what, block.hash));
@@ -85,7 +85,10 @@ export function renderHeader(block: WorldBlock) {
   };
 }
 
-/** @param full whole transactions instead of their hashes */
+/**
+ * Renders a block.
+ * @param full whole transactions instead of their hashes
+ */
 export function renderBlock(block: WorldBlock, chainId: number, full: boolean) {
   return {
     ...renderHeader(block),
@@ -100,7 +103,10 @@ export function renderBlock(block: WorldBlock, chainId: number, full: boolean) {
 
 export type Place = Readonly<{ block: WorldBlock; index: number }>;
 
-/** @param place null while the transaction waits to be mined */
+/**
+ * Renders a transaction.
+ * @param place null while the transaction is pending
+ */
 export function renderTransaction(transaction: WorldTransaction, chainId: number, place: Place | null) {
   return {
     blockHash: place && hex(place.block.hash),
@@ -118,7 +124,7 @@ export function renderTransaction(transaction: WorldTransaction, chainId: number
   };
 }
 
-/** What the sender signed. */
+/** The fields that the sender signed. */
 function signedFields(bytes: string) {
   const raw = readRaw(bytes);
   return {
@@ -135,7 +141,7 @@ function signedFields(bytes: string) {
   };
 }
 
-/** What a sender who never signed would have. */
+/** The fields of a sender who never signed. */
 function madeUpFields(transaction: WorldTransaction) {
   const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
   const parity = quantity(Number.parseInt(transaction.id.slice(-1), 16) & 1);
@@ -154,7 +160,10 @@ function madeUpFields(transaction: WorldTransaction) {
   };
 }
 
-/** @param removed true when a reorg takes the log back (only `eth_subscribe` says so) */
+/**
+ * Renders a log.
+ * @param removed true when a reorg removes the log (only `eth_subscribe` reports it)
+ */
 export function renderLog(
   { transaction, transactionIndex, entry, index }: LoggedEntry,
   block: WorldBlock,
@@ -176,7 +185,7 @@ export function renderLog(
 
 export type RenderedLog = ReturnType<typeof renderLog>;
 
-/** What a receipt is made of; the sums and positions run through the block. */
+/** The parts of a receipt; the sums and indexes run through the block. */
 type ReceiptPart = Readonly<{
   transaction: WorldTransaction;
   index: number;
@@ -218,10 +227,10 @@ function renderReceiptPart({ transaction, index, own, cumulativeGasUsed }: Recei
   };
 }
 
-/** All receipts of a block, in order. */
+/** Renders all receipts of a block, in order. */
 export const renderReceipts = (block: WorldBlock) => receiptParts(block).map((part) => renderReceiptPart(part, block));
 
-/** The receipt of the block's transaction number `index`, or null when there is none. */
+/** Renders the receipt of the block's transaction number `index`, or returns null if there is none. */
 export function renderReceipt(block: WorldBlock, index: number) {
   const part = receiptParts(block)[index];
   return part ? renderReceiptPart(part, block) : null;

@@ -1,6 +1,6 @@
 /**
  * A simulated EVM node on loopback: JSON-RPC over HTTP and WebSocket as go-ethereum serves it, and the sandbox's
- * control methods. `newHeads` is only a bell, as with go-ethereum: after a reorg it announces the last header of the
+ * control methods. `newHeads` is only a wake-up, as with go-ethereum: after a reorg it announces the last header of the
  * new chain and nothing else.
  *
  * @module
@@ -22,7 +22,10 @@ type Subscription = Readonly<{ id: string; peer: Peer; filter: LogFilter | null 
 
 const SUBSCRIPTIONS_MAX = 10_000;
 
-/** Starts listening. @throws the listen error when no port is free */
+/**
+ * Starts listening.
+ * @throws the listen error when no port is free
+ */
 export async function startEvmServer(options: NodeServerOptions): Promise<NodeServer> {
   const { world, miner, faults, controlToken } = options;
   const chainId = Number(options.chainId);
@@ -34,7 +37,7 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
 
   function subscribe(params: unknown, peer: Peer): string {
     const args = positional(params, 2);
-    // −32001: go-ethereum's code for a connection without a way back.
+    // −32001: go-ethereum's code for a connection that cannot receive notifications.
     if (!peer.notify) throw new RpcError(-32001, 'notifications not supported');
     if (args[0] !== 'newHeads' && args[0] !== 'logs') {
       throw new RpcError(-32601, `no "${args[0]}" subscription in eth namespace`);
@@ -63,10 +66,10 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
         for (const block of added) logsOf(block, filter).forEach(notify);
         continue;
       }
-      const fault = faults.strike(['bell_lost', 'bell_twice'], 'newHeads', [id, head.hash]);
-      if (fault?.kind === 'bell_lost') continue;
+      const fault = faults.strike(['push_lost', 'push_twice'], 'newHeads', [id, head.hash]);
+      if (fault?.kind === 'push_lost') continue;
       notify(renderHeader(head));
-      if (fault?.kind === 'bell_twice') notify(renderHeader(head));
+      if (fault?.kind === 'push_twice') notify(renderHeader(head));
     }
   }
 

@@ -1,5 +1,6 @@
 /**
- * What wallets ask of an Ethereum node: what they hold, what a transaction costs, and to send one.
+ * The methods that wallets need of an Ethereum node: balances, fees, and sending a transaction.
+ *
  * @module
  */
 import { readTransferCall } from './abi.ts';
@@ -26,12 +27,12 @@ export type Method = (question: Question) => unknown;
 
 const HISTORY_BLOCKS_MAX = 1024;
 
-/** @returns the methods by name; each throws `RpcError` */
+/** Returns the methods by name; each throws `RpcError`. */
 export function evmWalletMethods({ world, chainId, tokens }: EvmChain): Readonly<Record<string, Method>> {
   const tokenKeys = tokens.map(({ key }) => key);
   const pool = openEvmPool(world, chainId, tokenKeys);
 
-  /** Accounts as the node shows them at the block that argument `at` names. */
+  /** Returns the accounts at the block that argument `at` names. */
   function accountsAt(args: readonly unknown[], at: number, view: View) {
     const block = blockByAny(args, at, view);
     if (!block) throw serverError('header not found');

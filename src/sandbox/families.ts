@@ -1,5 +1,6 @@
 /**
  * The families that the sandbox can simulate: one row each.
+ *
  * @module
  */
 import type { AddressCodec, Family } from '../chains/chain.ts';
@@ -21,17 +22,15 @@ import type { WorldOptions } from './world.ts';
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
-  /**
-   * Where the family's receiving xpub stands in a wallet (BIP-44, external chain); null where addresses are imported.
-   */
+  /** The derivation path of the family's xpub in a wallet (BIP-44, external chain); null if addresses are imported. */
   xpubPath: string | null;
-  /** About how far below the tip the chain's own finality stands. */
+  /** How far below the tip the chain's own finality is. */
   finalityDistance: number;
-  /** A block's hash out of its height and 64 hex digits; the digits themselves when absent. */
+  /** Returns a block's hash from its height and 64 hex digits; the digits themselves if absent. */
   blockHash?: (chainId: string, number: number, digits: string) => string;
-  /** Whether nobody makes a block with this number; every number has one when absent. */
+  /** Whether no block has this number; every number has one if absent. */
   isSkipped?: (chainId: string, number: number) => boolean;
-  /** What its blocks take of what wallets signed. */
+  /** Which signed transactions its blocks include. */
   admit?: Admit;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
@@ -54,7 +53,7 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     admit: tronAdmit,
     startServer: startTronServer,
   },
-  // A block is final as the 32nd from the tip.
+  // A block is final as the 32nd below the tip.
   solana: {
     codec: solanaAddress,
     xpubPath: null,
@@ -67,7 +66,7 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
 
 export type SimulatedChain = Readonly<{ family: Family; chainId: string; tokens: readonly Token[] }>;
 
-/** What a network's family says of its world. */
+/** Returns the family's part of a network's world. */
 export function worldShape({
   family,
   chainId,

@@ -1,7 +1,7 @@
 /**
  * Ways in which a node may fail, injected on purpose. Whether a request is hit depends only on the seed, the request
- * and how often it was asked before, never on the order in which different requests arrive: a failing run can be run
- * again.
+ * and how often it was made before, never on the order in which different requests arrive: a failing run can be
+ * repeated.
  *
  * @module
  */
@@ -9,45 +9,45 @@ import { permanent } from '../core/fault.ts';
 import { createRandom, digest } from './random.ts';
 
 export const faultKinds = [
-  /** The node's own error instead of an answer. */
+  /** An error of the node instead of an answer. */
   'rpc_error',
-  /** HTTP 429 or 503; over a WebSocket, the JSON-RPC error that stands for it. */
+  /** HTTP 429 or 503; over a WebSocket, the corresponding JSON-RPC error. */
   'http_error',
   /** No answer, ever. */
   'hang',
-  /** The answer breaks off in the middle. */
+  /** The answer is cut off in the middle. */
   'cut',
   /** The connection is closed instead of answering. */
   'drop',
-  /** The WebSocket stays open, but nothing passes any more in either direction. */
+  /** The WebSocket stays open, but transmits nothing any more in either direction. */
   'half_open',
   /** The head is shown `lagBlocks` behind. */
   'lag',
   /** The head is shown 1 to `lagBlocks` behind, so that it jumps back and forth. */
   'backwards',
-  /** A known block, or a transaction in it, is denied. */
+  /** A known block, or a transaction in it, is reported as unknown. */
   'unknown_block',
-  /** A full block is said to hold nothing. */
+  /** A block with transactions is reported as empty. */
   'empty_content',
-  /** The node says in plain text that it keeps no history. */
+  /** The node answers in plain text that it keeps no history. */
   'history_closed',
-  /** Another block's content is given. */
+  /** The content of another block is returned. */
   'sibling_content',
-  /** A header that belongs to no known chain. */
+  /** A header that belongs to no known chain is returned. */
   'unlinked',
   /** The chain id of another network. */
   'wrong_chain',
   /** The token's decimals are off by one. */
   'wrong_decimals',
-  /** A new head is announced to nobody. */
-  'bell_lost',
+  /** A new head is not announced. */
+  'push_lost',
   /** A new head is announced twice. */
-  'bell_twice',
-  /** What a wallet signed is taken, and thrown away. */
+  'push_twice',
+  /** A signed transaction is accepted, and discarded. */
   'send_dropped',
-  /** What a wallet signed is taken, and the answer is an error. */
+  /** A signed transaction is accepted, and the answer is an error. */
   'send_denied',
-  /** What a wallet signed is taken, and will fail in its block. */
+  /** A signed transaction is accepted, and will fail in its block. */
   'send_failed',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
@@ -63,19 +63,19 @@ export type InjectedFault = Readonly<{ kind: FaultKind; roll: number; lagBlocks:
 export type FaultSettings = Readonly<{ rates: FaultRates; lagBlocks: number }>;
 
 export interface Faults {
-  /** The fault that hits this request, out of the kinds that make sense for it. */
+  /** Returns the fault that hits this request, of the kinds that apply to it. */
   strike(kinds: readonly FaultKind[], method: string, params: unknown): InjectedFault | null;
   /**
-   * Adds to the rates in force. @throws Fault permanent `sandbox_request_invalid` on an unknown kind or a rate outside
-   * 0–1
+   * Adds to the current rates.
+   * @throws Fault permanent `sandbox_request_invalid` on an unknown kind or a rate outside 0–1
    */
   set(changes: Partial<FaultSettings>): void;
-  /** Ends all faults. Connections that already went dead stay dead. */
+  /** Ends all faults. Connections that are already dead stay dead. */
   heal(): void;
   report(): FaultSettings & Readonly<{ injected: FaultRates }>;
 }
 
-/** How many different requests are counted apart; beyond that, counting starts again. */
+/** How many different requests are counted separately; beyond that, counting restarts. */
 const COUNTED_REQUESTS_MAX = 20_000;
 const LAG_BLOCKS = 5;
 
@@ -90,7 +90,7 @@ export function createFaults(seed: string, initial: FaultRates = {}): Faults {
       if (!(faultKinds as readonly string[]).includes(kind) || !(rate >= 0 && rate <= 1)) {
         throw permanent(
           'sandbox_request_invalid',
-          `no fault "${kind}" at rate ${rate}: rates are 0 to 1 of ${faultKinds.join(', ')}`,
+          `there is no fault "${kind}" at rate ${rate}: rates are 0 to 1, kinds are ${faultKinds.join(', ')}`,
         );
       }
     }
@@ -107,7 +107,7 @@ export function createFaults(seed: string, initial: FaultRates = {}): Faults {
       if (timesAsked.size >= COUNTED_REQUESTS_MAX) timesAsked.clear();
       const asked = timesAsked.get(request) ?? 0;
       timesAsked.set(request, asked + 1);
-      // A stream per kind, so that one kind's rate does not change when another strikes.
+      // One random stream per kind, so that one kind's rate does not change when another strikes.
       for (const kind of possible) {
         const random = createRandom(seed, kind, request, asked);
         if (!random.chance(rates[kind] ?? 0)) continue;

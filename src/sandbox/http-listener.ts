@@ -1,6 +1,6 @@
 /**
- * The HTTP port of a simulated node on loopback, whatever is spoken there, and the faults that happen to an answer on
- * its way.
+ * The HTTP listener of a simulated node on loopback, for any protocol on top, and the faults that affect an answer in
+ * transit.
  *
  * @module
  */
@@ -13,9 +13,9 @@ const CONNECTIONS_MAX = 200;
 export const MESSAGE_BYTES_MAX = 5 * 1024 * 1024;
 
 /**
- * @param port tried first; when it is taken (or 0), any free one
- * @returns the port
- * @throws the listen error when not even that works
+ * Starts listening and returns the port.
+ * @param port tried first; if it is taken (or 0), any free one
+ * @throws the listen error if that fails too
  */
 export async function listenOnLoopback(server: Server, port: number): Promise<number> {
   server.maxConnections = CONNECTIONS_MAX;
@@ -41,12 +41,13 @@ export async function closeServer(server: Server): Promise<void> {
   await closed;
 }
 
-/** From `Authorization: Bearer …`; empty when there is none. */
+/** Returns the token of `Authorization: Bearer …`; empty if there is none. */
 export const bearerOf = (request: IncomingMessage): string =>
   /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 
 /**
- * The body's text; null when it is too long. A client that goes away leaves it unread for ever, and is gone with it.
+ * Returns the body's text; null if it is too long. If the client disconnects, the promise never settles and is
+ * collected with it.
  */
 export function readBody(request: IncomingMessage): Promise<string | null> {
   return new Promise((resolve) => {
@@ -67,7 +68,7 @@ export function refuse(response: ServerResponse, status: number, why: string): v
 
 export const cut = (text: string): string => text.slice(0, Math.floor(text.length / 2));
 
-/** Sends an answer as JSON with status 200, unless the fault makes something else of it. */
+/** Sends an answer as JSON with status 200, unless the fault changes it. */
 export function sendThrough(
   fault: InjectedFault | null,
   request: IncomingMessage,

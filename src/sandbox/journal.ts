@@ -1,6 +1,6 @@
 /**
- * What makes a world survive a restart: a file with one JSON line per block, in order of birth. Losing the last lines
- * is no worse than a small reorg, because every line's parent stands above it and the last line is the tip.
+ * Lets a world survive a restart: a file with one JSON line per block, in order of creation. Losing the last lines is
+ * no worse than a small reorg, because every line's parent is above it and the last line is the tip.
  *
  * @module
  */
@@ -21,7 +21,7 @@ import { permanent } from '../core/fault.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 
-/** So many blocks after the last rewrite, the file is rewritten with only what the world still keeps. */
+/** After this many blocks since the last rewrite, the file is rewritten with only what the world still keeps. */
 const COMPACT_AFTER_BLOCKS = 16_384;
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -86,7 +86,7 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
 const toLine = (value: unknown): string =>
   `${JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part))}\n`;
 
-/** A line as the schema reads it, or null: torn, or not ours. */
+/** Reads a line with the schema; null if it is torn, or not ours. */
 function readLine<T>(schema: z.ZodType<T>, line: string): T | null {
   try {
     return schema.safeParse(JSON.parse(line)).data ?? null;
@@ -96,8 +96,8 @@ function readLine<T>(schema: z.ZodType<T>, line: string): T | null {
 }
 
 /**
- * Reads a journal as far as it is whole: a torn end, as a power cut leaves it, is dropped.
- * @throws Fault permanent `sandbox_journal_corrupt` when something unreadable stands before readable lines
+ * Reads a journal up to a torn end, as a power cut leaves it.
+ * @throws Fault permanent `sandbox_journal_corrupt` if something unreadable comes before readable lines
  */
 export function readJournal(file: string): Readonly<{ seed: string; blocks: WorldBlock[] }> {
   const [first = '', ...lines] = readFileSync(file, 'utf8').split('\n');
@@ -117,10 +117,10 @@ export function readJournal(file: string): Readonly<{ seed: string; blocks: Worl
 const corrupt = (file: string, line: number) =>
   permanent(
     'sandbox_journal_corrupt',
-    `line ${line} of the sandbox's chain ${file} cannot be read: delete the file to start a new chain (sessions paid on the old one keep their state)`,
+    `cannot read line ${line} of the sandbox's chain ${file}: delete the file to start a new chain (sessions paid on the old one keep their state)`,
   );
 
-/** Replaces the file in one step and leaves it open for appending. */
+/** Replaces the file atomically and leaves it open for appending. */
 function rewrite(file: string, seed: string, blocks: Iterable<WorldBlock>): number {
   const lines = [toLine({ version: 1, seed })];
   for (const block of blocks) lines.push(toLine(block));
@@ -134,7 +134,7 @@ function rewrite(file: string, seed: string, blocks: Iterable<WorldBlock>): numb
 
 export type DurableWorldOptions = Omit<WorldOptions, 'kept' | 'record'> &
   Readonly<{
-    /** Created with its folder when absent; then `seed` is the new world's, otherwise the file's own. */
+    /** Created with its folder if absent; then `seed` is the new world's, otherwise the file's own. */
     file: string;
     compactAfterBlocks?: number;
   }>;
@@ -150,9 +150,9 @@ export function openDurableWorld(options: DurableWorldOptions): Readonly<{ world
   let open: { descriptor: number; appended: number; whole: boolean } | null = null;
 
   function record(block: WorldBlock): void {
-    // What a new world is born with is written by the first compaction.
+    // The first blocks of a new world are written by the first compaction.
     if (!open) return;
-    // After a failed append the file may end in a torn line, which nothing must follow.
+    // After a failed append the file may end in a torn line, and nothing may be appended to that.
     if (!open.whole || open.appended >= compactAfterBlocks) open = compact(open.descriptor);
     open.whole = false;
     appendFileSync(open.descriptor, toLine(block));

@@ -1,6 +1,6 @@
 /**
- * The sockets of a simulated node: JSON-RPC over HTTP POST and over WebSocket on one loopback port, with the faults
- * that happen there.
+ * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket on one loopback port, with the faults of
+ * connections.
  *
  * @module
  */
@@ -19,32 +19,36 @@ import {
 } from './http-listener.ts';
 import { answerMessage, RpcError, serverError } from './json-rpc.ts';
 
-/** The faults that this file acts out; the others are the service's business. */
+/** The faults that are applied here; the service applies the others. */
 export const transportFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop', 'half_open'];
 
-/** Who is asking: one WebSocket connection, or one HTTP request. */
+/** The caller: one WebSocket connection, or one HTTP request. */
 export type Peer = Readonly<{
-  /** From `Authorization: Bearer …`; empty when there is none. */
+  /** From `Authorization: Bearer …`; empty if there is none. */
   bearer: string;
-  /** Sends a notification; null where there is no way back (HTTP). */
+  /** Sends a notification; null if the caller cannot receive any (HTTP). */
   notify: ((method: string, params: unknown) => void) | null;
 }>;
 
 export type RpcService = Readonly<{
-  /** The fault that hits this request, if any. */
+  /** Returns the fault that hits this request, if any. */
   strike(method: string, params: unknown): InjectedFault | null;
-  /** Answers a call. `fault` is what `strike` gave, unless it is a transport fault. @throws RpcError */
+  /**
+   * Answers a call. `fault` is the result of `strike`, unless it is a transport fault.
+   * @throws RpcError
+   */
   call(method: string, params: unknown, peer: Peer, fault: InjectedFault | null): unknown;
-  /** The connection is gone. */
+  /** Called when the connection has closed. */
   leave(peer: Peer): void;
 }>;
 
-/** A client that reads so slowly is disconnected. */
+/** A client that reads too slowly is disconnected. */
 const UNSENT_BYTES_MAX = 64 * 1024 * 1024;
 
 /**
- * @param port tried first; when it is taken (or 0), any free one
- * @throws the listen error when not even that works
+ * Starts listening.
+ * @param port tried first; if it is taken (or 0), any free one
+ * @throws the listen error if that fails too
  */
 export async function serveJsonRpc(
   port: number,
@@ -73,7 +77,7 @@ export async function serveJsonRpc(
   };
 }
 
-/** Answers one message and says which transport fault hit it. */
+/** Answers one message and returns which transport fault hit it. */
 function answer(text: string, peer: Peer, service: RpcService): { text: string; fault: InjectedFault | null } {
   let struck: InjectedFault | null = null;
   const answered = answerMessage(text, (method, params) => {
@@ -87,7 +91,7 @@ function answer(text: string, peer: Peer, service: RpcService): { text: string; 
   return { text: answered, fault: struck };
 }
 
-/** Refusals have the status codes and texts of go-ethereum's `rpc/http.go`. */
+/** Errors have the status codes and texts of go-ethereum's `rpc/http.go`. */
 async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
   if (request.method !== 'POST') return refuse(response, 405, 'method not allowed');
   if (!/^application\/json(-rpc)?\b/i.test(request.headers['content-type'] ?? '')) {

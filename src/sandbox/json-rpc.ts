@@ -1,6 +1,5 @@
 /**
- * JSON-RPC 2.0 as go-ethereum words it (go-ethereum `rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text
- * out.
+ * JSON-RPC 2.0 with go-ethereum's texts (`rpc/handler.go`, `rpc/errors.go`): one message or a batch in, text out.
  *
  * @module
  */
@@ -32,8 +31,9 @@ type Id = string | number;
 const failure = (id: Id | null, { code, message }: RpcError) => ({ jsonrpc: '2.0', id, error: { code, message } });
 
 /**
+ * Answers a message.
  * @param text a request body or WebSocket message
- * @returns the answer's text; empty when nothing was asked for (notifications)
+ * @returns the answer's text; empty if there is none (notifications)
  */
 export function answerMessage(text: string, call: Call): string {
   let message: unknown;

@@ -1,10 +1,10 @@
 /**
  * The sandbox program: simulated networks on loopback for `npm start` without real nodes. The supervisor starts it
- * first and waits for its `ready` message; it ends when told to, or when the supervisor is gone. It reads the ordinary
+ * first and waits for its `ready` message; it ends on request, or when the supervisor has exited. It reads the ordinary
  * configuration and serves those of its networks that are simulated.
  *
- * Exit codes: 0 ended as asked; 1 a network can mine no more; 2 the configuration or a file of an earlier run does not
- * allow a start.
+ * Exit codes: 0 stopped as requested; 1 a network cannot mine any more; 2 the configuration or a file of an earlier run
+ * does not allow a start.
  *
  * @module
  */
@@ -19,17 +19,17 @@ let log: Log = openLog('sandbox', 'info');
 let sandbox: Sandbox | null = null;
 let ending = false;
 
-/** Every block was written when it was mined, so ending needs no saving; open connections are closed. */
+/** Every block was written when it was mined, so nothing needs saving at the end; open connections are closed. */
 async function end(why: string, exitCode: number): Promise<void> {
   if (ending) return;
   ending = true;
-  log.info({ why }, 'sandbox ends');
+  log.info({ why }, 'the sandbox is stopping');
   await sandbox?.close();
   process.exit(exitCode);
 }
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal, 0));
-process.on('disconnect', () => end('the supervisor is gone', 0));
+process.on('disconnect', () => end('the supervisor has exited', 0));
 
 try {
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
@@ -44,13 +44,13 @@ try {
     },
   });
   const { networks } = sandbox.details;
-  log.info({ networks }, 'sandbox is ready');
+  log.info({ networks }, 'the sandbox is ready');
   process.send?.({ ready: true, networks });
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   log.fatal({ code: error.code }, error.message);
   const exit = () => process.exit(error.kind === 'permanent' ? 2 : 1);
-  // The supervisor is to hear why before the channel closes.
+  // The supervisor must get the reason before the channel closes.
   if (process.send) process.send({ fault: { code: error.code, message: error.message } }, undefined, undefined, exit);
   else exit();
 }

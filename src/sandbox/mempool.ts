@@ -1,29 +1,32 @@
 /**
- * Which of the transactions that wait go into the next block, and what becomes of them there.
+ * Selects the pending transactions that go into the next block, and their effect there.
+ *
  * @module
  */
 import type { Accounts } from './accounts.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
 
-/** Where the next block stands. */
+/** The position of the next block. */
 export type NextBlock = Readonly<{ number: number; timeS: number; parentTimeS: number }>;
 
 /**
- * `fail`: it stands in the block and does nothing but cost its fee. `wait`: not yet. `drop`: never. Where only the
- * block decides what it costs and how it ends: the transaction as it stands there.
+ * `fail`: it is included, and has no effect but its fee. `wait`: not yet. `drop`: never. A transaction, where only the
+ * block decides its cost and result: as it is included.
  */
 export type Admission = 'take' | 'fail' | 'wait' | 'drop' | SignedTransaction;
 
 /**
- * A family's rules for what was signed.
- * @param accounts as they are in front of the candidate, in the block that is being made
+ * A family's rules for signed transactions.
+ * @param accounts the state before the candidate, in the block being made
  */
 export type Admit = (candidate: SignedTransaction, accounts: Accounts, next: NextBlock) => Admission;
 
 export const isSigned = (transaction: WorldTransaction): transaction is SignedTransaction =>
   transaction.signed !== undefined;
 
-/** Unsigned payments go first, as they came; what a wallet signed follows in the order of its sequence numbers. */
+/**
+ * Unsigned payments come first, in order of arrival; signed transactions follow in the order of their sequence numbers.
+ */
 export function chooseForBlock(
   waiting: readonly WorldTransaction[],
   { countMax, accounts, admit, next }: { countMax: number; accounts: Accounts; admit: Admit; next: NextBlock },

@@ -1,5 +1,6 @@
 /**
- * Mines a block of a world every so often, until told otherwise.
+ * Mines a block of a world at intervals.
+ *
  * @module
  */
 import type { Clock } from '../lib/clock.ts';
@@ -7,14 +8,17 @@ import type { World } from './world.ts';
 
 export interface Miner {
   intervalMs(): number;
-  /** Zero stops mining; payments then wait until someone mines. */
+  /** Zero stops mining; payments then stay pending until a block is mined on request. */
   setInterval(ms: number): void;
   stop(): Promise<void>;
 }
 
 const FOREVER_MS = 2 ** 31 - 1;
 
-/** @param onFault is told when a block could not be mined (a full disk); mining has then ended. */
+/**
+ * Starts mining.
+ * @param onFault called when a block could not be mined (a full disk); mining then ends
+ */
 export function startMiner(
   world: Pick<World, 'mine'>,
   clock: Clock,

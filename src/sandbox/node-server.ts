@@ -1,5 +1,6 @@
 /**
- * What every family's simulated node takes and offers.
+ * Options and result of starting a simulated node, for every family.
+ *
  * @module
  */
 import type { AddressCodec } from '../chains/chain.ts';
@@ -16,18 +17,18 @@ export type NodeServerOptions = Readonly<{
   /** Decimal text, as in the configuration. */
   chainId: string;
   tokens: readonly Token[];
-  /** Tried first; 0 for any. */
+  /** Tried first; 0 for any free port. */
   port: number;
-  /** What control methods ask for; null leaves them open. */
+  /** Required by control methods; null leaves them open. */
   controlToken: string | null;
 }>;
 
-/** `url` is where a family's `node.ts` connects, and `rpcUrl` where it asks, if that is not the same. */
+/** `url` is what a family's node client connects to, and `rpcUrl` where it sends requests, if that differs. */
 export type NodeServer = Readonly<{ url: string; rpcUrl?: string; close(): Promise<void> }>;
 
-/** The key of a configured token. */
+/** Returns the key of a configured token. */
 export function tokenKey(codec: Pick<AddressCodec, 'parse'>, { address }: Pick<Token, 'address'>): string {
   const key = codec.parse(address);
-  invariant(key !== null, `the configured token address ${address} is one`);
+  invariant(key !== null, `the configured token address ${address} is valid`);
   return key;
 }

@@ -1,24 +1,26 @@
 /**
- * Choices and identifiers that come from a seed: the same seed makes the same world and the same faults.
+ * Choices and identifiers from a seed: the same seed makes the same world and the same faults.
+ *
  * @module
  */
 import { createHash } from 'node:crypto';
 
-/** SHA-256 over the parts, as 64 hex digits. Parts are framed, so that ('ab', 'c') and ('a', 'bc') differ. */
+/** Returns the SHA-256 of the parts, as 64 hex digits. Parts are framed, so that ('ab', 'c') and ('a', 'bc') differ. */
 export const digest = (...parts: readonly (string | number)[]): string =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 
 export type Random = Readonly<{
-  /** A whole number from 0 to `below` − 1. */
+  /** Returns a whole number from 0 to `below` − 1. */
   int(below: number): number;
-  /** True with the given probability (0–1). */
+  /** Returns true with the given probability (0–1). */
   chance(probability: number): boolean;
-  /** The items in another order. */
+  /** Returns the items in another order. */
   shuffled<T>(items: readonly T[]): T[];
 }>;
 
 /**
- * Small fast counter generator (sfc32, Chris Doty-Humphrey, PractRand, public domain), seeded by the digest of `parts`.
+ * Creates a small fast counter generator (sfc32, Chris Doty-Humphrey, PractRand, public domain), seeded by the digest
+ * of `parts`.
  */
 export function createRandom(...parts: readonly (string | number)[]): Random {
   const seed = Buffer.from(digest(...parts), 'hex');

@@ -1,5 +1,6 @@
 /**
- * What becomes of the transactions of replaced blocks.
+ * Decides what happens to the transactions of replaced blocks.
+ *
  * @module
  */
 import { loggedEntries, type WorldBlock } from './block-tree.ts';
@@ -7,14 +8,14 @@ import { isSigned } from './mempool.ts';
 import type { Random } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
-/** Gone for good; mined again, never at the same index; or mined again for half of them. */
+/** Dropped for good; mined again, never at the same index; or mined again for half of them. */
 export const keepChoices = ['none', 'all', 'some'] as const;
 export type KeepChoice = (typeof keepChoices)[number];
 
 /**
- * Deals the surviving transactions out to `blockCount` new blocks. What wallets signed stays in its order, because
- * sequence numbers have no gaps, and of that the first half survives where half does.
- * @param makeNoise makes a transaction between strangers: put in front, it moves what follows to another index
+ * Distributes the surviving transactions over `blockCount` new blocks. Signed transactions keep their order, because
+ * sequence numbers have no gaps, and of these the first half survives where half does.
+ * @param makeNoise makes a transaction between strangers: put first, it moves what follows to another index
  */
 export function replay(
   replaced: readonly WorldBlock[],
@@ -42,7 +43,7 @@ export function replay(
   return shares;
 }
 
-/** Where each successful transaction's first entry stands in its block. */
+/** Returns the index of each successful transaction's first entry in its block. */
 const firstIndexes = (block: Pick<WorldBlock, 'transactions'>): (readonly [WorldTransaction, number])[] =>
   loggedEntries(block)
     .filter(({ transaction, entry }) => transaction.entries[0] === entry)

@@ -1,5 +1,5 @@
 /**
- * `sandbox.json` in the data directory: what the other processes need to know of the sandbox. It holds a secret (the
+ * `sandbox.json` in the data directory: what the other processes need to know about the sandbox. It holds a secret (the
  * control token), so only its owner may read it.
  *
  * @module
@@ -10,17 +10,19 @@ import { permanent } from '../core/fault.ts';
 import { writeSecretFile } from '../lib/secret-file.ts';
 
 const schema = z.object({
-  /** The receiving account's extended public key, per family; the private half follows from the sandbox's seed. */
+  /**
+   * The extended public key of the deposit addresses, per family; the private half is derived from the sandbox's seed.
+   */
   xpub: z.record(z.string(), z.string()),
   /** For the control methods `sandbox_*`. */
   token: z.string().min(32),
-  /** Where each network's node listens. */
+  /** The address of each network's node. */
   networks: z.record(z.string(), z.object({ url: z.string(), rpc_url: z.string().optional() })),
 });
 export type SandboxFile = z.infer<typeof schema>;
 
 /**
- * @returns the file's content; null when there is none yet
+ * Returns the file's content; null if there is none yet.
  * @throws Fault permanent `sandbox_file_invalid`
  */
 export function readSandboxFile(file: string): SandboxFile | null {
@@ -30,7 +32,7 @@ export function readSandboxFile(file: string): SandboxFile | null {
   } catch (error) {
     throw permanent(
       'sandbox_file_invalid',
-      `${file} cannot be read: delete it, and the sandbox makes a new one with a new receiving account`,
+      `cannot read ${file}: delete it, and the sandbox creates a new one with new deposit addresses`,
       error,
     );
   }

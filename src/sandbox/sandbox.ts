@@ -1,5 +1,6 @@
 /**
  * The whole sandbox: every configured sandbox network with its world, its miner and its node server.
+ *
  * @module
  */
 import { randomBytes } from 'node:crypto';
@@ -20,15 +21,15 @@ export type SandboxOptions = Readonly<{
   dataDir: string;
   networks: readonly SandboxNetwork[];
   clock: Clock;
-  /** Told when a network can mine no more blocks. */
+  /** Called when a network cannot mine any more blocks. */
   onFault(network: string, error: unknown): void;
 }>;
 
 export type Sandbox = Readonly<{ details: SandboxFile; close(): Promise<void> }>;
 
 /**
- * Opens every network, continuing where its chain ended, and writes `sandbox.json`.
- * @throws Fault permanent when a file of an earlier run cannot be read
+ * Opens every network, continuing its chain, and writes `sandbox.json`.
+ * @throws Fault permanent if a file of an earlier run cannot be read
  */
 export async function openSandbox({ dataDir, networks, clock, onFault }: SandboxOptions): Promise<Sandbox> {
   const file = join(dataDir, 'sandbox.json');
@@ -76,10 +77,10 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
   };
 }
 
-/** The port of an earlier run, so that what remembers the address still finds the node; 0 for any. */
+/** Returns the port of an earlier run, so that clients which remember the address still find the node; 0 for any. */
 const portOf = (url: string | undefined): number => (url === undefined ? 0 : Number(new URL(url).port));
 
-/** What a new sandbox starts from: the receiving accounts of its seed, and a control token. */
+/** Returns the first content of the file: the xpubs of the seed, and a control token. */
 function newSandboxFile(seed: Uint8Array): SandboxFile {
   const account = (path: string) => HDKey.fromMasterSeed(seed).derive(path).publicExtendedKey;
   const deriving = Object.entries(families).flatMap(([family, { xpubPath }]) =>

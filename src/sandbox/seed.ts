@@ -1,6 +1,6 @@
 /**
- * The seed of everything that the sandbox owns: receiving addresses, the signer's wallets. It lies in the data
- * directory, for nothing of worth is ever sent to it.
+ * The seed of everything that the sandbox owns: deposit addresses, the signer's wallets. It may be in the data
+ * directory, since nothing of value is ever sent to it.
  *
  * @module
  */
@@ -11,7 +11,7 @@ import { createSecretFile } from '../lib/secret-file.ts';
 
 const SEED_BYTES = 64;
 
-/** The seed of the sandbox in this data directory, 64 bytes; made when there is none. */
+/** Returns the seed of the sandbox in this data directory, 64 bytes; creates it if there is none. */
 export function sandboxSeed(dataDir: string): Uint8Array {
   const file = join(dataDir, 'sandbox', 'seed');
   createSecretFile(file, `${randomBytes(SEED_BYTES).toString('hex')}\n`);

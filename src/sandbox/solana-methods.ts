@@ -27,12 +27,12 @@ import type { World } from './world.ts';
 
 export type SolanaChain = Readonly<{
   world: World;
-  /** The genesis hash, which names the chain. */
+  /** The genesis hash, which identifies the chain. */
   chainId: string;
   tokens: readonly Readonly<{ key: string; decimals: number }>[];
 }>;
 
-/** The faults that make sense for a method besides those of the connection. */
+/** The faults that apply to a method besides those of the connection. */
 export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
   ['getGenesisHash', ['wrong_chain']],
   ['getMultipleAccounts', ['wrong_decimals']],
@@ -57,7 +57,7 @@ function slotOf(value: unknown): number {
   throw invalidParams(`Invalid params: invalid type: ${typeof value}, expected u64.`);
 }
 
-/** @returns the methods by name; each throws `RpcError` */
+/** Returns the methods by name; each throws `RpcError`. */
 export function solanaMethods({ world, chainId, tokens }: SolanaChain): ReadonlyMap<string, Method> {
   const skippedBelow: number[] = [0];
   const wallets = solanaWallets({ world, tokens: tokens.map(({ key }) => key), heightOf });
@@ -84,7 +84,10 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     return found;
   }
 
-  /** @throws RpcError where the slot has no block to show */
+  /**
+   * Returns the block of a slot.
+   * @throws RpcError if the slot has no block to show
+   */
   function blockAt(view: View, slot: number, settings: Settings): WorldBlock {
     if (settings.commitment === 'processed')
       throw invalidParams('Method does not support commitment below `confirmed`');
@@ -131,7 +134,7 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     };
   }
 
-  /** A transaction of the canonical chain by its signature. */
+  /** Returns a transaction of the canonical chain by its signature. */
   function findSigned(signature: unknown, view: View) {
     const id = readSignature(String(signature));
     const place = id === null ? undefined : world.find(id);

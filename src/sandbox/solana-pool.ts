@@ -1,7 +1,7 @@
 /**
- * What a simulated Solana node takes from wallets, and what its blocks take of that: token transfers behind what makes
- * their accounts. Rules and words are those of Agave (`rpc.rs`, `transaction_error.rs`) and of the System and token
- * programs.
+ * The transactions that a simulated Solana node accepts, and the rules of its blocks: token transfers, and the
+ * instructions that create their accounts. Rules and texts are those of Agave (`rpc.rs`, `transaction_error.rs`) and of
+ * the System and token programs.
  *
  * @module
  */
@@ -16,9 +16,9 @@ import type { Entry, NativeTransfer, SignedTransaction } from './transaction.ts'
 import type { World } from './world.ts';
 
 export const LAMPORTS_PER_SIGNATURE = 5_000n;
-/** Blocks, not slots, for which a block's hash is good. */
+/** Blocks, not slots, for which a block's hash is valid. */
 export const BLOCKHASH_BLOCKS = 150;
-/** An account's deposit: 128 bytes of bookkeeping and its own, at 5,080 lamports a byte. */
+/** Returns an account's deposit: its bytes and 128 of overhead, at 5,080 lamports a byte. */
 export const depositOf = (bytes: number): bigint => BigInt(128 + bytes) * 5_080n;
 export const TOKEN_ACCOUNT_BYTES = 165;
 
@@ -37,14 +37,14 @@ const UNITS_DEFAULT = 200_000n;
 /** −32002: Agave's code for a transaction that its preflight refuses. */
 const refused = (why: string): RpcError => new RpcError(-32002, `Transaction simulation failed: ${why}`);
 
-/** Whose token account an address is; null for what is none that the chain has seen. */
+/** The owner of a token account; null for an address that is not one the chain has seen. */
 export type AccountOwner = Readonly<{ owner: string; mint: string }>;
 
 export type TokenAccounts = Readonly<{ find(address: string): AccountOwner | null }>;
 
 /**
- * Knows the token accounts of everybody who was paid: their addresses follow from owner and mint, but not the other way
- * round.
+ * Indexes the token accounts of everybody who was paid: their addresses are derived from owner and mint, but not the
+ * other way round.
  */
 export function openTokenAccounts(world: World, tokens: readonly string[]): TokenAccounts {
   const known = new Map<string, AccountOwner>();
@@ -83,7 +83,7 @@ type Effect = Readonly<{ entries: readonly Entry[]; native: readonly NativeTrans
 
 const uint = (bytes: Uint8Array): bigint => bytes.reduceRight((value, byte) => (value << 8n) | BigInt(byte), 0n);
 
-/** What the message's instructions do; null for what this chain does not know. */
+/** Returns the effect of the message's instructions; null for any that this chain does not support. */
 function effectOf(
   { accounts: [payer = ''], instructions }: SignedMessage,
   owners: TokenAccounts,
@@ -130,7 +130,7 @@ function feeOf(count: number, instructions: readonly CalledInstruction[]): bigin
   return BigInt(count) * LAMPORTS_PER_SIGNATURE + (priority + MICRO - 1n) / MICRO;
 }
 
-/** Why a transaction would fail, in the words of a simulation; null when it would not. */
+/** Returns why a transaction would fail, as a simulation reports it; null if it would not. */
 function whyNot(
   { entries, native = [] }: Pick<SignedTransaction, 'entries' | 'native'>,
   sender: string,
@@ -138,7 +138,7 @@ function whyNot(
   accounts: Accounts,
 ): string | null {
   const lock = native[0];
-  // An account without data that is there already: the System program makes none twice.
+  // An account without data that exists already: the System program does not create it again.
   if (lock && lock.units < depositOf(1) && accounts.native(lock.to) > 0n)
     return 'Error processing Instruction 2: custom program error: 0x0';
   const spent = native.reduce((sum, { units }) => sum + units, feeUnits);
@@ -153,16 +153,17 @@ export type Preflight = Readonly<{ isSkipped: boolean }>;
 
 export type SolanaPool = Readonly<{
   /**
-   * A transaction as it would wait for its block; null when it was taken before.
-   * @throws RpcError in Agave's words
+   * Returns the transaction as it would be pending; null if it was accepted before.
+   * @throws RpcError with Agave's text
    */
   check(bytes: Uint8Array, preflight: Preflight): SignedTransaction | null;
 }>;
 
 /**
- * @param lastSlotFor the last slot whose block may hold a transaction that names this block, or null for an unknown
- * block
- * @param idOf the world's id of a signature
+ * Opens the pool.
+ * @param lastSlotFor returns the last slot whose block may include a transaction that names this block, or null for an
+ * unknown block
+ * @param idOf returns the world's id of a signature
  */
 export function openSolanaPool(
   world: World,
@@ -205,7 +206,7 @@ export function openSolanaPool(
   };
 }
 
-/** A block takes what is still good and can pay its fee; what would not work stands in it and costs its fee. */
+/** A block includes what is still valid and can pay its fee; what would fail is included and costs its fee. */
 export const solanaAdmit: Admit = (candidate, accounts, next) => {
   const { sender, signed, succeeded } = candidate;
   if (next.number > (signed.lastNumber ?? 0) || accounts.native(sender) < signed.feeUnits) return 'drop';

@@ -1,12 +1,13 @@
 /**
- * What is asked of a simulated Solana node, and the frame of its answers.
+ * Requests to a simulated Solana node, and the envelope of its answers.
+ *
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind } from './faults.ts';
 import type { View } from './view.ts';
 
-/** One question: its arguments, what the node shows of the world, and whether it lies about itself. */
+/** One request: its arguments, the node's view of the world, and the fault to apply to the answer. */
 export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
 export type Method = (question: Question) => unknown;
 export type Settings = Readonly<Record<string, unknown>>;
@@ -15,7 +16,7 @@ export const listOf = (params: unknown): readonly unknown[] => (Array.isArray(pa
 export const settingsOf = (value: unknown): Settings =>
   typeof value === 'object' && value !== null ? (value as Settings) : {};
 
-/** The newest block at a commitment; `finalized` is Solana's default. */
+/** Returns the newest block at a commitment; `finalized` is Solana's default. */
 export const newest = (view: View, { commitment }: Settings): WorldBlock =>
   commitment === 'confirmed' || commitment === 'processed' ? view.tip() : view.finalized();
 

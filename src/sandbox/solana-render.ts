@@ -1,8 +1,7 @@
 /**
- * How blocks of a world look in a Solana node's JSON, as `getBlock` shows them with `transactionDetails: "accounts"`.
- * Members stand in the order of their names, as Agave writes them. What the world has no notion of is filled with
- * well-formed values: votes, fees, lamports, and how much an account held before (what it gained or lost is the world's
- * truth).
+ * Renders a world's blocks as JSON of a Solana node, as `getBlock` answers with `transactionDetails: "accounts"`.
+ * Members are in alphabetical order, as Agave writes them. Whatever the world does not have gets well-formed values:
+ * votes, fees, lamports, and how much an account held before (what it gained or lost is the world's truth).
  *
  * @module
  */
@@ -19,46 +18,46 @@ const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 
 const SIGNATURE_BYTES = 64;
-/** One slot in about so many has no block. */
+/** About one slot in this many has no block. */
 const SKIPPED_EVERY = 20;
 const VOTES = 2;
 const FEE_LAMPORTS = 5000;
 const ACCOUNT_LAMPORTS = 2_039_280;
 const WALLET_LAMPORTS = 1_000_000_000;
 
-/** A transaction's version, for which a client must have asked. */
+/** A transaction's version, which a client must have declared as supported. */
 export type Version = 'legacy' | 0 | 1;
 
-/** A token of the network and whether it is one that people believe in. */
+/** A token of the network and whether it is a genuine one. */
 export type Mint = Readonly<{ key: string; decimals: number; program: string }>;
 
-/** Whether the leader of a slot failed to make a block. Always the same for the same slot. */
+/** Returns whether the leader of a slot failed to make a block. Always the same for the same slot. */
 export const isSkippedSlot = (chainId: string, slot: number): boolean =>
   slot > 0 && Number.parseInt(digest('slot', chainId, slot).slice(0, 8), 16) % SKIPPED_EVERY === 0;
 
 export const formatBlockHash = (digits: string): string => base58.encode(Buffer.from(digits, 'hex'));
-/** A signature has 64 bytes: the transaction's id, and a half that follows from it. */
+/** A signature has 64 bytes: the transaction's id, and a half derived from it. */
 export const formatSignature = (id: string): string => base58.encode(Buffer.from(id + digest('signature', id), 'hex'));
-/** The first signature of a transaction: its wallet's own, or what the world made up. */
+/** Returns the first signature of a transaction: its wallet's own, or a made-up one. */
 export const signatureOf = ({ id, signed }: WorldTransaction): string =>
   signed ? base58.encode(Buffer.from(signed.bytes, 'hex').subarray(1, 65)) : formatSignature(id);
-/** The world's id of a signature that a wallet made: half of it is enough to tell it from all others. */
+/** Returns the world's id of a wallet's signature: half of it is enough to be unique. */
 export const idOfSignature = (text: string): string => Buffer.from(base58.decode(text)).subarray(0, 32).toString('hex');
-/** The id that a transaction with this signature would have, or null when it is none. */
+/** Returns the id that a transaction with this signature would have, or null if it is not a signature. */
 export function readSignature(text: string): string | null {
   if (!/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)) return null;
   return base58.decode(text).length === SIGNATURE_BYTES ? idOfSignature(text) : null;
 }
 
 const versions: readonly Version[] = ['legacy', 0, 1];
-/** What wallets sign here is a legacy message. */
+/** Wallets here sign legacy messages. */
 export const versionOf = ({ id, signed }: WorldTransaction): Version =>
   signed ? 'legacy' : (versions[Number.parseInt(id.slice(0, 6), 16) % 3] ?? 0);
 
-/** What happened to one token account: `before` is null when it was made in the transaction. */
+/** The change of one token account: `before` is null if it was created in the transaction. */
 type AccountChange = Readonly<{ owner: string; mint: Mint; before: bigint | null; after: bigint }>;
 
-/** Net changes by owner and mint, in the order in which they are first named. */
+/** Returns net changes by owner and mint, in the order in which they first appear. */
 function changesOf({ id, entries, succeeded }: WorldTransaction, mintOf: (token: string) => Mint): AccountChange[] {
   const nets = new Map<string, { owner: string; mint: Mint; units: bigint }>();
   const add = (owner: string, token: string, units: bigint): void => {
@@ -103,7 +102,7 @@ const accountKey = (pubkey: string, signer: boolean, writable: boolean) => ({
   writable,
 });
 
-/** What the sender has fewer lamports for: the fee, and what it gave away. */
+/** Returns the lamports that the sender lost: the fee, and what it sent. */
 function spentBy({ sender, signed, native = [], succeeded }: WorldTransaction): bigint {
   if (!signed) return BigInt(FEE_LAMPORTS);
   const given = succeeded ? native.filter(({ from }) => from === sender) : [];
@@ -125,7 +124,7 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
   const mints = [...new Set(changes.map(({ mint }) => solanaAddress.format(mint.key)))];
   const called = mints.includes(solanaAddress.format(target)) ? [] : [solanaAddress.format(target)];
   const readOnly = [...mints, ...called, SYSTEM_PROGRAM, ...programs];
-  // The fee payer stands first; token accounts follow it.
+  // The fee payer comes first; token accounts follow.
   const accountKeys = [
     accountKey(solanaAddress.format(sender), true, true),
     ...tokenAccounts.map((pubkey) => accountKey(pubkey, false, true)),
@@ -151,8 +150,8 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
 }
 
 /**
- * One transaction as `getTransaction` answers with encoding `json`: as in a block, but with its message instead of the
- * accounts' roles.
+ * Renders one transaction as `getTransaction` answers with encoding `json`: as in a block, but with its message instead
+ * of the accounts' roles.
  */
 export function renderWholeTransaction(
   transaction: WorldTransaction,
@@ -188,7 +187,7 @@ export function renderWholeTransaction(
   };
 }
 
-/** A validator's vote, as most transactions of a block are. */
+/** Renders a validator's vote, like most transactions of a block. */
 export function renderVote(block: WorldBlock, at: number) {
   const voter = solanaAddress.format(digest('voter', at));
   const account = solanaAddress.format(digest('vote account', at));
@@ -215,9 +214,9 @@ export function renderVote(block: WorldBlock, at: number) {
 }
 
 /**
- * A block as `getBlock` answers.
+ * Renders a block as `getBlock` answers.
  * @param parentSlot the slot of the block below
- * @param mintOf what is known of a token by its key
+ * @param mintOf returns a token by its key
  */
 export function renderBlock(
   block: WorldBlock,

@@ -16,7 +16,10 @@ import type { Change } from './world.ts';
 
 const SUBSCRIPTIONS_MAX = 10_000;
 
-/** Starts listening. @throws the listen error when no port is free */
+/**
+ * Starts listening.
+ * @throws the listen error when no port is free
+ */
 export async function startSolanaServer(options: NodeServerOptions): Promise<NodeServer> {
   const { world, miner, faults, chainId, controlToken } = options;
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(solanaAddress, token) }));
@@ -56,10 +59,10 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
     const parent = world.byHash(head.parent)?.number ?? 0;
     const result = { parent, root: world.finalized().number, slot: head.number };
     for (const [id, peer] of subscribers) {
-      const fault = faults.strike(['bell_lost', 'bell_twice'], 'slotNotification', [id, head.hash]);
-      if (fault?.kind === 'bell_lost') continue;
+      const fault = faults.strike(['push_lost', 'push_twice'], 'slotNotification', [id, head.hash]);
+      if (fault?.kind === 'push_lost') continue;
       peer.notify?.('slotNotification', { result, subscription: id });
-      if (fault?.kind === 'bell_twice') peer.notify?.('slotNotification', { result, subscription: id });
+      if (fault?.kind === 'push_twice') peer.notify?.('slotNotification', { result, subscription: id });
     }
   }
 

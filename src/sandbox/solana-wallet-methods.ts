@@ -1,6 +1,6 @@
 /**
- * What wallets ask of a Solana node: what they hold, a recent block to sign on, what deposits and priority cost, and to
- * send.
+ * The methods that wallets need of a Solana node: balances, a recent block to sign on, the cost of deposits and
+ * priority, and sending a transaction.
  *
  * @module
  */
@@ -18,16 +18,22 @@ const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const PRIORITY_FEE = 1_000;
 const FEES_SHOWN = 20;
 const INITIALISED = 1;
-/** Agave's largest float for an epoch that never comes. */
+/** Agave's largest float, for an epoch that never comes. */
 const RENT_EPOCH = 18446744073709552000;
 
 export type SolanaWallets = Readonly<{
-  /** An account as `getMultipleAccounts` shows it; null where there is none. @param key hex */
+  /**
+   * Returns an account as `getMultipleAccounts` shows it; null if there is none.
+   * @param key hex
+   */
   account(key: string, view: View): object | null;
   methods: Readonly<Record<string, Method>>;
 }>;
 
-/** @param chain.heightOf the height of a slot's block */
+/**
+ * Creates the methods.
+ * @param chain.heightOf returns the height of a slot's block
+ */
 export function solanaWallets({
   world,
   tokens,
@@ -36,7 +42,7 @@ export function solanaWallets({
   const owners = openTokenAccounts(world, tokens);
   const pool = openSolanaPool(world, owners, lastSlotFor, idOfSignature);
 
-  /** The last slot whose block stands at most `BLOCKHASH_BLOCKS` above the named one. */
+  /** Returns the last slot whose block is at most `BLOCKHASH_BLOCKS` above the named one. */
   function lastSlotFor(blockhash: string): number | null {
     const block = world.byHash(Buffer.from(base58.decode(blockhash)).toString('hex'));
     if (!block) return null;

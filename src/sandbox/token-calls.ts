@@ -1,5 +1,6 @@
 /**
- * What token contracts answer to read-only calls, whatever the family's way to make one.
+ * Answers of token contracts to read-only calls, for any family.
+ *
  * @module
  */
 import type { Token } from '../core/transfer.ts';
@@ -11,11 +12,12 @@ import type { World } from './world.ts';
 export type KeyedToken = Readonly<{ symbol: Token['symbol']; key: string; decimals: number }>;
 
 export type TokenCalls = Readonly<{
-  /** Whether the contract there is a token or calls itself one. */
+  /** Whether the contract is a token or pretends to be one. */
   isToken(key: string): boolean;
   /**
+   * Answers one call.
    * @param data selector and arguments as hex digits
-   * @returns the return value as hex digits; null where the contract reverts
+   * @returns the return value as hex digits; null if the contract reverts
    */
   answer(key: string, data: string, fault: FaultKind | null): string | null;
 }>;

@@ -1,15 +1,13 @@
 /**
  * Transactions of a simulated chain, in terms that every chain family can render: who paid whom, in which token, and
- * whether it worked. Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
+ * whether it succeeded. Accounts and contracts are address keys (lower-case hex, as in `AddressCodec`).
  *
  * @module
  */
 import { permanent } from '../core/fault.ts';
 import { digest } from './random.ts';
 
-/**
- * Something that a token contract reports. Approvals look much like transfers on the wire and must never be counted.
- */
+/** An event of a token contract. Approvals look much like transfers on the wire and must never be counted. */
 export type Entry = Readonly<{
   kind: 'transfer' | 'approval';
   token: string;
@@ -24,38 +22,41 @@ export type WorldTransaction = Readonly<{
   sender: string;
   /** The contract that the sender called: a token, or one that calls tokens. */
   target: string;
-  /** A failed transaction stands in its block, but its entries did not happen. */
+  /** A failed transaction is included in its block, but its entries did not happen. */
   succeeded: boolean;
   entries: readonly Entry[];
-  /** Native coin that it moves besides tokens; no token contract reports it. */
+  /** Native coin that it transfers besides tokens; no token contract reports it. */
   native?: readonly NativeTransfer[];
-  /** Native coin whose resources somebody may use now, or (below zero) no longer; a stake is lent to its owner. */
+  /**
+   * Native coin whose resources an account may use from now on, or (below zero) no longer; a stake is lent to its
+   * owner.
+   */
   lent?: readonly NativeTransfer[];
-  /** Present on what a wallet signed and sent, absent on payments that the world made up. */
+  /** Set if a wallet signed and sent it, absent on payments that the world made up. */
   signed?: SignedPart;
 }>;
 
 export type NativeTransfer = Readonly<{ from: string; to: string; units: bigint }>;
 
 export type SignedPart = Readonly<{
-  /** As they were sent, hex. */
+  /** As received, hex. */
   bytes: string;
-  /** The sender's sequence number; null where the family has none. */
+  /** The sender's sequence number; null if the family has none. */
   sequence: number | null;
-  /** What the sender pays for it in native coin, also when it fails. */
+  /** What the sender pays for it in native coin, even if it fails. */
   feeUnits: bigint;
-  /** The last block number that may hold it, where the family knows that from the start. */
+  /** The last block number that may include it, if the family determines that in advance. */
   lastNumber?: number;
-  /** How it was carried out in its block, where a family has daily allowances. */
+  /** How it was executed in its block, if the family has daily allowances. */
   execution?: Execution;
 }>;
 
-/** What a transaction used up; the rest of its energy and bytes was paid for with coin. */
+/** What a transaction used; the rest of its energy and bytes was paid for in native coin. */
 export type Execution = Readonly<{
-  /** The family's word for how it ended. */
+  /** The family's name for the result. */
   result: string;
   energy: number;
-  /** How much of it, and how many bytes, came out of the sender's allowances. */
+  /** The energy and bytes taken from the sender's allowances. */
   allowedEnergy: number;
   allowedBytes: number;
   /** Of its block. */
@@ -75,7 +76,7 @@ export type SignedTransaction = WorldTransaction & Readonly<{ signed: SignedPart
 export const paymentKinds = ['direct', 'contract', 'failed', 'lookalike', 'fee', 'delegated'] as const;
 export type PaymentKind = (typeof paymentKinds)[number];
 
-/** One recipient of a payment; `units` may be zero, as poisoners send. */
+/** One recipient of a payment; `units` may be zero, as address poisoners send. */
 export type Output = Readonly<{ token: string; to: string; units: bigint }>;
 
 /** What to put into one transaction; with several outputs a contract makes the transfers. */
@@ -84,16 +85,16 @@ export type Payment = Readonly<{ kind: PaymentKind; from: string; outputs: reado
 const OUTPUTS_MAX = 1000;
 const FEE_PER_10_000 = 20n;
 
-/** The key of a contract that every sandbox network has: always the same for the same name. */
+/** Returns the key of a contract that every sandbox network has: always the same for the same name. */
 const contractKey = (name: string, keyBytes: number): string => digest('sandbox contract', name).slice(0, keyBytes * 2);
 
 export const routerKey = (keyBytes: number): string => contractKey('router', keyBytes);
-/** The account that payers let move their tokens. */
+/** Returns the account that payers allow to move their tokens. */
 const delegateKey = (keyBytes: number): string => contractKey('delegate', keyBytes);
 export const lookalikeKey = (token: string): string => contractKey(`lookalike of ${token}`, token.length / 2);
 const feeCollectorKey = (token: string): string => contractKey(`owner of ${token}`, token.length / 2);
 
-/** Native coin out of nowhere, to spend or already staked. */
+/** Builds a transaction that creates native coin, to spend or already staked. */
 export function buildFunding(
   to: string,
   units: bigint,
@@ -106,8 +107,9 @@ export function buildFunding(
 }
 
 /**
+ * Builds a payment.
  * @param identify turns the content into the transaction's id
- * @throws Fault permanent `sandbox_request_invalid` when there are no outputs or too many
+ * @throws Fault permanent `sandbox_request_invalid` if there are no outputs or too many
  */
 export function buildTransaction(payment: Payment, identify: (content: string) => string): WorldTransaction {
   const [first] = payment.outputs;

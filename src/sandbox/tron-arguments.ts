@@ -1,18 +1,19 @@
 /**
- * Arguments of java-tron's HTTP interface: fields of a JSON body. Refusals have java-tron's own words.
+ * Arguments of java-tron's HTTP interface: fields of a JSON body. Errors have java-tron's texts.
+ *
  * @module
  */
 import type { FaultKind } from './faults.ts';
 import type { View } from './view.ts';
 
-/** One question: the body's fields, what the node shows of the world, and whether it lies about itself. */
+/** One request: the body's fields, the node's view of the world, and the fault to apply to the answer. */
 export type TronQuestion = Readonly<{
   body: Readonly<Record<string, unknown>>;
   view: View;
   fault: FaultKind | null;
 }>;
 
-/** A refusal: its text is the value of `Error`. */
+/** An error; its text is the value of `Error`. */
 export class TronError extends Error {}
 
 export const ADDRESS = /^41([0-9a-f]{40})$/i;
@@ -26,7 +27,7 @@ export function text(body: TronQuestion['body'], name: string): string {
   return value;
 }
 
-/** An address as its key. */
+/** Returns an address as its key. */
 export function keyArgument(body: TronQuestion['body'], name: string): string {
   const [, key] = ADDRESS.exec(text(body, name)) ?? [];
   if (key === undefined) throw new TronError(`INVALID hex String: ${name}`);

@@ -1,5 +1,6 @@
 /**
- * The methods of java-tron's HTTP interface, answered from a world. Refusals have java-tron's own words.
+ * The methods of java-tron's HTTP interface, answered from a world. Errors have java-tron's texts.
+ *
  * @module
  */
 import { readTransferCall, selector, word } from './abi.ts';
@@ -14,10 +15,10 @@ import type { View } from './view.ts';
 
 const HASH = /^[0-9a-f]{64}$/i;
 const HEIGHT_CHARS = 16;
-/** What reading from a token takes. */
+/** The energy of reading from a token. */
 const VIEW_ENERGY = 541;
 
-/** The faults that make sense for a method besides those of the connection. */
+/** The faults that apply to a method besides those of the connection. */
 export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
   ['getblock', ['wrong_chain', 'lag', 'backwards', 'unknown_block', 'unlinked']],
   ['getnowblock', ['lag', 'backwards']],
@@ -31,7 +32,7 @@ export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<str
   ['broadcasttransaction', ['send_dropped', 'send_denied', 'send_failed']],
 ]);
 
-/** @returns the methods by name; each throws `TronError` */
+/** Returns the methods by name; each throws `TronError`. */
 export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<string, Method> {
   const calls = createTokenCalls(world, tokens);
 
@@ -49,11 +50,11 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     const height = Number.parseInt(wanted.slice(0, HEIGHT_CHARS), 16);
     if (!HASH.test(wanted) || height > view.tip().number) throw new TronError('id must be legal block hash.');
     const block = view.byHash(wanted.toLowerCase());
-    // A block that lost its place is forgotten by the node's store.
+    // java-tron does not return a block that is no longer canonical.
     return block && view.at(block.number)?.hash === block.hash ? block : undefined;
   }
 
-  /** The transaction that `value` names, as far as it stands in a block; `{}` otherwise. */
+  /** Renders the transaction that `value` names if it is in a block; `{}` otherwise. */
   function renderNamed(body: TronQuestion['body'], view: View, render: typeof renderInfo | typeof renderTransaction) {
     const place = world.find(text(body, 'value').toLowerCase());
     const block = place && view.at(place.block.number);
@@ -61,7 +62,7 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     return block && transaction ? render(transaction, block) : {};
   }
 
-  /** What a transfer would return and use at the view's head. */
+  /** Returns what a transfer would return and use at the view's head. */
   function tryTransfer(view: View, token: string, owner: string, { to, units }: { to: string; units: bigint }) {
     const accounts = world.accounts(view.tip().number);
     if (accounts.token(token, owner) < units) return { answer: null, energy: ENERGY_OF_REVERT };
@@ -84,7 +85,7 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     },
 
     gettransactioninfobyid: ({ body, view }) => renderNamed(body, view, renderInfo),
-    // What waits in the pool is shown by another method.
+    // Pending transactions are returned by another method.
     gettransactionbyid: ({ body, view }) => renderNamed(body, view, renderTransaction),
 
     triggerconstantcontract({ body, view, fault }) {

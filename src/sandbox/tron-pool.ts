@@ -1,6 +1,7 @@
 /**
- * What a simulated java-tron takes from wallets, and what its blocks make of it. Rules, codes and words are java-tron's
+ * The transaction pool of a simulated java-tron and the rules of its blocks. Rules, codes and texts are java-tron's
  * (`Manager.processTransaction`, `Wallet.broadcastTransaction`).
+ *
  * @module
  */
 import { tronAddress } from '../chains/tron/address.ts';
@@ -34,7 +35,7 @@ export class TronRefusal extends Error {
 }
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Blocks that a transaction may refer to, told apart by two bytes. */
+/** Blocks that a transaction may refer to, identified by two bytes. */
 const REFERENCES = 0x1_0000;
 const REFERENCE = { from: 16, to: 32 } as const;
 
@@ -52,7 +53,10 @@ function checkReference(world: Pick<World, 'tip' | 'at'>, { refBlockBytes, refBl
   throw new TronRefusal('TAPOS_ERROR', 'Tapos check error.');
 }
 
-/** @param headS the time of the block in front of the one that it would stand in */
+/**
+ * Checks the expiration.
+ * @param headS the time of the block before the one that would include it
+ */
 function checkExpiration({ expirationMs }: TronTransaction, headS: number): void {
   const headMs = headS * 1000;
   if (expirationMs > BigInt(headMs) && expirationMs <= BigInt(headMs + DAY_MS)) return;
@@ -62,8 +66,8 @@ function checkExpiration({ expirationMs }: TronTransaction, headS: number): void
 const invalid = (text: string) => new TronRefusal('CONTRACT_VALIDATE_ERROR', `Contract validate error : ${text}`);
 
 /**
- * What a transaction does here, whatever state it meets. Tokens move by `transfer` alone, and any other call of a token
- * reverts.
+ * Returns the effect of a transaction, whatever the state. Tokens move by `transfer` only, and any other call of a
+ * token reverts.
  */
 function effectOf({ action }: TronTransaction): Pick<WorldTransaction, 'target' | 'entries' | 'native' | 'lent'> {
   switch (action.kind) {
@@ -88,7 +92,10 @@ function effectOf({ action }: TronTransaction): Pick<WorldTransaction, 'target' 
   }
 }
 
-/** What must hold before anything is carried out. @throws TronRefusal */
+/**
+ * Checks what must hold before the contract is executed.
+ * @throws TronRefusal
+ */
 function checkContract({ action }: TronTransaction, fee: bigint, accounts: Accounts): void {
   const { owner } = action;
   const balance = accounts.native(owner);
@@ -115,8 +122,8 @@ function checkContract({ action }: TronTransaction, fee: bigint, accounts: Accou
 }
 
 /**
- * The transaction as a block holds it after these accounts.
- * @throws TronRefusal where no block may hold it
+ * Returns the transaction as a block includes it after these accounts.
+ * @throws TronRefusal if no block may include it
  */
 function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number): SignedTransaction {
   const transaction = read(candidate.signed.bytes);
@@ -149,7 +156,7 @@ function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number
 
 export type TronPool = Readonly<{
   /**
-   * A transaction as it would wait for its block.
+   * Returns the transaction as it would be pending.
    * @param bytes hex digits
    * @throws TronRefusal
    */
@@ -175,14 +182,14 @@ export function openTronPool(world: World, tokens: readonly string[]): TronPool 
       }
       const signed = { bytes, sequence: null, feeUnits: 0n };
       const candidate = { id, sender: signer, succeeded: true, ...effectOf(transaction), signed };
-      // Whether it can be carried out is seen at the head; how it ends, in its block.
+      // Executed at the head to see whether that is possible; its result is decided in its block.
       execute(candidate, world.accounts(), timeS);
       return candidate;
     },
   };
 }
 
-/** A block takes what has not expired and can be paid for; whether it succeeds there is another matter. */
+/** A block includes what has not expired and can be paid for, whether or not it succeeds. */
 export const tronAdmit: Admit = (candidate, accounts, { timeS, parentTimeS }) => {
   try {
     checkExpiration(read(candidate.signed.bytes), parentTimeS);

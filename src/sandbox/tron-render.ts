@@ -1,7 +1,7 @@
 /**
- * How blocks of a world look in java-tron's JSON: field sets, order and omissions are those of its documentation and
- * `Tron.proto` (a field that has its default value is left out). What a wallet signed is shown as its bytes have it,
- * what the world made up with well-formed values.
+ * Renders a world's blocks as java-tron's JSON: fields, order and omissions are those of its documentation and
+ * `Tron.proto` (a field with its default value is omitted). Signed transactions are shown as in their bytes, made-up
+ * payments with well-formed values.
  *
  * @module
  */
@@ -38,7 +38,10 @@ export function tronBlockId(chainId: string, number: number, digits: string): st
   return id.slice(0, -CHAIN_ID_CHARS) + Number(chainId).toString(16).padStart(CHAIN_ID_CHARS, '0');
 }
 
-/** @param detail with its transactions */
+/**
+ * Renders a block.
+ * @param detail with its transactions
+ */
 export function renderBlock(block: WorldBlock, detail: boolean) {
   const isEmpty = block.transactions.length === 0;
   return {
@@ -132,7 +135,7 @@ function renderSigned({ id, signed }: SignedTransaction) {
   };
 }
 
-/** Every second failure is one whose logs java-tron keeps. */
+/** java-tron keeps the logs of some failed transactions; here, of every second one. */
 const keepsLogs = ({ succeeded, id }: WorldTransaction): boolean =>
   succeeded || Number.parseInt(id.slice(-1), 16) % 2 === 0;
 
@@ -153,7 +156,7 @@ const failureTexts: Readonly<Record<string, string>> = {
   OUT_OF_TIME: "CPU timeout for 'SSTORE' operation executing",
 };
 
-/** What only calls of contracts have in their info. */
+/** The parts of an info that only contract calls have. */
 function renderCall(transaction: SignedTransaction, { result, energy, allowedEnergy }: Execution) {
   const { succeeded, target } = transaction;
   return {
@@ -173,7 +176,7 @@ function renderCall(transaction: SignedTransaction, { result, energy, allowedEne
 function renderSignedInfo(transaction: SignedTransaction, block: WorldBlock) {
   const { id, native, lent, signed } = transaction;
   const { execution } = signed;
-  invariant(execution, 'a block holds what was carried out');
+  invariant(execution, 'a transaction in a block was executed');
   const call = native || lent ? { contractResult: [''], receipt: {} } : renderCall(transaction, execution);
   const energyFee = (execution.energy - execution.allowedEnergy) * ENERGY_SUN;
   return {

@@ -1,6 +1,6 @@
 /**
  * A simulated java-tron node on loopback: the full node's interface under `/wallet/` and the solidified chain's under
- * `/walletsolidity/`, on one port, as a gateway has them; and the sandbox's control methods by JSON-RPC at `/`.
+ * `/walletsolidity/`, on one port, as gateways do; and the sandbox's control methods by JSON-RPC at `/`.
  *
  * @module
  */
@@ -17,14 +17,17 @@ import { tronFaults, tronMethods } from './tron-methods.ts';
 import { type View, viewThrough } from './view.ts';
 
 const PATH = /^\/(wallet|walletsolidity)\/(\w+)$/;
-/** The faults of the connection; a WebSocket's are not among them. */
+/** The faults of HTTP connections. */
 const connectionFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop'];
 const errorText = (message: string): string => JSON.stringify({ Error: message });
 const RATE_LIMITED = errorText('class java.lang.IllegalAccessException : lack of computing resources');
 /** Not JSON, though its content type says so. */
 const HISTORY_CLOSED = 'this API is closed because this node is a lite fullnode';
 
-/** Starts listening. @throws the listen error when no port is free */
+/**
+ * Starts listening.
+ * @throws the listen error when no port is free
+ */
 export async function startTronServer(options: NodeServerOptions): Promise<NodeServer> {
   const { world, miner, faults, chainId, controlToken } = options;
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(tronAddress, token) }));
@@ -34,7 +37,7 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
     controlToken,
   );
 
-  /** The answer's text; what happens to it on its way is somebody else's business. */
+  /** Returns the answer's text; faults in transit are applied elsewhere. */
   function answer(path: string, method: string, body: Record<string, unknown>, fault: InjectedFault | null): string {
     const run = methods.get(method);
     if (!run || fault?.kind === 'rpc_error') return RATE_LIMITED;
@@ -76,7 +79,7 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
   return { url: `http://127.0.0.1:${port}`, close: () => closeServer(server) };
 }
 
-/** What a node shows on its second port: its chain as far as it is final. */
+/** Returns what a node shows on its second port: its chain up to the final block. */
 function solidified(view: View): View {
   const tip = view.finalized();
   const isShown = (block: WorldBlock | undefined) => (block && block.number <= tip.number ? block : undefined);
@@ -98,7 +101,7 @@ function bodyFields(text: string): Record<string, unknown> | null {
   }
 }
 
-/** A query's fields, as the body would have them. */
+/** Returns a query's fields, as in a body. */
 const queryFields = (query: URLSearchParams): Record<string, unknown> =>
   Object.fromEntries(
     [...query].map(([name, value]) => {

@@ -1,5 +1,6 @@
 /**
- * What wallets ask of java-tron: to send what they signed, what accounts hold and may use, and what things cost.
+ * The methods that wallets need of java-tron: sending transactions, balances and allowances, and prices.
+ *
  * @module
  */
 import { wireAddress } from '../chains/tron/address.ts';
@@ -37,13 +38,16 @@ const chainParameters: Readonly<Record<string, number>> = {
 
 const hexText = (words: string): string => Buffer.from(words).toString('hex');
 
-/** @returns the methods by name; each throws `TronError` */
+/** Returns the methods by name; each throws `TronError`. */
 export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record<string, Method>> {
   const tokenKeys = tokens.map(({ key }) => key);
   const pool = openTronPool(world, tokenKeys);
   const isContract = (key: string) => tokenKeys.some((token) => key === token || key === lookalikeKey(token));
 
-  /** @returns the id @throws TronRefusal */
+  /**
+   * Returns the id.
+   * @throws TronRefusal
+   */
   function send(bytes: string, fault: TronQuestion['fault']): string {
     const transaction = pool.check(bytes);
     if (fault !== 'send_dropped') {
@@ -53,7 +57,7 @@ export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record
     return transaction.id;
   }
 
-  /** What came of it, in the form that one of the two ways of sending answers. */
+  /** Returns the result in the form of one of the two methods of sending. */
   function answerTo(bytes: string, fault: TronQuestion['fault'], isText: boolean) {
     const shown = (words: string) => (isText ? words : hexText(words));
     try {

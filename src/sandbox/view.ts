@@ -1,5 +1,6 @@
 /**
- * What a node shows of the world: the truth, or what a fault makes of it.
+ * A node's view of the world: the truth, or what a fault makes of it.
+ *
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';

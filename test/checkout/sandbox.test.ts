@@ -1,6 +1,6 @@
 /**
- * The payment page on the sandbox that `npm start` runs: a payer's way on every network, and every state by simulation, from the panel
- * (as a form, without scripts) and from the API.
+ * The payment page on the sandbox that `npm start` runs: a payer's way on every network, and every state by simulation,
+ * from the panel (as a form, without scripts) and from the API.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -157,7 +157,7 @@ test('what cannot be played is refused with a reason', async (world) => {
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
   const refused = await exchange('POST', `${url}/simulate`, headers, 'action=reorg');
   assert.is(refused.status, 400);
-  assert.match(refused.text, /pay first/);
+  assert.match(refused.text, /Pay first/);
   assert.is((await exchange('POST', `${url}/simulate`, headers, 'action=dance')).status, 404);
 });
 

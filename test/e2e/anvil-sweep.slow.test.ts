@@ -1,6 +1,7 @@
 /**
- * Payment addresses are swept on a real EVM node, by the operator's own words: planned, given gas, sent, final. Everything of Quayside runs as it
- * does for an operator.
+ * Payment addresses are swept on a real EVM node, by the operator's own words: planned, given gas, sent, final.
+ * Everything of Quayside runs as it does for an operator.
+ *
  * @module
  */
 import { test } from 'uvu';
@@ -50,7 +51,7 @@ test.before(async () => {
 test('a plan spends nothing, and says what is swept, what is left, and why', async () => {
   const [poor] = await sweep('plan');
   assert.equal(poor.sweeps, []);
-  assert.match(poor.left[0].detail, /^native_short: .*send it there/, 'the gas wallet has nothing yet');
+  assert.match(poor.left[0].detail, /^native_short: .*send that amount to it/, 'the gas wallet has nothing yet');
   await anvil.rpc('anvil_setBalance', [bench.gasWallet, `0x${(10n ** 18n).toString(16)}`]);
   const [network] = await sweep('plan');
   assert.is(network.treasury.toLowerCase(), treasury);

@@ -222,12 +222,12 @@ test('a half-open connection looks alive and is not', async () => {
 
 test('bells are lost or ring twice', async () => {
   const { client, heads } = await subscribed();
-  node.faults.set({ rates: { bell_twice: 1 } });
+  node.faults.set({ rates: { push_twice: 1 } });
   mineMany(1);
   await until('it rings twice', () => client.notified(heads).length === 2);
   assert.equal(client.notified(heads)[0], client.notified(heads)[1]);
   node.faults.heal();
-  node.faults.set({ rates: { bell_lost: 1 } });
+  node.faults.set({ rates: { push_lost: 1 } });
   mineMany(3);
   node.faults.heal();
   mineMany(1);

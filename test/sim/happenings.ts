@@ -44,8 +44,8 @@ const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   sibling_content: 0.1,
   unlinked: 0.05,
   history_closed: 0.05,
-  bell_lost: 0.5,
-  bell_twice: 0.3,
+  push_lost: 0.5,
+  push_twice: 0.3,
 };
 
 export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;

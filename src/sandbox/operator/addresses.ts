@@ -1,6 +1,6 @@
 /**
- * The sandbox is its own operator: where a simulated network's addresses are imported, they are made, signed and
- * imported here, as a person would do it. The seed lies in the data directory; nothing of worth is ever sent to it.
+ * The sandbox acts as its own operator: where a simulated network's addresses are imported, they are derived, signed
+ * and imported here, as a person would do it. The seed is in the data directory; nothing of value is ever sent to it.
  *
  * @module
  */
@@ -28,7 +28,7 @@ export type SandboxAddressesOptions = Readonly<{
   log: Log;
 }>;
 
-/** Keeps the imported pools of simulated networks filled until the signal aborts. Does nothing where there are none. */
+/** Keeps the imported pools of simulated networks filled until the signal aborts. Does nothing if there are none. */
 export async function keepSandboxAddresses(options: SandboxAddressesOptions, signal: AbortSignal): Promise<void> {
   const { database, config, clock, log } = options;
   const networks = networkOfEachPool(config.networks.filter(({ sandbox, xpub }) => sandbox && xpub === null));
@@ -49,7 +49,7 @@ async function topUp({ database, config }: SandboxAddressesOptions, network: Net
   await importAddressList({ database, config }, await verifyAddressList(JSON.stringify(list)));
 }
 
-/** An installation from before the sandbox had one seed for all keeps the addresses that it has given out. */
+/** An installation from before the sandbox had one seed for everything keeps the addresses that it has given out. */
 function readSeed(dataDir: string, family: string): Uint8Array {
   const earlier = join(dataDir, 'sandbox', `${family}.seed`);
   if (!existsSync(earlier)) return sandboxSeed(dataDir);

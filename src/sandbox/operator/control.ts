@@ -1,6 +1,6 @@
 /**
- * SessionTransitions simulated money: one JSON-RPC call to the node of a sandbox network, with the control token that
- * only the owner of the data directory can read.
+ * Controls simulated chains: one JSON-RPC call to the node of a sandbox network, with the control token that only the
+ * owner of the data directory can read.
  *
  * @module
  */
@@ -20,7 +20,7 @@ const answerSchema = z.object({
 export type SandboxPayment = Readonly<{ to: string; symbol: Currency; units: bigint }>;
 
 /**
- * Sends a token transfer on a simulated network; it stands in the next block.
+ * Sends a token transfer on a simulated network, in the next block.
  * @returns the transaction hash
  * @throws Fault `sandbox_unreachable`, `sandbox_refused`
  */
@@ -30,15 +30,24 @@ export async function payInSandbox(dataDir: string, network: string, payment: Sa
   return z.object({ transactionHash: z.string() }).parse(result).transactionHash;
 }
 
-/** Gives an account native coin out of nowhere, in the next block. @throws as `payInSandbox` */
+/**
+ * Creates native coin for an account, in the next block.
+ * @throws as `payInSandbox`
+ */
 export const fundInSandbox = (dataDir: string, network: string, to: string, units: bigint): Promise<unknown> =>
   call(dataDir, network, 'sandbox_fund', { to, amount: units.toString() });
 
-/** Puts `blocks` blocks on top of a simulated chain. @throws as `payInSandbox` */
+/**
+ * Adds `blocks` blocks to a simulated chain.
+ * @throws as `payInSandbox`
+ */
 export const mineInSandbox = (dataDir: string, network: string, blocks: number): Promise<unknown> =>
   call(dataDir, network, 'sandbox_mine', { blocks });
 
-/** Replaces the newest `depth` blocks of a simulated chain by empty ones. @throws as `payInSandbox` */
+/**
+ * Replaces the newest `depth` blocks of a simulated chain with empty ones.
+ * @throws as `payInSandbox`
+ */
 export const reorgInSandbox = (dataDir: string, network: string, depth: number): Promise<unknown> =>
   call(dataDir, network, 'sandbox_reorg', { depth });
 

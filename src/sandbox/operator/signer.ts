@@ -1,6 +1,6 @@
 /**
- * The sandbox is its own operator of the signer too: it makes one from its seed, unlocks it from a file, and gives its
- * wallets simulated money, so that refunds can be tried without a key of worth anywhere.
+ * The sandbox also operates its own signer: it creates one from its seed, unlocks it from a file, and gives its wallets
+ * simulated money, so that refunds can be tried without any real key.
  *
  * @module
  */
@@ -28,13 +28,13 @@ import { fundInSandbox, payInSandbox } from './control.ts';
 /** Shipped caps and fee limits. */
 const defaults = readShipped<typeof import('../../../config/signer.json')>('config/signer.json');
 const RETRY_MS = 500;
-/** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody tries out. */
+/** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody will use. */
 const COINS = 1_000n;
 const TOKENS = 100_000n;
 /** Caps in the sandbox's policy, in whole stablecoins. */
 const CAPS = { transaction: '10000', hour: '100000', day: '100000' };
 
-/** Makes the signer of a sandbox that has none yet; does nothing where the operator's own is configured. */
+/** Creates the signer of a sandbox that has none yet; does nothing if the operator's own is configured. */
 export async function ensureSandboxSigner(config: Config): Promise<void> {
   const { signer, sandbox, dataDir, networks } = config;
   if (!sandbox || signer?.unlock.kind !== 'file' || existsSync(signerFiles(signer.dir).keystore)) return;
@@ -54,7 +54,7 @@ async function policyOf(networks: readonly NetworkConfig[]): Promise<PolicySetti
   return { version: 1, approvers: [], networks: drafted };
 }
 
-/** An address whose key nobody keeps. */
+/** Returns an address whose key nobody has. */
 export async function strangersAddress(family: Family): Promise<string> {
   const { address, offlineKeys } = chains[family];
   const keys = await offlineKeys?.();
@@ -64,7 +64,7 @@ export async function strangersAddress(family: Family): Promise<string> {
 
 const fundedSchema = z.record(z.string(), z.string());
 
-/** Gives the signer's wallets their money on each simulated network, once; waits for what is not up yet. */
+/** Gives the signer's wallets their money on each simulated network, once; waits for what is not running yet. */
 export async function fundSandboxWallets(config: Config, clock: Clock, log: Log, signal: AbortSignal): Promise<void> {
   if (!config.sandbox || !config.signer) return;
   const file = join(config.dataDir, 'sandbox', 'funded.json');

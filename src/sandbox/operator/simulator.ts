@@ -1,6 +1,6 @@
 /**
- * Plays with a session on the sandbox's chains: the payer who pays too little, the block that vanishes, the clock that
- * runs out.
+ * Simulates events of a session on the sandbox's chains: an underpayment, a block that is reorganised away, a deadline
+ * that passes.
  *
  * @module
  */
@@ -31,7 +31,7 @@ export function createSimulator(
   return async (session, option, simulation) => {
     const { network } = option;
     const config = networks.find(({ key }) => key === option.networkKey);
-    if (!config?.sandbox) throw refused(`${network} is not a simulated network: nothing can be played there.`);
+    if (!config?.sandbox) throw refused(`${network} is not a simulated network.`);
     const to = optionAddress(session, option);
     const due = unitsDue(session, option);
     const pay = (units: bigint, symbol: Currency = option.currency) =>
@@ -50,9 +50,10 @@ export function createSimulator(
         return [await pay(due)];
       case 'pay_wrong_token': {
         const other = currencies.find((one) => !session.terms.accepts.includes(one));
-        if (!other) throw refused('This session takes every token; create one in USDT or USDC to try a wrong one.');
+        if (!other)
+          throw refused('This session accepts every token. To try a wrong one, create a session in USDT or USDC.');
         const token = config.tokens.find(({ symbol }) => symbol === other);
-        if (!token) throw refused(`There is no ${other} on ${network}: choose another network.`);
+        if (!token) throw refused(`${network} has no ${other}. Choose another network.`);
         return [await pay(parToUnitsCeil(session.terms.duePar, token.decimals), token.symbol)];
       }
       case 'mine':
@@ -60,8 +61,8 @@ export function createSimulator(
         return [];
       case 'reorg': {
         const seen = session.payments.filter(({ state, networkKey }) => state === 'seen' && networkKey === config.key);
-        if (seen.length === 0) throw refused(`No payment on ${network} waits for confirmation: pay first.`);
-        // One more than was counted: a block may have come since.
+        if (seen.length === 0) throw refused(`No payment on ${network} is waiting for confirmation. Pay first.`);
+        // One more than was counted: a block may have been added since.
         await reorgInSandbox(dataDir, network, Math.max(...seen.map(({ confirmations }) => confirmations)) + 1);
         return [];
       }
@@ -72,7 +73,7 @@ export function createSimulator(
   };
 }
 
-/** What is still due, or the whole amount again when nothing is. */
+/** Returns what is still due, or the whole amount again if nothing is. */
 function unitsDue({ terms, standing }: Session, { decimals }: PaymentOption): bigint {
   const left = terms.duePar - standing.seenPar - standing.confirmedPar;
   return parToUnitsCeil(left > 0n ? left : terms.duePar, decimals);

@@ -179,7 +179,7 @@ const foreign: Readonly<Record<string, TransactionLike>> = {
 
 for (const [what, changes] of Object.entries(foreign)) {
   test(`refused when read: ${what}`, async () => {
-    assert.match(refusalOf(await signedByEthers(changes)), 'these bytes are no transaction that Quayside signs');
+    assert.match(refusalOf(await signedByEthers(changes)), 'these bytes are not a transaction that Quayside signs');
   });
 }
 

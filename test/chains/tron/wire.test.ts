@@ -136,7 +136,7 @@ const contradictions: readonly (readonly [string, string, (block: Json, infos: J
     (block, infos) => [{ ...block, transactions: block.transactions.slice(1) }, infos],
   ],
   [
-    'no transactions, though its header says that there are some',
+    'no transactions, although its header says that there are some',
     'node_content_contradictory',
     ({ transactions, ...block }, infos) => [block, infos],
   ],
@@ -146,7 +146,7 @@ const contradictions: readonly (readonly [string, string, (block: Json, infos: J
     ({ transactions, ...block }) => [block, []],
   ],
   [
-    'transactions, though its header says that there are none',
+    'transactions, although its header says that there are none',
     'node_content_contradictory',
     (block, infos) => {
       block.block_header.raw_data.txTrieRoot = '0'.repeat(64);

@@ -21,17 +21,17 @@ const { test, over, both } = lyingSuite('Solana node that answers badly');
 
 const errors: readonly (readonly [number, string, string, RegExp])[] = [
   [-32001, 'Block 5 cleaned up, does not exist on node.', 'node_history_pruned', /--limit-ledger-size/],
-  [-32004, 'Block not available for slot 5', 'node_block_pending', /asked for again/],
+  [-32004, 'Block not available for slot 5', 'node_block_pending', /requested again/],
   [-32005, 'Node is behind by 42 slots', 'node_unhealthy', /wait for it/],
-  [-32007, 'Slot 5 was skipped, or missing due to ledger jump', 'node_block_missing', /never passed over/],
-  [-32009, 'Slot 5 was skipped, or missing in long-term storage', 'node_block_missing', /never passed over/],
+  [-32007, 'Slot 5 was skipped, or missing due to ledger jump', 'node_block_missing', /skipped only if/],
+  [-32009, 'Slot 5 was skipped, or missing in long-term storage', 'node_block_missing', /skipped only if/],
   [-32011, 'Transaction history is not available from this node', 'node_history_disabled', /--enable-rpc/],
-  [-32014, 'Block status not yet available for slot 5', 'node_status_pending', /asked for again/],
+  [-32014, 'Block status not yet available for slot 5', 'node_status_pending', /requested again/],
   [-32015, 'Transaction version (2) is not supported', 'node_version_unsupported', /update it/],
   [-32016, 'Minimum context slot has not been reached', 'node_unhealthy', /wait for it/],
   [-32429, 'Too many requests for a specific RPC call', 'node_rate_limited', /raise its limit/],
   [-32601, 'Method not found', 'node_method_missing', /--full-rpc-api/],
-  [-32603, 'Internal error', 'node_error', /own log/],
+  [-32603, 'Internal error', 'node_error', /look at the node's log/],
 ];
 both('the node’s own errors are told apart, and name method and host', async (node, { failWith, read }) => {
   for (const [code, message, expected, advice] of errors) {

@@ -130,17 +130,22 @@ const spoiling =
 const lies: readonly (readonly [about: string, lie: Lie, code: string, says: RegExp])[] = [
   // Errors instead of the block's content.
   ['-32001, cleaned up', failing(-32001, 'Block cleaned up'), 'node_history_pruned', /--limit-ledger-size/],
-  ['-32004, not available', failing(-32004, 'Block not available'), 'node_block_pending', /asked for again/],
+  ['-32004, not available', failing(-32004, 'Block not available'), 'node_block_pending', /requested again/],
   ['-32005, behind', failing(-32005, 'Node is behind by 42 slots'), 'node_unhealthy', /behind the cluster/],
-  ['-32007, skipped or missing', failing(-32007, 'Slot was skipped, or missing'), 'node_block_missing', /never passed/],
-  ['-32009, skipped or missing', failing(-32009, 'Slot was skipped'), 'node_block_missing', /never passed over/],
+  [
+    '-32007, skipped or missing',
+    failing(-32007, 'Slot was skipped, or missing'),
+    'node_block_missing',
+    /skipped only if/,
+  ],
+  ['-32009, skipped or missing', failing(-32009, 'Slot was skipped'), 'node_block_missing', /skipped only if/],
   ['-32011, no history', failing(-32011, 'No history'), 'node_history_disabled', /--enable-rpc-transaction-history/],
   ['-32014, status pending', failing(-32014, 'Block status not yet available'), 'node_status_pending', /not written/],
   ['-32015, version', failing(-32015, 'Transaction version (2)'), 'node_version_unsupported', /update it/],
   ['-32016, context slot', failing(-32016, 'Minimum context slot'), 'node_unhealthy', /behind the cluster/],
   ['-32429, rate limit', failing(-32429, 'Too many requests'), 'node_rate_limited', /raise its limit/],
   ['-32601, no such method', failing(-32601, 'Method not found'), 'node_method_missing', /--full-rpc-api/],
-  ['-32603, internal', failing(-32603, 'Internal error'), 'node_error', /own log/],
+  ['-32603, internal', failing(-32603, 'Internal error'), 'node_error', /look at the node's log/],
   // The same instead of the block's header, and of the newest slot.
   ['-32001 for headers', failing(-32001, 'Block cleaned up', isBlock), 'node_history_pruned', /^getBlock at 127/],
   ['-32007 for headers', failing(-32007, 'Slot was skipped', isBlock), 'node_block_missing', /^getBlock at 127/],
@@ -202,7 +207,7 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
     'a balance of no mint',
     editingRows((row, at) => (at === 0 ? row : { ...row, mint: null })),
     'node_nonsense',
-    /of no mint/,
+    /has no mint/,
   ],
   [
     'a balance without amount',
@@ -215,22 +220,27 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
     (amount) =>
       [`the amount ${JSON.stringify(amount)}`, withAmount(amount), 'node_nonsense', /without an amount/] as const,
   ),
-  ['an account twice', editingRows((row) => ({ ...row, accountIndex: 1 })), 'node_nonsense', /or with two of one/],
+  [
+    'an account twice',
+    editingRows((row) => ({ ...row, accountIndex: 1 })),
+    'node_nonsense',
+    /or with two of the same account/,
+  ],
   ...['1', -1, 1.5, 256, null].map(
     (index) =>
       [
         `the account ${JSON.stringify(index)}`,
         editingRows((row) => ({ ...row, accountIndex: index })),
         'node_nonsense',
-        /of no account/,
+        /without an account/,
       ] as const,
   ),
   ['no owner', editingRows(without('owner')), 'node_nonsense', /without its owner/],
   [
-    'an owner that is no address',
+    'an owner that is not an address',
     editingRows((row) => ({ ...row, owner: 'somebody' })),
     'node_nonsense',
-    /owner that is no address/,
+    /owner that is not an address/,
   ],
   ['no program', editingRows(without('programId')), 'node_nonsense', /or its program/],
   [
@@ -254,7 +264,7 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
     'node_response_too_large',
     /more than 300000 bytes/,
   ],
-  ['silence', spoiling(() => null), 'node_timeout', /no answer within 600 ms/],
+  ['silence', spoiling(() => null), 'node_timeout', /did not answer within 600 ms/],
   ['silence about the newest slot', spoiling(() => null, 'getSlot'), 'node_timeout', /^getSlot at/],
   [
     'a connection that is closed in the middle',
@@ -280,7 +290,7 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
     'node_error',
     /HTTP status 503/,
   ],
-  ['a hole in the ledger', losingBlocks, 'node_block_missing', /ledger jump.*never passed over/],
+  ['a hole in the ledger', losingBlocks, 'node_block_missing', /ledger jump.*skipped only if/],
   ['a list of slots that is cut', spoiling((text) => text.slice(0, -3), 'getBlocks'), 'node_nonsense', /^getBlocks at/],
 ];
 

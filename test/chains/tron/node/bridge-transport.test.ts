@@ -58,7 +58,7 @@ test('a fault of the node keeps its name on the way', async () => {
   node.faults.set({ rates: { http_error: 1 } });
   const fault = await faultOf(client.range(0, 1));
   assert.ok(['node_rate_limited', 'node_error'].includes(fault.code), fault.code);
-  assert.match(fault.message, /told by the bridge at 127/);
+  assert.match(fault.message, /reported by the bridge at 127/);
   node.faults.heal();
   assert.is((await client.range(0, 1)).length, 2);
   await client.close();

@@ -154,7 +154,7 @@ test('a consumer that falls behind is dropped with a reason, and the others are 
     slow.socket.resume();
     const [code, reason] = await slow.closed;
     // It may have missed the reason when it came back too late.
-    assert.ok((code === 1008 && /too slow: \d+ bytes lie unread/.test(reason)) || code === 1006, `${code} ${reason}`);
+    assert.ok((code === 1008 && /too slow: \d+ bytes are unread/.test(reason)) || code === 1006, `${code} ${reason}`);
     other.say({ id: 7, calls: [['/wallet/getblock', { id_or_num: '1' }]] });
     await until('the other is answered', () => other.messages.some(({ id }) => id === 7));
     other.socket.close();
@@ -214,7 +214,7 @@ test('while java-tron is away nobody is connected; it comes back, and the head i
   await node.stop();
   const [code, reason] = await consumer.closed;
   assert.is(code, 1013);
-  assert.match(reason, /^127\.0\.0\.1:\d+ is out of reach$/);
+  assert.match(reason, /^127\.0\.0\.1:\d+ is unreachable$/);
   assert.is(await handshake(bridge.url), 503);
   await node.start();
   await connectable(bridge);

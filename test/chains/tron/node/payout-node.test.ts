@@ -328,7 +328,7 @@ test('a refusal has a name', async () => {
 });
 
 test('nodes without a solidified chain, and of another chain, pay nothing', async () => {
-  assert.throws(() => open({ finalityUrl: null }), /payouts follow the solidified chain/);
+  assert.throws(() => open({ finalityUrl: null }), /payouts need the solidified chain/);
   const till = openFundedTill();
   const wrong = open({ chainId: '1' });
   const draft = till.draft(till.refund('USDT', 1n));
