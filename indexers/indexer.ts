@@ -1,5 +1,6 @@
 /**
- * One network's indexer: puts the parts together, lets them run, and takes them apart.
+ * One network's indexer: creates the parts, runs them, and closes them.
+ *
  * @module
  */
 import { availableParallelism } from 'node:os';
@@ -23,10 +24,10 @@ import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
-/** A full Ethereum block's receipts take about 1 MB as JSON; the limit is there for nodes that answer without end. */
+/** A full Ethereum block's receipts take about 1 MB as JSON; the limit is for nodes whose answer never ends. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 const REQUESTS_MAX = 16;
-/** Silence that is normal for no node: it would have announced several blocks. */
+/** No working node is silent this long: it would have announced several blocks. */
 const IDLE_MS_MIN = 15_000;
 const IDLE_BLOCKS = 5;
 
@@ -34,21 +35,21 @@ export type IndexerOptions = Readonly<{
   network: NetworkConfig;
   database: Database;
   chain: Chain;
-  /** Where payouts are signed; null where money only comes in. */
+  /** The signer for payouts; null if this network only receives. */
   signer?: Signer | null;
   clock: Clock;
   log: Log;
   pid: number;
   blocksPerIngestMax: number;
-  /** Matcher threads; one less than there are cores when absent. */
+  /** Matcher threads; one less than there are cores if absent. */
   threadsMax?: number;
   /** A number from 0 to 1, for jitter. */
   random: () => number;
 }>;
 
 /**
- * Follows the network until the signal aborts. The store stays open.
- * @throws what is no operating fault; faults are reported, waited out, or halt the network
+ * Follows the network until the signal aborts. The database stays open.
+ * @throws anything but operating faults; those are reported, waited out, or halt the network
  */
 export async function indexNetwork(options: IndexerOptions, signal: AbortSignal): Promise<FollowerEnd> {
   const { network, database, chain, clock, log, pid } = options;
@@ -66,10 +67,10 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
   const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
   const follower = createFollower({ ...options, node, matcher, watch, reporter });
-  // What is under way at a stop ends at once, as a fault of the closed node.
+  // At a stop, requests in flight end at once, as a fault of the closed node.
   const closeNode = () => void node.close();
   signal.addEventListener('abort', closeNode, { once: true });
-  // What works beside the follower ends with it, however that ends.
+  // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
   const asking = { network: network.key, database, node, state: reporter.state, clock, log };
   try {
@@ -89,12 +90,12 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   }
 }
 
-/** Makes the network's payouts and looks after its sweeps, where there is a signer and the family knows how. */
+/** Makes the network's payouts and manages its sweeps, if there is a signer and the family supports payouts. */
 async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> {
   const { network, database, chain, signer, clock, log } = options;
   const node = signer && (await openForPayouts(options));
   if (!node) return;
-  // What is under way at a stop ends at once, as a fault of what was closed.
+  // At a stop, requests in flight end at once, as a fault of what was closed.
   const close = () => void Promise.all([node.close(), signer.close()]);
   signal.addEventListener('abort', close, { once: true });
   try {
@@ -108,8 +109,8 @@ async function pay(options: IndexerOptions, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * The nodes as payouts ask them; null where the family knows no payouts, or the settings allow none. Those are told and
- * no more: payments are to be seen all the same.
+ * Opens the nodes for payouts; null if the family supports none, or the settings allow none. The latter is only
+ * reported, with an alarm: payments are still followed.
  */
 async function openForPayouts({ network, database, chain, clock, log }: IndexerOptions): Promise<PayoutNode | null> {
   const family = await chain.payouts?.();

@@ -1,6 +1,8 @@
 /**
- * Answers what payers ask about transactions on this network: the payment page writes a row, here the node is asked, and the store judges
- * what it said. It tells people and credits nothing; only blocks that the follower has read do.
+ * Answers payers' lookups of transactions on this network: the payment page writes a row, the node is asked here, and
+ * the answer is judged in `src/core/lookup.ts`. A lookup is informational and credits nothing; only blocks that the
+ * follower has read do.
+ *
  * @module
  */
 import type { Node } from '../src/chains/chain.ts';
@@ -13,29 +15,32 @@ import { every } from '../src/lib/every.ts';
 import type { Log } from '../src/lib/log.ts';
 
 const POLL_MS = 500;
-/** Asked of the node side by side; followers come first, and payers ask seldom. */
+/** Concurrent lookups. Kept low: following blocks has priority and lookups are rare. */
 const AT_ONCE_MAX = 8;
 
 export type LookupOptions = Readonly<{
   network: NetworkKey;
   database: Pick<Database, 'dueLookups' | 'answerLookup'>;
   node: Pick<Node, 'lookup'>;
-  /** What the follower thinks of the node: only one that it follows is believed. */
+  /** The follower's state: the node is believed only while the network is followed. */
   state: () => NetworkState;
   clock: Clock;
   log: Log;
 }>;
 
-/** Answers until the signal aborts. @throws what is no operating fault */
+/**
+ * Answers until the signal aborts.
+ * @throws anything but operating faults
+ */
 export function answerLookups(options: LookupOptions, signal: AbortSignal): Promise<void> {
   const { network, database, node, state, clock, log } = options;
-  /** A node that fails has told nothing: it is asked again later, and the others' questions do not wait for this one. */
+  /** Returns null if the node fails: it is asked again later, and other lookups do not wait for this one. */
   async function ask(tx: string): Promise<TransactionReport | null> {
     try {
       return await node.lookup(tx);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      if (!signal.aborted) log.warn({ code: error.code, error: error.message, tx }, 'a look-up waits for the node');
+      if (!signal.aborted) log.warn({ code: error.code, error: error.message, tx }, 'a lookup is waiting for the node');
       return null;
     }
   }

@@ -1,10 +1,9 @@
 /**
- * An indexer process: one network, from the configuration to the exit code. The programs beside this file are its
- * callers.
+ * An indexer process: one network, from the configuration to the exit code. Called by the programs next to this file.
  *
- * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 a broken invariant, or a database
- * that is out of reach at the start; 2 the configuration, the arguments or the database do not allow a start, and a
- * person must act; 3 another process follows the same network. A supervisor starts it again after 1 and 3, and not
+ * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor has exited); 1 a broken invariant, or a
+ * database that is unavailable at the start; 2 the configuration, the arguments or the database do not allow a start,
+ * and a person must act; 3 another process follows the same network. A supervisor restarts it after 1 and 3, and not
  * after 0 and 2.
  *
  * @module
@@ -31,12 +30,15 @@ export type IndexerProcess = Readonly<{
   network: string | undefined;
   env: NodeJS.ProcessEnv;
   cwd: string;
-  /** @throws Fault when the database is missing, of another version or out of reach */
+  /**
+   * Opens the database.
+   * @throws Fault if it is missing, of another version or unavailable
+   */
   openDatabase(config: Config, env: NodeJS.ProcessEnv): Database;
 }>;
 
 /**
- * Follows the network until the process is told to stop.
+ * Follows the network until the process is asked to stop.
  * @returns the exit code; a broken invariant is thrown
  */
 export async function runIndexer({ family, network: key, env, cwd, openDatabase }: IndexerProcess): Promise<number> {
@@ -59,7 +61,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     const parts = { network, database, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;
-    log.fatal({ code: 'second_follower' }, 'another process moved the cursor of this network: two must not follow it');
+    log.fatal({ code: 'second_follower' }, 'another process moved the cursor of this network; only one may follow it');
     return exitCodes.moved;
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -73,7 +75,10 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
   }
 }
 
-/** @throws Fault permanent `network_unknown` */
+/**
+ * Returns the network of a key.
+ * @throws Fault permanent `network_unknown`
+ */
 function findNetwork(networks: readonly NetworkConfig[], family: Family, key: string | undefined): NetworkConfig {
   const own = networks.filter((network) => network.family === family);
   const network = own.find((candidate) => candidate.key === key);
@@ -81,6 +86,6 @@ function findNetwork(networks: readonly NetworkConfig[], family: Family, key: st
   const keys = own.map((candidate) => candidate.key).join(', ') || 'none';
   throw permanent(
     'network_unknown',
-    `no network "${key ?? ''}" of family ${family} is configured (there is: ${keys}). Name one as the first argument`,
+    `no network "${key ?? ''}" of family ${family} is configured (configured: ${keys}). Name one as the first argument`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * A wait that a ring cuts short. Rings carry nothing and many count as one; a ring during work ends the next wait at
- * once.
+ * A wait that a notification ends early. Notifications carry no data, and several count as one; one that arrives during
+ * work ends the next wait at once.
  *
  * @module
  */
@@ -8,25 +8,25 @@ import type { Clock } from '../src/lib/clock.ts';
 
 export interface Wakeup {
   notify(): void;
-  /** Waits until the wakeup rings, at most `ms`. */
+  /** Waits until the next notification, at most `ms`. */
   wait(ms: number): Promise<void>;
 }
 
 export function createWakeup(clock: Clock): Wakeup {
-  let isRung = false;
+  let isNotified = false;
   let wake = (): void => {};
   return {
     notify() {
-      isRung = true;
+      isNotified = true;
       wake();
     },
     async wait(ms) {
-      if (!isRung) {
-        const rung = new AbortController();
-        wake = () => rung.abort();
-        await clock.sleep(ms, rung.signal);
+      if (!isNotified) {
+        const early = new AbortController();
+        wake = () => early.abort();
+        await clock.sleep(ms, early.signal);
       }
-      isRung = false;
+      isNotified = false;
     },
   };
 }

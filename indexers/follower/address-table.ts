@@ -1,13 +1,13 @@
 /**
  * The set of watched addresses, in one `SharedArrayBuffer` that every matcher thread reads while the follower's thread
- * adds.
+ * adds to it.
  *
  * Open addressing with linear probing over fixed-width keys. Each slot has a tag (a hash of the key, never 0; 0 =
- * empty) and the key as 32-bit words. A writer stores the words first and the tag last, atomically; a reader that sees
- * the tag therefore sees the words. Keys are never removed, so a probe may stop at the first empty slot.
+ * empty) and the key as 32-bit words. The writer stores the words first and the tag last, atomically; so a reader that
+ * sees the tag also sees the words. Keys are never removed, so a probe may stop at the first empty slot.
  *
  * Layout in 32-bit words: key bytes, capacity (a power of two), key count, 0, then `capacity` tags, then `capacity`
- * keys. A full table is rebuilt at twice the size in a new buffer; readers get it with their next task.
+ * keys. A full table is rebuilt at twice the size in a new buffer, which readers get with their next task.
  *
  * @module
  */
@@ -18,27 +18,29 @@ const AT_KEY_BYTES = 0;
 const AT_CAPACITY = 1;
 const AT_COUNT = 2;
 
-/** Beyond this share of used slots a miss probes too long: about 4 slots at 0.6, 9 at 0.75. */
+/** With a larger share of used slots a miss probes too long: about 4 slots at 0.6, 9 at 0.75. */
 const LOAD_MAX = 0.6;
 const CAPACITY_MIN = 1024;
 
 /**
- * What a matcher needs of the table. `key` is lower-case hex of exactly the table's key width; any other text is not in
- * it.
+ * The part of the table that a matcher needs. `key` is lower-case hex of exactly the table's key width; any other text
+ * is not in it.
  */
 export type AddressReader = Readonly<{ has(key: string): boolean }>;
 
 /** The writer's side. There is one writer. */
 export type AddressTable = AddressReader &
   Readonly<{
-    /** @returns false when the key was there already. Broken invariant when it is not hex of the table's width. */
+    /**
+     * Returns false if the key is in the table already. It is a broken invariant if it is not hex of the table's width.
+     */
     add(key: string): boolean;
-    /** The buffer to hand to readers now; keys added so far are in it. */
+    /** Returns the buffer to hand to readers now; it contains all keys added so far. */
     buffer(): SharedArrayBuffer;
     size(): number;
   }>;
 
-/** An empty table for keys of `keyBytes` bytes. */
+/** Creates an empty table for keys of `keyBytes` bytes. */
 export function createAddressTable(keyBytes: number): AddressTable {
   invariant(Number.isInteger(keyBytes) && keyBytes > 0, 'a key has a whole number of bytes');
   let slots = openSlots(newBuffer(keyBytes, CAPACITY_MIN));
@@ -70,7 +72,7 @@ export function createAddressTable(keyBytes: number): AddressTable {
   };
 }
 
-/** A reader of a table's buffer; it sees keys added to that buffer later, too. */
+/** Opens a table's buffer for reading; keys added to that buffer later are seen too. */
 export function openAddressTable(buffer: SharedArrayBuffer): AddressReader {
   const slots = openSlots(buffer);
   return { has: (key) => slots.read(key) && slots.find(slots.tagOf()) >= 0 };
@@ -85,7 +87,7 @@ function newBuffer(keyBytes: number, capacity: number): SharedArrayBuffer {
   return buffer;
 }
 
-/** Views on a buffer, and one scratch key (`key`) that `read` fills and `find` and `put` use. */
+/** Creates views of a buffer, and one scratch key (`key`) that `read` fills and `find` and `put` use. */
 function openSlots(buffer: SharedArrayBuffer) {
   const header = new Int32Array(buffer, 0, HEADER_WORDS);
   const keyBytes = header[AT_KEY_BYTES] ?? 0;
@@ -95,7 +97,7 @@ function openSlots(buffer: SharedArrayBuffer) {
   const keys = new Uint32Array(buffer, (HEADER_WORDS + capacity) * 4, capacity * words);
   const key = new Uint32Array(words);
 
-  /** Reads hex into `key`; false when the text is not a key of this table. */
+  /** Reads hex into `key`; returns false if the text is not a key of this table. */
   function read(text: string): boolean {
     if (text.length !== keyBytes * 2) return false;
     key.fill(0);
@@ -107,7 +109,10 @@ function openSlots(buffer: SharedArrayBuffer) {
     return true;
   }
 
-  /** The hash of `key`, never 0: MurmurHash3's 32-bit block and finalizer (github.com/aappleby/smhasher), seed 0. */
+  /**
+   * Returns the hash of `key`, never 0: MurmurHash3's 32-bit block and finalizer (github.com/aappleby/smhasher), seed
+   * 0.
+   */
   function tagOf(): number {
     let hash = 0;
     for (let at = 0; at < words; at++) {
@@ -128,7 +133,7 @@ function openSlots(buffer: SharedArrayBuffer) {
     return true;
   }
 
-  /** The slot that holds `key`, or −1 − (the empty slot where it belongs). */
+  /** Returns the slot that holds `key`, or −1 − (the empty slot where it belongs). */
   function find(tag: number): number {
     const mask = capacity - 1;
     for (let slot = tag & mask; ; slot = (slot + 1) & mask) {
@@ -161,7 +166,7 @@ function openSlots(buffer: SharedArrayBuffer) {
   };
 }
 
-/** Value of a lower-case hex digit's character code, or −1. */
+/** Returns the value of a lower-case hex digit's character code, or −1. */
 function hexDigit(code: number): number {
   if (code >= 48 && code <= 57) return code - 48;
   if (code >= 97 && code <= 102) return code - 87;

@@ -1,6 +1,6 @@
 /**
- * Keeps the table of watched addresses level with the store. Addresses are only ever added, so the newest id says how
- * far it got.
+ * Keeps the table of watched addresses up to date with the database. Addresses are only ever added, so the newest id
+ * tells how far it has been read.
  *
  * @module
  */
@@ -13,11 +13,14 @@ const PAGE = 10_000;
 export interface Watch {
   /** The highest address id that is in the table. */
   throughId(): number;
-  /** Loads what was added since the last time. Without `force`, only if something was committed meanwhile. */
+  /** Loads what was added since the last load. Without `force`, only if something was committed in between. */
   load(force: boolean): Promise<void>;
 }
 
-/** @param pool one address serves every network of its family and mode */
+/**
+ * Creates the watch of a pool.
+ * @param pool one address serves every network of its family and mode
+ */
 export function createWatch(
   database: Pick<Database, 'watchList' | 'changeCount'>,
   pool: PoolKey,

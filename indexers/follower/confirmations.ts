@@ -1,5 +1,6 @@
 /**
- * What the node says, at the moment of credit, about blocks that are due and about what is final.
+ * Checks with the node, at the moment of credit, blocks that are due and the final block.
+ *
  * @module
  */
 import type { Attestation, Node } from '../../src/chains/chain.ts';
@@ -8,9 +9,9 @@ import { Fault } from '../../src/core/fault.ts';
 import type { Unconfirmed } from '../../src/database/database.ts';
 
 /**
- * How the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail: nothing
- * to compare), or `foreign`: at a height we hold, but another block. A foreign one means that we hold a fork; nothing
- * may be made final by it.
+ * Returns how the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail:
+ * nothing to compare), or `foreign`: at a height that we hold, but another block. A foreign one means that we hold a
+ * fork; nothing may become final because of it.
  */
 export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere' | 'foreign' {
   const oldest = tail[0];
@@ -20,12 +21,12 @@ export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere
 }
 
 /**
- * `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and no answer
- * about the others.
+ * `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and says nothing
+ * about the other blocks.
  */
 export type Attested = Readonly<{ stands: string[]; gone: Unconfirmed[]; fault: Fault | null }>;
 
-/** Asks the node about each due block. What it answered before and beside a failure counts. */
+/** Asks the node about each due block. Answers received before or besides a failure count. */
 export async function attestAll(node: Pick<Node, 'attest'>, due: readonly Unconfirmed[]): Promise<Attested> {
   let fault: Fault | null = null;
   const attest = async (block: Unconfirmed): Promise<Attestation> => {

@@ -1,5 +1,6 @@
 /**
- * A follower's place on its chain: a mirror, in memory, of what the store holds, and the only way in which it is moved.
+ * A follower's position on its chain: a mirror, in memory, of what the database holds, and the only way to move it.
+ *
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -8,12 +9,12 @@ import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database, IngestOutcome } from '../../src/database/database.ts';
 import { placeFinal } from './confirmations.ts';
 
-/** What the node showed in one look. `askedAtMs` is our clock just before. */
+/** What the node showed at one poll. `askedAtMs` is our clock just before. */
 export type Look = Readonly<{ head: BlockRef; finalized: BlockRef | null; askedAtMs: number; isStale: boolean }>;
 
 export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>;
 
-/** One change to save: blocks that leave, blocks that come, blocks whose transfers are confirmed. */
+/** One change to save: blocks that are removed, blocks that are added, blocks whose transfers are confirmed. */
 export type Step = Readonly<{
   drop: readonly BlockRef[];
   connect: readonly MatchedBlock[];
@@ -21,16 +22,16 @@ export type Step = Readonly<{
 }>;
 
 export interface Cursor {
-  /** Reads the store's last commit. Must be called once before anything else. */
+  /** Reads the database's last commit. Must be called once before anything else. */
   load(): Promise<void>;
   /** Canonical blocks we hold, oldest first; empty before the first step. */
   blocks(): readonly BlockRef[];
   tip(): BlockRef | undefined;
   /** Blocks at or below are final for us. */
   floor(): number;
-  /** Chain time (Unix s) up to which everything has been read, given that the node was just looked at. */
+  /** Returns the chain time (Unix s) up to which everything has been read, given that the node was just polled. */
   readThroughS(look: Look): number;
-  /** Saves a step that starts from the tip; nothing when the step changes nothing. Only `done` moves the cursor. */
+  /** Saves a step that starts from the tip; does nothing if the step changes nothing. Only `done` moves the cursor. */
   save(step: Step, look: Look, watchedThroughId: number): Promise<IngestOutcome>;
 }
 
@@ -47,8 +48,8 @@ export function createCursor(
   let readThroughS = 0;
 
   /**
-   * Being level with the head proves that everything up to that moment was read, less what a block needs to be made and
-   * to arrive. A stale head proves nothing but its own time.
+   * Having reached the head proves that everything up to that moment was read, less the time that a block needs to be
+   * made and to arrive. A stale head proves nothing but its own time.
    */
   function readThrough(tip: BlockRef | undefined, { head, askedAtMs, isStale }: Look): number {
     if (!tip) return readThroughS;

@@ -1,5 +1,6 @@
 /**
- * Whether a node is the one that the configuration means.
+ * Checks whether a node is the configured one.
+ *
  * @module
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
@@ -12,13 +13,13 @@ type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
 
 export interface IdentityProof {
   /**
-   * Asks the node who it is, unless it told so less than `ageMsMax` ago on the connection that still stands.
-   * @throws Fault what `checkIdentity` throws, or transient when the node does not answer
+   * Checks the node's identity again, unless it was proven less than `ageMsMax` ago on the present connection.
+   * @throws Fault as `checkIdentity` does, or transient if the node does not answer
    */
   renew(ageMsMax: number): Promise<void>;
 }
 
-/** Nothing is proven at first. A node may be swapped without a failed request, so no proof is good for ever. */
+/** Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever. */
 export function createIdentityProof(
   network: Expected,
   node: Pick<Node, 'identity' | 'health'>,
@@ -36,15 +37,15 @@ export function createIdentityProof(
 }
 
 /**
- * Compares what a node says it is with the configuration. Money on another chain, or counted with other decimals, would
- * be credited wrongly, so a difference stops the network until a person has looked.
- * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming what was expected and what was found
+ * Compares the node's identity with the configuration. Money on another chain, or counted with other decimals, would be
+ * credited wrongly, so a difference stops the network until a person has corrected it.
+ * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming the expected and the found value
  */
 export function checkIdentity(network: Expected, found: NodeIdentity): void {
   if (found.chainId !== network.chainId) {
     throw permanent(
       'chain_id_mismatch',
-      `${network.key}: expected a node of chain ${network.chainId}, found chain ${found.chainId}. Set "url" to a node of the right network, or correct "chain_id", and restart`,
+      `${network.key}: expected a node of chain ${network.chainId}, found chain ${found.chainId}. Set the network's url to a node of the right chain, or correct its chain_id, and restart`,
     );
   }
   for (const { symbol, address, decimals } of network.tokens) {
@@ -52,7 +53,7 @@ export function checkIdentity(network: Expected, found: NodeIdentity): void {
     if (shown === decimals) continue;
     throw permanent(
       'decimals_mismatch',
-      `${network.key}: expected ${symbol} at ${address} to have ${decimals} decimals, found ${shown ?? 'none'}. Correct the token's "address" or "decimals", and restart`,
+      `${network.key}: expected ${symbol} at ${address} to have ${decimals} decimals, found ${shown ?? 'none'}. Correct the token's address or decimals, and restart`,
     );
   }
 }

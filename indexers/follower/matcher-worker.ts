@@ -1,5 +1,6 @@
 /**
- * One matcher thread: decodes a block's raw answer and keeps the transfers to watched addresses. Pure work, no IO.
+ * A matcher thread: decodes a block's raw answer and keeps the transfers to watched addresses. Pure, no IO.
+ *
  * @module
  */
 import type { Family, RawContent } from '../../src/chains/chain.ts';

@@ -1,6 +1,6 @@
 /**
- * Finds the transfers to watched addresses in a block's raw answer: in-line when the answer is small, in a worker
- * thread when it is large enough to hold up the event loop.
+ * Finds the transfers to watched addresses in a block's raw answer: in-line if the answer is small, in a worker thread
+ * if it is large enough to block the event loop.
  *
  * @module
  */
@@ -11,13 +11,13 @@ import type { AddressTable } from './address-table.ts';
 import type { MatchTask } from './matcher-worker.ts';
 
 /**
- * Up to this size a block's answer is decoded where it arrives. Around it both roads took equally long in `npm run
- * bench`: a smaller answer is decoded before a thread would have it, a larger one would hold up the event loop for
- * milliseconds.
+ * Answers up to this size are decoded in the follower's thread. At about this size both ways took equally long in `npm
+ * run bench`: a smaller answer is decoded before a thread would have received it, a larger one would block the event
+ * loop for milliseconds.
  */
 export const INLINE_BYTES_MAX = 256 * 1024;
 
-/** Threads that have had no block for this long end; a quiet network keeps none. */
+/** Threads without work for this long end; a quiet network keeps none. */
 const THREAD_IDLE_MS_MAX = 30_000;
 
 export type MatcherOptions = Readonly<{
@@ -31,8 +31,8 @@ export type MatcherOptions = Readonly<{
 
 export interface Matcher {
   /**
-   * Transfers to addresses that were in the table when the call was made, in block order. The content's bytes are used
-   * up.
+   * Returns the transfers to addresses that were in the table at the time of the call, in block order. The content's
+   * bytes must not be used afterwards.
    * @throws Fault as `Wire.decode` does
    */
   match(content: RawContent): Promise<ChainTransfer[]>;
@@ -61,7 +61,8 @@ export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
 }
 
 /**
- * The same bytes in a buffer of their own, which may be given away: a view may share its buffer with other messages.
+ * Returns the same bytes in a buffer of their own, which can be transferred: a view may share its buffer with other
+ * messages.
  */
 function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer } = bytes;

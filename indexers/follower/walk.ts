@@ -11,15 +11,16 @@ export type WalkEnd = Exclude<Plan, { kind: 'ask' }>;
 
 export interface Walk {
   /**
-   * What to do about the node's `head`, of which at most `blocksMax` blocks above our tip are looked at in one go.
-   * @throws Fault transient when the node fails, or no longer knows a header on the way
+   * Decides what to do about the node's `head`; at most `blocksMax` blocks above our tip are read in one go.
+   * @throws Fault transient if the node fails, or no longer knows a header on the way
    */
   towards(head: BlockRef, tail: Tail, floor: number, blocksMax: number): Promise<WalkEnd>;
 }
 
 /**
- * @param headersMax how many walked headers are remembered. A walk that a fault interrupted goes on where it was, so
- * that a long way back is closed even by a node that fails often.
+ * Creates a walk.
+ * @param headersMax how many walked headers are remembered. A walk that a fault interrupted continues where it was, so
+ * that even a node that fails often is walked back a long way.
  */
 export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: number): Walk {
   const walked = new Map<string, BlockRef>();
@@ -42,7 +43,7 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
   return {
     async towards(head, tail, floor, blocksMax) {
       const tip = tail.at(-1);
-      // The next block, or one that is no higher than ours, says by itself where it belongs.
+      // The next block, or one that is no higher than ours, shows by itself where it belongs.
       const isFar = tip && head.number > tip.number && head.parent !== tip.hash;
       const branch = isFar
         ? [...(await node.range(tip.number + 1, Math.min(head.number, tip.number + blocksMax)))]
@@ -60,7 +61,7 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
   };
 }
 
-/** A parent link can be claimed by any header; the number must agree with it. */
+/** Any header can claim a parent; the number must agree with it. */
 function checkRises(below: BlockRef | undefined, above: BlockRef | undefined): void {
   if (!below || !above || below.number < above.number) return;
   throw transient(

@@ -1,5 +1,6 @@
 /**
- * What the signer's own wallets hold: read every minute for `status` and metrics, with an alarm when one runs low.
+ * The balances of the signer's own wallets: read every minute for `status` and metrics, with an alarm when one is low.
+ *
  * @module
  */
 import type { PayoutNode, Quote, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
@@ -10,18 +11,18 @@ import type { Clock } from '../../src/lib/clock.ts';
 import type { SignerWallets } from '../../src/signer/signer.ts';
 
 const READ_MS = 60_000;
-/** A wallet that cannot pay for so many more payouts is low. */
+/** A wallet that cannot pay for this many more payouts is low. */
 const PAYOUTS_AHEAD = 10n;
 
 const roles = ['refund', 'gas'] as const;
 type Role = (typeof roles)[number];
 
 export interface BalanceWatch {
-  /** What a quote tells of the wallets: what payouts cost now, and what is short. */
+  /** Learns from a quote what payouts cost now, and what is short. */
   hear(draft: SpendDraft, quote: Quote): void;
-  /** Makes the next `renew` read at once: a payout has ended, so the wallets hold something else now. */
+  /** Makes the next `renew` read at once: a payout has ended, so the balances have changed. */
   expire(): void;
-  /** Reads the balances when it is time. A fault of the node is the caller's. */
+  /** Reads the balances if they are due. A fault of the node is the caller's. */
   renew(wallets: SignerWallets): Promise<void>;
 }
 
@@ -47,11 +48,11 @@ export function createBalanceWatch(
     return [...low].sort();
   }
 
-  async function tellLow(role: Role, key: string, low: readonly Asset[]): Promise<void> {
+  async function raiseLow(role: Role, key: string, low: readonly Asset[]): Promise<void> {
     const name = `${role} ${low.join()}`;
     if (low.length === 0 || alarmed.has(name)) return;
     alarmed.add(name);
-    const message = `The ${role} wallet ${key} on ${network} needs more ${low.join(' and ')}: payouts wait, or soon will. Send it some.`;
+    const message = `The ${role} wallet ${key} on ${network} is low on ${low.join(' and ')}: payouts wait for it, or soon will. Send it some.`;
     await database.raiseAlarm({ atMs: clock.nowMs(), code: 'wallet_low', message, network, sessionId: null });
   }
 
@@ -81,9 +82,9 @@ export function createBalanceWatch(
           low,
           readAtMs: nowMs,
         });
-        await tellLow(role, key, low);
+        await raiseLow(role, key, low);
         if (low.length === 0) for (const name of [...alarmed]) if (name.startsWith(role)) alarmed.delete(name);
-        // What is still short will be heard of again.
+        // What is still short will be reported by the next quote.
         short[role].clear();
       }
     },

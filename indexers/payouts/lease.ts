@@ -1,6 +1,6 @@
 /**
- * An engine's turn: its right to ask the signer for signatures on a network, and the proof that this database knows of
- * every signature there is.
+ * An engine's lease: its right to request signatures on a network, and the proof that this database knows every
+ * signature that was made.
  *
  * @module
  */
@@ -15,34 +15,34 @@ const PAGE = 100;
 export interface PayoutLease {
   readonly fence: number;
   /**
-   * Reads what the signer's journal has beyond what is recorded here, and records it. After each signature, before its
-   * bytes are used.
+   * Reads what the signer's journal has beyond what is recorded here, and records it. Called after each signature,
+   * before its bytes are used.
    * @throws Fault permanent `payouts_not_adopted`
    */
   follow(): Promise<void>;
 }
 
-/** This database is not the one that the signer served last. Both say what a person must do. */
+/** This database is not the one that the signer served last. Both messages say what the operator must do. */
 const notAdopted = (network: NetworkKey, why: string): Fault =>
   permanent(
     'payouts_not_adopted',
-    `${why}, so this database is older than what was signed, or another one is in use. Nothing is paid out. Make sure that no other installation uses this signer, then \`quayside payouts adopt ${network}\``,
+    `${why}, so this database is older than the newest signatures, or another one is in use. Nothing is paid out. Make sure that no other installation uses this signer, then run \`quayside payouts adopt ${network}\``,
   );
 
-/** The signer's journal is older than this database: it no longer knows all that it must not sign again. */
+/** The signer's journal is older than this database: it no longer knows everything that it must not sign again. */
 export const journalBehind = (why: string): Fault =>
   permanent(
     'signer_journal_behind',
-    `the signer's journal was put back to an earlier state: ${why}. Nothing is paid out. Put the newest signer.db back`,
+    `the signer's journal was restored from an older backup: ${why}. Nothing is paid out. Restore the newest signer.db`,
   );
 
-/** True for faults that end a turn: whatever is signed next could be a second payment. */
+/** Returns whether a fault ends the lease: whatever is signed next could be a second payment. */
 export const endsLease = ({ code }: Fault): boolean =>
   code === 'payouts_not_adopted' || code === 'signer_journal_behind' || judgeRefusal(code) === 'stop';
 
 /**
- * Takes the next turn.
- * @throws Fault permanent `payouts_not_adopted`, `signer_journal_behind`; what the signer and the store throw
+ * Acquires the next lease.
+ * @throws Fault permanent `payouts_not_adopted`, `signer_journal_behind`; faults of the signer and the database
  */
 export async function acquireLease(
   network: NetworkKey,
@@ -67,7 +67,7 @@ export async function acquireLease(
         const name = `${intent.kind} ${intent.id}, generation ${generation}, attempt ${attempt}`;
         throw notAdopted(
           network,
-          `entry ${id} of the signer's journal (${name}) was not asked for here on these terms`,
+          `entry ${id} of the signer's journal (${name}) was not requested here on these terms`,
         );
       }
       journalId = Math.max(journalId, last.id);

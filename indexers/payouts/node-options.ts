@@ -1,5 +1,6 @@
 /**
- * How the nodes of a network are reached for payouts.
+ * How payouts reach the nodes of a network.
+ *
  * @module
  */
 import type { PayoutNodeOptions } from '../../src/chains/spend.ts';
@@ -10,7 +11,8 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const RESPONSE_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * A block that can no longer be replaced by the network's own settings is final where its node does not say what is.
+ * If the node does not report finality, a block counts as final once the network's own settings no longer allow it to
+ * be replaced.
  */
 export function payoutNodeOptions(network: NetworkConfig): PayoutNodeOptions {
   const { url, finalityUrl, rpcUrl, witnessUrl, chainId, tokens, reorgDepthMax } = network;

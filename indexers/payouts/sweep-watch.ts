@@ -1,6 +1,6 @@
 /**
- * Looks after a network's collection addresses beside the payout engine: tells what lies on them, gives waiting sweeps
- * the native coin they lack, and sweeps by itself where the policy says so.
+ * Manages a network's deposit addresses next to the payout engine: records the money on them, sends waiting sweeps the
+ * native coin they lack, and plans sweeps if the policy says so.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import { levelsOf, readOwners } from './unswept.ts';
 
 /** How soon a waiting sweep gets what it lacks. */
 const TOP_UP_MS = 15_000;
-/** Between two walks over all addresses that ever received. */
+/** The interval between two passes over all addresses that ever received money. */
 const LOOK_MS = 600_000;
 
 export type SweepWatchOptions = Readonly<{
@@ -29,23 +29,26 @@ export type SweepWatchOptions = Readonly<{
 }>;
 
 export interface SweepWatch {
-  /** Works until the signal aborts. Faults are told and waited out. */
+  /** Works until the signal aborts. Faults are reported and waited out. */
   run(signal: AbortSignal): Promise<void>;
-  /** One walk over all addresses. @returns how many sweeps were planned */
+  /**
+   * Makes one pass over all addresses.
+   * @returns how many sweeps were planned
+   */
   look(signal?: AbortSignal): Promise<number>;
 }
 
 export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
   const { network, sweeper, database, clock, log } = options;
   const { key, sweep: policy } = network;
-  /** Codes that were told; once is enough while this process lives. */
-  const told = new Set<string>();
+  /** Codes already reported; once per process is enough. */
+  const reported = new Set<string>();
 
   async function alarm(code: string, message: string): Promise<void> {
-    if (told.has(code)) return;
+    if (reported.has(code)) return;
     log.warn({ code }, message);
     await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: key, sessionId: null });
-    told.add(code);
+    reported.add(code);
   }
 
   async function look(signal?: AbortSignal): Promise<number> {
@@ -58,7 +61,7 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     const [first] = foreign;
     if (first) {
       const example = `number ${first.owner.index}, ${first.owner.key}: ${first.detail}`;
-      const message = `${foreign.length} payment address(es) on ${key} are not swept, for they are not of the signer's seed (${example}). \`quayside sweep plan\` shows them; find out who changed the addresses`;
+      const message = `${foreign.length} deposit address(es) on ${key} are not swept, because they are not from the signer's seed (${example}). \`quayside sweep plan\` shows them; find out who changed the addresses`;
       await alarm('sweep_not_ours', message);
     }
     const planned = await sweeper.commit(plan);
@@ -66,16 +69,16 @@ export function createSweepWatch(options: SweepWatchOptions): SweepWatch {
     return planned.length;
   }
 
-  /** A network that is not followed may show money that is gone. */
+  /** A network that is not followed may show money that no longer exists. */
   async function isReady(): Promise<boolean> {
     const status = (await database.listNetworks()).find((one) => one.network === key);
     return status !== undefined && isFollowed(status, clock.nowMs());
   }
 
-  /** What only a person can change is an alarm; anything else is tried again. */
+  /** A fault that only a person can end is an alarm; anything else is retried. */
   async function onFault({ kind, code, message }: Fault): Promise<void> {
     if (kind === 'permanent') await alarm(code, message);
-    else log.debug({ code, reason: message }, 'sweeps wait');
+    else log.debug({ code, reason: message }, 'sweeps are waiting');
   }
 
   return {

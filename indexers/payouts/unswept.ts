@@ -1,5 +1,6 @@
 /**
- * What lies on a network's collection addresses, read from the store page by page.
+ * The unswept money on a network's deposit addresses, read from the database page by page.
+ *
  * @module
  */
 
@@ -10,12 +11,12 @@ import type { Database } from '../../src/database/database.ts';
 import type { UnsweptLevel } from '../../src/database/sweeps.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
-/** Addresses in one read of the store, after which other work has its turn. */
+/** Addresses in one read, after which other work gets its turn. */
 const PAGE = 200;
 const PAUSE_MS = 1;
 
 /**
- * Everything that lies on a network's collection addresses, and what open sweeps are to take, in currencies that the
+ * Returns everything that is on a network's deposit addresses, and what open sweeps will take, in currencies that the
  * network has now.
  */
 export async function readOwners(
@@ -34,7 +35,7 @@ export async function readOwners(
   return all;
 }
 
-/** What lies there, added up by currency. */
+/** Returns the unswept money added up by currency. */
 export function levelsOf(network: NetworkKey, owners: readonly SweepOwner[], readAtMs: number): UnsweptLevel[] {
   const levels = new Map<Currency, UnsweptLevel>();
   for (const { currency, units, openUnits } of owners) {

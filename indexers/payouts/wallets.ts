@@ -1,5 +1,6 @@
 /**
- * Whose money a payout moves: the address keys behind an intent's wallets, asked of the signer once.
+ * The address keys of the wallets that an intent involves, requested from the signer once.
+ *
  * @module
  */
 import type { SpendDraft, SpendRules } from '../../src/chains/spend.ts';
@@ -8,12 +9,12 @@ import type { Intent, Wallet } from '../../src/core/intent.ts';
 import type { NetworkKey, Token } from '../../src/core/transfer.ts';
 import type { Signer, SignerWallets } from '../../src/signer/signer.ts';
 
-/** Collection addresses that are remembered; each is needed for the few minutes of its sweep. */
+/** Deposit addresses that are remembered; each is needed for the few minutes of its sweep. */
 const REMEMBERED_MAX = 10_000;
 
 export interface PayoutWallets {
   own(): Promise<SignerWallets>;
-  /** The intent with the address keys it concerns. */
+  /** Returns the intent with the address keys that it involves. */
   draft(intent: Intent): Promise<SpendDraft>;
 }
 
@@ -40,11 +41,17 @@ export function createPayoutWallets(
     return key;
   }
 
-  /** @throws Fault permanent `payout_token_unknown` */
+  /**
+   * Returns the configured token of a currency.
+   * @throws Fault permanent `payout_token_unknown`
+   */
   function tokenOf(currency: Token['symbol']): Token {
     const token = tokens.find(({ symbol }) => symbol === currency);
     if (token) return token;
-    throw permanent('payout_token_unknown', `the configuration of ${network} has no ${currency}; put it back`);
+    throw permanent(
+      'payout_token_unknown',
+      `the configuration of ${network} has no ${currency}, which a payout needs: add the token again and restart`,
+    );
   }
 
   return {

@@ -72,7 +72,7 @@ export async function fundSandboxWallets(config: Config, clock: Clock, log: Log,
   const signer = openConfiguredSigner(config.signer);
   try {
     for (const network of config.networks) {
-      for (let told = false; !signal.aborted; ) {
+      for (let isWarned = false; !signal.aborted; ) {
         try {
           const { refund, gas, treasury } = await signer.wallets(network.key);
           if (funded[network.key] === refund) break;
@@ -82,8 +82,9 @@ export async function fundSandboxWallets(config: Config, clock: Clock, log: Log,
           break;
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
-          if (!told && error.kind === 'permanent') log.warn({ code: error.code, network: network.key }, error.message);
-          told = true;
+          if (!isWarned && error.kind === 'permanent')
+            log.warn({ code: error.code, network: network.key }, error.message);
+          isWarned = true;
           await clock.sleep(RETRY_MS, signal);
         }
       }
