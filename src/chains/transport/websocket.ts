@@ -247,7 +247,7 @@ export function openWebSocketTransport(
       };
       const onAbort = () => {
         waiting.reject(
-          transient('node_timeout', `${host} gave no answer within ${options.requestTimeoutMs} ms: is it overloaded?`),
+          transient('node_timeout', `${host} did not answer within ${options.requestTimeoutMs} ms: is it overloaded?`),
         );
       };
       const send = () => {

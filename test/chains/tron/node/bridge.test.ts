@@ -200,7 +200,7 @@ test('requests beyond the limit are refused by name, the others answered', async
     assert.is(faultOf(3).code, 'node_busy');
     await until('the node’s silence is told', () => faultOf(1) && faultOf(2));
     assert.is(faultOf(1).code, 'node_timeout');
-    assert.match(faultOf(1).message, /^\/wallet\/getblock at 127\.0\.0\.1:\d+ gave no answer/);
+    assert.match(faultOf(1).message, /^\/wallet\/getblock at 127\.0\.0\.1:\d+ did not answer within/);
     node.faults.heal();
     consumer.say({ id: 4, calls: [['/wallet/getblock', { id_or_num: '1' }]] });
     await until('afterwards it goes on', () => consumer.messages.some(({ id, answers }) => id === 4 && answers));
