@@ -1,4 +1,4 @@
-/** What payers ask about transactions is answered by each network's indexer, and credits nothing. */
+/** Payers' lookups are answered by each network's indexer, and credit nothing. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
@@ -36,12 +36,12 @@ async function inShop(family: (typeof families)[number], play: (place: Place) =>
 }
 
 const isTold = ({ database }: IndexedShop, sessionId: string, tx: string, finding: LookupResult) =>
-  until(`the payer is told ${finding}`, async () =>
+  until(`the payer sees ${finding}`, async () =>
     (await database.listLookups(sessionId)).some((one) => one.tx === tx && one.finding === finding),
   );
 
 for (const family of families) {
-  test(`${family}: each question gets its answer, and the answer follows the chain`, () =>
+  test(`${family}: each lookup is answered, and the answer follows the chain`, () =>
     inShop(family, async ({ shop, node, ask }) => {
       shop.start();
       await shop.isIn('following');
@@ -69,7 +69,7 @@ for (const family of families) {
 
 test('money in a block that was read without it is reported with an alarm and never credited', () =>
   inShop('evm', async ({ shop, node, ask }) => {
-    // The follower reads through a node that hides the payment; the look-up gets through to the truth.
+    // The follower reads through a node that hides the payment; the lookup sees the truth.
     const indexer = shop.start({
       through: (real) => ({
         ...real,
@@ -105,7 +105,7 @@ test('money in a block that was read without it is reported with an alarm and ne
     await indexer.stop();
   }));
 
-test('a node that fails has told nothing, and is asked again', () =>
+test('a node that fails has answered nothing, and is asked again', () =>
   inShop('evm', async ({ shop, node, ask }) => {
     let asked = 0;
     shop.start({
@@ -114,7 +114,7 @@ test('a node that fails has told nothing, and is asked again', () =>
         async lookup(name) {
           asked++;
           if (asked > 1) return real.lookup(name);
-          throw transient('node_timeout', 'the first question is lost');
+          throw transient('node_timeout', 'the first request is lost');
         },
       }),
     });

@@ -25,7 +25,7 @@ type Place = Readonly<{
   status(): Promise<NetworkStatus | undefined>;
 }>;
 
-/** A data directory and a simulated node; every program that was started is gone at the end. */
+/** A data directory and a simulated node; every program is ended at the end. */
 async function place(play: (place: Place) => Promise<void>): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-indexer-'));
   const node = await startSandboxNode({ seed: 'run' });
@@ -99,7 +99,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     }));
 }
 
-test('an indexer ends when its supervisor goes away', () =>
+test('an indexer ends when its supervisor exits', () =>
   place(async (at) => {
     const { child, exitCode } = at.start('test:mychain', true);
     await following(at, 5);
@@ -107,7 +107,7 @@ test('an indexer ends when its supervisor goes away', () =>
     assert.is(await exitCode, 0);
   }));
 
-test('an indexer that was killed goes on where it was', () =>
+test('an indexer that was killed continues where it was', () =>
   place(async (at) => {
     const first = at.start('test:mychain');
     await following(at, 5);
@@ -130,7 +130,7 @@ test('a second indexer of a network does not run beside the first', () =>
     assert.match(first.output() + second.output(), /second_follower/);
   }));
 
-test('an unknown network is refused with the names that there are', () =>
+test('an unknown network is refused with the names of those that exist', () =>
   place(async (at) => {
     const { exitCode, output } = at.start('test:nowhere');
     assert.is(await exitCode, 2);

@@ -11,7 +11,7 @@ import type { Outcome, PayoutNode, SentAttempt, SpendNetwork } from '../../src/c
 import type { GasIntent, Intent, SweepIntent } from '../../src/core/intent.ts';
 import { idOf, readRaw, senderOf } from '../../src/sandbox/evm-raw.ts';
 import { RpcError } from '../../src/sandbox/json-rpc.ts';
-import { type Attempt, createTills, quoted, type Till } from '../chains/till.ts';
+import { type Attempt, createSeedWallets, quoted, type SeedWallets } from '../chains/seed-wallets.ts';
 import { startAnvil } from '../support/anvil.ts';
 import {
   SANDBOX_CHAIN_ID,
@@ -29,7 +29,7 @@ const network: SpendNetwork = {
   treasury: '71'.repeat(20),
   feeUnitsMax: 100n * ETHER,
 };
-const { openTill, signOn, prepareOn } = createTills(network);
+const { openWallets, signOn, prepareOn } = createSeedWallets(network);
 const nothingYet: Outcome = { kind: 'waiting', included: null };
 
 let sandbox: SandboxNode;
@@ -59,38 +59,39 @@ const control = async (method: string, params: Record<string, unknown>) => {
 };
 const held = (key: string): bigint => sandbox.world.accounts().token(usdtKey, key);
 
-/** A till whose refund wallet holds an ether and 1000 USDT. */
-async function openFundedTill(): Promise<Till> {
-  const till = openTill();
-  const wallet = `0x${till.keyOf({ role: 'refund' })}`;
+/** Wallets of a seed whose refund wallet holds an ether and 1000 USDT. */
+async function openFundedWallets(): Promise<SeedWallets> {
+  const wallets = openWallets();
+  const wallet = `0x${wallets.keyOf({ role: 'refund' })}`;
   await control('sandbox_fund', { to: wallet, amount: ETHER.toString() });
   await control('sandbox_pay', { to: wallet, amount: '1000000000' });
   mine();
-  return till;
+  return wallets;
 }
 
-const prepare = (till: Till, intent: Intent, outbid: readonly Attempt[] = []) => prepareOn(node, till, intent, outbid);
-const outcomeOf = (till: Till, intent: Intent, attempts: readonly SentAttempt[]) =>
-  node.outcome(till.draft(intent), attempts);
+const prepare = (wallets: SeedWallets, intent: Intent, outbid: readonly Attempt[] = []) =>
+  prepareOn(node, wallets, intent, outbid);
+const outcomeOf = (wallets: SeedWallets, intent: Intent, attempts: readonly SentAttempt[]) =>
+  node.outcome(wallets.draft(intent), attempts);
 async function send(attempt: Attempt): Promise<void> {
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
 }
 
 test('a refund passes through every stage, and costs what is told', async () => {
-  const till = await openFundedTill();
-  const wallet = till.keyOf({ role: 'refund' });
-  const intent = till.refund('USDT', 12_345_678n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const wallet = wallets.keyOf({ role: 'refund' });
+  const intent = wallets.refund('USDT', 12_345_678n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
   mine();
   const { number } = sandbox.world.tip();
-  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   assert.equal(await node.sequence(wallet), { final: 0, head: 1 });
   mine(FINAL_BLOCKS);
   const { native, tokens } = await node.balance(wallet);
-  assert.equal(await outcomeOf(till, intent, [attempt]), {
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), {
     kind: 'succeeded',
     tx: attempt.tx,
     number,
@@ -104,74 +105,74 @@ test('a refund passes through every stage, and costs what is told', async () => 
 });
 
 test('a collection address is given gas and swept', async () => {
-  const till = openTill();
-  const owner = till.keyOf({ role: 'collection', index: 4 });
-  await control('sandbox_fund', { to: `0x${till.keyOf({ role: 'gas' })}`, amount: ETHER.toString() });
+  const wallets = openWallets();
+  const owner = wallets.keyOf({ role: 'collection', index: 4 });
+  await control('sandbox_fund', { to: `0x${wallets.keyOf({ role: 'gas' })}`, amount: ETHER.toString() });
   sandbox.pay(owner, 77n);
   mine();
   const from = [{ index: 4, units: 77n }];
   const sweep: SweepIntent = { kind: 'sweep', id: 's', network: 'test:any', currency: 'USDT', from };
-  const poor = await node.quote(till.draft(sweep), 0, []);
+  const poor = await node.quote(wallets.draft(sweep), 0, []);
   assert.is(poor.kind === 'refused' && poor.code, 'native_short');
   const units = (poor.kind === 'refused' && poor.missingUnits) || 0n;
   const gas: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 4, units };
-  const topUp = await prepare(till, gas);
+  const topUp = await prepare(wallets, gas);
   await send(topUp);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, gas, [topUp])).kind, 'succeeded');
-  const attempt = await prepare(till, sweep);
+  assert.is((await outcomeOf(wallets, gas, [topUp])).kind, 'succeeded');
+  const attempt = await prepare(wallets, sweep);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, sweep, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, sweep, [attempt])).kind, 'succeeded');
   assert.is(held(network.treasury), 77n);
   assert.is(held(owner), 0n);
 });
 
 test('a quote knows what is missing', async () => {
-  const till = await openFundedTill();
-  const poor = await node.quote(till.draft(till.refund('USDT', 1_000_000_001n)), 0, []);
+  const wallets = await openFundedWallets();
+  const poor = await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), 0, []);
   assert.is(poor.kind === 'refused' && poor.missingUnits, 1n);
 });
 
 test('replacements are taken from a tenth more, and the one that is mined is found', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const first = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const first = await prepare(wallets, intent);
   await send(first);
   const fee = BigInt(first.terms.max_fee_per_gas ?? 0);
-  const meagre = signOn(till, intent, { ...first.terms, max_fee_per_gas: (fee + fee / 20n).toString() });
+  const meagre = signOn(wallets, intent, { ...first.terms, max_fee_per_gas: (fee + fee / 20n).toString() });
   const answer = await node.broadcast(meagre.bytes);
   assert.is(answer.kind === 'rejected' && answer.code, 'replacement_underpriced');
-  const second = await prepare(till, intent, [first]);
+  const second = await prepare(wallets, intent, [first]);
   await send(second);
   assert.is(sandbox.world.pending().length, 1);
   mine(1 + FINAL_BLOCKS);
-  const outcome = await outcomeOf(till, intent, [first, meagre, second]);
+  const outcome = await outcomeOf(wallets, intent, [first, meagre, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   assert.is(held(intent.to), 5n);
 });
 
 test('what offers less than the base fee waits, until it is outbid', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const { terms } = quoted(await node.quote(till.draft(intent), 0, []));
-  const cheap = signOn(till, intent, { ...terms, max_fee_per_gas: '900000000', max_priority_fee_per_gas: '1000' });
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const { terms } = quoted(await node.quote(wallets.draft(intent), 0, []));
+  const cheap = signOn(wallets, intent, { ...terms, max_fee_per_gas: '900000000', max_priority_fee_per_gas: '1000' });
   await send(cheap);
   mine(2);
-  assert.equal(await outcomeOf(till, intent, [cheap]), nothingYet);
-  const dear = await prepare(till, intent, [cheap]);
+  assert.equal(await outcomeOf(wallets, intent, [cheap]), nothingYet);
+  const dear = await prepare(wallets, intent, [cheap]);
   await send(dear);
   mine();
-  const outcome = await outcomeOf(till, intent, [cheap, dear]);
+  const outcome = await outcomeOf(wallets, intent, [cheap, dear]);
   assert.is(outcome.kind === 'waiting' && outcome.included?.tx, dear.tx);
 });
 
 test('refused in the words of a real node', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const { terms } = quoted(await node.quote(till.draft(intent), 0, []));
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const { terms } = quoted(await node.quote(wallets.draft(intent), 0, []));
   const codeOn = async (changes: Record<string, string>) => {
-    const answer = await node.broadcast(signOn(till, intent, { ...terms, ...changes }).bytes);
+    const answer = await node.broadcast(signOn(wallets, intent, { ...terms, ...changes }).bytes);
     return answer.kind === 'rejected' ? answer.code : answer.kind;
   };
   assert.is(await codeOn({ gas_limit: '46000000' }), 'gas_limit');
@@ -190,90 +191,90 @@ test('refused in the words of a real node', async () => {
 });
 
 test('a transaction fails in its block when the tokens are gone by then', async () => {
-  const till = await openFundedTill();
-  const one = till.refund('USDT', 600_000_000n);
-  const other = till.refund('USDT', 600_000_000n);
+  const wallets = await openFundedWallets();
+  const one = wallets.refund('USDT', 600_000_000n);
+  const other = wallets.refund('USDT', 600_000_000n);
   const attempts = await Promise.all(
     [one, other].map(async (intent, nonce) => {
-      const { terms } = quoted(await node.quote(till.draft(intent), nonce, []));
-      return signOn(till, intent, terms);
+      const { terms } = quoted(await node.quote(wallets.draft(intent), nonce, []));
+      return signOn(wallets, intent, terms);
     }),
   );
   for (const attempt of attempts) await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, one, attempts.slice(0, 1))).kind, 'succeeded');
-  assert.is((await outcomeOf(till, other, attempts.slice(1))).kind, 'failed');
+  assert.is((await outcomeOf(wallets, one, attempts.slice(0, 1))).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, other, attempts.slice(1))).kind, 'failed');
   assert.is(held(other.to), 0n);
-  assert.is(held(till.keyOf({ role: 'refund' })), 400_000_000n);
+  assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
 test('a reorg that drops a payout shows it as not included, and the same bytes are taken again', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   mine(2);
   await control('sandbox_reorg', { depth: 2 });
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
   assert.is(held(intent.to), 0n);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
   assert.is(held(intent.to), 5n);
 });
 
 test('a reorg that keeps a payout shows it in another block', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   mine(2);
   const before = sandbox.world.find(attempt.tx.slice(2))?.block.hash;
   await control('sandbox_reorg', { depth: 2, keep: 'all' });
   const after = sandbox.world.find(attempt.tx.slice(2))?.block;
   assert.ok(after && after.hash !== before);
-  assert.equal(await outcomeOf(till, intent, [attempt]), {
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), {
     kind: 'waiting',
     included: { tx: attempt.tx, number: after.number },
   });
 });
 
 test('a node may lie about what it was sent, in three ways', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
 
   await control('sandbox_fault', { rates: { send_dropped: 1 } });
   await send(attempt);
   mine();
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet, 'accepted, and thrown away');
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'accepted, and thrown away');
 
   await control('sandbox_fault', { heal: true, rates: { send_denied: 1 } });
   const denied = await node.broadcast(attempt.bytes);
   assert.is(denied.kind, 'rejected');
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded', 'refused, and taken');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and taken');
 
   await control('sandbox_fault', { heal: true, rates: { unknown_block: 1 } });
-  const outcome = await outcomeOf(till, intent, [attempt]).catch((error) => error.code);
+  const outcome = await outcomeOf(wallets, intent, [attempt]).catch((error) => error.code);
   assert.is.not(outcome.kind, 'succeeded', 'denied that it stands');
 });
 
 test('a transaction that was made to fail does', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
   await control('sandbox_fault', { rates: { send_failed: 1 } });
-  const attempt = await prepare(till, intent);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'failed');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'failed');
   assert.is(held(intent.to), 0n);
 });
 
 test('an answer that never came does not undo the sending', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   await control('sandbox_fault', { rates: { drop: 1 } });
   const code = await node.broadcast(attempt.bytes).then(
     () => 'an answer',
@@ -282,7 +283,7 @@ test('an answer that never came does not undo the sending', async () => {
   assert.is(code, 'node_unreachable');
   sandbox.faults.heal();
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
 // ── The reader ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -385,8 +386,8 @@ test('changed bytes are refused or somebody else’s, as by ethers', () => {
 test('what wallets ask is answered with the fields of a real node', async () => {
   const anvil = await startAnvil({ chainId: 31_337, mining: 'auto' });
   try {
-    const till = await openFundedTill();
-    const wallet = `0x${till.keyOf({ role: 'refund' })}`;
+    const wallets = await openFundedWallets();
+    const wallet = `0x${wallets.keyOf({ role: 'refund' })}`;
     const [rich = ''] = anvil.accounts;
     const forms = (value: unknown): unknown => {
       if (Array.isArray(value)) return value.slice(0, 1).map(forms);

@@ -22,7 +22,7 @@ import { TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../support/tron-node.t
 type Json = any;
 
 const bench = await makePayoutBench('wallets');
-const { sandbox, world, node, openTill, openFundedTill, signOn, prepare, send, gas, mine } = bench;
+const { sandbox, world, node, openWallets, openFundedWallets, signOn, prepare, send, gas, mine } = bench;
 test.after.each(() => sandbox.faults.heal());
 test.after(() => bench.close());
 
@@ -38,8 +38,11 @@ function asJson(bytes: Uint8Array): object {
 }
 
 test('a transaction is taken as bytes or as JSON, and a second time by neither', async () => {
-  const till = openFundedTill();
-  const [one, other] = [await prepare(till, till.refund('USDT', 1n)), await prepare(till, till.refund('USDT', 2n))];
+  const wallets = openFundedWallets();
+  const [one, other] = [
+    await prepare(wallets, wallets.refund('USDT', 1n)),
+    await prepare(wallets, wallets.refund('USDT', 2n)),
+  ];
   assert.equal(await ask('/wallet/broadcasthex', { transaction: hex(one.bytes) }), {
     result: true,
     code: 'SUCCESS',
@@ -58,8 +61,8 @@ test('a transaction is taken as bytes or as JSON, and a second time by neither',
 });
 
 test('a block shows what was signed, byte for byte, and what it cost', async () => {
-  const till = openFundedTill();
-  const attempt = await prepare(till, till.refund('USDT', 1n));
+  const wallets = openFundedWallets();
+  const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
   await send(attempt);
   mine();
   const { number } = world.tip();
@@ -81,20 +84,20 @@ test('a block shows what was signed, byte for byte, and what it cost', async () 
   });
   assert.is(info.fee, 13_028_500);
   assert.equal(await ask('/walletsolidity/gettransactioninfobyid', { value: attempt.tx }), {}, 'not solidified yet');
-  const resource = await ask('/wallet/getaccountresource', { address: wire(till.keyOf({ role: 'refund' })) });
+  const resource = await ask('/wallet/getaccountresource', { address: wire(wallets.keyOf({ role: 'refund' })) });
   assert.is(resource.freeNetUsed, 345);
 });
 
 test('what it lent shows, and is charged before TRX is; allowances come back within a day', async () => {
-  const till = openFundedTill();
-  const wallet = till.keyOf({ role: 'refund' });
+  const wallets = openFundedWallets();
+  const wallet = wallets.keyOf({ role: 'refund' });
   assert.equal(await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(wallet), type: 1 }), {});
   world.fund(wallet, 20_000n * TRX, true);
   mine();
   const staked = await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(wallet), type: 1 });
   assert.equal(staked, { max_size: 20_000_000_000 });
   const before = bench.native(wallet);
-  await send(await prepare(till, till.refund('USDT', 1n)));
+  await send(await prepare(wallets, wallets.refund('USDT', 1n)));
   mine();
   assert.is(bench.native(wallet), before);
   const used = async () => (await ask('/wallet/getaccountresource', { address: wire(wallet) })).EnergyUsed;
@@ -107,49 +110,49 @@ test('what it lent shows, and is charged before TRX is; allowances come back wit
 });
 
 test('a loan is listed until it is taken back', async () => {
-  const till = openTill();
-  const [lender, borrower] = [till.keyOf({ role: 'gas' }), till.keyOf({ role: 'collection', index: 0 })];
+  const wallets = openWallets();
+  const [lender, borrower] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 0 })];
   world.fund(lender, 10n * TRX);
   world.fund(lender, 5n * TRX, true);
   world.fund(borrower, 1n);
   mine();
   const list = () => ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(lender), toAddress: wire(borrower) });
   assert.equal(await list(), {});
-  await send(await prepare(till, gas('delegate', 0, 2n * TRX)));
+  await send(await prepare(wallets, gas('delegate', 0, 2n * TRX)));
   mine();
   assert.equal((await list()).delegatedResource, [
     { from: wire(lender), to: wire(borrower), frozen_balance_for_energy: 2_000_000 },
   ]);
   const { EnergyLimit } = await ask('/wallet/getaccountresource', { address: wire(borrower) });
   assert.is(EnergyLimit, 20);
-  const { terms } = await prepare(till, gas('reclaim', 0, 1n * TRX));
-  const tooMuch = signOn(till, gas('reclaim', 0, 3n * TRX), terms);
+  const { terms } = await prepare(wallets, gas('reclaim', 0, 1n * TRX));
+  const tooMuch = signOn(wallets, gas('reclaim', 0, 3n * TRX), terms);
   assert.is((await ask('/wallet/broadcasthex', { transaction: hex(tooMuch.bytes) })).code, 'CONTRACT_VALIDATE_ERROR');
-  await send(signOn(till, gas('reclaim', 0, 2n * TRX), terms));
+  await send(signOn(wallets, gas('reclaim', 0, 2n * TRX), terms));
   mine();
   assert.equal(await list(), {});
 });
 
 test('what cannot be carried out is refused with java-tron’s code', async () => {
-  const till = openTill();
-  const owner = till.keyOf({ role: 'gas' });
+  const wallets = openWallets();
+  const owner = wallets.keyOf({ role: 'gas' });
   world.fund(owner, TRX);
   mine();
-  const { terms } = await prepare(openFundedTill(), openTill().refund('USDT', 1n));
+  const { terms } = await prepare(openFundedWallets(), openWallets().refund('USDT', 1n));
   const free = { ...terms, fee_limit: '0' };
   const codeOf = async (bytes: Uint8Array) => {
     const { code, message } = await ask('/wallet/broadcasthex', { transaction: hex(bytes) });
     return `${code}: ${message}`;
   };
   const codeOfGas = (form: 'transfer' | 'delegate', index: number, units: bigint) =>
-    codeOf(signOn(till, gas(form, index, units), free).bytes);
+    codeOf(signOn(wallets, gas(form, index, units), free).bytes);
   assert.match(await codeOfGas('transfer', 0, TRX), /^BANDWITH_ERROR/, 'an account that is made costs 1.1 TRX');
   assert.match(await codeOfGas('delegate', 0, 100n), /^CONTRACT_VALIDATE_ERROR.*1 TRX/);
   assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*available FreezeEnergyV2/);
   world.fund(owner, 100n * TRX, true);
   mine();
   assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*not exists/);
-  const stranger = openTill();
+  const stranger = openWallets();
   const signed = signOn(stranger, stranger.refund('USDT', 1n), terms).bytes;
   assert.match(await codeOf(signed), /^CONTRACT_VALIDATE_ERROR.*does not exist/);
   const other = Uint8Array.from(signed);
@@ -161,8 +164,11 @@ test('what cannot be carried out is refused with java-tron’s code', async () =
 });
 
 test('a block holds what had not expired when the one before was made, and nothing later', async () => {
-  const till = openFundedTill();
-  const [one, other] = [await prepare(till, till.refund('USDT', 1n)), await prepare(till, till.refund('USDT', 2n))];
+  const wallets = openFundedWallets();
+  const [one, other] = [
+    await prepare(wallets, wallets.refund('USDT', 1n)),
+    await prepare(wallets, wallets.refund('USDT', 2n)),
+  ];
   const waiting = openTronPool(world, tronTokenKeys).check(hex(other.bytes));
   await send(one);
   mine(1, 40 * 60_000);
@@ -183,8 +189,8 @@ test('what was signed, lent and used up survives a restart', () => {
     const open = () =>
       openDurableWorld({ ...shape, file: join(folder, 'tron.jsonl'), seed: 'durable', clock, finalityDistance: 3 });
     const first = open();
-    const till = openTill();
-    const owner = till.keyOf({ role: 'refund' });
+    const wallets = openWallets();
+    const owner = wallets.keyOf({ role: 'refund' });
     first.world.fund(owner, 50n * TRX);
     first.world.fund(owner, 7_000n * TRX, true);
     first.world.pay({
@@ -201,7 +207,7 @@ test('what was signed, lent and used up survives a restart', () => {
       expiration_ms: String(timeS * 1000 + 60_000),
       fee_limit: '30000000',
     };
-    const { bytes, tx } = signOn(till, till.refund('USDT', 4n), terms);
+    const { bytes, tx } = signOn(wallets, wallets.refund('USDT', 4n), terms);
     first.world.submit(openTronPool(first.world, tronTokenKeys).check(hex(bytes)));
     first.world.mine();
     const stood = first.world.find(tx);

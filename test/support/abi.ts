@@ -1,6 +1,7 @@
 /**
- * The few corners of the Solidity ABI that tests call contracts with: words, and dynamic arrays of words, and strings.
- * Layout: https://docs.soliditylang.org/en/latest/abi-spec.html
+ * The parts of the Solidity ABI that tests need: words, dynamic arrays of words, and strings. Layout:
+ * https://docs.soliditylang.org/en/latest/abi-spec.html
+ *
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
@@ -14,7 +15,7 @@ export type AbiString = Readonly<{ text: string }>;
 
 const word = (value: bigint | number | string): string => BigInt(value).toString(16).padStart(64, '0');
 
-/** What stands in the tail of a dynamic value, or null for a value of one word. */
+/** Returns the tail of a dynamic value, or null for a value of one word. */
 function tail(value: AbiValue): string | null {
   if (Array.isArray(value)) return word(value.length) + value.map(word).join('');
   if (typeof value !== 'object') return null;
@@ -22,7 +23,7 @@ function tail(value: AbiValue): string | null {
   return word(hex.length / 2) + hex.padEnd(Math.ceil(hex.length / 64) * 64, '0');
 }
 
-/** Arguments in ABI layout: hex without prefix. */
+/** Encodes arguments in ABI layout: hex without prefix. */
 export function encodeArguments(values: readonly AbiValue[]): string {
   let heads = '';
   let tails = '';
@@ -38,7 +39,7 @@ export function encodeArguments(values: readonly AbiValue[]): string {
   return heads + tails;
 }
 
-/** Call data for a function given by its signature, as in `transfer(address,uint256)`: hex with `0x`. */
+/** Encodes a call of a function given by its signature, such as `transfer(address,uint256)`: hex with `0x`. */
 export function encodeCall(signature: string, values: readonly AbiValue[]): string {
   const selector = bytesToHex(keccak_256(utf8ToBytes(signature)).subarray(0, 4));
   return `0x${selector}${encodeArguments(values)}`;

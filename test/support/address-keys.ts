@@ -1,5 +1,6 @@
 /**
- * Address keys that tests can count on: the n-th key is the same in every thread.
+ * Address keys for tests: the n-th key is the same in every thread.
+ *
  * @module
  */
 import { createHash } from 'node:crypto';

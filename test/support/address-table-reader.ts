@@ -1,8 +1,8 @@
 /**
- * A worker thread that reads an address table while another thread adds to it. Again and again it checks the keys that
- * the shared counter says are in, until that says that all are, and answers with what it missed and what it made up.
+ * A worker thread that reads an address table while another thread adds to it. It checks, repeatedly, the keys that the
+ * shared counter counts as added, until all are, and answers with the keys that it missed or invented.
  *
- * `shared` holds 32-bit counters: keys added, then each reader's looks.
+ * `shared` holds 32-bit counters: keys added, then each reader's passes.
  *
  * @module
  */

@@ -1,5 +1,6 @@
 /**
- * A local HTTP server that plays another party: it answers each path as the test says at that moment.
+ * A local HTTP server in the place of another party: it answers each path as the test sets at that moment.
+ *
  * @module
  */
 import { createServer, type ServerResponse } from 'node:http';

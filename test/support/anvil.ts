@@ -27,11 +27,9 @@ const ANSWER_WAIT_MS_MAX = 30_000;
 
 export type AnvilOptions = Readonly<{
   chainId: number;
-  /**
-   * `manual`: only `mine()` makes blocks. `auto`: each transaction makes one. `everyS`: one block each so many seconds.
-   */
+  /** `manual`: only `mine()` makes blocks. `auto`: each transaction makes one. `everyS`: a block at this interval. */
   mining?: 'manual' | 'auto' | Readonly<{ everyS: number }>;
-  /** anvil calls a block final when two epochs of this many blocks stand on it; 32 by default, as on Ethereum. */
+  /** anvil calls a block final when two epochs of this many blocks are on top of it; 32 by default, as on Ethereum. */
   slotsInAnEpoch?: number;
 }>;
 
@@ -61,7 +59,7 @@ export type Anvil = Readonly<{
   chainId: number;
   httpUrl: string;
   wsUrl: string;
-  /** Ten funded, unlocked addresses; the first one deploys and sends where nothing else is said. */
+  /** Ten funded, unlocked addresses; the first one deploys and sends by default. */
   accounts: readonly string[];
   /** One JSON-RPC call; an error in the answer is thrown with its code and message. */
   rpc<T = unknown>(method: string, params?: readonly unknown[]): Promise<T>;
@@ -69,17 +67,17 @@ export type Anvil = Readonly<{
   send(request: TransactionRequest): Promise<string>;
   /** Sends a signed transaction again, as `reorg` returned it. */
   sendRaw(raw: string): Promise<string>;
-  /** Mines so many blocks; the first takes what is in the pool, dearest fee first. */
+  /** Mines this many blocks; the first takes what is in the pool, highest fee first. */
   mine(blocks?: number): Promise<void>;
   head(): Promise<Readonly<{ number: number; hash: string }>>;
   /** The receipt of a mined transaction, null while it is not in the chain. */
   receipt(tx: string): Promise<AnvilReceipt | null>;
   /**
-   * Replaces the newest `depth` blocks by as many empty ones.
-   * @returns the signed transactions that fell out, oldest first; feed them to `sendRaw` to have them mined again
+   * Replaces the newest `depth` blocks with as many empty ones.
+   * @returns the signed transactions that were dropped, oldest first; pass them to `sendRaw` to have them mined again
    */
   reorg(depth: number): Promise<readonly string[]>;
-  /** Ends the process in good order; the chain is kept. Connections break. */
+  /** Ends the process in an orderly way; the chain is kept. Connections break. */
   stop(): Promise<void>;
   /** Starts it again on the same port with the same chain. */
   start(): Promise<void>;
@@ -87,7 +85,7 @@ export type Anvil = Readonly<{
   close(): Promise<void>;
 }>;
 
-/** Path of anvil's own binary: npm's wrapper script would stand between us and its signals. */
+/** Returns the path of anvil's own binary: npm's wrapper script would intercept signals. */
 function binary(): string {
   const platform = process.platform;
   const arch = process.arch === 'x64' ? 'amd64' : process.arch;
@@ -98,7 +96,7 @@ function binary(): string {
   return path;
 }
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const probe = createServer();
   await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));

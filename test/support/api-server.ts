@@ -1,5 +1,5 @@
 /**
- * The real API over real HTTP on a real SQLite file, with a clock that the test moves, static rates and one approved
+ * The real API over real HTTP on a real SQLite file, with a clock that the test sets, static rates and one approved
  * store.
  *
  * @module
@@ -39,7 +39,7 @@ export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) 
   decimals,
 });
 
-/** A network of that name, with nobody behind its URL. */
+/** A network of that name; nothing answers at its URL. */
 export const network = (mode: Mode, name: string, chainId: string, tokens: NetworkConfig['tokens']): NetworkConfig => ({
   key: `${mode}:${name}`,
   name,
@@ -82,7 +82,7 @@ export type ApiServer = Readonly<{
   baseUrl: string;
   file: string;
   clock: HandClock;
-  /** The store that the server uses now. */
+  /** The database that the server uses now. */
   database(): Database;
   /** Closes the file and opens it again, as a restart does. */
   reopenDatabase(): void;
@@ -98,7 +98,7 @@ export type ApiServer = Readonly<{
   chain(name: string, mode?: Mode): IngestedChain;
   /** Everything that was logged, as text. */
   logged(): string;
-  /** Makes `/readyz` say that the process stops. */
+  /** Makes `/readyz` report that the process is stopping. */
   drain(): void;
   close(): Promise<void>;
 }>;
@@ -107,14 +107,14 @@ export type ApiServerOptions = Readonly<{
   limits?: Partial<Config['limits']>;
   /** Free addresses of the test pool. */
   addresses?: number;
-  /** Whether blocks of the networks have been read; without one a network offers nothing. */
+  /** Whether blocks of the networks have been read; without any, a network offers nothing. */
   ready?: boolean;
   busyTimeoutMs?: number;
   networks?: readonly NetworkConfig[];
   checkoutUrl?: string;
-  /** Serves the payment page too, at `checkoutUrl`; its live updates look once a second of real time. */
+  /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
-  /** Stands in for the guard of webhook URLs, whose rules are not this room's. */
+  /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
   checkWebhookUrl?: (url: string, mode: Mode) => Promise<string | null>;
 }>;
 
@@ -177,7 +177,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     },
     sandbox: false,
   };
-  // The application keeps what it is given; a proxy lets the test close and open the file under it.
+  // The application keeps its database; a proxy lets the test close and reopen the file under it.
   const current = new Proxy({} as Database, { get: (_, name) => Reflect.get(database, name) });
   let isDraining = false;
   const stopping = new AbortController();
@@ -284,7 +284,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   };
 }
 
-/** Starts a server for one test and ends it also when the test fails. */
+/** Starts a server for one test and stops it even if the test fails. */
 export async function withApi(options: ApiServerOptions, use: (api: ApiServer) => Promise<void>): Promise<void> {
   const api = await startApi(options);
   try {

@@ -1,6 +1,6 @@
 /**
- * Wallets as their extensions put them into a page: one per family, in the standards' own shapes. What they answer is
- * decided by the test, request by request; everything that they are asked is recorded, over all tabs.
+ * Wallets as their extensions inject them into a page: one per family, as the standards define them. The test decides
+ * each answer; every request is recorded, over all tabs.
  *
  * EIP-6963 and EIP-1193; TIP-6963, TIP-1193 and tronWeb; Wallet Standard with `solana:signAndSendTransaction`.
  *
@@ -28,7 +28,7 @@ export const dataIcon =
 
 type Info = Readonly<{ name: string; rdns: string; icon?: string }>;
 
-/** Makes what the page calls reach the test: errors cross as data, for an exception would lose its code. */
+/** Connects calls of the page with the test: errors cross as data, because an exception would lose its code. */
 async function connectMind(context: BrowserContext, binding: string, mind: WalletMind): Promise<BrowserWallet> {
   const calls: WalletCall[] = [];
   await context.exposeFunction(binding, async (method: string, params: unknown) => {
@@ -65,12 +65,13 @@ export async function addEvmWallet(context: BrowserContext, info: Info, mind: Wa
   return wallet;
 }
 
-/** Where the wallet's tronWeb finds its node; tests answer there by `context.route`. */
+/** Where the wallet's tronWeb finds its node; tests answer there with `context.route`. */
 export const TRON_NODE = 'https://api.trongrid.io';
 export const TRON_TEST_NODE = 'https://nile.trongrid.io';
 
 /**
- * Its tronWeb calls the node from inside the page, as TronLink's does, and a switch of the chain makes another tronWeb.
+ * Its tronWeb calls the node from inside the page, as TronLink's does, and a switch of the chain creates another
+ * tronWeb.
  * @param place `announced` by TIP-6963; `tron` or `tronLink` only as a member of the window, the latter in its form
  * before TIP-1193
  */
@@ -128,7 +129,9 @@ export async function addTronWallet(
 }
 
 /**
- * @param options.chains what the wallet knows, in the standard's names; `window.unregisterWallet()` takes it away again
+ * Adds a Solana wallet.
+ * @param options.chains the chains of the wallet, by their names in the standard; `window.unregisterWallet()` removes
+ * it
  */
 export async function addSolanaWallet(
   context: BrowserContext,

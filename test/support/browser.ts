@@ -9,7 +9,10 @@ import { startBrowserProcess } from './browser-process.ts';
 
 export const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
-/** Connects to the Chromium of the whole test run; a file that is run alone gets one of its own. Closing it closes its pages. */
+/**
+ * Connects to the Chromium of the whole test run; a file that is run alone gets one of its own. Closing it closes its
+ * pages.
+ */
 export async function openBrowser(): Promise<Browser> {
   const shared = process.env.TEST_BROWSER;
   if (shared) return chromium.connect(shared);
@@ -19,7 +22,7 @@ export async function openBrowser(): Promise<Browser> {
   return browser;
 }
 
-/** A page and everything that went wrong in it: errors, refused resources, requests to other hosts. */
+/** A page and everything that went wrong in it: errors, blocked resources, requests to other hosts. */
 export type WatchedPage = Readonly<{ page: Page; complaints: readonly string[] }>;
 
 export async function openPage(
@@ -43,7 +46,7 @@ export async function openPage(
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/** What axe-core finds against WCAG 2.2 A and AA and its own best practices, one line each. */
+/** Returns what axe-core finds against WCAG 2.2 A and AA and its own best practices, one line each. */
 export async function barriers(page: Page): Promise<string[]> {
   await page.evaluate(axeSource);
   const found = await page.evaluate(

@@ -1,5 +1,5 @@
 /**
- * Reads a simulated chain through a node that fails in every way that heals, and compares what was accepted with the
+ * Reads a simulated chain through a node with every kind of temporary fault, and compares what was accepted with the
  * truth.
  *
  * @module
@@ -18,9 +18,9 @@ import { accountKeyOf, type SimulatedNode, writtenBy } from './simulated-node.ts
 
 const BLOCKS = 45;
 const TRIES_MAX = 3000;
-/** Faults that cost a timeout or a new connection are rarer, for the test's own sake. */
+/** Faults that cost a time-out or a new connection are rarer, to keep the test short. */
 const costly: readonly FaultKind[] = ['hang', 'drop', 'half_open'];
-/** A node of another chain is stopped at start; it does not heal. */
+/** A node of another chain is rejected at start; it does not recover. */
 const healing = faultKinds.filter((kind) => kind !== 'wrong_chain' && kind !== 'wrong_decimals');
 const rates = Object.fromEntries(healing.map((kind) => [kind, costly.includes(kind) ? 0.015 : 0.08]));
 
@@ -42,7 +42,7 @@ function payInEachBlock(readable: Readable): void {
   }
 }
 
-/** Repeats until it works; only transient faults may come before. */
+/** Repeats until it works; only transient faults may occur before. */
 async function insist<T>(work: () => Promise<T | null>): Promise<T> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     try {
@@ -50,14 +50,14 @@ async function insist<T>(work: () => Promise<T | null>): Promise<T> {
       if (done !== null) return done;
     } catch (error) {
       if (!(error instanceof Fault) || error.kind !== 'transient') throw error;
-      // While the connection is made again, calls fail at once.
+      // While it reconnects, calls fail at once.
       await wait(10);
     }
   }
-  throw new Error(`it did not work in ${TRIES_MAX} tries`);
+  throw new Error(`no success in ${TRIES_MAX} tries`);
 }
 
-/** One block as a careful reader takes it: linked to the one before, light road first. */
+/** Reads one block as a careful reader does: linked to the one before, the small answer first. */
 async function readBlock(readable: Readable, below: BlockRef) {
   const { node, wire, tokens } = readable;
   const payees = new Set(payeesOf(readable));
@@ -77,14 +77,14 @@ async function readBlock(readable: Readable, below: BlockRef) {
 
 /**
  * Pays in many blocks, then reads them all while faults strike: exactly the true transfers are found.
- * @param struck kinds of fault that must have been met, or the test proves little
+ * @param struck kinds of fault that must have occurred, or the test proves little
  */
 export async function readThroughFaults(readable: Readable, struck: readonly FaultKind[]): Promise<void> {
   const { sandbox, node } = readable;
   const { world, faults, family } = sandbox;
   const written = writtenBy[family];
   const payees = payeesOf(readable);
-  // Other families count places in a block by rules of their own.
+  // Other families count indexes in a block by rules of their own.
   const hasPlace = family === 'evm';
   payInEachBlock(readable);
   let below = await insist(() => node.range(0, 0).then(([block]) => block ?? null));

@@ -13,7 +13,7 @@ const openssl = (args: readonly string[]): void => {
 };
 
 /**
- * An authority of its own, and a server certificate that it signed.
+ * Makes an authority, and a server certificate that it signed.
  * @param names subject alternative names as openssl writes them: `IP:127.0.0.1`, `DNS:shop.example`
  * @returns the server's pair, and the file of the authority's certificate
  */

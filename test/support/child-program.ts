@@ -1,7 +1,7 @@
 /**
- * A child for the supervisor's tests. It says that it is up, then does what its argument names: `die` ends with 1,
- * `serve` says that it is ready and ends with 1, `refuse` with 2, `stay` stays until SIGTERM, `stubborn` stays whatever
- * it is told.
+ * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
+ * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
+ * signals.
  *
  * @module
  */

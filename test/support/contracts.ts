@@ -66,7 +66,7 @@ async function deploy(anvil: Anvil, name: ContractName, values: readonly AbiValu
   return receipt.contractAddress;
 }
 
-/** `fee` (`maxPriorityFeePerGas` in wei) moves a transaction up within its block: dearest first. */
+/** `fee` (`maxPriorityFeePerGas` in wei) moves a transaction up within its block: highest first. */
 export type CallOptions = Readonly<{ from?: string; feeWei?: bigint; gas?: string }>;
 
 function call(anvil: Anvil, to: string, signature: string, values: readonly AbiValue[], options: CallOptions = {}) {
@@ -76,7 +76,7 @@ function call(anvil: Anvil, to: string, signature: string, values: readonly AbiV
     data: encodeCall(signature, values),
     ...(options.from ? { from: options.from } : {}),
     ...(options.gas ? { gas: options.gas } : {}),
-    // The fee cap must hold the tip and the base fee.
+    // The fee cap must cover the tip and the base fee.
     ...(fee
       ? { maxPriorityFeePerGas: fee, maxFeePerGas: `0x${((options.feeWei ?? 0n) + 10n ** 12n).toString(16)}` }
       : {}),
@@ -111,7 +111,7 @@ function tokenAt(anvil: Anvil, address: string, decimals: number): TokenContract
 export type TokenOptions = Readonly<{
   symbol: string;
   decimals: number;
-  /** Base units that the first account holds; a thousand million tokens when nothing is said. */
+  /** Base units that the first account holds; a thousand million tokens by default. */
   supply?: bigint;
 }>;
 
@@ -123,7 +123,7 @@ export async function deployToken(anvil: Anvil, options: TokenOptions): Promise<
   return tokenAt(anvil, await deploy(anvil, 'StandardToken', values), options.decimals);
 }
 
-/** A token whose moves return nothing, with a fee of 0 until `setFee`; owner and holder is `anvil.accounts[0]`. */
+/** A token whose transfers return nothing, with a fee of 0 until `setFee`; owner and holder is `anvil.accounts[0]`. */
 export async function deployFeeToken(
   anvil: Anvil,
   options: TokenOptions,
@@ -146,13 +146,13 @@ export async function deployFeeToken(
 export type GuardedToken = TokenContract &
   Readonly<{
     freeze(holder: string): Promise<string>;
-    /** Stops all moves, or lets them go on. `options.feeWei` puts it in front of others in its block. */
+    /** Stops all transfers, or allows them again. `options.feeWei` puts it before others in its block. */
     stop(isStopped: boolean, options?: CallOptions): Promise<string>;
-    /** From now on moves return false and do nothing, or work again. */
+    /** From now on transfers return false and do nothing, or work again. */
     silence(isSilent: boolean): Promise<string>;
   }>;
 
-/** A token with an issuer that interferes; owner and holder is `anvil.accounts[0]`. */
+/** A token whose issuer can intervene; owner and holder is `anvil.accounts[0]`. */
 export async function deployGuardedToken(anvil: Anvil, options: TokenOptions): Promise<GuardedToken> {
   const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
   const address = await deploy(anvil, 'GuardedToken', values);
@@ -169,9 +169,9 @@ export type Batch = readonly (readonly [to: string, units: bigint])[];
 
 export type BatchSender = Readonly<{
   address: string;
-  /** `transferFrom` out of the caller's allowance: `token.approve(batch.address, …)` first. */
+  /** `transferFrom` with the caller's allowance: `token.approve(batch.address, …)` first. */
   sendFromCaller(token: string, batch: Batch): Promise<string>;
-  /** `transfer` out of the sender contract's own balance: `token.transfer(batch.address, …)` first. */
+  /** `transfer` from the sender contract's own balance: `token.transfer(batch.address, …)` first. */
   sendOwn(token: string, batch: Batch): Promise<string>;
   /** The same, then the whole transaction reverts. */
   sendOwnThenRevert(token: string, batch: Batch): Promise<string>;

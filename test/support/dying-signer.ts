@@ -1,6 +1,6 @@
 /**
- * A signer that dies, as by `kill -9`, at the moment of signing that its second argument names; `never` lives. Its
- * first argument is its folder. Everything but the dying is the real thing.
+ * A signer that dies, as by `kill -9`, at the moment of signing that its second argument names; `never` survives. Its
+ * first argument is its folder. Everything but the dying is real.
  *
  * @module
  */
@@ -25,7 +25,7 @@ const dying = (journal: Journal): Journal => ({
   },
   record(entry) {
     if (moment === 'before the commit') die();
-    // Terms become text when intent and generation are written already, and the signature is not.
+    // Terms are serialised after intent and generation are written, and before the signature is.
     const terms = { ...entry.terms, toJSON: moment === 'within the commit' ? die : undefined };
     journal.record({ ...entry, terms: terms as unknown as typeof entry.terms });
     if (moment === 'after the commit') die();

@@ -1,12 +1,13 @@
 /**
- * A block of a simulated chain as the raw answers that hold its transfers, without a server in between.
+ * A block of a simulated chain as the raw answers that contain its transfers, without a server in between.
+ *
  * @module
  */
 import type { RawContent } from '../../src/chains/chain.ts';
 import { loggedEntries, type WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { hex, renderHeader, renderLog, renderReceipts } from '../../src/sandbox/evm-render.ts';
 
-/** `logs`: what `eth_getLogs` by block hash answers. `receipts`: what `eth_getBlockReceipts` answers. */
+/** `logs`: the answer to `eth_getLogs` by block hash. `receipts`: the answer to `eth_getBlockReceipts`. */
 export function evmContent(block: WorldBlock, kind: 'logs' | 'receipts'): RawContent {
   const result =
     kind === 'logs' ? loggedEntries(block).map((logged) => renderLog(logged, block)) : renderReceipts(block);

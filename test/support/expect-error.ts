@@ -1,5 +1,6 @@
 /**
- * What a refusal must look like, whatever refused.
+ * What every refused request must look like.
+ *
  * @module
  */
 import * as assert from 'uvu/assert';

@@ -1,5 +1,7 @@
 /**
- * A merchant of a running instance: makes sessions by signed calls, watches them, and checks the webhooks that come.
+ * A merchant of a running instance: creates sessions by signed calls, watches them, and checks the webhooks that
+ * arrive.
+ *
  * @module
  */
 import { createHmac } from 'node:crypto';
@@ -9,23 +11,27 @@ import type { MerchantServer } from './merchant-server.ts';
 import { until } from './until.ts';
 
 export type FlowShop = Readonly<{
-  /** A new session of so many cents; dollars when no currency is named. */
+  /** Creates a session over this many cents; in USD unless a currency is given. */
   newSession(amount: number, more?: Readonly<Record<string, unknown>>): Promise<Json>;
   show(session: Json): Promise<Json>;
   waitFor(what: string, session: Json, holds: (now: Json) => boolean): Promise<void>;
   waitForStatus(session: Json, status: string): Promise<void>;
   waitForSeen(session: Json, payments?: number): Promise<void>;
-  /** Webhooks of one type that came for the session. */
+  /** Webhooks of one type received for the session. */
   events(session: Json, type: string): readonly Json[];
   /**
-   * The object of the one `payment.completed` of a session, its signature checked with nothing but the documented rule.
+   * Returns the object of the one `payment.completed` of a session, after checking its signature by the documented rule
+   * alone.
    */
   completed(session: Json): Promise<Json>;
   /** A network as `quayside status` shows it. */
   statusOf(network: string): Promise<Json>;
 }>;
 
-/** @param merchant where the instance sends webhooks, at the path `/hook` */
+/**
+ * Opens the shop.
+ * @param merchant where the instance sends webhooks, at the path `/hook`
+ */
 export function openFlowShop(quayside: Instance, merchant: MerchantServer): FlowShop {
   let orders = 0;
 

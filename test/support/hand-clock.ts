@@ -1,5 +1,6 @@
 /**
- * A clock that a test moves by hand.
+ * A clock that a test sets by hand.
+ *
  * @module
  */
 import type { Clock } from '../../src/lib/clock.ts';
@@ -15,6 +16,6 @@ export function handClock(startMs = 1_800_000_000_000): HandClock {
     advance(ms) {
       nowMs += ms;
     },
-    sleep: () => Promise.reject(new Error('nothing that is tested with a hand clock may sleep')),
+    sleep: () => Promise.reject(new Error('code under test with a hand clock may not sleep')),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * A chain as a follower writes it into the store, block by block, for tests of what others read there.
+ * A chain as a follower writes it to the database, block by block, for tests of its readers.
+ *
  * @module
  */
 
@@ -14,16 +15,16 @@ export type Coin = Readonly<{ to: string; currency: Currency; units: bigint }>;
 
 export type IngestedChain = Readonly<{
   /**
-   * Puts a block on top, timed by the clock.
+   * Adds a block on top, with the clock's time.
    * @param hash a hash that the chain really has, where that matters
    * @returns the block; its transfers have the hashes `txOf(block, index)`
    */
   mine(coins?: readonly Coin[], hash?: string): Promise<BlockRef>;
-  /** Says that the block is deep enough and was re-checked. */
+  /** Records that the block is deep enough and was checked again. */
   confirm(block: BlockRef): Promise<void>;
-  /** Says that the chain itself calls everything up to this block final. */
+  /** Records that the chain itself calls everything up to this block final. */
   finalize(block: BlockRef): Promise<void>;
-  /** Replaces the newest block by an empty one. */
+  /** Replaces the newest block with an empty one. */
   orphanTip(): Promise<void>;
   /** Reports that the network is followed, with this many blocks at the node. */
   report(state: 'following' | 'fault'): Promise<void>;

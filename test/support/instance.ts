@@ -1,6 +1,6 @@
 /**
- * A whole Quayside of its own: the real supervisor with its child processes, over given networks, in a temporary
- * folder. Stores and keys are made with the operator's tool and requests are signed here, as a merchant would do it.
+ * A whole Quayside: the real supervisor with its child processes, over given networks, in a temporary folder. Stores
+ * and keys are created with the operator's tool and requests are signed here, as a merchant would.
  *
  * @module
  */
@@ -14,8 +14,8 @@ import { runTool } from '../../scripts/cli/tool.ts';
 import { built } from './built.ts';
 import { until } from './until.ts';
 
-/** Any JSON answer; tests look into it freely. */
-// biome-ignore lint/suspicious/noExplicitAny: answers are looked into by tests that assert every field they use
+/** Any JSON answer. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read answers freely and assert every field they use
 export type Json = any;
 
 export type Instance = Readonly<{
@@ -27,9 +27,12 @@ export type Instance = Readonly<{
   api(method: 'GET' | 'POST', path: string, body?: unknown): Promise<{ status: number; body: Json }>;
   /** Runs the operator's tool with `--json` and parses its answer. */
   cli(...words: string[]): Promise<Json>;
-  /** All that the processes have said on standard error and output. */
+  /** All output of the processes on standard error and output. */
   output(): string;
-  /** Ends everything as an operator would, with SIGTERM. @returns the exit code */
+  /**
+   * Ends everything as an operator would, with SIGTERM.
+   * @returns the exit code
+   */
   stop(): Promise<number | null>;
   start(): Promise<void>;
   close(): Promise<void>;
@@ -38,8 +41,9 @@ export type Instance = Readonly<{
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
- * @param settings the operator's file, without what is given here: folder, port and webhook allow-list
- * @param webhookUrl endpoint of the store, on loopback; extended events are asked for too
+ * Starts an instance.
+ * @param settings the operator's file, without what is set here: folder, port and webhook allow-list
+ * @param webhookUrl endpoint of the store, on loopback; extended events are requested too
  */
 export async function startInstance(
   settings: Readonly<Record<string, unknown>>,

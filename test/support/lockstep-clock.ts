@@ -1,6 +1,6 @@
 /**
- * A clock that stands still until it is told to go on. Whoever sleeps wakes when it passes his time; each sleeper's
- * view tells how many sleep there, so that a simulation can wait until everybody has done what there was to do.
+ * A clock that stands still until it is advanced. A sleeper wakes when the clock passes its time; each view counts its
+ * sleepers, so that a simulation can wait until all work is done.
  *
  * @module
  */
@@ -11,7 +11,7 @@ export type ClockView = Clock & Readonly<{ asleep(): number }>;
 export interface LockstepClock {
   nowMs(): number;
   view(): ClockView;
-  /** SessionTransitions time, and wakes all whose time has come. */
+  /** Advances the clock, and wakes all whose time has come. */
   advance(ms: number): void;
 }
 

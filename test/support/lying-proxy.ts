@@ -18,10 +18,10 @@ export type Answer = Readonly<{
   error?: { code: number; message: string };
 }>;
 
-/** Each is asked for every answer; absent ones change nothing. A batch is one text with several answers. */
+/** Called for every answer; absent ones change nothing. A batch is one text with several answers. */
 export type Lies = {
   answer?: (question: Question, answer: Answer) => Answer;
-  /** Changes the whole text just before it leaves; null: it never leaves. `methods` are those it answers. */
+  /** Changes the whole text just before it is sent; null: it is never sent. `methods` are those it answers. */
   text?: (text: string, methods: readonly string[]) => string | null;
   /** Whether the connection is closed in the middle of the text. */
   breaksOff?: (methods: readonly string[]) => boolean;
@@ -32,13 +32,13 @@ export type Lies = {
 export type LyingProxy = Readonly<{
   httpUrl: string;
   wsUrl: string;
-  /** What is told from now on; change it at will. */
+  /** The current lies; may be changed at any time. */
   lies: Lies;
   /** WebSocket connections so far. */
   connections(): number;
-  /** Authorization headers as they came in. */
+  /** Authorization headers, as received. */
   authorizations: readonly string[];
-  /** Present WebSocket connections stay open, but nothing passes through them any more. */
+  /** Present WebSocket connections stay open, but transmit nothing any more. */
   freeze(): void;
   /** Ends all lies. */
   heal(): void;
@@ -55,7 +55,7 @@ export async function startLyingProxy(node: Readonly<{ httpUrl: string; wsUrl: s
   const clients = new Set<WebSocket>();
   let connected = 0;
 
-  /** The node's text with the lies of the hour, or null for silence. */
+  /** Returns the node's text with the current lies, or null for silence. */
   function spoil(text: string, questions: readonly Question[]): string | null {
     const value = JSON.parse(text) as Answer | Answer[];
     const changed = asList(value).map((answer) => {

@@ -1,5 +1,6 @@
 /**
- * A merchant's server: a real HTTP server on loopback that keeps what it received and answers as the test says.
+ * A merchant's server: a real HTTP server on loopback that keeps what it received and answers as the test sets.
+ *
  * @module
  */
 import {
@@ -24,7 +25,10 @@ export type MerchantServer = Readonly<{
   close(): Promise<void>;
 }>;
 
-/** @param tls PEM texts; the server speaks https with them */
+/**
+ * Starts the server.
+ * @param tls PEM texts; the server then serves https
+ */
 export async function startMerchantServer(
   answer: Answer,
   tls?: Readonly<{ key: string; cert: string }>,
@@ -33,7 +37,7 @@ export async function startMerchantServer(
   const on = (path: string) => received.filter((request) => request.path === path);
   const listener = async (request: IncomingMessage, response: ServerResponse) => {
     const chunks: Buffer[] = [];
-    // A sender that goes away is part of what is tested.
+    // A sender that disconnects is part of what is tested.
     response.on('error', () => {});
     try {
       for await (const chunk of request) chunks.push(chunk);
@@ -53,7 +57,7 @@ export async function startMerchantServer(
   };
   const server = tls ? createHttpsServer(tls, listener) : createHttpServer(listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // A test that fails before it closes the server must still let its file end.
+  // A test that fails before it closes the server must still let its process end.
   server.unref();
   const { port } = server.address() as AddressInfo;
   return {

@@ -1,5 +1,6 @@
 /**
- * What a session is created from, for tests that speak to the store and not through the API.
+ * The input of a new session, for tests that use the database without the API.
+ *
  * @module
  */
 
@@ -10,7 +11,7 @@ import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { MerchantStore, NewSession, SessionRequest, StoreSettings } from '../../src/database/database.ts';
 
-/** A merchant's store that may trade at once. */
+/** A merchant's store that is approved. */
 export const merchantStore = (settings: Partial<StoreSettings> = {}): MerchantStore =>
   issueStore('Test store', { ...defaultStoreSettings, ...settings }, 1_800_000_000_000);
 
@@ -26,7 +27,7 @@ export type SessionWish = Readonly<{
   nowMs: number;
 }>;
 
-/** A request in USD with nothing but a price. */
+/** A request in USD with only a price. */
 export const plainRequest = (orderId: string, amountMinor: bigint): SessionRequest => ({
   orderId,
   amountMinor,

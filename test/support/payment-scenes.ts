@@ -1,6 +1,6 @@
 /**
- * Every state that a payer can meet, each reached as it is in life: a session by the signed API, money by ingested
- * blocks, time by the server's clock.
+ * Every state that a payer can meet, each reached as in reality: a session by the signed API, money by ingested blocks,
+ * time by the server's clock.
  *
  * @module
  */
@@ -12,7 +12,7 @@ import type { ApiServer } from './api-server.ts';
 
 type Network = 'ethereum' | 'bsc';
 
-/** A session that tests play with. */
+/** A session for tests. */
 export type Sale = Readonly<{
   id: string;
   /** The page's path. */
@@ -24,7 +24,10 @@ export type Sale = Readonly<{
 const decimals = { ethereum: 6, bsc: 18 } as const;
 let sales = 0;
 
-/** @param body what differs from an order of two line items over 10.50 USD */
+/**
+ * Opens a sale.
+ * @param body what differs from an order of two line items over 10.50 USD
+ */
 export async function openSale(api: ApiServer, body: object = {}): Promise<Sale> {
   await refreshNetworks(api);
   sales++;
@@ -57,12 +60,12 @@ export async function openSale(api: ApiServer, body: object = {}): Promise<Sale>
   };
 }
 
-/** Says that both networks are followed now. */
+/** Reports that both networks are followed. */
 async function refreshNetworks(api: ApiServer): Promise<void> {
   for (const name of ['ethereum', 'bsc'] as const) await api.chain(name).report('following');
 }
 
-/** Confirms whatever stands in the newest block. */
+/** Confirms the payments in the newest block. */
 export async function confirmTip(api: ApiServer, network: Network = 'ethereum'): Promise<void> {
   const tip = (await api.database().tail(`test:${network}`, 1)).at(-1);
   invariant(tip, 'there is a newest block');
@@ -80,7 +83,10 @@ export async function pass(api: ApiServer, seconds: number): Promise<void> {
 const PAST_EXPIRY_S = 1801;
 const PAST_GRACE_S = 1801;
 
-/** A way into a state. @returns the path to look at */
+/**
+ * A way into a state.
+ * @returns the path to open
+ */
 type Scene = Readonly<{ headline: RegExp; play(api: ApiServer): Promise<string> }>;
 
 export const scenes: Readonly<Record<string, Scene>> = {

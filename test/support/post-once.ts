@@ -1,6 +1,6 @@
 /**
- * A program that sends one POST through the guarded sender to the URL in its first argument and prints how it went, as
- * JSON. Trust in certificate authorities is settled when a process starts, hence a process of its own.
+ * A program that sends one POST through the guarded sender to the URL in its first argument and prints the result as
+ * JSON. Trust in certificate authorities is fixed when a process starts, hence a separate process.
  *
  * @module
  */

@@ -1,6 +1,5 @@
 /**
- * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, with nothing but
- * loopback.
+ * `npm start` and the operator's tool as a person runs them: real programs, in a folder of their own, on loopback only.
  *
  * @module
  */
@@ -53,7 +52,7 @@ export async function find<T>(what: string, look: () => Promise<T | null | undef
     if (found) return found;
     await wait(50);
   }
-  throw new Error(`waited in vain until ${what}`);
+  throw new Error(`timed out waiting until ${what}`);
 }
 
 /** A supervisor with its children. */
@@ -61,19 +60,19 @@ export type Supervisor = Readonly<{
   pid: number;
   stdout(): string;
   stderr(): string;
-  /** The exit code, once it has one; null after a kill. */
+  /** The exit code, once there is one; null after a kill. */
   ended: Promise<number | null>;
   end(signal: NodeJS.Signals): Promise<number | null>;
 }>;
 
 const running = new Set<Supervisor>();
 
-/** Ends what a test has left running, also one that failed half-way. */
+/** Ends everything that a test has left running, even if it failed. */
 export async function endAll(): Promise<void> {
   await Promise.all([...running].map((supervisor) => supervisor.end('SIGTERM')));
 }
 
-/** Starts the supervisor; waits for nothing. */
+/** Starts the supervisor without waiting for anything. */
 export function spawnSupervisor(variables: Variables): Supervisor {
   const child = spawn(process.execPath, [built('src/main.ts')], {
     cwd: root,
@@ -106,7 +105,7 @@ export function spawnSupervisor(variables: Variables): Supervisor {
   return supervisor;
 }
 
-/** What tests look at in `quayside status --json`. */
+/** The parts of `quayside status --json` that tests use. */
 export type Status = Readonly<{
   server: Readonly<{ pid: number; base_url: string }> | null;
   networks: readonly Readonly<{ network: string; state: string; pid: number }>[];
@@ -114,7 +113,7 @@ export type Status = Readonly<{
   rates: readonly Readonly<{ source: string; fresh: boolean }>[] | null;
 }>;
 
-/** What tests look at in a session. */
+/** The parts of a session that tests use. */
 export type SessionAnswer = Readonly<{
   id: string;
   payment_status: string;

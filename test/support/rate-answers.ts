@@ -1,5 +1,6 @@
 /**
- * Bodies as the public rate sources write them, with the fields that Quayside does not read, too.
+ * Bodies as the public rate sources write them, including fields that Quayside does not read.
+ *
  * @module
  */
 
@@ -54,7 +55,7 @@ ${cubes.join('')}\t\t</Cube>
 `;
 }
 
-/** Where each source is asked. */
+/** The path of each source. */
 export const paths = {
   kraken: '/0/public/Ticker',
   binance: '/api/v3/ticker/price?symbolStatus=TRADING',

@@ -1,7 +1,7 @@
 /**
  * A merchant who refunds on a real EVM node: an instance with its signer process, an anvil that makes a block each
- * second, and a refund wallet with an ether and no tokens. A block is final when four stand on it. USDT is Tether-like;
- * USDC can be stopped by its issuer.
+ * second, and a refund wallet with an ether and no tokens. A block is final when four are on top of it. USDT is
+ * Tether-like; USDC can be stopped by its issuer.
  *
  * @module
  */
@@ -89,7 +89,7 @@ export async function openRefundShop() {
     wallet,
     treasury,
     gasWallet: `0x${evmSpending.derive(seed, { role: 'gas' }).key}`,
-    /** The number of a session's payment address below the seed. */
+    /** Returns the index of a session's deposit address below the seed. */
     indexOf(session: Json): number {
       const address = session.payment_options[0].address.toLowerCase();
       for (let index = 0; index < 100; index++) {
@@ -124,7 +124,7 @@ export async function openRefundShop() {
       return session;
     },
     ask,
-    /** Asks for a refund to a payee of its own, and expects it to be taken. */
+    /** Requests a refund to a payee of its own, and expects it to be accepted. */
     async refund(session: Json, amount: string, currency: 'USDT' | 'USDC' = 'USDT') {
       refunds += 1;
       const [id, payee] = [`refund-${refunds}`, `0x${refunds.toString(16).padStart(40, 'a')}`];
@@ -137,13 +137,13 @@ export async function openRefundShop() {
       await until(`refund ${id} is completed`, async () => (await show(id)).status === 'completed');
       return show(id);
     },
-    /** Waits until `status` counts so many payouts that wait for a reason. */
+    /** Waits until `status` counts this many payouts waiting for a reason. */
     untilWaiting: (reason: string, payouts: number) =>
       until(`${payouts} wait for ${reason}`, async () => {
         const { waiting } = (await quayside.cli('status')).payouts;
         return waiting.some((one: Json) => one.reason === reason && one.payouts === payouts);
       }),
-    /** Transfers that the chain has from the refund wallet to a payee, in units. */
+    /** Returns the transfers on the chain from the refund wallet to a payee, in units. */
     async paidTo(payee: string, currency: 'USDT' | 'USDC' = 'USDT'): Promise<bigint[]> {
       const word = (address: string) => `0x${address.slice(2).toLowerCase().padStart(64, '0')}`;
       const topics = [null, word(wallet), word(payee)];

@@ -1,10 +1,11 @@
 /**
- * What a refused call is refused with.
+ * The code of a refusal.
+ *
  * @module
  */
 import { Fault } from '../../src/core/fault.ts';
 
-/** The code of the fault that `work` throws; `none` when it throws nothing. Other errors are passed on. */
+/** Returns the code of the fault that `work` throws; `none` if it throws nothing. Other errors are rethrown. */
 export function refusalOf(work: () => unknown): string {
   try {
     work();

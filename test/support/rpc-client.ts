@@ -1,5 +1,6 @@
 /**
- * A raw JSON-RPC client over one WebSocket, for looking at exactly what a node sends.
+ * A raw JSON-RPC client over one WebSocket, to see exactly what a node sends.
+ *
  * @module
  */
 import WebSocket from 'ws';
@@ -10,7 +11,7 @@ type Json = any;
 
 export type RpcClient = Readonly<{
   socket: WebSocket;
-  /** Everything received so far: parsed, or the text where it is no JSON. */
+  /** Everything received so far: parsed, or the text if it is not JSON. */
   received: readonly Json[];
   /** Results of `eth_subscription` notifications of one subscription so far. */
   notified(subscription: string): Json[];
@@ -19,7 +20,7 @@ export type RpcClient = Readonly<{
   close(): Promise<void>;
 }>;
 
-/** Connects and waits until the connection stands. */
+/** Connects and waits until the connection is open. */
 export async function openRpcClient(url: string, headers: Record<string, string> = {}): Promise<RpcClient> {
   const socket = new WebSocket(url, { headers, perMessageDeflate: false });
   const received: Json[] = [];

@@ -15,17 +15,17 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 
-/** In an indexer at rest, the follower, the reporter and who answers look-ups sleep on its clock. */
+/** In an idle indexer the follower, the reporter and the lookup service sleep on its clock. */
 export const SLEEPERS = 3;
 
 export type RunningIndexer = Readonly<{
   /** Settles when the indexer ends; rejects when an invariant is broken. */
   ended: Promise<FollowerEnd>;
-  /** Stops at once, whatever is under way; the store stays open. */
+  /** Stops at once, whatever is in progress; the database stays open. */
   stop(): Promise<FollowerEnd>;
 }>;
 
-/** The clients with their clocks, which the seam keeps to itself. */
+/** The clients with a clock parameter, which the interface does not have. */
 const openNode: Readonly<Record<Family, (options: NodeOptions, clock: Clock) => Node>> = {
   evm: openEvmNode,
   tron: openTronNode,
@@ -41,11 +41,14 @@ export type IndexerChange = Readonly<{
   blocksPerIngestMax?: number;
   random?: () => number;
   signer?: Signer;
-  /** Stands between the indexer and its node: to do something at a moment that would be hard to hit. */
+  /** Wraps the indexer's node: to act at a moment that would be hard to hit. */
   through?: (node: Node) => Node;
 }>;
 
-/** @param change requests give up early unless told otherwise, so that a silent node costs a test little */
+/**
+ * Starts an indexer.
+ * @param change requests time out early by default, so that a silent node costs a test little
+ */
 export function startIndexer(database: Database, network: NetworkConfig, change: IndexerChange = {}): RunningIndexer {
   const stopping = new AbortController();
   const chain: Chain = {
@@ -73,7 +76,7 @@ export function startIndexer(database: Database, network: NetworkConfig, change:
     },
     stopping.signal,
   );
-  // Whoever awaits `ended` hears of a failure; until then it must not end the process.
+  // A failure is reported to whoever awaits `ended`; until then it must not end the process.
   ended.catch(() => {});
   return {
     ended,
@@ -84,7 +87,7 @@ export function startIndexer(database: Database, network: NetworkConfig, change:
   };
 }
 
-/** A network as its indexer last reported it; null before the first report. */
+/** Returns a network's state as its indexer last reported it; null before the first report. */
 export async function statusOf(database: Database, network: NetworkConfig): Promise<NetworkStatus | null> {
   return (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
 }

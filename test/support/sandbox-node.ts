@@ -26,7 +26,10 @@ export const SANDBOX_CHAIN_ID = '900001';
 export type SandboxNode = SimulatedNode &
   Readonly<{
     wsUrl: string;
-    /** One call over HTTP. @returns the whole JSON-RPC answer */
+    /**
+     * Makes one call over HTTP.
+     * @returns the whole JSON-RPC answer
+     */
     ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
   }>;
 

@@ -1,5 +1,6 @@
 /**
- * The forms in which a signer's secrets could come to light, and the search for them.
+ * The forms in which a signer's secrets could leak, and the search for them.
+ *
  * @module
  */
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
@@ -10,15 +11,15 @@ import { mnemonic, passphrase, seed } from './temp-signer.ts';
 /** A secret's bytes under a name that may be shown. */
 export type Needle = Readonly<{ name: string; bytes: Buffer }>;
 
-/** Half a key is enough to know that the whole was there, and is found also where a copy was cut. */
+/** Half a key proves that the whole was there, and is found even where a copy was cut. */
 const KEY_BYTES_SOUGHT = 16;
 const CHUNK_BYTES = 16 * 1024 * 1024;
 
 const wallets: readonly Wallet[] = [{ role: 'refund' }, { role: 'gas' }, { role: 'collection', index: 0 }];
 
 /**
- * Seed, words, passphrase and private keys in the forms in which a program would hold them: bytes, hex, text. Few, for
- * memory is large.
+ * Seed, words, passphrase and private keys in the forms in which a program would hold them: bytes, hex, text. Few,
+ * because memory is large.
  */
 export const heldNeedles = (): Needle[] =>
   needles().filter(({ name }) => /(, raw|, hex|^mnemonic|^passphrase)$/.test(name));
@@ -50,11 +51,11 @@ export function needles(): Needle[] {
   ];
 }
 
-/** The names of the secrets that stand in some bytes. */
+/** Returns the names of the secrets found in some bytes. */
 export const secretsIn = (haystack: Buffer, sought: readonly Needle[]): string[] =>
   sought.filter(({ bytes }) => haystack.includes(bytes)).map(({ name }) => name);
 
-/** The names of the secrets that stand anywhere in the writable memory of a process. Needs the right to trace it. */
+/** Returns the names of the secrets found anywhere in the writable memory of a process. Needs the right to trace it. */
 export function secretsInMemory(pid: number, sought: readonly Needle[]): string[] {
   const found = new Set<string>();
   const overlap = Math.max(...sought.map(({ bytes }) => bytes.length));

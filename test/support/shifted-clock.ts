@@ -1,6 +1,6 @@
 /**
- * The system's clock with hours that a test can skip: waiting takes its real time, and what lies ahead comes nearer by
- * a call.
+ * The system's clock with an offset that a test can increase: waiting takes its real time, and future times come closer
+ * by a call.
  *
  * @module
  */

@@ -12,7 +12,7 @@ export type Credentials = Readonly<{ baseUrl: string; apiKey: string; apiSecret:
 /** `json` is the parsed body, or null when the answer is not JSON. */
 export type HttpAnswer = Readonly<{ status: number; headers: IncomingHttpHeaders; text: string; json: unknown }>;
 
-/** What a test may bend. A header set to null is not sent; a string stands for the signed one. */
+/** What a test may alter. A header set to null is not sent; a string replaces the signed one. */
 export type Bend = Readonly<{
   timestamp?: string;
   nonce?: string;

@@ -1,5 +1,6 @@
 /**
- * The signer program as a process of its own, on a folder of its own.
+ * The signer program as a process, with a folder of its own.
+ *
  * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -38,14 +39,14 @@ export type SignerProcess = Readonly<{
   /** Resolves with true when it is ready, with false when it ended before that. */
   ready: Promise<boolean>;
   ended: Promise<Readonly<{ code: number | null; signal: NodeJS.Signals | null }>>;
-  /** All that it has said on standard output and error. */
+  /** All output on standard output and error. */
   output(): string;
   kill(signal: NodeJS.Signals): void;
 }>;
 
 const running = new Set<ChildProcess>();
 
-/** Ends what a test has left running. */
+/** Ends everything that a test has left running. */
 export function endSigners(): void {
   for (const child of running) child.kill('SIGKILL');
 }

@@ -1,6 +1,7 @@
 /**
- * A simulated node of any family in the test's own process: its world is at hand, and its sockets are real. Nothing is
- * mined by itself. `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's terms.
+ * A simulated node of any family in the test's own process: its world is directly accessible, and its sockets are real.
+ * Nothing is mined automatically. `sandbox-node.ts`, `tron-node.ts` and `solana-node.ts` offer it in their family's
+ * terms.
  *
  * @module
  */
@@ -24,8 +25,8 @@ export type SimulatedNode = Readonly<{
   url: string;
   httpUrl: string;
   /**
-   * Sends the first token (or the one with another key) to an address key. @returns the transaction id as the family
-   * writes it
+   * Sends the first token (or the one with another key) to an address key.
+   * @returns the transaction id as the family writes it
    */
   pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
   /** Makes the node unreachable, and reachable again at the same port with the same chain. */
@@ -42,7 +43,7 @@ export type SimulatedNodeOptions = Readonly<{
   clock?: Pick<Clock, 'nowMs'>;
   finalityDistance?: number;
   windowBlocks?: number;
-  /** Which numbers have no block, if that is not for the family to say. */
+  /** Which numbers have no block, if not the family's own choice. */
   isSkipped?: (number: number) => boolean;
   controlToken?: string | null;
   port?: number;
@@ -51,11 +52,11 @@ export type SimulatedNodeOptions = Readonly<{
 export type Writing = Readonly<{
   hash(digits: string): string;
   transaction(digits: string): string;
-  /** The digits of a block's hash. */
+  /** Returns the digits of a block's hash. */
   digits(hash: string): string;
 }>;
 
-/** How a family writes hashes and transaction ids that a world knows by their digits. */
+/** How a family writes the hashes and transaction ids of a world. */
 export const writtenBy: Readonly<Record<Family, Writing>> = {
   evm: {
     hash: (digits) => `0x${digits}`,
@@ -114,7 +115,10 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
   };
 }
 
-/** One JSON-RPC call over HTTP. @returns the whole answer */
+/**
+ * Makes one JSON-RPC call over HTTP.
+ * @returns the whole answer
+ */
 export async function askRpc(
   url: string,
   method: string,

@@ -29,14 +29,17 @@ export const solanaAccountKey = (name: string): string => accountKeyOf('solana',
 export type SolanaNode = SimulatedNode &
   Readonly<{
     rpcUrl: string;
-    /** One call over HTTP. @returns the whole JSON-RPC answer */
+    /**
+     * Makes one call over HTTP.
+     * @returns the whole JSON-RPC answer
+     */
     ask(method: string, params?: unknown): ReturnType<typeof askRpc>;
   }>;
 
 export type SolanaNodeOptions = Readonly<{
   seed: string;
   finalityDistance?: number;
-  /** Which slots have no block; about every twentieth unless told otherwise. */
+  /** Which slots have no block; about every twentieth by default. */
   isSkipped?: (slot: number) => boolean;
 }>;
 

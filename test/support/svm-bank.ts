@@ -1,5 +1,5 @@
 /**
- * Solana's own virtual machine with its real token programs. It executes instructions and tells what a node's
+ * Solana's own virtual machine with its real token programs. It executes instructions and returns what a node's
  * `getBlock` would: the transactions with `transactionDetails: "accounts"`. Balances before and after are read from the
  * accounts themselves, as Agave reads them (`ledger/src/token_balances.rs`): every token account that the transaction
  * names, of either token program.
@@ -24,7 +24,7 @@ type Svm = LiteSVM;
 type SvmAddress = Parameters<Svm['getAccount']>[0];
 type SvmTransaction = Parameters<Svm['sendTransaction']>[0];
 
-/** Somebody with a private key: a wallet, or the one-time key of a new account. */
+/** Anyone with a private key: a wallet, or the one-time key of a new account. */
 export type Signer = Readonly<{ address: string; secret: Uint8Array }>;
 type Account = Readonly<{ address: string; isSigner?: boolean; isWritable?: boolean }>;
 export type Instruction = Readonly<{ program: string; accounts: readonly Account[]; data: Uint8Array }>;
@@ -108,7 +108,7 @@ export const closeAccount = (account: string, destination: string, owner: string
   data: join(9),
 });
 
-/** The owner's own token account for a mint: a program-derived address, off the curve. */
+/** Returns the owner's own token account for a mint: a program-derived address, off the curve. */
 export function ataOf(owner: string, mint: string, program = TOKEN): string {
   const seeds = [owner, program, mint].map(bytesOf);
   for (let bump = 255; bump > 0; bump--) {
@@ -136,8 +136,7 @@ export const createAta = (payer: string, owner: string, mint: string, program = 
 });
 
 /**
- * SessionTransitions tokens that stand in an account of an account back to the wallet: the program calls the token
- * program, signing for itself.
+ * Moves tokens in an account of an account back to the wallet: the program calls the token program, signing for itself.
  */
 export const recoverNested = (wallet: string, mint: string): Instruction => {
   const ownerAta = ataOf(wallet, mint);
@@ -156,7 +155,7 @@ export const recoverNested = (wallet: string, mint: string): Instruction => {
   };
 };
 
-/** Several token instructions as one: the token program runs them inside. */
+/** Several token instructions as one: the token program executes them inside. */
 export const batch = (instructions: readonly Instruction[]): Instruction => ({
   program: TOKEN,
   accounts: instructions.flatMap(({ accounts }) => accounts),
@@ -166,8 +165,8 @@ export const batch = (instructions: readonly Instruction[]): Instruction => ({
 // ── The bank ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Accounts by the rank that the message's header gives them: writable signers, signers, writable, the rest; the payer
- * first.
+ * Returns accounts in the order that the message's header requires: writable signers, signers, writable, the rest; the
+ * payer first.
  */
 function rank(payer: string, instructions: readonly Instruction[]) {
   const known = new Map<string, { isSigner: boolean; isWritable: boolean }>();
@@ -226,7 +225,7 @@ function keysOf(message: Uint8Array): ReturnType<typeof rank> {
 
 /** A bank with money to mint. */
 export type SvmBank = ReturnType<typeof openSvmBank>;
-/** What `getBlock` shows of a transaction. */
+/** A transaction as `getBlock` shows it. */
 export type ShownTransaction = ReturnType<SvmBank['run']>;
 
 export function openSvmBank() {
@@ -271,7 +270,7 @@ export function openSvmBank() {
   /** Executes a transaction that the first signer pays for. */
   function run(signers: readonly Signer[], instructions: readonly Instruction[]) {
     const [payer] = signers;
-    if (!payer) throw new Error('somebody pays');
+    if (!payer) throw new Error('a transaction has a payer');
     const keys = rank(payer.address, instructions);
     return execute(keys, messageOf(keys, svm.latestBlockhash(), instructions), signers);
   }
@@ -315,7 +314,7 @@ export function openSvmBank() {
     };
   }
 
-  /** Signs and executes a transaction that somebody else has put together, as the payer's wallet and a node do. */
+  /** Signs and executes a transaction that somebody else built, as the payer's wallet and a node do. */
   function sendUnsigned(transaction: Uint8Array, signers: readonly Signer[]) {
     const places = transaction[0] ?? 0;
     const message = transaction.slice(1 + 64 * places);

@@ -1,4 +1,4 @@
-/** The policy of a network that says nothing of sweeping. */
+/** The policy of a network without sweep settings. */
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 
 export const plainSweepPolicy: SweepPolicy = {

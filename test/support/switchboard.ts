@@ -1,5 +1,5 @@
 /**
- * A gateway in front of nodes, as operators have them: the client's connections stay, and what stands behind them may
+ * A gateway in front of nodes, as operators have them: the client's connections stay, and the node behind them may
  * change.
  *
  * @module
@@ -24,7 +24,7 @@ export async function startSwitchboard(firstUrl: string): Promise<Switchboard> {
       const answer = await fetch(`${nodeUrl}${request.url}`, { method: 'POST', headers, body });
       response.writeHead(answer.status, headers).end(await answer.text());
     } catch {
-      // The node was stopped meanwhile: what a gateway does then.
+      // The node was stopped meanwhile: a gateway then resets the connection.
       response.destroy();
     }
   });

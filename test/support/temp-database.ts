@@ -1,5 +1,6 @@
 /**
- * A real SQLite store in a folder of its own, removed at the end.
+ * A real SQLite database in a folder of its own, removed at the end.
+ *
  * @module
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,12 +13,12 @@ import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts
 export type TempDatabase = Readonly<{
   database: Database;
   file: string;
-  /** Another connection to the same file, as another process has one. Whoever opens it closes it. */
+  /** Another connection to the same file, like another process's. The caller closes it. */
   connect(busyTimeoutMs?: number): Database;
   close(): void;
 }>;
 
-/** A connection to such a store's file, for a program of its own. */
+/** Connects to such a database's file, for a separate program. */
 export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Database =>
   openSqliteDatabase({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
 

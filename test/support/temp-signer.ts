@@ -1,6 +1,6 @@
 /**
- * A signer in a folder of its own: the real service, journal, policy and keystore, over two EVM networks, with a seed
- * that is known to all.
+ * A signer in a folder of its own: the real service, journal, policy and keystore, over two EVM networks, with a
+ * published seed.
  *
  * @module
  */
@@ -56,7 +56,7 @@ export const terms = (nonce: number, maxFeeGwei = 20): SignRequest['terms'] => (
   max_priority_fee_per_gas: '1000000000',
 });
 
-/** A refund as the store writes it, its MAC included. */
+/** A refund as the database writes it, its MAC included. */
 export function refundOf(id: string, units: bigint, more: Partial<RefundIntent> = {}): RefundIntent {
   const plain = { kind: 'refund', id, network: 'test:one', currency: 'USDT', to: payer, units, ...more } as const;
   return { ...plain, mac: more.mac ?? intentMac(intentMacKey(secretKey), plain) };
@@ -79,7 +79,9 @@ export const usdt = (whole: number): bigint => BigInt(Math.round(whole * 100)) *
 
 export type SignerFolder = Readonly<{ dir: string; remove(): void }>;
 
-/** A folder with everything that `signer init` makes; scrypt makes it slow, so only where a program needs it. */
+/**
+ * Makes a folder with everything that `signer init` creates; slow because of scrypt, so only where a program needs it.
+ */
 export function makeSignerFolder(settings: PolicySettings = policySettings, withKeystore = true): SignerFolder {
   const dir = mkdtempSync(join(tmpdir(), 'quayside-signer-'));
   const files = signerFiles(dir);
@@ -89,7 +91,10 @@ export function makeSignerFolder(settings: PolicySettings = policySettings, with
   return { dir, remove: () => rmSync(dir, { recursive: true, force: true }) };
 }
 
-/** The signer of an installation in `home`. @returns what the configuration says of it */
+/**
+ * Makes the signer of an installation in `home`.
+ * @returns its settings
+ */
 export function makeSignerIn(home: string, ownSeed: Uint8Array, networks: PolicySettings['networks']) {
   const [dir, file] = [join(home, 'signer'), join(home, 'passphrase')];
   makeSigner(dir, ownSeed, Buffer.from(passphrase), { version: 1, approvers: [], networks });
@@ -100,8 +105,8 @@ export function makeSignerIn(home: string, ownSeed: Uint8Array, networks: Policy
 export type OpenSigningService = Readonly<{ service: SigningService; journal: Journal; close(): void }>;
 
 /**
- * Opens the service of a folder, as the program does when it is started; `wrap` and `spendings` take the place of parts
- * that are to fail.
+ * Opens the service of a folder, as the program does at its start; `wrap` and `spendings` replace parts that are to
+ * fail.
  */
 export function openSigningServiceIn(
   dir: string,

@@ -17,7 +17,7 @@ export const simulatedChains: Readonly<Record<Family, SimulatedChain>> = {
   solana: { family: 'solana', chainId: SOLANA_CHAIN_ID, tokens: solanaTokens },
 };
 
-/** A network of the simulated node, fast and shallow unless told otherwise. */
+/** A network of the simulated node, fast and shallow by default. */
 export function testNetwork(change: Partial<NetworkConfig> & Pick<NetworkConfig, 'name'>): NetworkConfig {
   return {
     ...simulatedChains[change.family ?? 'evm'],

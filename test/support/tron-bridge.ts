@@ -13,11 +13,14 @@ export type TronBridge = Readonly<{
   /** With the token. */
   url: string;
   stop(): Promise<void>;
-  /** Again at the same port. */
+  /** Starts it again at the same port. */
   start(): Promise<void>;
 }>;
 
-/** @param nodeUrl where java-tron listens, both interfaces at one address */
+/**
+ * Starts a bridge.
+ * @param nodeUrl where java-tron listens, both interfaces at one address
+ */
 export async function startTronBridge(nodeUrl: string, limits: Partial<BridgeLimits> = {}): Promise<TronBridge> {
   const listen = (port: number) =>
     startBridge({
@@ -55,7 +58,10 @@ export type Consumer = Readonly<{
   say(message: unknown): void;
 }>;
 
-/** A consumer with nothing but a WebSocket. @throws Error naming the HTTP status when it is refused */
+/**
+ * Opens a consumer with a bare WebSocket.
+ * @throws Error naming the HTTP status if it is refused
+ */
 export async function openConsumer(url: string, headers: Record<string, string> = {}): Promise<Consumer> {
   const socket = new WebSocket(url, { headers });
   const messages: Json[] = [];

@@ -1,5 +1,6 @@
 /**
- * A block's two raw answers, as a node's client hands them to the decoder, without a server in between.
+ * A block's two raw answers, as a node's client passes them to the decoder, without a server in between.
+ *
  * @module
  */
 import type { RawContent } from '../../src/chains/chain.ts';
@@ -13,7 +14,7 @@ export function tronContent(
   kind: 'light' | 'thorough' = 'light',
 ): RawContent {
   const [first, second] = [Buffer.from(blockText), Buffer.from(infosText)];
-  // Something stands before, between and behind them, as in a message of the bridge.
+  // There are other bytes before, between and behind them, as in a message of the bridge.
   const bytes = new Uint8Array(Buffer.concat([Buffer.from('{"'), first, Buffer.from(','), second, Buffer.from(']}')]));
   const infosFrom = 2 + first.length + 1;
   return {

@@ -25,7 +25,10 @@ export const tronTokenKeys = [`${'5a'.repeat(18)}0001`, `${'5a'.repeat(18)}0002`
 
 export type TronNode = SimulatedNode &
   Readonly<{
-    /** One POST. @returns the answer's text */
+    /**
+     * Makes one POST.
+     * @returns the answer's text
+     */
     ask(path: string, body?: object): Promise<string>;
   }>;
 

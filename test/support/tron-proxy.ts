@@ -1,6 +1,6 @@
 /**
- * Stands between a client and a java-tron node and changes what the node says, as told at that moment. Without lies it
- * is transparent.
+ * Sits between a client and a java-tron node and changes the node's answers, as set at that moment. Without lies it is
+ * transparent.
  *
  * @module
  */
@@ -12,9 +12,9 @@ type Json = any;
 
 export type TronProxy = Readonly<{
   url: string;
-  /** Replaces the answer's text; undefined leaves it as it is, null leaves the question unanswered. */
+  /** Replaces the answer's text; undefined leaves it unchanged, null leaves the request unanswered. */
   lies: { answer?: (path: string, body: Json, text: string) => string | null | undefined };
-  /** Paths with bodies, as they came in. */
+  /** Paths with bodies, as received. */
   asked: (readonly [path: string, body: Json])[];
   close(): Promise<void>;
 }>;

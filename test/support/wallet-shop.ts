@@ -1,5 +1,6 @@
 /**
- * A shop on networks that real wallets know, for tests of paying with a wallet. Nobody is behind the networks' URLs.
+ * A shop on networks that real wallets know, for tests of paying with a wallet. Nothing answers at the networks' URLs.
+ *
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -11,7 +12,10 @@ export const BSC_USDT = '0x55d398326f99059fF775485246999027B3197955';
 export const TRON_USDT = 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t';
 const SOLANA_MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
 
-/** @param mint the token on Solana */
+/**
+ * Opens the shop.
+ * @param mint the token on Solana
+ */
 export async function openWalletShop(mint: string, change: Partial<NetworkConfig> = {}): Promise<ApiServer> {
   const usdt = (address: string, decimals: number) => [{ symbol: 'USDT' as const, address, decimals }];
   const networks: NetworkConfig[] = [
@@ -23,7 +27,7 @@ export async function openWalletShop(mint: string, change: Partial<NetworkConfig
   return startApi({ pages: true, networks: networks.map((one) => ({ ...one, ...change })) });
 }
 
-/** A session of which every network is followed. */
+/** Opens a sale while every network is followed. */
 export async function openWalletSale(api: ApiServer, body: object = {}): Promise<Sale> {
   for (const name of ['tron', 'solana']) await api.chain(name).report('following');
   return openSale(api, body);

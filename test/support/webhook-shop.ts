@@ -1,6 +1,6 @@
 /**
- * A store with sessions whose events are on their way to endpoints, made through the store's port as the other
- * processes do it.
+ * A store with sessions whose events are to be delivered to endpoints, created through the database's port as the other
+ * processes do.
  *
  * @module
  */
@@ -20,7 +20,7 @@ import { testNetwork } from './test-network.ts';
 
 export const DELAYS_S = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024].map((minutes) => minutes * 60);
 
-/** What the program is configured with, but that loopback may be called. */
+/** The settings, except that loopback targets are allowed. */
 export const webhookConfig: Config['webhooks'] = {
   allowCidrs: ['127.0.0.0/8'],
   timeoutMs: 20_000,
@@ -39,12 +39,15 @@ export type WebhookShop = Readonly<{
   chain: IngestedChain;
   addEndpoint(url: string, extendedEvents?: readonly ExtendedEventType[]): Promise<string>;
   order(): Promise<Session>;
-  /** Orders and cancels: one `payment.cancelled` for each endpoint. @returns the session's id */
+  /**
+   * Creates and cancels a session: one `payment.cancelled` for each endpoint.
+   * @returns the session's id
+   */
   cancelOne(): Promise<string>;
-  /** Starts a dispatcher that is stopped with the shop. */
+  /** Starts a dispatcher that stops with the shop. */
   dispatch(options?: Partial<Omit<DispatcherOptions, 'config'>>, config?: Partial<Config['webhooks']>): Dispatcher;
   deliveries(): Promise<readonly Delivery[]>;
-  /** The only delivery there is, with its attempts. */
+  /** The only delivery, with its attempts. */
   only(): Promise<Delivery & { readonly log: readonly Attempt[] }>;
   close(): Promise<void>;
 }>;
@@ -126,7 +129,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
   };
 }
 
-/** A test with a shop of its own, closed also when the test fails. */
+/** Runs a test with a shop of its own, closed even if the test fails. */
 export const inShop = (run: (shop: WebhookShop) => Promise<void>) => async (): Promise<void> => {
   const shop = await openWebhookShop();
   try {

@@ -13,7 +13,7 @@ import type { Intent } from '../../../src/core/intent.ts';
 import type { Token } from '../../../src/core/transfer.ts';
 import { startAnvil } from '../../support/anvil.ts';
 import { deployFeeToken, deployGuardedToken } from '../../support/contracts.ts';
-import { type Attempt, createTills, type Till } from '../till.ts';
+import { type Attempt, createSeedWallets, type SeedWallets } from '../seed-wallets.ts';
 
 const CHAIN_ID = 31_337;
 /** Mined after a block, they make it final. */
@@ -30,7 +30,7 @@ export async function makePayoutBench() {
   ];
   const network: SpendNetwork = { chainId: String(CHAIN_ID), tokens, treasury: '71'.repeat(20), feeUnitsMax: ETHER };
   const opened: PayoutNode[] = [];
-  const { openTill, signOn, prepareOn } = createTills(network);
+  const { openWallets, signOn, prepareOn } = createSeedWallets(network);
 
   function open(more: Partial<PayoutNodeOptions> = {}): PayoutNode {
     const node = openPayoutNode({
@@ -46,18 +46,18 @@ export async function makePayoutBench() {
     return node;
   }
   const node = open();
-  const prepare = (till: Till, intent: Intent, outbid: readonly Attempt[] = []) =>
-    prepareOn(node, till, intent, outbid);
+  const prepare = (wallets: SeedWallets, intent: Intent, outbid: readonly Attempt[] = []) =>
+    prepareOn(node, wallets, intent, outbid);
 
-  /** A till whose refund wallet holds an ether, 1000 USDT and 1000 USDC. */
-  async function openFundedTill(): Promise<Till> {
-    const till = openTill();
-    const refund = `0x${till.keyOf({ role: 'refund' })}`;
+  /** Wallets of a seed whose refund wallet holds an ether, 1000 USDT and 1000 USDC. */
+  async function openFundedWallets(): Promise<SeedWallets> {
+    const wallets = openWallets();
+    const refund = `0x${wallets.keyOf({ role: 'refund' })}`;
     await anvil.rpc('anvil_setBalance', [refund, `0x${ETHER.toString(16)}`]);
     await usdt.transfer(refund, 1_000_000_000n);
     await usdc.transfer(refund, 1_000n * ETHER);
     await anvil.mine();
-    return till;
+    return wallets;
   }
 
   async function send(attempt: Attempt): Promise<void> {
@@ -65,23 +65,27 @@ export async function makePayoutBench() {
   }
 
   const outcomeOf = (
-    till: Till,
+    wallets: SeedWallets,
     intent: Intent,
     attempts: readonly SentAttempt[],
     of: PayoutNode = node,
-  ): Promise<Outcome> => of.outcome(till.draft(intent), attempts);
+  ): Promise<Outcome> => of.outcome(wallets.draft(intent), attempts);
 
   /** Whatever stands in the newest block is final afterwards. */
   const mineFinal = (): Promise<void> => anvil.mine(FINAL_BLOCKS);
 
-  async function finalOutcome(till: Till, intent: Intent, attempts: readonly SentAttempt[]): Promise<Outcome> {
+  async function finalOutcome(
+    wallets: SeedWallets,
+    intent: Intent,
+    attempts: readonly SentAttempt[],
+  ): Promise<Outcome> {
     await mineFinal();
-    return outcomeOf(till, intent, attempts);
+    return outcomeOf(wallets, intent, attempts);
   }
 
   /** Puts something else that the refund wallet's key signs with a sequence number into the pool. */
-  async function spendElsewhere(till: Till, nonce: number): Promise<void> {
-    const { secret } = evmSpending.derive(till.seed, { role: 'refund' });
+  async function spendElsewhere(wallets: SeedWallets, nonce: number): Promise<void> {
+    const { secret } = evmSpending.derive(wallets.seed, { role: 'refund' });
     const thief = new EthersWallet(`0x${Buffer.from(secret).toString('hex')}`);
     const raw = await thief.signTransaction({
       type: 2,
@@ -104,8 +108,8 @@ export async function makePayoutBench() {
     treasury: network.treasury,
     node,
     open,
-    openTill,
-    openFundedTill,
+    openWallets,
+    openFundedWallets,
     signOn,
     prepare,
     send,

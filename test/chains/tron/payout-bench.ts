@@ -12,7 +12,7 @@ import type { GasIntent, Intent, SweepIntent } from '../../../src/core/intent.ts
 import { handClock } from '../../support/hand-clock.ts';
 import { startTronNode, TRON_CHAIN_ID, tronTokenKeys, tronTokens } from '../../support/tron-node.ts';
 import { startTronProxy } from '../../support/tron-proxy.ts';
-import { type Attempt, createTills, type Till } from '../till.ts';
+import { type Attempt, createSeedWallets, type SeedWallets } from '../seed-wallets.ts';
 
 export const TRX = 1_000_000n;
 export const FINAL_BLOCKS = 3;
@@ -32,7 +32,7 @@ export async function makePayoutBench(seed: string) {
     treasury: '71'.repeat(20),
     feeUnitsMax: 100n * TRX,
   };
-  const { openTill, signOn, prepareOn } = createTills(network, tronSpending);
+  const { openWallets, signOn, prepareOn } = createSeedWallets(network, tronSpending);
   const opened: PayoutNode[] = [];
 
   function open(more: Partial<PayoutNodeOptions> = {}): PayoutNode {
@@ -58,33 +58,33 @@ export async function makePayoutBench(seed: string) {
   }
   mine(FINAL_BLOCKS + 1);
 
-  /** A till whose refund wallet holds 100 TRX and 1000 USDT. */
-  function openFundedTill(): Till {
-    const till = openTill();
-    const wallet = till.keyOf({ role: 'refund' });
+  /** Wallets of a seed whose refund wallet holds 100 TRX and 1000 USDT. */
+  function openFundedWallets(): SeedWallets {
+    const wallets = openWallets();
+    const wallet = wallets.keyOf({ role: 'refund' });
     world.fund(wallet, 100n * TRX);
     sandbox.pay(wallet, 1_000_000_000n);
     mine();
-    return till;
+    return wallets;
   }
 
   async function send(attempt: Attempt): Promise<void> {
     assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
   }
-  const prepare = (till: Till, intent: Intent): Promise<Attempt> => prepareOn(node, till, intent);
+  const prepare = (wallets: SeedWallets, intent: Intent): Promise<Attempt> => prepareOn(node, wallets, intent);
   const outcomeOf = (
-    till: Till,
+    wallets: SeedWallets,
     intent: Intent,
     attempts: readonly SentAttempt[],
     of: PayoutNode = node,
-  ): Promise<Outcome> => of.outcome(till.draft(intent), attempts);
+  ): Promise<Outcome> => of.outcome(wallets.draft(intent), attempts);
 
   /** Sends, mines, and waits until it is final. */
-  async function carry(till: Till, intent: Intent): Promise<Outcome> {
-    const attempt = await prepare(till, intent);
+  async function carry(wallets: SeedWallets, intent: Intent): Promise<Outcome> {
+    const attempt = await prepare(wallets, intent);
     await send(attempt);
     mine(1 + FINAL_BLOCKS);
-    return outcomeOf(till, intent, [attempt]);
+    return outcomeOf(wallets, intent, [attempt]);
   }
 
   const gas = (form: GasIntent['form'], index: number, units: bigint): GasIntent => ({
@@ -111,8 +111,8 @@ export async function makePayoutBench(seed: string) {
     network,
     node,
     open,
-    openTill,
-    openFundedTill,
+    openWallets,
+    openFundedWallets,
     signOn,
     prepare,
     send,

@@ -9,7 +9,7 @@ import { addressKeyOf } from '../../support/address-keys.ts';
 import type { ReaderReport, ReaderWork } from '../../support/address-table-reader.ts';
 import { until } from '../../support/until.ts';
 
-test('a key is found once it was added, and only then', () => {
+test('a key is found after it was added, and not before', () => {
   const table = createAddressTable(20);
   const key = addressKeyOf(1, 20);
   assert.not(table.has(key));
@@ -20,7 +20,7 @@ test('a key is found once it was added, and only then', () => {
   assert.not(table.has(addressKeyOf(2, 20)));
 });
 
-test('text that is not a key of the table is never in it, and cannot be added', () => {
+test('text that is not a key of the table is never found, and cannot be added', () => {
   const table = createAddressTable(20);
   const key = addressKeyOf(1, 20);
   table.add(key);
@@ -55,7 +55,7 @@ test('a table agrees with a Set, whatever the width of its keys, across growth',
   );
 });
 
-test('keys that differ in one bit only, or share their hash slot, are told apart', () => {
+test('keys that differ in one bit only, or share their hash slot, are distinguished', () => {
   const table = createAddressTable(4);
   const even = Array.from({ length: 20_000 }, (_, n) => (n * 2).toString(16).padStart(8, '0'));
   for (const key of even) table.add(key);
@@ -63,7 +63,7 @@ test('keys that differ in one bit only, or share their hash slot, are told apart
   for (let n = 0; n < 40_000; n++) assert.is(table.has(n.toString(16).padStart(8, '0')), n % 2 === 0);
 });
 
-test('growth leaves the old buffer as it was: its readers miss only what came later', () => {
+test('growth leaves the old buffer unchanged: its readers miss only later keys', () => {
   const table = createAddressTable(20);
   table.add(addressKeyOf(0, 20));
   const old = table.buffer();
@@ -78,7 +78,7 @@ test('threads that read while keys are added find every published key and no oth
   const keyBytes = 20;
   const total = 10_000;
   const table = createAddressTable(keyBytes);
-  // Grow the table first, so that all of the reading happens in one buffer, as it does for a running task.
+  // Grow the table first, so that all reading happens in one buffer, as it does for a running task.
   for (let n = 0; n < 25_000; n++) table.add(addressKeyOf(-1 - n, keyBytes));
   const buffer = table.buffer();
   const shared = new SharedArrayBuffer(3 * 4);
@@ -92,7 +92,7 @@ test('threads that read while keys are added find every published key and no oth
     return Promise.all([once(worker, 'message'), once(worker, 'exit')]);
   });
   for (let n = 0; n < total; n++) {
-    // However slowly threads start and run, each reader looks again before the next thousand keys.
+    // However slowly threads start and run, each reader polls again before the next thousand keys.
     const looks = [1, 2].map((reader) => Atomics.load(counters, reader));
     if (n % 1000 === 0) {
       await until('both readers look', () => looks.every((count, at) => Atomics.load(counters, at + 1) > count));

@@ -1,4 +1,4 @@
-/** Small amounts on Solana count once their block is confirmed, with a real database and the simulated node. */
+/** Small amounts on Solana count as soon as their block is confirmed: a real database and the simulated node. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../../src/app/new-credentials.ts';
@@ -22,17 +22,14 @@ const FINALITY = 12;
 type Scene = Readonly<{
   node: SolanaNode;
   shop: IndexedShop;
-  /** Sends so many cents of a token (USDT unless told) to an order. */
+  /** Sends this many cents of a token (default USDT) to an order. */
   pay(order: Order, cents: number, token?: 0 | 1): void;
   mine(blocks?: number): void;
-  /**
-   * Waits until everything in the chain has been looked at, to its last check: a cent that was paid last has been
-   * credited.
-   */
+  /** Waits until everything on the chain has passed its last check: a cent that was paid last has been credited. */
   isChecked(): Promise<void>;
 }>;
 
-/** A shop whose orders are over 10.00, and where amounts up to `limitCents` need not be final. */
+/** Opens a shop with orders above 10.00, where amounts up to `limitCents` need not be final. */
 async function scene(
   limitCents: number,
   play: (scene: Scene) => Promise<void>,
@@ -85,7 +82,7 @@ async function scene(
 const states = ({ payments }: Session): string[] => payments.map(({ state }) => state);
 const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');
 
-test('an amount up to the limit counts with its own block, and becomes final in its time', () =>
+test('an amount up to the limit counts with its own block, and becomes final later', () =>
   scene(1000, async ({ shop, pay, mine }) => {
     const order = await shop.order('small');
     pay(order, 1000);
@@ -94,12 +91,12 @@ test('an amount up to the limit counts with its own block, and becomes final in 
     const paid = await order.read();
     assert.equal(states(paid), ['confirmed'], 'credited, not final');
     assert.is(paid.payments[0]?.confirmations, 1);
-    assert.is(paid.options[0]?.confirmationsRequired, 1, 'as the payer was told');
+    assert.is(paid.options[0]?.confirmationsRequired, 1, 'as the payer was shown');
     mine(FINALITY + 2);
     await until('it is final', async () => (await order.read()).standing.firm === 'final');
   }));
 
-test('a cent more waits until it is final, and so does an order of more', () =>
+test('one cent more waits until it is final, and so does a larger order', () =>
   scene(1000, async ({ shop, pay, mine, isChecked }) => {
     const order = await shop.order('large');
     pay(order, 1001);
@@ -110,13 +107,13 @@ test('a cent more waits until it is final, and so does an order of more', () =>
     await isPaid(order);
   }));
 
-test('a payer of an order above the limit is told of the usual depth', () =>
+test('a payer of an order above the limit sees the usual depth', () =>
   scene(999, async ({ shop }) => {
     const { options } = await (await shop.order('large')).read();
     assert.is(options[0]?.confirmationsRequired, FINALITY + 1);
   }));
 
-test('a payment in parts waits as one: in one block, and in tokens of different decimals', () =>
+test('a payment in parts waits as one payment: in one block, and in tokens of different decimals', () =>
   scene(600, async ({ shop, pay, mine, isChecked }) => {
     const order = await shop.order('parts');
     const other = await shop.order('two tokens');
@@ -134,7 +131,7 @@ test('a payment in parts waits as one: in one block, and in tokens of different 
     await isPaid(other);
   }));
 
-test('a part that follows over several blocks waits until what was credited before it is final', () =>
+test('a part in a later block waits until everything credited before it is final', () =>
   scene(600, async ({ node, shop, pay, mine, isChecked }) => {
     const order = await shop.order('one by one');
     pay(order, 500);
@@ -160,7 +157,7 @@ test('a block that the node no longer confirms at the last check is not credited
       const order = await shop.order('check');
       pay(order, 1000);
       mine();
-      await until('the payment is seen to be gone', async () => states(await order.read())[0] === 'orphaned');
+      await until('the payment is orphaned', async () => states(await order.read())[0] === 'orphaned');
       assert.ok(isReorganised);
       assert.is((await order.read()).life.status, 'pending');
     },
@@ -177,7 +174,7 @@ test('a block that the node no longer confirms at the last check is not credited
   );
 });
 
-test('a confirmed block that leaves the chain after all is what any reorg after a credit is: told, and alarmed', () =>
+test('a confirmed block that is reorganised away raises an alarm, like any reorg after a credit', () =>
   scene(1000, async ({ node, shop, pay, mine }) => {
     const { database } = shop;
     const [merchant] = await database.listStores();
@@ -195,7 +192,7 @@ test('a confirmed block that leaves the chain after all is what any reorg after 
     await isPaid(lost);
     node.world.reorg({ depth: 1, keep: 'none', blocks: 2 });
     await until('the money is gone', async () => states(await lost.read())[0] === 'orphaned');
-    assert.is((await lost.read()).life.status, 'paid', 'never flipped in silence');
+    assert.is((await lost.read()).life.status, 'paid', 'never changed silently');
     assert.equal(await events(lost), ['payment.completed', 'payment.reversed']);
     const [alarm] = await database.listAlarms(1);
     assert.equal([alarm?.code, alarm?.sessionId], ['payment_reversed', (await lost.read()).id]);

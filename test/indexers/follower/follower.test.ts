@@ -15,20 +15,20 @@ import { until } from '../../support/until.ts';
 const pool = { family: 'evm', mode: 'test', source: 'test' } as const;
 const DUE = 10_000_000n;
 const ADDRESSES = 20;
-/** The chain's first 30 blocks are so old; block times never go back. */
+/** The chain's first 30 blocks are this old; block times never go back. */
 const FIRST_AGO_MS = 300_000;
 
-/** A shop, a simulated node with 30 blocks, and nothing between them yet. */
+/** A shop and a simulated node with 30 blocks that nobody follows yet. */
 type Scene = IndexedShop &
   Readonly<{
     node: SandboxNode;
     /** Mines `count` blocks, one after the other, made `agoMs` ago. */
     mine(count: number, agoMs?: number): void;
-    /** Waits until the store holds the node's head. */
+    /** Waits until the database holds the node's head. */
     level(): Promise<void>;
   }>;
 
-/** Everything is ended at the end. */
+/** Closes everything at the end. */
 async function scene(
   change: Partial<NetworkConfig>,
   play: (scene: Scene) => Promise<void>,
@@ -54,7 +54,7 @@ async function scene(
   }
 }
 
-test('the first step starts as far back as a reorg may reach, and the network is followed from there', () =>
+test('the first step starts as far back as a reorg may reach, and following continues from there', () =>
   scene({}, async (s) => {
     s.start();
     await s.level();
@@ -66,7 +66,7 @@ test('the first step starts as far back as a reorg may reach, and the network is
     assert.is(status?.floor, 10);
     assert.is(status?.headNumber, 30);
     assert.ok(status?.nodeConnected);
-    // Level now means read up to now, but for two block times.
+    // Reaching the head means read up to now, less two block times.
     const behindS = systemClock.nowMs() / 1000 - (status?.readThroughS ?? 0);
     assert.ok(behindS >= 0 && behindS < 30, `read through ${behindS} s ago`);
   }));
@@ -78,7 +78,7 @@ test('a young chain is followed from its first block', () =>
     assert.is((await s.database.tail(s.network.key, 100))[0]?.number, 0);
   }));
 
-test('a payment is seen in its block, and counts once its own block and the depth above it are there', () =>
+test('a payment is seen in its block, and counts at the depth of the policy', () =>
   scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
     s.start();
     await s.level();
@@ -98,7 +98,7 @@ test('a payment is seen in its block, and counts once its own block and the dept
     assert.is((await order.read()).payments[0]?.confirmations, 3);
   }));
 
-test('where the node decides on finality, nothing counts before it says so', () =>
+test('if the policy is finality, nothing counts before the node calls it final', () =>
   scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
     s.start();
     await s.level();
@@ -113,12 +113,12 @@ test('where the node decides on finality, nothing counts before it says so', () 
     assert.is((await order.read()).payments[0]?.state, 'final');
   }));
 
-test('what is called final above the head is another chain’s word: nothing counts by it', () =>
+test('a final block above the head is from another chain: nothing counts because of it', () =>
   scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
     let isMixed = true;
     let looks = 0;
     s.start({
-      // A gateway that asks a node of another network for what is final.
+      // A gateway that asks a node of another network for the final block.
       through: (node) => ({
         ...node,
         async finalized() {
@@ -134,14 +134,14 @@ test('what is called final above the head is another chain’s word: nothing cou
     s.mine(3);
     await s.level();
     const before = looks;
-    await until('the indexer has looked again', () => looks > before + 2);
+    await until('the indexer has polled again', () => looks > before + 2);
     assert.is((await order.read()).payments[0]?.state, 'seen');
     isMixed = false;
     s.node.world.finalize(33);
     await until('the session is paid', async () => (await order.read()).life.status === 'paid');
   }));
 
-test('a reorg takes a payment away; mined again elsewhere it counts once', () =>
+test('a reorg removes a payment; mined again elsewhere it counts once', () =>
   scene({}, async (s) => {
     s.start();
     await s.level();
@@ -173,7 +173,7 @@ test('a reorg takes a payment away; mined again elsewhere it counts once', () =>
     assert.is((await gone.read()).life.status, 'pending');
   }));
 
-test('a reorg between the look at the chain and the last check: the payment is not credited', () =>
+test('after a reorg between the poll and the last check, the payment is not credited', () =>
   scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
     let isReorganised = false;
     s.start({
@@ -199,7 +199,7 @@ test('a reorg between the look at the chain and the last check: the payment is n
     assert.is((await order.read()).life.status, 'pending');
   }));
 
-test('a check that fails holds up its own block only', () =>
+test('a check that fails delays its own block only', () =>
   scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
     let isOpen = false;
     s.start({
@@ -255,9 +255,9 @@ test('an outage of many blocks is caught up with in steps, and every payment in 
     }
   }));
 
-test('a node that fails one request in six is caught up with all the same', () =>
+test('a node that fails one request in six is still caught up with', () =>
   scene({}, async (s) => {
-    // Waits are shortened: there are many of them.
+    // Waits are shortened, because there are many of them.
     s.start({ clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 20, signal) } });
     await s.level();
     const order = await s.order('faulty');
@@ -282,7 +282,7 @@ test('an answer that hides transfers is never an empty block', () =>
     s.mine(1);
     await until('the network is in fault', async () => (await s.status())?.state === 'fault');
     assert.match((await s.status())?.reason?.code ?? '', /^node_content_/);
-    assert.is((await s.status())?.cursor?.number, 30, 'the block is not taken');
+    assert.is((await s.status())?.cursor?.number, 30, 'the block is not accepted');
     s.node.faults.heal();
     await s.level();
     assert.is((await order.read()).payments.length, 1);
@@ -299,14 +299,14 @@ test('a node that lags is behind, and nothing is rolled back', () =>
     await s.isIn('following');
   }));
 
-test('what was read counts as read, and no more: not the time of a standing chain, not blocks still to come', () =>
+test('read through covers what was read and no more: not the time of a stalled chain, not future blocks', () =>
   scene(
     {},
     async (s) => {
       let isOpen = false;
       s.start({
         blocksPerIngestMax: 4,
-        // The node keeps the later blocks to itself for a while.
+        // The node withholds the later blocks for a while.
         through: (node) => ({
           ...node,
           content: (block, isThorough) =>
@@ -325,7 +325,7 @@ test('what was read counts as read, and no more: not the time of a standing chai
       assert.is(waiting?.readThroughS, waiting?.cursor?.timeS);
       isOpen = true;
       await s.level();
-      await until('being level with a living chain counts as having read up to now', async () => {
+      await until('being at the head of a live chain counts as having read up to now', async () => {
         const { readThroughS = 0, cursor } = (await s.status()) ?? {};
         return readThroughS > (cursor?.timeS ?? 0) + 20;
       });
@@ -333,24 +333,24 @@ test('what was read counts as read, and no more: not the time of a standing chai
     FIRST_AGO_MS,
   ));
 
-test('a reorg of final blocks halts the network, loudly and for good, and no other', () =>
+test('a reorg of final blocks halts the network with an alarm until a restart, and no other network', () =>
   scene({ reorgDepthMax: 8 }, async (s) => {
     const other = testNetwork({ name: 'bsc', url: s.node.wsUrl, reorgDepthMax: 25 });
     const first = s.start();
     const second = startIndexer(s.database, other);
     await s.level();
-    await until('the other is level', async () => (await statusOf(s.database, other))?.cursor?.number === 30);
+    await until('the other is at the head', async () => (await statusOf(s.database, other))?.cursor?.number === 30);
     s.node.world.reorg({ depth: 12, keep: 'none', blocks: 20, breakFinality: true });
     await s.isIn('halted', 'reorg_below_floor');
     await until('the other follows the reorg', async () => (await statusOf(s.database, other))?.cursor?.number === 38);
     const alarm = (await s.database.listAlarms(10)).find(({ code }) => code === 'reorg_below_floor');
     assert.is(alarm?.network, s.network.key);
-    // It goes on reporting, and does not go on following.
+    // It keeps reporting, and stops following.
     const { updatedAtMs = 0 } = (await s.status()) ?? {};
     await until('it reports again', async () => ((await s.status())?.updatedAtMs ?? 0) > updatedAtMs);
     assert.is((await s.status())?.cursor?.number, 30);
     await second.stop();
-    // A restart looks again, and finds the same.
+    // A restart checks again, and finds the same.
     await first.stop();
     s.start();
     await s.isIn('halted', 'reorg_below_floor');
@@ -372,7 +372,7 @@ for (const [about, fault, code, expected] of [
       assert.is((await s.status())?.cursor, null);
     }));
 
-  test(`a node of ${about} behind the same address is noticed when the connection is made again`, () =>
+  test(`a node of ${about} behind the same address is noticed after a reconnect`, () =>
     scene({}, async (s) => {
       s.start();
       await s.level();
@@ -384,14 +384,14 @@ for (const [about, fault, code, expected] of [
     }));
 }
 
-test('a node that cannot be reached is a named fault, also at the start, and the network comes back by itself', () =>
+test('an unreachable node is a named fault, even at the start, and the network recovers by itself', () =>
   scene({ url: 'ws://127.0.0.1:9' }, async (s) => {
     s.start();
     await s.isIn('fault', 'node_unreachable');
     assert.is((await s.status())?.nodeConnected, false);
   }));
 
-test('a silent node is a named fault, and the network comes back by itself', () =>
+test('a silent node is a named fault, and the network recovers by itself', () =>
   scene({}, async (s) => {
     s.start({ requestTimeoutMs: 200, idleMsMax: 600 });
     await s.level();
@@ -411,7 +411,7 @@ test('an address that is added while blocks are being read is watched before the
     let added = 0;
     s.start({
       blocksPerIngestMax: 4,
-      // Each time a block is read for the first time, the addresses that it pays are added just then.
+      // Each time a block is read for the first time, the addresses that it pays are added at that moment.
       through: (node) => ({
         ...node,
         async content(block, isThorough) {
@@ -434,10 +434,10 @@ test('an address that is added while blocks are being read is watched before the
     }
     await s.level();
     const found = (await s.database.listAlarms(100)).filter(({ code }) => code === 'payment_without_session');
-    assert.is(found.length, 12, 'each payment was found, although its address came later than the look at the pool');
+    assert.is(found.length, 12, 'each payment was found, although its address was added after the pool was read');
   }));
 
-test('of two indexers of one network, one ends and the other goes on', () =>
+test('of two indexers of one network, one ends and the other continues', () =>
   scene({}, async (s) => {
     const elsewhere = s.temp.connect();
     const one = s.start();
@@ -454,7 +454,7 @@ test('of two indexers of one network, one ends and the other goes on', () =>
     elsewhere.close();
   }));
 
-test('a locked database is a named fault, and nothing is lost by it', () =>
+test('a locked database is a named fault, and nothing is lost', () =>
   scene({}, async (s) => {
     s.start();
     await s.level();

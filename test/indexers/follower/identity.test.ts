@@ -1,7 +1,7 @@
 /**
- * A node may be swapped for one of another network without a single failed request: it is restarted with other data
+ * A node may be replaced by one of another network without a single failed request: it is restarted with other data
  * between two polls, or a gateway sends the same connection elsewhere. Nothing of the other network is ever credited,
- * and the network says what it is.
+ * and the network reports the reason.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -32,20 +32,22 @@ type Scene = Readonly<{
   shop: IndexedShop;
   /** The network's own node. */
   own: SimulatedNode;
-  /** A node of another network of the same family, with so many blocks, each of which pays `payee`. */
+  /** A node of another network of the same family, with this many blocks, each of which pays `payee`. */
   startStranger(blocks: number, payee: string, port?: number): Promise<SimulatedNode>;
-  /** How often the node was asked who it is. */
+  /** How often the node's identity was requested. */
   asked(): number;
-  /** How often the node's client saw a connection made. */
+  /** How many connections the node's client has counted. */
   connections(): number;
   /**
-   * Lets the indexer poll so often, each time until there is nothing more to do; so much time passes from one to the
-   * next.
+   * Lets the indexer poll this often, each time until there is nothing more to do; this much time passes in between.
    */
   poll(times?: number, stepMs?: number): Promise<void>;
 }>;
 
-/** @param urlOf where the indexer finds its node, if not at the node's own port */
+/**
+ * Opens the scene.
+ * @param urlOf where the indexer finds its node, if not at the node's own port
+ */
 async function scene(
   family: Family,
   play: (scene: Scene) => Promise<void>,
@@ -70,11 +72,11 @@ async function scene(
       },
     };
   };
-  const rest = () => until('the indexer rests', () => view.asleep() >= SLEEPERS);
+  const rest = () => until('the indexer is idle', () => view.asleep() >= SLEEPERS);
   shop.start({ clock: view, nodeClock: clock.view(), requestTimeoutMs: 20_000, through: counted });
   try {
-    // What fails before the connection stands is tried again, once time passes.
-    await until('the indexer is level', async () => {
+    // What fails before the connection is open is retried, once time passes.
+    await until('the indexer is at the head', async () => {
       clock.advance(RETRY_MS);
       return (await shop.status())?.cursor?.hash === hashOf(own);
     });
@@ -135,7 +137,7 @@ async function sceneBehindGateway(
 
 const hashOf = ({ family, world }: SimulatedNode): string => writtenBy[family].hash(world.tip().hash);
 
-/** The network has stopped for the right reason, where it was, and nothing came to anybody. */
+/** The network has halted for the right reason, at its position, and nothing was credited. */
 async function isRefused({ family, shop, own }: Scene, order: Order): Promise<void> {
   await shop.isIn('halted', 'chain_id_mismatch');
   const { reason, cursor } = (await shop.status()) ?? {};
@@ -156,7 +158,7 @@ async function isNoticedBehind(s: Scene & Readonly<{ gateway: Switchboard }>, bl
   s.gateway.connectTo((await s.startStranger(blocks, order.address)).httpUrl);
   await s.poll(5);
   await isRefused(s, order);
-  assert.is(s.connections(), connections, 'by the connection nothing could be told');
+  assert.is(s.connections(), connections, 'the connection gave no sign');
 }
 
 const lengths = [
@@ -201,7 +203,7 @@ for (const family of families) {
       await s.shop.isIn('halted', 'decimals_mismatch');
     }));
 
-  test(`${family}: a reorg is followed only after the node has said again who it is`, () =>
+  test(`${family}: a reorg is followed only after the node's identity was checked again`, () =>
     sceneBehindGateway(family, async (s) => {
       const asked = s.asked();
       s.own.world.mine();
@@ -219,7 +221,7 @@ for (const family of families) {
       assert.equal((await s.shop.status())?.cursor, cursor);
     }));
 
-  test(`${family}: a node that is behind is asked who it is now and then, not at every look`, () =>
+  test(`${family}: the identity of a node that is behind is checked now and then, not at every poll`, () =>
     sceneBehindGateway(family, async (s) => {
       const asked = s.asked();
       s.own.faults.set({ rates: { lag: 1 }, lagBlocks: 5 });

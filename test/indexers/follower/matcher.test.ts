@@ -74,7 +74,7 @@ for (const mode of ['inline', 'threads'] as const) {
     await matcher.close();
   });
 
-  test('tells of doubt and contradiction by the fault that the decoder names', async () => {
+  test('reports doubt and contradiction with the decoder’s fault', async () => {
     const { matcher } = await openMatcher(mode, watched);
     const whole = evmContent(block, 'logs');
     const empty = { ...whole, bytes: Buffer.from('{"jsonrpc":"2.0","id":1,"result":[]}') };
@@ -96,7 +96,7 @@ for (const mode of ['inline', 'threads'] as const) {
     await matcher.close();
   });
 
-  test('leaves alone what else lies in the buffer of the bytes', async () => {
+  test('does not touch other data in the buffer of the bytes', async () => {
     const { matcher } = await openMatcher(mode, watched);
     const { bytes, ...rest } = evmContent(block, 'logs');
     const shared = Buffer.alloc(bytes.byteLength + 20, 'x');

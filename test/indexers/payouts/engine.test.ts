@@ -33,7 +33,10 @@ type Bench = Readonly<{
   payer: Payer;
   report(state: NetworkState): Promise<void>;
   plan(...ids: readonly string[]): Promise<void>;
-  /** Time and a block, and a look of the engine. @returns what it reports */
+  /**
+   * Lets time pass, mines a block, and lets the engine run once.
+   * @returns what it reports
+   */
   pass(): Promise<Fault | null>;
   alarms(): Promise<string[]>;
 }>;
@@ -41,7 +44,7 @@ type Change = Readonly<{ node?: (node: PayoutNode) => PayoutNode; signer?: (sign
 
 const same = <T>(one: T): T => one;
 
-/** An engine on a chain that behaves, unless the test changes its node or its signer. */
+/** An engine on a chain without trouble, unless the test changes its node or its signer. */
 const onBench =
   (work: (bench: Bench) => Promise<void>, change: Change = {}) =>
   async () => {
@@ -123,7 +126,7 @@ async function untilSettled({ pass, database }: Bench, id: string): Promise<void
 }
 
 test(
-  'nothing is asked of anybody while the network is not followed',
+  'nothing is requested from node or signer while the network is not followed',
   onBench(
     async ({ payer, plan, report, database }) => {
       await plan('r1');
@@ -142,7 +145,7 @@ test(
 );
 
 test(
-  'payouts of one wallet go out side by side, with numbers in order',
+  'payouts of one wallet run concurrently, with numbers in order',
   onBench(async (bench) => {
     const ids = Array.from({ length: 10 }, (_, n) => `r${n}`);
     await bench.plan(...ids);
@@ -156,7 +159,7 @@ test(
 
 let isCapped = true;
 test(
-  'what the signer refuses waits without its number, and others go on',
+  'a payout that the signer refuses waits without its number, and others continue',
   onBench(
     async (bench) => {
       const { plan, pass, database, alarms } = bench;
@@ -183,7 +186,7 @@ test(
 );
 
 test(
-  'an altered payout is left to a person',
+  'an altered payout waits for a person',
   onBench(async ({ plan, pass, database, alarms }) => {
     await plan('r1');
     const intent = { kind: 'refund', id: 'r2', network, currency: 'USDT', to: 'e'.repeat(40), units: 5n } as const;
@@ -200,7 +203,7 @@ test(
 );
 
 test(
-  'a price that rises above an attempt replaces it; one that does not leaves it alone',
+  'an attempt is replaced if the price has risen above it, and not otherwise',
   onBench(async (bench) => {
     const { plan, pass, chain, database } = bench;
     chain.weather = { ...chain.weather, mines: 0 };
@@ -238,7 +241,7 @@ test(
 
 let isFrozen = true;
 test(
-  'a receiver that can never be paid ends a payout; a wallet that is short makes it wait, and is called low',
+  'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
   onBench(
     async (bench) => {
       const { plan, pass, database, alarms } = bench;
@@ -256,7 +259,7 @@ test(
         (await alarms()).filter((code) => code !== 'wallet_low'),
         ['token_short', 'destination_frozen'],
       );
-      assert.is((await alarms()).filter((code) => code === 'wallet_low').length, 1, 'said once');
+      assert.is((await alarms()).filter((code) => code === 'wallet_low').length, 1, 'raised once');
     },
     {
       node: (node) => ({
@@ -273,7 +276,7 @@ test(
 
 let isGone = true;
 test(
-  'a signer that is away is told of, and payouts go on when it is back',
+  'an unreachable signer is reported, and payouts resume when it is back',
   onBench(
     async (bench) => {
       await bench.plan('r1');
@@ -287,7 +290,7 @@ test(
           get: (target, name) =>
             isGone
               ? async () => {
-                  throw transient('signer_unreachable', 'nobody listens');
+                  throw transient('signer_unreachable', 'nothing listens');
                 }
               : Reflect.get(target, name),
         }),
@@ -296,7 +299,7 @@ test(
 );
 
 test(
-  'two halves of a payout that serve each other come in their order',
+  'payouts that serve each other are made in order',
   onBench(async (bench) => {
     const { database, clock } = bench;
     const nowMs = clock.nowMs();
@@ -318,7 +321,7 @@ test(
 
 let isForgetful = false;
 test(
-  'a signer whose journal has lost what is recorded here is asked for nothing more',
+  'a signer whose journal has lost a recorded signature gets no more requests',
   onBench(
     async (bench) => {
       const { plan, pass, alarms, database } = bench;
@@ -346,7 +349,7 @@ test(
   ),
 );
 
-test('an engine that is told to stop stops, whatever it waits for', async () => {
+test('an engine stops when asked to, whatever it waits for', async () => {
   const temp = openTempDatabase();
   const clock = lockstepClock().view();
   const payer = createPayer({
@@ -368,7 +371,7 @@ test('an engine that is told to stop stops, whatever it waits for', async () => 
   temp.close();
 });
 
-test('the same bytes go out again every block or two, or every few seconds where they expire', () => {
+test('the same bytes are broadcast again every block or two, or every few seconds where they expire', () => {
   const expiring = chains[familyOf.expiry].spendRules;
   const pace = (of: typeof rules, blockTimeMs: number) => paceOf(of, blockTimeMs).resendMs;
   assert.equal([pace(rules, 12_000), pace(rules, 450), pace(rules, 60_000)], [15_000, 1000, 15_000]);

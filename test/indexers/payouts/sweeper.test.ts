@@ -1,5 +1,7 @@
 /**
- * What a sweeper plans: a real store, a real signing desk, and payout nodes of the families before simulated nodes.
+ * What a sweeper plans: with a real database, a real signing service, and the families' payout clients in front of
+ * simulated nodes.
+ *
  * @module
  */
 import pino from 'pino';
@@ -33,7 +35,7 @@ test.after(async () => {
   for (const close of closers.reverse()) await close();
 });
 
-/** Ten addresses of the seed, the last one foreign, on a network whose payments are final at once. */
+/** Opens ten addresses of the seed, the last one foreign, on a network whose payments are final at once. */
 async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSweepPolicy) {
   const clock = handClock();
   const { chainId, tokens } = simulatedChains[family];
@@ -92,7 +94,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const keys = [...own, foreign];
   let tip: { hash: string; number: number } | null = null;
 
-  /** Payments that the store holds for final; `onChain`: those that are there. */
+  /** Records final payments in the database; `onChain`: those that are on the chain too. */
   async function receive(amounts: Readonly<Record<number, number>>, onChain = true): Promise<void> {
     const parent: { hash: string; number: number } = tip ?? { hash: 'genesis', number: 0 };
     const number = parent.number + 1;
@@ -120,7 +122,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
   const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, database, clock });
   const look = async (policy = sweep) => sweeper.plan(await readOwners(network, database, clock), policy);
   const log = pino({ level: 'silent' });
-  // Between two rounds a quarter of a minute passes at once; whoever runs the watch says when it is enough.
+  // Fifteen seconds between two rounds pass at once; the caller of the watch decides when to stop.
   const passing: Clock = {
     nowMs: clock.nowMs,
     async sleep(ms) {
@@ -137,7 +139,7 @@ const COIN = { evm: 10n ** 18n, solana: 10n ** 9n };
 const reasons = (left: readonly Readonly<{ owner: { index: number }; why: string }>[]) =>
   left.map(({ owner, why }) => [owner.index, why]);
 
-test('what is due is priced with its gas; what is foreign, gone, small or dear is left and named', async () => {
+test('what is due is priced with its gas; what is foreign, missing, small or expensive is left, with the reason', async () => {
   const { sim, look, receive, keyOf } = await openBench('evm');
   await receive({ 0: 5_000, 1: 2_000, 2: 1_999, 9: 9_000 });
   await receive({ 3: 7_000 }, false);
@@ -152,7 +154,7 @@ test('what is due is priced with its gas; what is foreign, gone, small or dear i
     ],
   );
   for (const { costUnits, needs, sharePpm } of plan.sweeps) {
-    assert.is(sharePpm, null, 'nobody told the price');
+    assert.is(sharePpm, null, 'the price is unknown');
     const [gas] = needs.before;
     assert.ok(gas && costUnits > 0n && gas.units < costUnits * 2n && gas.units > 0n);
   }
@@ -163,7 +165,7 @@ test('what is due is priced with its gas; what is foreign, gone, small or dear i
   ]);
   assert.match(plan.left[1]?.detail ?? '', /^token_short/);
 
-  // A price at which the sweep of 20 is too dear, and that of 50 is not.
+  // A price at which the sweep of 20 is too expensive, and that of 50 is not.
   const cost = plan.sweeps[0]?.costUnits ?? 0n;
   const nativePricePar = (COIN.evm * (30n * PAR)) / (cost * 50n);
   const judged = await look({ ...plainSweepPolicy, nativePricePar });
@@ -174,7 +176,7 @@ test('what is due is priced with its gas; what is foreign, gone, small or dear i
   assert.ok(judged.left.some(({ owner, why }) => owner.index === 1 && why === 'too_dear'));
 });
 
-test('a treasury that is a payment address of ours is refused before anything is asked', async () => {
+test('a treasury that is one of our deposit addresses is refused before any request', async () => {
   const { database, pool, treasury, look, receive } = await openBench('evm');
   await receive({ 0: 5_000 });
   await database.addAddresses({ ...pool, source: 'x', firstIndex: 10, keys: [treasury] });
@@ -184,7 +186,7 @@ test('a treasury that is a payment address of ours is refused before anything is
   );
 });
 
-test('a sweep that waits for coin is sent more, once at a time', async () => {
+test('a sweep that waits for coin is sent more, one payout at a time', async () => {
   const { sim, database, clock, sweeper, look, receive, keyOf } = await openBench('evm');
   await receive({ 0: 5_000 });
   sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
@@ -207,7 +209,7 @@ test('a sweep that waits for coin is sent more, once at a time', async () => {
   assert.equal((await look()).sweeps, []);
 });
 
-test('a sweep of money that is gone is taken back, and planned anew without it', async () => {
+test('a sweep of missing money is withdrawn, and planned again without it', async () => {
   const policy = { ...plainSweepPolicy, minPar: PAR };
   const { sim, database, clock, sweeper, look, receive, keyOf, treasury } = await openBench('solana', policy);
   sim.pay(treasury, 1n);
@@ -226,7 +228,7 @@ test('a sweep of money that is gone is taken back, and planned anew without it',
   assert.is.not(again[0], id);
 });
 
-test('nothing is swept by a database that is older than what was signed', async () => {
+test('a database that is older than the newest signatures sweeps nothing', async () => {
   const { database, look, receive, clock, signerFence } = await openBench('evm');
   await receive({ 0: 5_000 });
   signerFence(4);
@@ -256,7 +258,7 @@ test('a group with one that cannot pay is swept without it', async () => {
   assert.equal(reasons(plan.left), [[2, 'refused']]);
 });
 
-test('the watch tells what lies there, and sweeps by itself only where the policy says so', async () => {
+test('the watch records unswept money, and sweeps only if the policy says so', async () => {
   for (const auto of [false, true]) {
     const bench = await openBench('evm', { ...plainSweepPolicy, auto });
     const { sim, database, watch, receive, keyOf, clock } = bench;
@@ -273,11 +275,11 @@ test('the watch tells what lies there, and sweeps by itself only where the polic
     const kinds = (await database.listPayouts({ limit: 10 })).map(({ intent }) => intent.kind).sort();
     assert.equal(kinds, auto ? ['gas', 'sweep'] : []);
     const alarms = (await database.listAlarms(10)).filter(({ code }) => code === 'sweep_not_ours');
-    assert.is(alarms.length, auto ? 1 : 0, 'told once');
+    assert.is(alarms.length, auto ? 1 : 0, 'raised once');
   }
 });
 
-test('the watch waits for its network, looks at once and then every ten minutes, and ends when it is told to', async () => {
+test('the watch waits for its network, runs at once and then every ten minutes, and stops when asked to', async () => {
   const { sim, database, watch, receive, keyOf, clock } = await openBench('evm', { ...plainSweepPolicy, auto: true });
   sim.world.fund(keyOf({ role: 'gas' }), COIN.evm);
   await receive({ 0: 5_000 });
@@ -304,7 +306,7 @@ test('the watch waits for its network, looks at once and then every ten minutes,
   });
   await receive({ 1: 6_000 });
   const laterMs = clock.nowMs();
-  await until('the next look sweeps the rest', async () => {
+  await until('the next pass sweeps the rest', async () => {
     await follow();
     return (await plannedAt()) === 2;
   });

@@ -4,11 +4,12 @@ import { evmAddress } from '../../../../src/chains/evm/address.ts';
 import type { Terms } from '../../../../src/chains/spend.ts';
 import type { GasIntent, Intent, SweepIntent } from '../../../../src/core/intent.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { type Attempt, nothingYet, quoted, type Till } from '../../till.ts';
+import { type Attempt, nothingYet, quoted, type SeedWallets } from '../../seed-wallets.ts';
 import { ETHER, makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
-const { anvil, usdt, usdc, contracts, treasury, node, open, openTill, openFundedTill, signOn, prepare, send } = bench;
+const { anvil, usdt, usdc, contracts, treasury, node, open, openWallets, openFundedWallets, signOn, prepare, send } =
+  bench;
 const { outcomeOf, finalOutcome, mineFinal, native, spendElsewhere } = bench;
 test.after(() => bench.close());
 
@@ -18,16 +19,16 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
   for (const currency of ['USDT', 'USDC'] as const) {
     test(`a refund in ${currency} is quoted, sent, included and final, over ${transport}`, async () => {
       const over = open({ url: anvil[transport] });
-      const till = await openFundedTill();
-      const wallet = till.keyOf({ role: 'refund' });
-      const intent = till.refund(currency, 12_345_678n);
-      const draft = till.draft(intent);
+      const wallets = await openFundedWallets();
+      const wallet = wallets.keyOf({ role: 'refund' });
+      const intent = wallets.refund(currency, 12_345_678n);
+      const draft = wallets.draft(intent);
       assert.equal(await over.sequence(wallet), { final: 0, head: 0 });
       const quote = quoted(await over.quote(draft, 0, []));
       assert.is(quote.terms.nonce, '0');
       assert.is(quote.feeUnitsMax, BigInt(quote.terms.gas_limit ?? 0) * BigInt(quote.terms.max_fee_per_gas ?? 0));
       assert.ok(quote.feeUnits <= quote.feeUnitsMax);
-      const attempt = signOn(till, intent, quote.terms);
+      const attempt = signOn(wallets, intent, quote.terms);
 
       assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not sent');
       assert.equal(await over.broadcast(attempt.bytes), { kind: 'accepted' });
@@ -54,8 +55,8 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
 }
 
 test('a collection address is given what its sweep lacks, and is swept to the treasury', async () => {
-  const till = openTill();
-  const [gasWallet, owner] = [till.keyOf({ role: 'gas' }), till.keyOf({ role: 'collection', index: 4 })];
+  const wallets = openWallets();
+  const [gasWallet, owner] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 4 })];
   await anvil.rpc('anvil_setBalance', [`0x${gasWallet}`, `0x${ETHER.toString(16)}`]);
   await usdt.transfer(`0x${owner}`, 77_000_000n);
   await anvil.mine();
@@ -66,133 +67,133 @@ test('a collection address is given what its sweep lacks, and is swept to the tr
     currency: 'USDT',
     from: [{ index: 4, units: 77_000_000n }],
   };
-  const poor = await node.quote(till.draft(sweep), 0, []);
+  const poor = await node.quote(wallets.draft(sweep), 0, []);
   if (poor.kind !== 'refused') throw new Error('a wallet without gas was quoted');
   assert.is(poor.code, 'native_short');
   assert.match(poor.message, evmAddress.format(owner));
   const units = poor.missingUnits ?? 0n;
   const gas: GasIntent = { kind: 'gas', id: 'gas_1', network: 'test:any', form: 'transfer', index: 4, units };
-  const topUp = await prepare(till, gas);
+  const topUp = await prepare(wallets, gas);
   await send(topUp);
   await anvil.mine();
   assert.is(await native(owner), units);
-  assert.is((await finalOutcome(till, gas, [topUp])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, gas, [topUp])).kind, 'succeeded');
 
   const before = await usdt.balanceOf(`0x${treasury}`);
-  const attempt = await prepare(till, sweep);
+  const attempt = await prepare(wallets, sweep);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalOutcome(till, sweep, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, sweep, [attempt])).kind, 'succeeded');
   assert.is(await usdt.balanceOf(`0x${treasury}`), before + 77_000_000n);
   assert.is(await usdt.balanceOf(`0x${owner}`), 0n);
-  const again = await node.quote(till.draft(sweep), 1, []);
+  const again = await node.quote(wallets.draft(sweep), 1, []);
   assert.is(again.kind === 'refused' && again.code, 'token_short');
 });
 
 test('sixteen refunds in flight have a number each and all arrive', async () => {
-  const till = await openFundedTill();
-  const intents = Array.from({ length: 16 }, (_, at) => till.refund('USDT', BigInt(at + 1)));
+  const wallets = await openFundedWallets();
+  const intents = Array.from({ length: 16 }, (_, at) => wallets.refund('USDT', BigInt(at + 1)));
   const attempts: Attempt[] = [];
   for (const [nonce, intent] of intents.entries()) {
-    const { terms } = quoted(await node.quote(till.draft(intent), nonce, []));
-    attempts.push(signOn(till, intent, terms));
+    const { terms } = quoted(await node.quote(wallets.draft(intent), nonce, []));
+    attempts.push(signOn(wallets, intent, terms));
   }
   for (const attempt of [...attempts].reverse()) await send(attempt);
   await anvil.mine(2);
   await mineFinal();
   for (const [at, intent] of intents.entries()) {
     const [attempt] = attempts.slice(at);
-    assert.is((await outcomeOf(till, intent, attempt ? [attempt] : [])).kind, 'succeeded');
+    assert.is((await outcomeOf(wallets, intent, attempt ? [attempt] : [])).kind, 'succeeded');
     assert.is(await usdt.balanceOf(`0x${intent.to}`), intent.units);
   }
 });
 
 test('a fee that the token keeps does not make the refund unpaid', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 1_000_000n);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 1_000_000n);
   await usdt.setFee(20n, 50_000_000n);
   await anvil.mine();
-  const attempt = await prepare(till, intent);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   await anvil.mine();
   await usdt.setFee(0n, 0n);
-  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 998_000n);
 });
 
 // ── What a quote refuses ─────────────────────────────────────────────────────────────────────────────────────────────
 
-const refusal = async (till: Till, intent: Intent) => {
-  const quote = await node.quote(till.draft(intent), 0, []);
+const refusal = async (wallets: SeedWallets, intent: Intent) => {
+  const quote = await node.quote(wallets.draft(intent), 0, []);
   if (quote.kind !== 'refused') throw new Error('it was quoted');
   return quote;
 };
 
 test('too little of a token is refused with exactly what is missing', async () => {
-  const till = await openFundedTill();
-  const quote = await refusal(till, till.refund('USDT', 1_000_000_001n));
+  const wallets = await openFundedWallets();
+  const quote = await refusal(wallets, wallets.refund('USDT', 1_000_000_001n));
   assert.is(quote.code, 'token_short');
   assert.is(quote.missingUnits, 1n);
   assert.match(quote.message, '0.000001 USDT');
 });
 
 test('too little gas money is refused with exactly what is missing', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDC', 5n);
-  const { feeUnitsMax } = quoted(await node.quote(till.draft(intent), 0, []));
-  const wallet = `0x${till.keyOf({ role: 'refund' })}`;
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDC', 5n);
+  const { feeUnitsMax } = quoted(await node.quote(wallets.draft(intent), 0, []));
+  const wallet = `0x${wallets.keyOf({ role: 'refund' })}`;
   await anvil.rpc('anvil_setBalance', [wallet, `0x${(feeUnitsMax - 7n).toString(16)}`]);
-  const quote = await refusal(till, intent);
+  const quote = await refusal(wallets, intent);
   assert.is(quote.code, 'native_short');
   assert.is(quote.missingUnits, 7n);
   await anvil.rpc('anvil_setBalance', [wallet, `0x${feeUnitsMax.toString(16)}`]);
-  const attempt = await prepare(till, intent);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
 test('a gas wallet that is empty cannot give gas', async () => {
-  const till = openTill();
+  const wallets = openWallets();
   const units = 10n ** 15n;
   const intent: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 0, units };
-  const quote = await refusal(till, intent);
+  const quote = await refusal(wallets, intent);
   assert.is(quote.code, 'native_short');
   assert.is(quote.missingUnits, units);
 });
 
 test('a frozen payee is refused, by either issuer’s list', async () => {
-  const till = await openFundedTill();
+  const wallets = await openFundedWallets();
   for (const currency of ['USDT', 'USDC'] as const) {
-    const intent = till.refund(currency, 5n);
+    const intent = wallets.refund(currency, 5n);
     await contracts[currency].freeze(`0x${intent.to}`);
     await anvil.mine();
-    const quote = await refusal(till, intent);
+    const quote = await refusal(wallets, intent);
     assert.is(quote.code, 'destination_frozen');
     assert.match(quote.message, evmAddress.format(intent.to));
   }
 });
 
 test('a payee that is nobody’s wallet is refused', async () => {
-  const till = await openFundedTill();
-  const wrong = ['0'.repeat(40), usdt.address.slice(2).toLowerCase(), till.keyOf({ role: 'refund' })];
+  const wallets = await openFundedWallets();
+  const wrong = ['0'.repeat(40), usdt.address.slice(2).toLowerCase(), wallets.keyOf({ role: 'refund' })];
   for (const to of wrong) {
-    const quote = await refusal(till, till.refund('USDC', 5n, to));
+    const quote = await refusal(wallets, wallets.refund('USDC', 5n, to));
     assert.is(quote.code, 'destination_invalid');
   }
 });
 
 test('what would revert is refused with the reason, until it would not', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDC', 5n);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDC', 5n);
   await usdc.stop(true);
   await anvil.mine();
-  const quote = await refusal(till, intent);
+  const quote = await refusal(wallets, intent);
   assert.is(quote.code, 'would_fail');
   assert.match(quote.message, 'stopped');
   await usdc.stop(false);
   await anvil.mine();
-  quoted(await node.quote(till.draft(intent), 0, []));
+  quoted(await node.quote(wallets.draft(intent), 0, []));
 });
 
 // ── Replacements ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -201,12 +202,12 @@ const feesIn = (terms: Terms): bigint[] =>
   [terms.max_fee_per_gas, terms.max_priority_fee_per_gas].map((fee) => BigInt(fee ?? 0));
 
 test('a replacement outbids every earlier attempt, is taken by the node, and is the one that is found', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 9n);
-  const attempts = [await prepare(till, intent)];
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 9n);
+  const attempts = [await prepare(wallets, intent)];
   for (const attempt of attempts) await send(attempt);
   for (let round = 0; round < 3; round++) {
-    const next = await prepare(till, intent, [...attempts].reverse());
+    const next = await prepare(wallets, intent, [...attempts].reverse());
     for (const { terms } of attempts) {
       for (const [at, fee] of feesIn(terms).entries()) {
         assert.ok((feesIn(next.terms)[at] ?? 0n) * 8n >= fee * 9n, 'an eighth more');
@@ -218,61 +219,61 @@ test('a replacement outbids every earlier attempt, is taken by the node, and is 
   }
   await anvil.mine();
   const newest = attempts.at(-1);
-  const outcome = await finalOutcome(till, intent, attempts);
+  const outcome = await finalOutcome(wallets, intent, attempts);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, newest?.tx);
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 9n);
 });
 
 test('a price that rises leaves an attempt behind, and its replacement is mined', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDC', 9n);
-  const draft = till.draft(intent);
-  const cheap = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDC', 9n);
+  const draft = wallets.draft(intent);
+  const cheap = await prepare(wallets, intent);
   await send(cheap);
   const before = quoted(await node.quote(draft, 0, []));
   await anvil.rpc('anvil_setNextBlockBaseFeePerGas', ['0xba43b7400']);
   await anvil.mine();
-  assert.equal(await outcomeOf(till, intent, [cheap]), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [cheap]), nothingYet);
   const after = quoted(await node.quote(draft, 0, []));
   assert.ok(after.feeUnitsMax > 10n * before.feeUnitsMax);
-  const dear = await prepare(till, intent, [cheap]);
+  const dear = await prepare(wallets, intent, [cheap]);
   await send(dear);
   await anvil.mine();
-  const outcome = await finalOutcome(till, intent, [cheap, dear]);
+  const outcome = await finalOutcome(wallets, intent, [cheap, dear]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, dear.tx);
 });
 
 test('an older attempt that was mined after all is found among all', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDC', 9n);
-  const first = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDC', 9n);
+  const first = await prepare(wallets, intent);
   await send(first);
-  const second = await prepare(till, intent, [first]);
+  const second = await prepare(wallets, intent, [first]);
   await anvil.mine();
   assert.equal(await node.broadcast(second.bytes), { kind: 'known' }, 'its number is used up');
-  const outcome = await finalOutcome(till, intent, [first, second]);
+  const outcome = await finalOutcome(wallets, intent, [first, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, first.tx);
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 9n);
 });
 
 test('a payee who empties their wallet in between does not make the refund fail', async () => {
-  const till = await openFundedTill();
+  const wallets = await openFundedWallets();
   const [payee = ''] = anvil.accounts.slice(5);
   await usdt.transfer(payee, 8n);
   await anvil.mine();
-  const intent = till.refund('USDT', 5n, payee.slice(2).toLowerCase());
-  const attempt = await prepare(till, intent);
+  const intent = wallets.refund('USDT', 5n, payee.slice(2).toLowerCase());
+  const attempt = await prepare(wallets, intent);
   await usdt.transfer(anvil.accounts[0] ?? '', 8n, { from: payee });
   await anvil.mine();
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
 test('what the wallet cannot pay for is rejected by name', async () => {
-  const till = await openFundedTill();
-  const attempt = await prepare(till, till.refund('USDT', 9n));
-  await anvil.rpc('anvil_setBalance', [`0x${till.keyOf({ role: 'refund' })}`, '0x1']);
+  const wallets = await openFundedWallets();
+  const attempt = await prepare(wallets, wallets.refund('USDT', 9n));
+  await anvil.rpc('anvil_setBalance', [`0x${wallets.keyOf({ role: 'refund' })}`, '0x1']);
   const answer = await node.broadcast(attempt.bytes);
   assert.is(answer.kind === 'rejected' && answer.code, 'native_short');
 });
@@ -280,101 +281,101 @@ test('what the wallet cannot pay for is rejected by name', async () => {
 // ── What goes wrong on the chain ─────────────────────────────────────────────────────────────────────────────────────
 
 test('a reverted transaction is failed once it is final, and its number is used up', async () => {
-  const till = await openFundedTill();
-  const wallet = till.keyOf({ role: 'refund' });
-  const intent = till.refund('USDC', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const wallet = wallets.keyOf({ role: 'refund' });
+  const intent = wallets.refund('USDC', 5n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   await usdc.stop(true, { feeWei: 10n ** 11n });
   const before = await native(wallet);
   await anvil.mine();
   const { number } = await anvil.head();
-  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   await usdc.stop(false);
   const feeUnits = before - (await native(wallet));
-  assert.equal(await finalOutcome(till, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
+  assert.equal(await finalOutcome(wallets, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
   assert.equal(await node.sequence(wallet), { final: 1, head: 1 });
 
-  const anew = await prepare(till, intent);
+  const anew = await prepare(wallets, intent);
   assert.is(anew.terms.nonce, '1');
   await send(anew);
   await anvil.mine();
-  assert.is((await finalOutcome(till, intent, [anew])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [anew])).kind, 'succeeded');
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 5n);
 });
 
 test('a call that succeeded and moved nothing is neither paid nor failed: a person must look', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDC', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDC', 5n);
+  const attempt = await prepare(wallets, intent);
   await usdc.silence(true);
   await anvil.mine();
   await send(attempt);
   await anvil.mine();
   await usdc.silence(false);
-  const fault = await faultOf(finalOutcome(till, intent, [attempt]));
+  const fault = await faultOf(finalOutcome(wallets, intent, [attempt]));
   assert.is(fault.code, 'payout_outcome_unclear');
   assert.is(fault.kind, 'transient');
   assert.match(fault.message, attempt.tx);
 });
 
 test('a number that something else used up is foreign, once that is final', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
-  await spendElsewhere(till, 0);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
+  await spendElsewhere(wallets, 0);
   await anvil.mine();
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet, 'not final');
-  const outcome = await finalOutcome(till, intent, [attempt]);
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'not final');
+  const outcome = await finalOutcome(wallets, intent, [attempt]);
   assert.is(outcome.kind, 'foreign');
-  assert.match(outcome.kind === 'foreign' ? outcome.message : '', evmAddress.format(till.keyOf({ role: 'refund' })));
+  assert.match(outcome.kind === 'foreign' ? outcome.message : '', evmAddress.format(wallets.keyOf({ role: 'refund' })));
 });
 
 test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 31n);
-  const attempt = await prepare(till, intent);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 31n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   await anvil.mine(2);
-  assert.is.not((await outcomeOf(till, intent, [attempt])) as unknown, nothingYet);
+  assert.is.not((await outcomeOf(wallets, intent, [attempt])) as unknown, nothingYet);
   await anvil.reorg(2);
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 31n);
 });
 
 test('a reorg in which the other attempt is mined is followed', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 32n);
-  const first = await prepare(till, intent);
-  const second = await prepare(till, intent, [first]);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 32n);
+  const first = await prepare(wallets, intent);
+  const second = await prepare(wallets, intent, [first]);
   await send(first);
   await anvil.mine();
-  const before = await outcomeOf(till, intent, [first, second]);
+  const before = await outcomeOf(wallets, intent, [first, second]);
   assert.is(before.kind === 'waiting' && before.included?.tx, first.tx);
   await anvil.reorg(1);
   await send(second);
   await anvil.mine();
-  const after = await outcomeOf(till, intent, [first, second]);
+  const after = await outcomeOf(wallets, intent, [first, second]);
   assert.is(after.kind === 'waiting' && after.included?.tx, second.tx);
-  const outcome = await finalOutcome(till, intent, [first, second]);
+  const outcome = await finalOutcome(wallets, intent, [first, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 32n);
 });
 
 test('a foreign transaction that a reorg takes away was none', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 33n);
-  const attempt = await prepare(till, intent);
-  await spendElsewhere(till, 0);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 33n);
+  const attempt = await prepare(wallets, intent);
+  await spendElsewhere(wallets, 0);
   await anvil.mine();
   await anvil.reorg(1);
   await send(attempt);
   await anvil.mine();
-  assert.is((await finalOutcome(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
 test.run();

@@ -6,11 +6,11 @@ import type { RefundIntent } from '../../../../src/core/intent.ts';
 import { createRandom, type Random } from '../../../../src/sandbox/random.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { type Lies, startLyingProxy } from '../../../support/lying-proxy.ts';
-import { type Attempt, nothingYet, type Till } from '../../till.ts';
+import { type Attempt, nothingYet, type SeedWallets } from '../../seed-wallets.ts';
 import { makePayoutBench } from '../payout-bench.ts';
 
 const bench = await makePayoutBench();
-const { anvil, open, openFundedTill, prepare, send, outcomeOf, mineFinal, spendElsewhere } = bench;
+const { anvil, open, openFundedWallets, prepare, send, outcomeOf, mineFinal, spendElsewhere } = bench;
 const proxy = await startLyingProxy(anvil);
 test.before.each(() => proxy.heal());
 test.after(async () => {
@@ -21,69 +21,69 @@ const paired = open({ witnessUrl: proxy.httpUrl });
 /** The liar is the main node and the witness is honest. */
 const pairedOther = open({ url: proxy.httpUrl, witnessUrl: anvil.httpUrl });
 
-async function paid(): Promise<Readonly<{ till: Till; intent: RefundIntent; attempt: Attempt }>> {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+async function paid(): Promise<Readonly<{ wallets: SeedWallets; intent: RefundIntent; attempt: Attempt }>> {
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   await anvil.mine();
   await mineFinal();
-  return { till, intent, attempt };
+  return { wallets, intent, attempt };
 }
 
 const hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
   method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
 
 test('two nodes that agree settle it', async () => {
-  const { till, intent, attempt } = await paid();
-  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'succeeded');
+  const { wallets, intent, attempt } = await paid();
+  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded');
 });
 
 test('a node that denies what another has seen makes nobody foreign', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = hidden;
   for (const pair of [paired, pairedOther]) {
-    const fault = await faultOf(outcomeOf(till, intent, [attempt], pair));
+    const fault = await faultOf(outcomeOf(wallets, intent, [attempt], pair));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, 'payout_nodes_disagree');
   }
 });
 
 test('a node that calls a success a failure settles nothing', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method }, answer) =>
     method === 'eth_getTransactionReceipt'
       ? { ...answer, result: { ...(answer.result as object), status: '0x0', logs: [] } }
       : answer;
   for (const pair of [paired, pairedOther]) {
-    assert.is((await faultOf(outcomeOf(till, intent, [attempt], pair))).code, 'payout_nodes_disagree');
+    assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], pair))).code, 'payout_nodes_disagree');
   }
 });
 
 test('a node whose finality is behind holds the outcome up', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method, params }, answer) =>
     method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? { ...answer, result: null } : answer;
   for (const pair of [paired, pairedOther]) {
-    const outcome = await outcomeOf(till, intent, [attempt], pair);
+    const outcome = await outcomeOf(wallets, intent, [attempt], pair);
     assert.is(outcome.kind === 'waiting' && outcome.included?.tx, attempt.tx);
   }
   await anvil.mine(12);
-  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'succeeded', 'its depth is enough in the end');
+  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded', 'its depth is enough in the end');
 });
 
 test('both see what is foreign', async () => {
-  const till = await openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
-  await spendElsewhere(till, 0);
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
+  await spendElsewhere(wallets, 0);
   await anvil.mine();
   await mineFinal();
-  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'foreign');
+  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'foreign');
 });
 
 test('a witness that is silent, of another chain, or shows another block settles nothing', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   const lies: readonly (readonly [string, NonNullable<Lies['answer']>])[] = [
     ['node_wrong_chain', ({ method }, answer) => (method === 'eth_chainId' ? { ...answer, result: '0x1' } : answer)],
     [
@@ -103,25 +103,25 @@ test('a witness that is silent, of another chain, or shows another block settles
   ];
   for (const [code, lie] of lies) {
     proxy.lies.answer = lie;
-    assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).code, code);
+    assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], paired))).code, code);
   }
   proxy.heal();
   proxy.lies.status = 503;
-  assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).kind, 'transient');
+  assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], paired))).kind, 'transient');
 });
 
 test('a receipt from a block that is not the chain’s own is no inclusion', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method }, answer) =>
     method === 'eth_getTransactionReceipt'
       ? { ...answer, result: { ...(answer.result as object), blockHash: `0x${'34'.repeat(32)}` } }
       : answer;
   const alone = open({ url: proxy.httpUrl });
-  assert.equal(await outcomeOf(till, intent, [attempt], alone), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [attempt], alone), nothingYet);
 });
 
 test('a success whose log tells of another movement is unclear', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   const alone = open({ url: proxy.httpUrl });
   const word = (digits: string) => `0x${digits.padStart(64, '0')}`;
   type Log = Readonly<{ address: string; topics: readonly string[]; data: string }>;
@@ -142,15 +142,15 @@ test('a success whose log tells of another movement is unclear', async () => {
       const receipt = answer.result as Readonly<{ logs: readonly Log[] }>;
       return { ...answer, result: { ...receipt, logs: receipt.logs.flatMap(change) } };
     };
-    assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
+    assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
   }
 });
 
 test('a node of another chain quotes nothing and tells no number', async () => {
-  const till = await openFundedTill();
+  const wallets = await openFundedWallets();
   const wrong = open({ chainId: '1' });
-  const wallet = till.keyOf({ role: 'refund' });
-  const draft = till.draft(till.refund('USDT', 1n));
+  const wallet = wallets.keyOf({ role: 'refund' });
+  const draft = wallets.draft(wallets.refund('USDT', 1n));
   for (const work of [() => wrong.sequence(wallet), () => wrong.balance(wallet), () => wrong.quote(draft, 0, [])]) {
     assert.is((await faultOf(work())).code, 'node_wrong_chain');
   }
@@ -190,17 +190,23 @@ function plausible(method: string, result: unknown, random: Random): unknown {
   return lies[random.int(lies.length)];
 }
 
-type Scene = Readonly<{ what: string; till: Till; intent: RefundIntent; attempts: readonly Attempt[]; truth: string }>;
+type Scene = Readonly<{
+  what: string;
+  wallets: SeedWallets;
+  intent: RefundIntent;
+  attempts: readonly Attempt[];
+  truth: string;
+}>;
 
 async function scenes(): Promise<Scene[]> {
   const done = await paid();
-  const waiting = await openFundedTill();
+  const waiting = await openFundedWallets();
   const unsent = waiting.refund('USDT', 3n);
   const first = await prepare(waiting, unsent);
-  const robbed = await openFundedTill();
+  const robbed = await openFundedWallets();
   const lost = robbed.refund('USDT', 3n);
   const tooLate = await prepare(robbed, lost);
-  const broken = await openFundedTill();
+  const broken = await openFundedWallets();
   const reverted = broken.refund('USDC', 3n);
   const failing = await prepare(broken, reverted);
   await spendElsewhere(robbed, 0);
@@ -210,10 +216,10 @@ async function scenes(): Promise<Scene[]> {
   await bench.usdc.stop(false);
   await mineFinal();
   return [
-    { what: 'paid', till: done.till, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
-    { what: 'unsent', till: waiting, intent: unsent, attempts: [first], truth: 'waiting' },
-    { what: 'foreign', till: robbed, intent: lost, attempts: [tooLate], truth: 'foreign' },
-    { what: 'reverted', till: broken, intent: reverted, attempts: [failing], truth: 'failed' },
+    { what: 'paid', wallets: done.wallets, intent: done.intent, attempts: [done.attempt], truth: 'succeeded' },
+    { what: 'unsent', wallets: waiting, intent: unsent, attempts: [first], truth: 'waiting' },
+    { what: 'foreign', wallets: robbed, intent: lost, attempts: [tooLate], truth: 'foreign' },
+    { what: 'reverted', wallets: broken, intent: reverted, attempts: [failing], truth: 'failed' },
   ];
 }
 
@@ -221,7 +227,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
   const random = createRandom('payout lies', SEED);
   let lied = 0;
   const seen = new Set<string>();
-  for (const { what, till, intent, attempts, truth } of await scenes()) {
+  for (const { what, wallets, intent, attempts, truth } of await scenes()) {
     for (let round = 0; round < ROUNDS; round++) {
       const isSubtle = random.chance(0.5);
       proxy.lies.answer = ({ method }, { result, ...rest }) => {
@@ -231,7 +237,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
       };
       const [pair, where] = random.chance(0.5) ? [paired, 'witness'] : [pairedOther, 'main'];
       try {
-        const outcome = await outcomeOf(till, intent, attempts, pair);
+        const outcome = await outcomeOf(wallets, intent, attempts, pair);
         seen.add(outcome.kind);
         assert.ok(
           outcome.kind === truth || outcome.kind === 'waiting',
@@ -253,8 +259,8 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
 test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEED})`, async () => {
   const random = createRandom('quote lies', SEED);
   const alone = open({ url: proxy.httpUrl });
-  const till = await openFundedTill();
-  const draft = till.draft(till.refund('USDC', 3n));
+  const wallets = await openFundedWallets();
+  const draft = wallets.draft(wallets.refund('USDC', 3n));
   const asked = [
     () => alone.quote(draft, 0, []),
     () => alone.sequence(draft.payer),

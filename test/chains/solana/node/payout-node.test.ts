@@ -15,7 +15,7 @@ import type { Intent, RefundIntent, SweepIntent, Wallet } from '../../../../src/
 import type { Token } from '../../../../src/core/transfer.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { startSimulatedNode } from '../../../support/simulated-node.ts';
-import { quoted, refused } from '../../till.ts';
+import { quoted, refused } from '../../seed-wallets.ts';
 
 const chainId = '4Hn1NfY4KzqTSxFKpBQNX5zdu4vcLxqPUsDQzYrim1pd';
 const tokens: readonly Token[] = [

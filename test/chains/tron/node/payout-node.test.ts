@@ -8,11 +8,12 @@ import { faultOf } from '../../../conformance/chain.ts';
 import { accountKey } from '../../../support/sandbox-node.ts';
 import { startTronBridge } from '../../../support/tron-bridge.ts';
 import { tronTokenKeys } from '../../../support/tron-node.ts';
-import { nothingYet, quoted, refused } from '../../till.ts';
+import { nothingYet, quoted, refused } from '../../seed-wallets.ts';
 import { FINAL_BLOCKS, makePayoutBench, TRX } from '../payout-bench.ts';
 
 const bench = await makePayoutBench('payouts');
-const { sandbox, world, proxy, network, node, open, openTill, openFundedTill, signOn, prepare, send, carry } = bench;
+const { sandbox, world, proxy, network, node, open, openWallets, openFundedWallets, signOn, prepare, send, carry } =
+  bench;
 const { gas, sweep, outcomeOf, mine, mineFinal, outlive, held, native } = bench;
 const bridge = await startTronBridge(sandbox.url);
 test.after.each(() => {
@@ -36,15 +37,15 @@ const BYTES = 345n * 1_000n;
 for (const [transport, url] of Object.entries({ http: sandbox.url, bridge: bridge.url })) {
   test(`a refund is quoted, sent, included and final, over ${transport}`, async () => {
     const over = open({ url });
-    const till = openFundedTill();
-    const wallet = till.keyOf({ role: 'refund' });
+    const wallets = openFundedWallets();
+    const wallet = wallets.keyOf({ role: 'refund' });
     assert.is(await over.sequence(wallet), null);
-    const intent = till.refund('USDT', 12_345_678n);
-    const draft = till.draft(intent);
+    const intent = wallets.refund('USDT', 12_345_678n);
+    const draft = wallets.draft(intent);
     const quote = quoted(await over.quote(draft, null, []));
     assert.is(quote.feeUnits, TO_OTHERS, 'its bytes are free');
     assert.is(BigInt(quote.terms.fee_limit ?? 0), (TO_OTHERS * 6n) / 5n);
-    const attempt = signOn(till, intent, quote.terms);
+    const attempt = signOn(wallets, intent, quote.terms);
     assert.equal(await over.outcome(draft, [attempt]), nothingYet, 'not sent');
     assert.equal(await over.broadcast(attempt.bytes), { kind: 'accepted' });
     assert.equal(await over.broadcast(attempt.bytes), { kind: 'known' });
@@ -65,97 +66,97 @@ for (const [transport, url] of Object.entries({ http: sandbox.url, bridge: bridg
 }
 
 test('who holds the token already is paid with less energy, and bytes are paid for when the day’s are used up', async () => {
-  const till = openFundedTill();
-  const first = till.refund('USDT', 5n);
-  await carry(till, first);
-  const intent = till.refund('USDT', 7n, first.to);
-  const { feeUnits } = quoted(await node.quote(till.draft(intent), null, []));
+  const wallets = openFundedWallets();
+  const first = wallets.refund('USDT', 5n);
+  await carry(wallets, first);
+  const intent = wallets.refund('USDT', 7n, first.to);
+  const { feeUnits } = quoted(await node.quote(wallets.draft(intent), null, []));
   assert.is(feeUnits, TO_HOLDER + BYTES);
-  const outcome = await carry(till, intent);
+  const outcome = await carry(wallets, intent);
   assert.is(outcome.kind === 'succeeded' && outcome.feeUnits, feeUnits);
   assert.is(held(first.to), 12n);
 });
 
 test('the signer’s own reading never exceeds what was quoted', async () => {
-  const till = openFundedTill();
-  const gasWallet = till.keyOf({ role: 'gas' });
+  const wallets = openFundedWallets();
+  const gasWallet = wallets.keyOf({ role: 'gas' });
   world.fund(gasWallet, 100n * TRX);
   world.fund(gasWallet, 1_000n * TRX, true);
-  world.fund(till.keyOf({ role: 'collection', index: 0 }), 1n);
+  world.fund(wallets.keyOf({ role: 'collection', index: 0 }), 1n);
   mine();
-  for (const intent of [till.refund('USDT', 5n), gas('transfer', 1, TRX), gas('delegate', 0, 2n * TRX)]) {
-    const { terms, feeUnits, feeUnitsMax } = quoted(await node.quote(till.draft(intent), null, []));
-    const read = tronSpending.read(signOn(till, intent, terms).bytes, network);
+  for (const intent of [wallets.refund('USDT', 5n), gas('transfer', 1, TRX), gas('delegate', 0, 2n * TRX)]) {
+    const { terms, feeUnits, feeUnitsMax } = quoted(await node.quote(wallets.draft(intent), null, []));
+    const read = tronSpending.read(signOn(wallets, intent, terms).bytes, network);
     assert.ok(feeUnits <= feeUnitsMax);
     if (intent.kind === 'refund' || intent.form === 'transfer') assert.is(read.feeUnitsMax, feeUnitsMax);
   }
 });
 
 test('a collection address is given what its sweep lacks, and is swept to the treasury', async () => {
-  const till = openTill();
-  const owner = till.keyOf({ role: 'collection', index: 4 });
-  world.fund(till.keyOf({ role: 'gas' }), 100n * TRX);
+  const wallets = openWallets();
+  const owner = wallets.keyOf({ role: 'collection', index: 4 });
+  world.fund(wallets.keyOf({ role: 'gas' }), 100n * TRX);
   sandbox.pay(owner, 77n);
   mine();
   const intent = sweep(4, 77n);
-  const poor = refused(await node.quote(till.draft(intent), null, []));
+  const poor = refused(await node.quote(wallets.draft(intent), null, []));
   assert.is(poor.code, 'native_short');
   assert.match(poor.message, tronAddress.format(owner));
   const missing = poor.missingUnits ?? 0n;
   assert.is(missing, (TO_OTHERS * 6n) / 5n, 'once it is there, its bytes are free');
-  const given = await carry(till, gas('transfer', 4, missing));
+  const given = await carry(wallets, gas('transfer', 4, missing));
   assert.is(given.kind === 'succeeded' && given.feeUnits, 1_100_000n, 'it made the account');
-  assert.is((await carry(till, intent)).kind, 'succeeded');
+  assert.is((await carry(wallets, intent)).kind, 'succeeded');
   assert.is(held(treasury), 77n);
   assert.is(held(owner), 0n);
-  assert.is(refused(await node.quote(till.draft(intent), null, [])).code, 'token_short');
+  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).code, 'token_short');
 });
 
 test('a collection address is lent energy for its sweep, pays nothing, and the loan is taken back', async () => {
-  const till = openTill();
-  const [gasWallet, owner] = [till.keyOf({ role: 'gas' }), till.keyOf({ role: 'collection', index: 2 })];
+  const wallets = openWallets();
+  const [gasWallet, owner] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 2 })];
   world.fund(gasWallet, 10n * TRX);
   world.fund(gasWallet, 10_000n * TRX, true);
   sandbox.pay(owner, 5_000n);
   sandbox.pay(treasury, 1n);
   mine();
   const intent = sweep(2, 5_000n);
-  const { loan } = refused(await node.quote(till.draft(intent), null, []));
+  const { loan } = refused(await node.quote(wallets.draft(intent), null, []));
   assert.ok(loan);
   assert.is(loan.missingUnits, 1n, 'the account must be there');
   assert.is(loan.units / TRX, (64_285n * 6n) / 5n / 10n + 2n, 'a staked TRX gives ten units of energy a day');
-  const early = refused(await node.quote(till.draft(gas('delegate', 2, loan.units)), null, []));
+  const early = refused(await node.quote(wallets.draft(gas('delegate', 2, loan.units)), null, []));
   assert.is(early.code, 'would_fail');
   assert.match(early.message, 'before it can be lent energy');
-  assert.is((await carry(till, gas('transfer', 2, loan.missingUnits))).kind, 'succeeded');
-  const greedy = refused(await node.quote(till.draft(gas('delegate', 2, 10_001n * TRX)), null, []));
+  assert.is((await carry(wallets, gas('transfer', 2, loan.missingUnits))).kind, 'succeeded');
+  const greedy = refused(await node.quote(wallets.draft(gas('delegate', 2, 10_001n * TRX)), null, []));
   assert.match(greedy.message, 'stake 1 TRX more');
-  assert.is(refused(await node.quote(till.draft(intent), null, [])).loan?.missingUnits, 0n);
-  assert.is((await carry(till, gas('delegate', 2, loan.units))).kind, 'succeeded');
+  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).loan?.missingUnits, 0n);
+  assert.is((await carry(wallets, gas('delegate', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), loan.units);
 
-  const quote = quoted(await node.quote(till.draft(intent), null, []));
+  const quote = quoted(await node.quote(wallets.draft(intent), null, []));
   assert.is(quote.feeUnits, 0n);
   assert.is(quote.terms.fee_limit, String((TO_HOLDER * 6n) / 5n), 'the limit bounds lent energy as well');
   const before = held(treasury);
-  const outcome = await carry(till, intent);
+  const outcome = await carry(wallets, intent);
   assert.is(outcome.kind === 'succeeded' && outcome.feeUnits, 0n);
   assert.is(held(treasury), before + 5_000n);
 
-  assert.is((await carry(till, gas('reclaim', 2, loan.units))).kind, 'succeeded');
+  assert.is((await carry(wallets, gas('reclaim', 2, loan.units))).kind, 'succeeded');
   assert.is(world.accounts().usable(owner), 0n);
-  const again = refused(await node.quote(till.draft(gas('reclaim', 2, loan.units)), null, []));
+  const again = refused(await node.quote(wallets.draft(gas('reclaim', 2, loan.units)), null, []));
   assert.is(again.code, 'would_fail');
 });
 
 test('two refunds of one amount to one payee are two transactions', async () => {
-  const till = openFundedTill();
-  const one = till.refund('USDT', 5n);
-  const other = till.refund('USDT', 5n, one.to);
-  const attempts = [await prepare(till, one), await prepare(till, other)];
+  const wallets = openFundedWallets();
+  const one = wallets.refund('USDT', 5n);
+  const other = wallets.refund('USDT', 5n, one.to);
+  const attempts = [await prepare(wallets, one), await prepare(wallets, other)];
   const again = open();
-  const { terms } = quoted(await again.quote(till.draft(other), null, []));
-  attempts.push(signOn(till, other, terms));
+  const { terms } = quoted(await again.quote(wallets.draft(other), null, []));
+  attempts.push(signOn(wallets, other, terms));
   assert.is(new Set(attempts.map(({ tx }) => tx)).size, 3, 'also after a restart');
   for (const attempt of attempts.slice(0, 2)) await send(attempt);
   mine(1 + FINAL_BLOCKS);
@@ -165,14 +166,14 @@ test('two refunds of one amount to one payee are two transactions', async () => 
 // ── What a quote refuses ─────────────────────────────────────────────────────────────────────────────────────────────
 
 test('too little of a token, or of TRX, is refused with exactly what is missing', async () => {
-  const till = openFundedTill();
-  const wallet = till.keyOf({ role: 'refund' });
-  const dear = refused(await node.quote(till.draft(till.refund('USDT', 1_000_000_001n)), null, []));
+  const wallets = openFundedWallets();
+  const wallet = wallets.keyOf({ role: 'refund' });
+  const dear = refused(await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), null, []));
   assert.is(dear.code, 'token_short');
   assert.is(dear.missingUnits, 1n);
   assert.match(dear.message, '0.000001 USDT');
 
-  const poor = openTill();
+  const poor = openWallets();
   const other = poor.keyOf({ role: 'refund' });
   sandbox.pay(other, 5n);
   mine();
@@ -189,10 +190,15 @@ test('too little of a token, or of TRX, is refused with exactly what is missing'
 });
 
 test('a payee that is frozen, a contract or nobody’s wallet is refused', async () => {
-  const till = openFundedTill();
+  const wallets = openFundedWallets();
   const codeTo = async (to: string, over = node) =>
-    refused(await over.quote(till.draft(till.refund('USDT', 5n, to)), null, [])).code;
-  for (const to of ['0'.repeat(40), tronTokenKeys[1], till.keyOf({ role: 'refund' }), lookalikeKey(tronTokenKeys[0])]) {
+    refused(await over.quote(wallets.draft(wallets.refund('USDT', 5n, to)), null, [])).code;
+  for (const to of [
+    '0'.repeat(40),
+    tronTokenKeys[1],
+    wallets.keyOf({ role: 'refund' }),
+    lookalikeKey(tronTokenKeys[0]),
+  ]) {
     assert.is(await codeTo(to), 'destination_invalid', to);
   }
   const watched = open({ url: proxy.url });
@@ -215,104 +221,107 @@ test('a payee that is frozen, a contract or nobody’s wallet is refused', async
 // ── What goes wrong on the chain ─────────────────────────────────────────────────────────────────────────────────────
 
 test('a transaction that runs out of energy is failed once that is final, costs its limit, and is signed anew', async () => {
-  const till = openFundedTill();
+  const wallets = openFundedWallets();
   const payee = accountKey('trader');
   sandbox.pay(payee, 8n);
   mine();
-  const intent = till.refund('USDT', 5n, payee);
-  const attempt = await prepare(till, intent);
+  const intent = wallets.refund('USDT', 5n, payee);
+  const attempt = await prepare(wallets, intent);
   const output = { token: tronTokenKeys[0], to: accountKey('exchange'), units: 8n };
   world.pay({ kind: 'direct', from: payee, outputs: [output] });
   mine();
   await send(attempt);
   mine();
   const { number } = world.tip();
-  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'waiting', included: { tx: attempt.tx, number } });
   mineFinal();
-  const feeUnits = 100n * TRX - native(till.keyOf({ role: 'refund' }));
-  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
+  const feeUnits = 100n * TRX - native(wallets.keyOf({ role: 'refund' }));
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
   assert.is(feeUnits, BigInt(attempt.terms.fee_limit ?? 0));
   assert.is(held(payee), 0n);
-  assert.is((await carry(till, intent)).kind, 'succeeded');
+  assert.is((await carry(wallets, intent)).kind, 'succeeded');
   assert.is(held(payee), 5n);
 });
 
 test('a transfer whose tokens are gone by then is reverted, and failed', async () => {
-  const till = openFundedTill();
-  const [one, other] = [till.refund('USDT', 600_000_000n), till.refund('USDT', 600_000_000n)];
-  const attempts = [await prepare(till, one), await prepare(till, other)];
+  const wallets = openFundedWallets();
+  const [one, other] = [wallets.refund('USDT', 600_000_000n), wallets.refund('USDT', 600_000_000n)];
+  const attempts = [await prepare(wallets, one), await prepare(wallets, other)];
   for (const attempt of attempts) await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  const outcomes = [await outcomeOf(till, one, attempts.slice(0, 1)), await outcomeOf(till, other, attempts.slice(1))];
+  const outcomes = [
+    await outcomeOf(wallets, one, attempts.slice(0, 1)),
+    await outcomeOf(wallets, other, attempts.slice(1)),
+  ];
   assert.equal(outcomes.map(({ kind }) => kind).sort(), ['failed', 'succeeded']);
-  assert.is(held(till.keyOf({ role: 'refund' })), 400_000_000n);
+  assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
 test('what was never sent is dead once its time is over at finality, and is signed anew', async () => {
-  const till = openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   const expirationMs = Number(attempt.terms.expiration_ms);
   while (world.tip().timeS * 1000 < expirationMs) mine(1, 60_000);
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet, 'the block that ends its time is not final');
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'the block that ends its time is not final');
   mineFinal();
-  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'dead' });
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
   const late = await node.broadcast(attempt.bytes);
   assert.is(late.kind === 'rejected' && late.code, 'expired');
-  assert.is((await carry(till, intent)).kind, 'succeeded');
+  assert.is((await carry(wallets, intent)).kind, 'succeeded');
   assert.is(held(intent.to), 5n);
 });
 
 test('what a node took and lost is dead in the end, and the refund is paid once', async () => {
-  const till = openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   sandbox.faults.set({ rates: { send_dropped: 1 } });
   await send(attempt);
   sandbox.faults.heal();
   mine(3);
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
   outlive();
-  assert.equal(await outcomeOf(till, intent, [attempt]), { kind: 'dead' });
-  assert.is((await carry(till, intent)).kind, 'succeeded');
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
+  assert.is((await carry(wallets, intent)).kind, 'succeeded');
   outlive();
   assert.is(held(intent.to), 5n);
 });
 
 test('what a node took and denied is found', async () => {
-  const till = openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const attempt = await prepare(till, intent);
+  const wallets = openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const attempt = await prepare(wallets, intent);
   sandbox.faults.set({ rates: { send_denied: 1 } });
   const answer = await node.broadcast(attempt.bytes);
   assert.is(answer.kind === 'rejected' && answer.code, 'node_refused');
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
 test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
-  const till = openFundedTill();
-  const intent = till.refund('USDT', 31n);
-  const attempt = await prepare(till, intent);
+  const wallets = openFundedWallets();
+  const intent = wallets.refund('USDT', 31n);
+  const attempt = await prepare(wallets, intent);
   await send(attempt);
   mine(2);
   world.reorg({ depth: 2, keep: 'none' });
-  assert.equal(await outcomeOf(till, intent, [attempt]), nothingYet);
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
   await send(attempt);
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(till, intent, [attempt])).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
   assert.is(held(intent.to), 31n);
 });
 
 test('a refusal has a name', async () => {
-  const till = openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  const { terms } = quoted(await node.quote(till.draft(intent), null, []));
+  const wallets = openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const { terms } = quoted(await node.quote(wallets.draft(intent), null, []));
   const codeOf = async (bytes: Uint8Array) => {
     const answer = await node.broadcast(bytes);
     return answer.kind === 'rejected' ? answer.code : answer.kind;
   };
-  const codeOn = (changes: Record<string, string>) => codeOf(signOn(till, intent, { ...terms, ...changes }).bytes);
+  const codeOn = (changes: Record<string, string>) => codeOf(signOn(wallets, intent, { ...terms, ...changes }).bytes);
   assert.is(await codeOn({ ref_block_hash: '0123456789abcdef' }), 'reference_block');
   const before = { timestamp_ms: '1700000000000', expiration_ms: '1700000060000' };
   assert.is(await codeOn(before), 'expired');
@@ -320,7 +329,7 @@ test('a refusal has a name', async () => {
   const far = { timestamp_ms: String(after), expiration_ms: String(after + 10 * 3600 * 1000) };
   assert.is(await codeOn(far), 'expired');
   assert.is(await codeOf(Uint8Array.of(1, 2, 3)), 'signature');
-  const stranger = openTill();
+  const stranger = openWallets();
   const unfunded = signOn(stranger, intent, terms);
   assert.is(await codeOf(unfunded.bytes), 'native_short', 'there is no such account');
   assert.is(await codeOn({}), 'accepted');
@@ -329,10 +338,10 @@ test('a refusal has a name', async () => {
 
 test('nodes without a solidified chain, and of another chain, pay nothing', async () => {
   assert.throws(() => open({ finalityUrl: null }), /payouts need the solidified chain/);
-  const till = openFundedTill();
+  const wallets = openFundedWallets();
   const wrong = open({ chainId: '1' });
-  const draft = till.draft(till.refund('USDT', 1n));
-  const attempt = await prepare(till, till.refund('USDT', 1n));
+  const draft = wallets.draft(wallets.refund('USDT', 1n));
+  const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
   for (const work of [wrong.balance(draft.payer), wrong.quote(draft, null, []), wrong.outcome(draft, [attempt])]) {
     assert.is((await faultOf(work)).code, 'node_wrong_chain');
   }

@@ -8,7 +8,7 @@ import { Fault } from '../../../../src/core/fault.ts';
 import type { RefundIntent } from '../../../../src/core/intent.ts';
 import { createRandom, type Random } from '../../../../src/sandbox/random.ts';
 import { faultOf } from '../../../conformance/chain.ts';
-import { type Attempt, nothingYet, type Till } from '../../till.ts';
+import { type Attempt, nothingYet, type SeedWallets } from '../../seed-wallets.ts';
 import { FINAL_BLOCKS, makePayoutBench } from '../payout-bench.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are changed at will
@@ -16,7 +16,7 @@ type Json = any;
 type Lie = (path: string, body: Json, answer: Json) => Json;
 
 const bench = await makePayoutBench('witness');
-const { sandbox, world, proxy, open, openFundedTill, signOn, prepare, send, outcomeOf, mine, mineFinal, outlive } =
+const { sandbox, world, proxy, open, openFundedWallets, signOn, prepare, send, outcomeOf, mine, mineFinal, outlive } =
   bench;
 const alone = open({ url: proxy.url });
 const paired = open({ witnessUrl: proxy.url });
@@ -36,12 +36,12 @@ function tell(lie: Lie): void {
   };
 }
 
-type Scene = Readonly<{ till: Till; intent: RefundIntent; attempt: Attempt }>;
+type Scene = Readonly<{ wallets: SeedWallets; intent: RefundIntent; attempt: Attempt }>;
 
 async function prepared(): Promise<Scene> {
-  const till = openFundedTill();
-  const intent = till.refund('USDT', 5n);
-  return { till, intent, attempt: await prepare(till, intent) };
+  const wallets = openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  return { wallets, intent, attempt: await prepare(wallets, intent) };
 }
 
 async function paid(): Promise<Scene> {
@@ -75,20 +75,20 @@ const erased =
 // ── One node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('a node that knows no transaction is contradicted by its own blocks, once the time is over', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   tell(denied);
-  assert.equal(await outcomeOf(till, intent, [attempt], alone), nothingYet, 'it may still come');
+  assert.equal(await outcomeOf(wallets, intent, [attempt], alone), nothingYet, 'it may still come');
   outlive();
-  const fault = await faultOf(outcomeOf(till, intent, [attempt], alone));
+  const fault = await faultOf(outcomeOf(wallets, intent, [attempt], alone));
   assert.is(fault.kind, 'transient');
   assert.is(fault.code, 'payout_node_contradicts');
   assert.match(fault.message, attempt.tx);
   heal();
-  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'succeeded');
 });
 
 test('the last block that could hold an attempt is read as well', async () => {
-  const { till, intent, attempt } = await prepared();
+  const { wallets, intent, attempt } = await prepared();
   const endS = Math.ceil(Number(attempt.terms.expiration_ms) / 1000);
   while (world.tip().timeS + 60 < endS) mine(1, 60_000);
   await send(attempt);
@@ -98,14 +98,14 @@ test('the last block that could hold an attempt is read as well', async () => {
   assert.is(world.find(attempt.tx)?.block.hash, world.tip().hash);
   mineFinal();
   tell(denied);
-  assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'payout_node_contradicts');
+  assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'payout_node_contradicts');
   heal();
-  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'succeeded');
+  assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'succeeded');
 });
 
 test('blocks that are missing, of another chain, or no children of each other prove nothing', async () => {
-  const { till, intent, attempt } = await lost();
-  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'dead');
+  const { wallets, intent, attempt } = await lost();
+  assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'dead');
   const reference = Number(attempt.terms.ref_block_number);
   const isAt = (path: string, body: Json, number: number) =>
     path === '/walletsolidity/getblock' && body.id_or_num === String(number);
@@ -145,14 +145,14 @@ test('blocks that are missing, of another chain, or no children of each other pr
   ];
   for (const [code, lie] of lies) {
     tell(lie);
-    const fault = await faultOf(outcomeOf(till, intent, [attempt], alone));
+    const fault = await faultOf(outcomeOf(wallets, intent, [attempt], alone));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, code, fault.message);
   }
 });
 
 test('a success needs all three fields, and exactly the payment in its logs', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   const info =
     (change: (info: Json) => Json): Lie =>
     (path, _, answer) =>
@@ -176,14 +176,14 @@ test('a success needs all three fields, and exactly the payment in its logs', as
   };
   for (const [what, lie] of Object.entries(lies)) {
     tell(lie);
-    assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
+    assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'payout_outcome_unclear', what);
   }
   for (const missing of ['gettransactionbyid', 'gettransactioninfobyid']) {
     tell((path) => (path === `/walletsolidity/${missing}` ? {} : undefined));
-    assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'node_infos_missing', missing);
+    assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'node_infos_missing', missing);
   }
   tell(info((answer) => ({ ...answer, id: '12'.repeat(32) })));
-  assert.is((await faultOf(outcomeOf(till, intent, [attempt], alone))).code, 'node_nonsense');
+  assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'node_nonsense');
 });
 
 test('a node that has trouble of its own says nothing about what it was sent', async () => {
@@ -207,26 +207,26 @@ test('a node that has trouble of its own says nothing about what it was sent', a
 // ── Two nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 test('two nodes that agree settle it, or bury it', async () => {
-  const { till, intent, attempt } = await paid();
-  assert.is((await outcomeOf(till, intent, [attempt], paired)).kind, 'succeeded');
+  const { wallets, intent, attempt } = await paid();
+  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded');
   const other = await lost();
-  assert.is((await outcomeOf(other.till, other.intent, [other.attempt], paired)).kind, 'dead');
+  assert.is((await outcomeOf(other.wallets, other.intent, [other.attempt], paired)).kind, 'dead');
 });
 
 test('a node that has erased a payment from its very blocks buries nothing beside an honest one', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   outlive();
   tell(erased(attempt.tx));
-  assert.is((await outcomeOf(till, intent, [attempt], alone)).kind, 'dead', 'the lie is complete');
+  assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'dead', 'the lie is complete');
   for (const pair of [paired, pairedOther]) {
-    const fault = await faultOf(outcomeOf(till, intent, [attempt], pair));
+    const fault = await faultOf(outcomeOf(wallets, intent, [attempt], pair));
     assert.is(fault.kind, 'transient');
     assert.is(fault.code, 'payout_nodes_disagree');
   }
 });
 
 test('a node that is behind holds the end up', async () => {
-  const { till, intent, attempt } = await lost();
+  const { wallets, intent, attempt } = await lost();
   const behind = Number(attempt.terms.ref_block_number) + 2;
   tell((path, body, answer) => {
     if (path !== '/walletsolidity/getblock' || body.id_or_num !== undefined) return undefined;
@@ -244,19 +244,19 @@ test('a node that is behind holds the end up', async () => {
       },
     };
   });
-  for (const pair of [paired, pairedOther]) assert.equal(await outcomeOf(till, intent, [attempt], pair), nothingYet);
+  for (const pair of [paired, pairedOther]) assert.equal(await outcomeOf(wallets, intent, [attempt], pair), nothingYet);
 });
 
 test('a witness that is silent or of another chain settles nothing', async () => {
-  const { till, intent, attempt } = await paid();
+  const { wallets, intent, attempt } = await paid();
   tell((path, body, answer) =>
     path.endsWith('getblock') && body.id_or_num === '0'
       ? { ...answer, blockID: `${'0'.repeat(16)}${'12'.repeat(24)}` }
       : undefined,
   );
-  assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).code, 'node_wrong_chain');
+  assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], paired))).code, 'node_wrong_chain');
   proxy.lies.answer = () => 'lack of computing resources';
-  assert.is((await faultOf(outcomeOf(till, intent, [attempt], paired))).kind, 'transient');
+  assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], paired))).kind, 'transient');
 });
 
 // ── Lies at random ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -287,7 +287,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
   const random = createRandom('payout lies', SEED);
   const [done, gone, early] = [await paid(), await lost(), await prepared()];
   const broken = await prepared();
-  const starved = signOn(broken.till, broken.intent, { ...broken.attempt.terms, fee_limit: '1000000' });
+  const starved = signOn(broken.wallets, broken.intent, { ...broken.attempt.terms, fee_limit: '1000000' });
   await send(starved);
   mine(1 + FINAL_BLOCKS);
   const scenes: readonly (readonly [Scene, string])[] = [
@@ -298,7 +298,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
   ];
   const seen = new Set<string>();
   let lied = 0;
-  for (const [{ till, intent, attempt }, truth] of scenes) {
+  for (const [{ wallets, intent, attempt }, truth] of scenes) {
     for (let round = 0; round < ROUNDS; round++) {
       const whole = random.chance(0.3) ? erased(attempt.tx) : null;
       tell((path, body, answer) => {
@@ -310,7 +310,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
       });
       const pair = random.chance(0.5) ? paired : pairedOther;
       try {
-        const outcome = await outcomeOf(till, intent, [attempt], pair);
+        const outcome = await outcomeOf(wallets, intent, [attempt], pair);
         seen.add(outcome.kind);
         assert.ok(outcome.kind === truth || outcome.kind === 'waiting', `${truth}, round ${round}: ${outcome.kind}`);
       } catch (error) {
@@ -328,8 +328,8 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
 
 test(`a node that lies at random quotes or fails, and breaks nothing (SEED=${SEED})`, async () => {
   const random = createRandom('quote lies', SEED);
-  const { till, intent, attempt } = await prepared();
-  const draft = till.draft(intent);
+  const { wallets, intent, attempt } = await prepared();
+  const draft = wallets.draft(intent);
   const asked = [
     () => alone.quote(draft, null, []),
     () => alone.balance(draft.payer),

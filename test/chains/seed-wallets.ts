@@ -19,7 +19,7 @@ import type { Intent, RefundIntent, Wallet } from '../../src/core/intent.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 
 /** The wallets of one seed and what they are to pay. */
-export type Till = Readonly<{
+export type SeedWallets = Readonly<{
   seed: Uint8Array;
   keyOf(wallet: Wallet): string;
   /** To a payee of its own, if none is named. */
@@ -43,12 +43,12 @@ export function refused(quote: Quote): Extract<Quote, { kind: 'refused' }> {
 }
 
 /** @param spending the signer's half of the network's family */
-export function createTills(network: SpendNetwork, spending: Spending = evmSpending) {
+export function createSeedWallets(network: SpendNetwork, spending: Spending = evmSpending) {
   let seeds = 0;
   let payees = 0;
 
   /** With a seed of its own, so that sequence numbers start anew. */
-  function openTill(): Till {
+  function openWallets(): SeedWallets {
     seeds += 1;
     const seed = new Uint8Array(64).fill(seeds);
     const keyOf = (wallet: Wallet) => spending.derive(seed, wallet).key;
@@ -81,20 +81,20 @@ export function createTills(network: SpendNetwork, spending: Spending = evmSpend
     };
   }
 
-  function signOn(till: Till, intent: Intent, terms: Terms): Attempt {
-    const keys = spending.signers(intent).map((wallet) => spending.derive(till.seed, wallet));
+  function signOn(wallets: SeedWallets, intent: Intent, terms: Terms): Attempt {
+    const keys = spending.signers(intent).map((wallet) => spending.derive(wallets.seed, wallet));
     const { tx, bytes } = spending.sign({ network, intent, terms }, keys);
-    return { tx, bytes, terms, payer: till.draft(intent).payer };
+    return { tx, bytes, terms, payer: wallets.draft(intent).payer };
   }
 
   /** The next attempt: on the number of those that it outbids, or on the wallet's next. It is not sent. */
   async function prepareOn(
     node: PayoutNode,
-    till: Till,
+    wallets: SeedWallets,
     intent: Intent,
     outbid: readonly Attempt[] = [],
   ): Promise<Attempt> {
-    const draft = till.draft(intent);
+    const draft = wallets.draft(intent);
     const first = outbid[0]?.terms.nonce;
     const nonce = first === undefined ? ((await node.sequence(draft.payer))?.head ?? 0) : Number(first);
     const quote = await node.quote(
@@ -102,8 +102,8 @@ export function createTills(network: SpendNetwork, spending: Spending = evmSpend
       nonce,
       outbid.map(({ terms }) => terms),
     );
-    return signOn(till, intent, quoted(quote).terms);
+    return signOn(wallets, intent, quoted(quote).terms);
   }
 
-  return { openTill, signOn, prepareOn };
+  return { openWallets, signOn, prepareOn };
 }
