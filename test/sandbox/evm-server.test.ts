@@ -413,7 +413,7 @@ test('control with nonsense is refused with what is wrong', async () => {
     ['sandbox_pay', [{ to: hex(payee), amount: '1.5' }], /amount/],
     ['sandbox_pay', [{ to: hex(payee), amount: 5 }], /amount/],
     ['sandbox_pay', [{ to: hex(payee), amount: (2n ** 256n).toString() }], /more than any token can hold/],
-    ['sandbox_pay', [{ to: hex(payee), amount: '1', symbol: 'DAI' }], /no token DAI; there are USDT, USDC/],
+    ['sandbox_pay', [{ to: hex(payee), amount: '1', symbol: 'DAI' }], /there is no token DAI, only USDT, USDC/],
     ['sandbox_pay', [{ to: hex(payee), amount: '1', kind: 'gift' }], /kind/],
     ['sandbox_pay', [], /to/],
     ['sandbox_mine', [{ blocks: 0 }], /blocks/],

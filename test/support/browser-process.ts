@@ -11,7 +11,8 @@ export type BrowserProcess = Readonly<{
 }>;
 
 /**
- * Starts Chromium; it ends with the process that started it, at the latest. The first start unpacks it, which takes a while.
+ * Starts Chromium; it ends with the process that started it, at the latest. The first start unpacks it, which takes a
+ * while.
  * @param report told how far the unpacking is, a line at a time
  * @throws Error when it does not start; the reason is on standard error
  */

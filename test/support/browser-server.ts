@@ -1,8 +1,9 @@
 /**
- * The program behind `browser-process.ts`: unpacks the Chromium that comes inside an npm package, starts it without a window, and says where
- * it listens. It ends when the process that started it disconnects or ends.
+ * The program behind `browser-process.ts`: unpacks the Chromium that comes inside an npm package, starts it without a
+ * window, and says where it listens. It ends when the process that started it disconnects or ends.
  *
  * Chromium is unpacked to a folder that is renamed when it is whole, so that nobody ever runs half a file.
+ *
  * @module
  */
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -10,7 +11,9 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
 
-/** The tests' machines run as root and in containers, where Chromium's own sandbox and shared memory are not to be had. */
+/**
+ * The tests' machines run as root and in containers, where Chromium's own sandbox and shared memory are not to be had.
+ */
 const ARGUMENTS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'];
 const PROGRESS_MS = 2_000;
 /** About what Chromium weighs unpacked. */
@@ -25,8 +28,8 @@ const home = join(temporary, `chromium-${version}`);
 
 async function unpack(): Promise<void> {
   const folder = mkdtempSync(`${home}-unpacking-`);
-  // The package unpacks to the temporary folder, and brings the libraries that a machine without a desktop lacks only where it believes
-  // itself on such a machine; it looks when it is loaded.
+  // The package unpacks to the temporary folder, and brings the libraries that a machine without a desktop lacks only
+  // where it believes itself on such a machine; it looks when it is loaded.
   const { TMPDIR } = process.env;
   Object.assign(process.env, { TMPDIR: folder, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' });
   const timer = setInterval(() => {

@@ -40,7 +40,10 @@ export function runProgram(words: readonly string[], variables: Variables, cwd =
   });
 }
 
-/** Runs the operator's tool in this process, where most of its tests belong: one that starts the program proves the rest. */
+/**
+ * Runs the operator's tool in this process, where most of its tests belong: one that starts the program proves the
+ * rest.
+ */
 export const runQuayside = (words: readonly string[], variables: Variables, cwd = root) =>
   runTool(words, environment(variables), cwd);
 

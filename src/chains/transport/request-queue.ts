@@ -1,23 +1,23 @@
 /**
- * Limits how many requests to one node are under way at once; the others wait in order.
+ * Limits how many requests to one node run at once; the others wait in order.
  * @module
  */
 import PQueue from 'p-queue';
 import { transient } from '../../core/fault.ts';
 
-/** Requests that may wait; more would mean that a caller knows no limit. */
+/** Requests that may wait; more means that a caller has lost control. */
 const WAITING_MAX = 10_000;
 
 export type RequestQueue = Readonly<{
   /**
-   * Runs `work` when a place is free.
-   * @param signal ends the wait; `work` has to heed it by itself
+   * Runs `work` as soon as a slot is free.
+   * @param signal ends the wait; `work` has to observe it itself
    * @throws Fault transient `node_busy` or `node_timeout`, or what `work` throws
    */
   add<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }>;
 
-/** @param host names the node in messages */
+/** Opens a queue. @param host names the node in messages */
 export function openRequestQueue(
   options: Readonly<{ host: string; concurrencyMax: number; requestTimeoutMs: number }>,
 ): RequestQueue {
@@ -29,9 +29,9 @@ export function openRequestQueue(
         return Promise.reject(transient('node_busy', `${host}: ${WAITING_MAX} requests are waiting already`));
       }
       return new Promise((resolve, reject) => {
-        // The queue is not given the signal: it would search itself for each request that gives up.
+        // The queue does not get the signal: it would search itself for each request that gives up.
         const giveUp = () => {
-          const late = `no free place within ${requestTimeoutMs} ms; the node is too slow for what is asked`;
+          const late = `no free slot within ${requestTimeoutMs} ms; the node is too slow for the number of requests`;
           reject(transient('node_timeout', `${host}: ${late}`));
         };
         signal.addEventListener('abort', giveUp, { once: true });

@@ -145,7 +145,7 @@ async function isRefused({ family, shop, own }: Scene, order: Order): Promise<vo
     reason?.message ?? '',
     `expected a node of chain ${simulatedChains[family].chainId}, found chain ${otherChainId[family]}`,
   );
-  assert.match(reason?.message ?? '', 'or correct "chain_id"');
+  assert.match(reason?.message ?? '', 'or correct its chain_id');
   assert.is(cursor?.hash, hashOf(own));
   assert.equal((await order.read()).payments, []);
   assert.is((await shop.database.listAlarms(10))[0]?.code, 'chain_id_mismatch');
