@@ -33,13 +33,13 @@ export type LyingBench = Readonly<{
   block: BlockRef;
   /** The block below it, with one of 1 unit of USDT. */
   sibling: BlockRef;
-  /** A client of the proxy, over WebSocket unless told otherwise. */
+  /** A client of the proxy, over WebSocket by default. */
   open(options?: Partial<NodeOptions>): Node;
   /** What `block` holds for `payee`. */
   read(node: Node, thorough: boolean): Promise<ChainTransfer[]>;
-  /** From now on, what is asked by `method` is answered with `result`. */
+  /** From now on, `method` is answered with `result`. */
   lie(method: string, result: (honest: unknown, question: Question) => unknown): void;
-  /** From now on, what is asked by `method` is answered with an error. */
+  /** From now on, `method` is answered with an error. */
   failWith(method: string, error: Readonly<{ code: number; message: string }>): void;
   close(): Promise<void>;
 }>;

@@ -1,5 +1,5 @@
 /**
- * Wallets of a seed with what they are to pay, and attempts as the payout engine makes them: quoted by a node, signed
+ * Wallets of a seed with payouts to make, and attempts as the payout engine makes them: quoted by a node, signed
  * by the family's own signer.
  *
  * @module
@@ -18,7 +18,7 @@ import type {
 import type { Intent, RefundIntent, Wallet } from '../../src/core/intent.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 
-/** The wallets of one seed and what they are to pay. */
+/** The wallets of one seed, and payouts from them. */
 export type SeedWallets = Readonly<{
   seed: Uint8Array;
   keyOf(wallet: Wallet): string;
@@ -47,7 +47,7 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
   let seeds = 0;
   let payees = 0;
 
-  /** With a seed of its own, so that sequence numbers start anew. */
+  /** Opens wallets of another seed, so that sequence numbers start at 0. */
   function openWallets(): SeedWallets {
     seeds += 1;
     const seed = new Uint8Array(64).fill(seeds);
@@ -87,7 +87,7 @@ export function createSeedWallets(network: SpendNetwork, spending: Spending = ev
     return { tx, bytes, terms, payer: wallets.draft(intent).payer };
   }
 
-  /** The next attempt: on the number of those that it outbids, or on the wallet's next. It is not sent. */
+  /** Signs the next attempt, with the number of those that it outbids or the wallet's next. Does not broadcast it. */
   async function prepareOn(
     node: PayoutNode,
     wallets: SeedWallets,

@@ -170,7 +170,7 @@ test('the transaction on Solana', () => {
   });
 });
 
-test('nothing is sent from an address that is none, from the recipient itself, or on a cluster without a name', () => {
+test('nothing is sent from an invalid address, from the recipient itself, or on a cluster without a name', () => {
   for (const from of ['', '0x1', recipient, owner, 'T', '"><script>']) {
     assert.is(chains.tron.wallets.transfer(tron('728126428'), from, newest), null, from);
     if (from !== owner) assert.is(chains.solana.wallets.transfer(solana(MAINNET), from, newest), null, from);

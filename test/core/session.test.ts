@@ -287,7 +287,7 @@ test('the deadline is expiry, then the end of the grace, then none', () => {
   assert.is(deadline(terms, { ...newLife, status: 'expired', endedAtS: 1_001 }, newStanding), null);
 });
 
-// ── Against the oracle ───────────────────────────────────────────────────────────────────────────────────────
+// ── Against the oracle ───────────────────────────────────────────────────────────────────────────────────────────────
 
 type Payer = Readonly<{ value: number; currency: 'USDT' | 'USDC'; cameS: number; states: readonly OnChain[] }>;
 type Step = Readonly<{ nowS: number; readThroughS: number; cancels: boolean }>;

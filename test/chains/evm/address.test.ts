@@ -45,7 +45,7 @@ test('checksums are those of EIP-55', () => {
     const key = address.slice(2).toLowerCase();
     assert.is(evmAddress.format(key), address);
     assert.is(evmAddress.parse(address), key);
-    assert.is(evmAddress.parse(`0x${key}`), key, 'lower case carries no checksum');
+    assert.is(evmAddress.parse(`0x${key}`), key, 'lower case has no checksum');
     assert.is(evmAddress.parse(`0x${key.toUpperCase()}`), key, 'nor does upper case');
   }
 });
@@ -81,7 +81,7 @@ test('the last index before the hardened ones has an address', () => {
   for (const index of [-1, 0.5, 2 ** 31, Number.NaN]) assert.throws(() => evmAddress.derive(xpub, index), /index/);
 });
 
-test('private keys and junk are refused, and never shown', () => {
+test('private keys and junk are refused, and never appear in a message', () => {
   const { privateExtendedKey } = wallet.derive("m/44'/60'/0'/0");
   const cutXpub = `${xpub.slice(0, -1)}${xpub.endsWith('1') ? '2' : '1'}`;
   for (const text of [privateExtendedKey, cutXpub, '', 'xpub', 'tpubD6NzVbkrYhZ4', '0x00', ...accounts]) {

@@ -1,5 +1,5 @@
 /**
- * The EVM family on a real node: anvil, and contracts compiled by solc. USDT keeps a fee when told to; USDC has 18
+ * The EVM family on a real node: anvil, and contracts compiled by solc. USDT can keep a fee; USDC has 18
  * decimals, as on BSC.
  *
  * @module

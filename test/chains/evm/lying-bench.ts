@@ -1,5 +1,5 @@
 /**
- * An EVM node that lies as told: anvil behind a proxy that spoils its answers.
+ * An EVM node that lies as set by the test: anvil behind a proxy that alters its answers.
  * @module
  */
 import { openNode } from '../../../src/chains/evm/node/node.ts';

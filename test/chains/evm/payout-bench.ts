@@ -1,6 +1,6 @@
 /**
  * Payouts on a real node, anvil, that executes what the family's own signer signs. Its USDT returns nothing and can
- * keep a fee; its USDC can be stopped, silenced and frozen. A block is final when four stand on it.
+ * keep a fee; its USDC can be stopped, silenced and frozen. A block is final when four are on top of it.
  *
  * @module
  */
@@ -71,7 +71,7 @@ export async function makePayoutBench() {
     of: PayoutNode = node,
   ): Promise<Outcome> => of.outcome(wallets.draft(intent), attempts);
 
-  /** Whatever stands in the newest block is final afterwards. */
+  /** Makes the newest block final. */
   const mineFinal = (): Promise<void> => anvil.mine(FINAL_BLOCKS);
 
   async function finalOutcome(

@@ -9,7 +9,7 @@ const termsOf = ({ maxFee, tip }: Readonly<{ maxFee: bigint; tip: bigint }>): Te
   max_priority_fee_per_gas: tip.toString(),
 });
 
-test('a first attempt bears a doubling of the base fee', () => {
+test('a first attempt survives a doubling of the base fee', () => {
   assert.equal(feesToOffer({ baseFee: 10n, tip: 3n }, []), { maxFee: 23n, tip: 3n });
   assert.equal(feesToOffer({ baseFee: 0n, tip: 50_000_000n }, []), { maxFee: 50_000_000n, tip: 50_000_000n });
 });
@@ -19,12 +19,12 @@ test('a replacement offers an eighth more, rounded up, of both fees', () => {
   assert.equal(feesToOffer({ baseFee: 1n, tip: 1n }, [first]), { maxFee: 1_125_000_002n, tip: 8n });
 });
 
-test('a fee of nothing is outbid by something', () => {
+test('a fee of zero is outbid', () => {
   const free = termsOf({ maxFee: 0n, tip: 0n });
   assert.equal(feesToOffer({ baseFee: 0n, tip: 0n }, [free]), { maxFee: 1n, tip: 1n });
 });
 
-test('whatever was offered before, both fees beat all of it and hold the tip', () => {
+test('both fees exceed every earlier offer, and the maximum covers the tip', () => {
   const wei = fc.bigInt({ min: 0n, max: 10n ** 15n });
   const offers = fc.record({ maxFee: wei, tip: wei });
   fc.assert(

@@ -1,4 +1,4 @@
-/** The sandbox's node must be taken for a real one by everything that reads a node. */
+/** To any client, the sandbox's node must look like a real one. */
 import { chains } from '../../../src/chains/index.ts';
 import { type ChainBench, chainConformance } from '../../conformance/chain.ts';
 import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../../support/sandbox-node.ts';

@@ -136,7 +136,7 @@ test('ethers signs the same bytes, and reads what was meant', () => {
   );
 });
 
-test('gas goes from the gas wallet to the collection address', () => {
+test('gas goes from the gas wallet to the deposit address', () => {
   const intent: Intent = {
     kind: 'gas',
     id: 'g',
@@ -165,8 +165,8 @@ const foreign: Readonly<Record<string, TransactionLike>> = {
   'a recipient of more than 20 bytes': { data: call('a9059cbb', `01${refund.to}`, 'ff') },
   'no call at all to a token': { data: '0x' },
   'nothing moved': { data: call('a9059cbb', refund.to, '0') },
-  'native coin given with the call': { value: 1n },
-  'native coin given to a token': { value: 1n, data: '0x' },
+  'native coin sent with the call': { value: 1n },
+  'native coin sent to a token': { value: 1n, data: '0x' },
   'an empty transfer of native coin': { to: `0x${refund.to}`, data: '0x', value: 0n },
   'native coin with data': { to: `0x${refund.to}`, value: 5n, data: '0x00' },
   'a call of another contract': { to: `0x${'99'.repeat(20)}` },
@@ -183,7 +183,7 @@ for (const [what, changes] of Object.entries(foreign)) {
   });
 }
 
-test('what ethers signs without such a thing is read', async () => {
+test('what ethers signs without any of these is read', async () => {
   assert.equal(evmSpending.read(await signedByEthers({}), network), evmSpending.read(sign().bytes, network));
   const stranger = evmSpending.read(await signedByEthers({}, { role: 'collection', index: 3 }), network);
   assert.equal(stranger.signers, [evmSpending.derive(seed, { role: 'collection', index: 3 }).key]);
@@ -194,7 +194,7 @@ test('an unsigned transaction is refused', () => {
   refusalOf(Buffer.from(whole.unsignedSerialized.slice(2), 'hex'));
 });
 
-test('a longer way to write the same transaction is refused', () => {
+test('a longer encoding of the same transaction is refused', () => {
   const { bytes } = sign();
   const items = decodeRlp(bytes.subarray(1)) as readonly string[];
   const encoded = items.map((item) => encodeRlp(item).slice(2));
@@ -218,7 +218,7 @@ test('a longer way to write the same transaction is refused', () => {
   }
   const honest = [chainId, '80', ...rest].join('');
   const again = Buffer.from(`02f8${(honest.length / 2).toString(16)}${honest}`, 'hex');
-  assert.equal(again, Buffer.from(bytes), 'what is refused above differs in nothing else');
+  assert.equal(again, Buffer.from(bytes), 'the refused bytes above differ in nothing else');
 });
 
 test('terms have bounds of their own', () => {

@@ -1,4 +1,4 @@
-/** What is read out of a node's answers about one transaction. */
+/** Reading a node's answers about one transaction. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTransactionReport } from '../../../src/chains/evm/transaction-report.ts';
@@ -42,7 +42,7 @@ test('configured tokens by name; other tokens and the network’s coin as someth
   assert.equal(transfers(coin, receipt), [{ to: TO, currency: null }]);
 });
 
-test('nothing moved, or nothing that can be told', () => {
+test('nothing moved, or nothing that the answers show', () => {
   const odd = [
     log(token.address, '0'),
     log(token.address, '5', word('1')),
@@ -54,7 +54,7 @@ test('nothing moved, or nothing that can be told', () => {
   assert.equal(transfers({ ...transaction, to: null }, { ...receipt, logs: odd }), []);
 });
 
-test('an answer about something else, or without what matters, is nonsense', async () => {
+test('an answer about another transaction, or without required fields, is nonsense', async () => {
   const cases: readonly (readonly [unknown, unknown])[] = [
     [{ ...transaction, hash: word('1') }, receipt],
     [transaction, { ...receipt, transactionHash: word('1') }],

@@ -17,7 +17,7 @@ const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
 // ── Samples ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** One block of anvil, and its answers about it, byte for byte. */
+/** One block of anvil, and anvil's answers about it, byte by byte. */
 const sample = (name: string): Buffer => readFileSync(`test/vectors/evm-${name}.json`);
 const truth = JSON.parse(sample('block').toString());
 const header = readHeader(readResult(sample('header'), origin, evmErrors), origin);
@@ -45,7 +45,7 @@ for (const kind of ['logs', 'receipts'] as const) {
   });
 }
 
-test('an announcement of a head is told from an answer by its first bytes', () => {
+test('an announcement of a head is distinguished from an answer by its first bytes', () => {
   assert.is(isNotification(sample('new-heads')), true);
   assert.is(peekId(sample('new-heads')), null);
   for (const name of ['header', 'logs', 'receipts']) {
@@ -71,7 +71,7 @@ test("the header's bloom is the one made of the receipts' addresses and topics",
 
 // ── Envelopes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('the id of an answer is seen where it stands first or last, and never mistaken for one inside', () => {
+test('the id of an answer is found if it comes first or last, and never mistaken for one inside', () => {
   const shown: readonly (readonly [string, number | null])[] = [
     ['{"jsonrpc":"2.0","id":12,"result":"0x1"}', 12],
     ['{"id":12,"jsonrpc":"2.0","result":"0x1"}', 12],
@@ -91,7 +91,7 @@ test('the id of an answer is seen where it stands first or last, and never mista
   for (const [text, id] of shown) assert.is(peekId(Buffer.from(text)), id, text);
 });
 
-test('whatever the bytes are, reading them ends in a value or a named fault', () => {
+test('any bytes are read to a value or a named fault', () => {
   const withoutCrash = (bytes: Uint8Array): boolean => {
     try {
       peekId(bytes);
@@ -105,7 +105,7 @@ test('whatever the bytes are, reading them ends in a value or a named fault', ()
   fc.assert(fc.property(fc.jsonValue(), (value) => withoutCrash(bytesOf(value))));
 });
 
-test('whatever the JSON is, it decodes to transfers or to a named fault', () => {
+test('any JSON decodes to transfers or to a named fault', () => {
   const anything = fc.oneof(fc.jsonValue(), fc.array(fc.jsonValue()));
   for (const kind of ['logs', 'receipts'] as const) {
     fc.assert(
@@ -172,7 +172,7 @@ const hash = (digit: string): string => `0x${digit.repeat(64)}`;
 const block = { hash: hash('b'), parent: hash('a'), number: 9, timeS: 1_700_000_000 };
 const word = (value: bigint): string => `0x${value.toString(16).padStart(64, '0')}`;
 
-/** A log as drawn: whose contract, which event, to whom and how much. */
+/** A random log: contract, event, recipient and amount. */
 type Drawn = Readonly<{
   address: string;
   shape: 'transfer' | 'nft' | 'approval';
@@ -212,7 +212,7 @@ function render({ address, shape, to, units }: Drawn, index: number) {
   };
 }
 
-/** A block with one log in each successful transaction, by both roads, and what they must be read to. */
+/** A block with one log in each successful transaction, as both kinds of content, and the expected transfers. */
 function madeUp(drawn: readonly Drawn[], watched: (key: string) => boolean) {
   const bloom = createBloom();
   let logIndex = 0;
@@ -243,7 +243,7 @@ function madeUp(drawn: readonly Drawn[], watched: (key: string) => boolean) {
   return { light: contentOf('logs', logs), thorough: contentOf('receipts', receipts), logs, expected };
 }
 
-test('of any block exactly the watched transfers of the tokens are found, by both roads', () => {
+test('in any block exactly the watched transfers of the tokens are found, in both kinds of content', () => {
   fc.assert(
     fc.property(drawnBlock, fc.subarray(keys), (drawn, watchedKeys) => {
       const watched = (key: string) => watchedKeys.includes(key);
@@ -252,14 +252,14 @@ test('of any block exactly the watched transfers of the tokens are found, by bot
       try {
         assert.equal(evmWire.decode(light, tokens, watched), expected);
       } catch (error) {
-        // A token's other events, or a chance likeness, make the bloom speak for transfers that are not there.
+        // A token's other events, or chance, make the bloom announce transfers that do not exist.
         assert.is(error instanceof Fault && error.code, 'node_content_doubtful');
       }
     }),
   );
 });
 
-test('a light answer that leaves out all rows of a token is never taken for an empty block', () => {
+test('a light answer that omits all rows of a token is never taken for an empty block', () => {
   fc.assert(
     fc.property(drawnBlock, fc.constantFrom(...tokens), (drawn, hidden) => {
       const { light, logs } = madeUp(drawn, () => true);

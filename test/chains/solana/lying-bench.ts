@@ -1,5 +1,5 @@
 /**
- * A Solana node that lies as told: the simulated one behind a proxy that spoils its answers.
+ * A Solana node that lies as set by the test: the simulated one behind a proxy that alters its answers.
  * @module
  */
 
@@ -30,5 +30,5 @@ async function openSimulated(): Promise<HonestNode> {
   };
 }
 
-/** A suite whose tests run with the PubSub bell and without, each with a node of its own; lies end with the test. */
+/** A suite whose tests run with and without PubSub, each with a node of its own; lies end with the test. */
 export const lyingSuite = (name: string) => lyingSuiteOf(name, openSimulated);

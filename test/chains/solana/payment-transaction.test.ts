@@ -47,7 +47,7 @@ function credited(shown: ShownTransaction, recipient: string): ChainTransfer[] {
   return solanaWire.decode(content, tokens, (key) => key === keyOf(recipient));
 }
 
-test('a recipient whom nobody has paid yet gets an account and the exact amount', () => {
+test('a recipient without an account gets one and the exact amount', () => {
   const recipient = signerOf('fresh').address;
   const shown = bank.sendUnsigned(payment(recipient, 10_500_000n), [payer]);
   assert.is(shown.meta.err, null);
@@ -84,7 +84,7 @@ test('nothing moves with other decimals than the mint has, more than the payer h
   }
 });
 
-test('token accounts are where the program looks for them', () => {
+test('token accounts have the addresses that the program derives', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (owner) => {
       const own = base58.encode(tokenAccountOf(owner, base58.decode(mint)));

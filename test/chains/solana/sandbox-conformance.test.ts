@@ -1,4 +1,4 @@
-/** The simulated Solana node behaves to our client as any other family's node does, skipped slots included. */
+/** To our client, the simulated Solana node behaves like any family's node, skipped slots included. */
 import { chains } from '../../../src/chains/index.ts';
 import { solanaAddress } from '../../../src/chains/solana/address.ts';
 import { formatSignature } from '../../../src/sandbox/solana-render.ts';

@@ -71,7 +71,7 @@ test('a refund reaches a payer with or without a token account, in full', () => 
   assert.is(held(refundWallet), 95_499_999n);
 });
 
-test('a second transaction for the same refund moves nothing, on whatever block and to whomever', () => {
+test('a second transaction for the same refund moves nothing, whatever its block and payee', () => {
   const payer = signerOf('payer').address;
   const other = signerOf('another payer').address;
   assert.is(pay(refund('rf_once', payer, 2_000_000n)).err, null);
@@ -87,7 +87,7 @@ test('a second transaction for the same refund moves nothing, on whatever block 
   assert.is(held(payer), 4_000_000n);
 });
 
-test('a refund that fails leaves no lock behind: it can be paid later', () => {
+test('a refund that fails leaves no lock: it can be paid later', () => {
   const payer = signerOf('patient payer').address;
   const all = held(refundWallet);
   assert.is.not(pay(refund('rf_short', payer, all + 1n)).err, null);

@@ -42,7 +42,7 @@ const terms = (intent: Intent, variant = 0): Terms => ({
   ...(intent.kind === 'refund' && { lock_lamports: '650240' }),
 });
 
-test('collection wallets are those that web3.js makes of the same private key', () => {
+test('deposit addresses are those that web3.js derives from the same private key', () => {
   for (const index of [0, 3]) {
     const { key, secret } = solanaSpending.derive(seed, { role: 'collection', index });
     assert.is(chains.solana.address.format(key), Keypair.fromSeed(secret).publicKey.toBase58());
@@ -59,7 +59,7 @@ test('a sweep of six owners fits into a packet, with its priority fee', () => {
   assert.ok(Transaction.from(bytes).verifySignatures(), 'web3.js agrees with every signature');
 });
 
-test('the lock of a refund follows from its id alone', () => {
+test('the lock of a refund is derived from its id alone', () => {
   assert.is(lockSeed('rf_1'), lockSeed('rf_1'));
   assert.is.not(lockSeed('rf_1'), lockSeed('rf_2'));
   assert.match(lockSeed('rf_1'), /^[0-9a-f]{32}$/);

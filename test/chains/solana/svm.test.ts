@@ -45,7 +45,7 @@ const [payerUsdt, payerUsdc] = [
 const keyOf = (address: string): string => solanaAddress.parse(address) ?? '';
 const payerKey = keyOf(payer.address);
 let payees = 0;
-/** Somebody whom nobody has paid yet. */
+/** A payee without payments so far. */
 const freshPayee = () => signerOf(`payee ${payees++}`);
 
 const block = {
@@ -91,7 +91,7 @@ function ran(...args: Parameters<typeof bank.run>): ShownTransaction {
   return shown;
 }
 
-test('a plain transfer to an account that is there', () => {
+test('a plain transfer to an existing account', () => {
   const payee = freshPayee().address;
   const account = bank.fund(payee, usdt, 7n);
   const shown = ran([payer], [transferChecked(payerUsdt, usdt, account, payer.address, 5_000_000n, 6)]);
@@ -101,7 +101,7 @@ test('a plain transfer to an account that is there', () => {
   assert.is(others.length, 0);
 });
 
-test('the account is made in the same transaction', () => {
+test('the account is created in the same transaction', () => {
   const payee = freshPayee().address;
   const shown = ran(
     [payer],
@@ -110,7 +110,7 @@ test('the account is made in the same transaction', () => {
   assert.equal(credited([shown], [payee]).map(brief), [['USDC', payerKey, keyOf(payee), 25n]]);
 });
 
-test('two recipients and two tokens in one transaction are four transfers with places of their own', () => {
+test('two recipients and two tokens in one transaction are four transfers with indexes of their own', () => {
   const [one, two] = [freshPayee().address, freshPayee().address];
   const pay = (to: string, units: bigint) => [
     createAta(payer.address, to, usdt),
@@ -130,7 +130,7 @@ test('two recipients and two tokens in one transaction are four transfers with p
     ].sort(),
   );
   assert.is(new Set(found.map(({ index }) => index)).size, 4);
-  // A transfer keeps its place whoever else is watched: a block that is read again says the same.
+  // A transfer keeps its index whichever addresses are watched: a block that is read again gives the same.
   for (const transferred of found) {
     const alone = credited([shown], [solanaAddress.format(transferred.to)]);
     assert.ok(alone.some((other) => other.index === transferred.index && other.units === transferred.units));
@@ -178,7 +178,7 @@ test('a failed transaction pays nobody', () => {
   assert.equal(credited([failed], [payee]), []);
 });
 
-test('handing over a full account is no payment; what comes on top is one', () => {
+test('handing over a full account is not a payment; what is added to it is', () => {
   const payee = freshPayee().address;
   const trick = (name: string) => {
     const account = signerOf(`trick ${name}`);
@@ -220,7 +220,7 @@ test('handing over a full account is no payment; what comes on top is one', () =
   assert.equal(credited([both], [payee]).map(brief), [['USDT', payerKey, keyOf(payee), 9n]]);
 });
 
-test('moving between one owner’s accounts and closing one is no payment', () => {
+test('moving between one owner’s accounts and closing one is not a payment', () => {
   const payee = freshPayee();
   const account = bank.fund(payee.address, usdt, 500n);
   const spare = signerOf('second pocket');
@@ -236,7 +236,7 @@ test('moving between one owner’s accounts and closing one is no payment', () =
   assert.equal(credited([moved], [payee.address]), []);
 });
 
-test('Token-2022 and another classic mint are not our tokens, however they are called', () => {
+test('Token-2022 and another classic mint are not our tokens, whatever their names', () => {
   const payee = freshPayee().address;
   const modernFrom = bank.fund(payer.address, modern, 1_000n, TOKEN_2022);
   const copyFrom = bank.fund(payer.address, lookalike, 1_000n);
@@ -261,7 +261,7 @@ test('Token-2022 and another classic mint are not our tokens, however they are c
   }
 });
 
-test('what comes out of nothing came from nobody', () => {
+test('minted tokens have no sender', () => {
   const payee = freshPayee().address;
   bank.fund(payee, usdt, 1n);
   const minted = bank.mint(ataOf(payee, usdt), usdt, 99n);

@@ -1,4 +1,4 @@
-/** What is read out of a node's answer about one transaction. */
+/** Reading a node's answer about one transaction. */
 import { base58 } from '@scure/base';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -68,10 +68,10 @@ test('configured mints by name; other mints and SOL as something else', () => {
   assert.equal(transfers(answer(others)), [{ to: payee, currency: null }]);
   assert.equal(transfers(answer({ postBalances: [3, 6, 0] })), [{ to: payee, currency: null }]);
   const loaded = { loadedAddresses: { writable: [text(account)], readonly: [] }, postBalances: [4, 1, 5] };
-  assert.equal(transfers(answer(loaded)), [{ to: account, currency: null }], 'an account out of a table');
+  assert.equal(transfers(answer(loaded)), [{ to: account, currency: null }], 'an account from a table');
 });
 
-test('an answer about something else, or without what matters, is nonsense', async () => {
+test('an answer about another transaction, or without required fields, is nonsense', async () => {
   for (const value of [
     null,
     answer({}, { slot: '16' }),

@@ -23,7 +23,7 @@ function read(bytes: Uint8Array, kind: string, block = truth.block): ChainTransf
   return solanaWire.decode(content, truth.tokens, (key) => truth.watched.includes(key));
 }
 
-/** The code of the fault in which reading ends; null when it ends in transfers. */
+/** Returns the code of the fault that decoding throws; null if it succeeds. */
 function codeOf(bytes: Uint8Array, kind: string, block = truth.block): string | null {
   try {
     read(bytes, kind, block);
@@ -54,7 +54,7 @@ test('the sample holds exactly what was paid, by both ways to read it', () => {
   );
 });
 
-test('the header is the block’s own, and its slot is what was asked for', () => {
+test('the header is the block’s own, and its slot is the requested one', () => {
   const { block, parentSlot } = truth;
   assert.equal(readHeader(header, block.number, origin), { ref: block, parentSlot });
   for (const wrong of [
@@ -89,13 +89,13 @@ test('only transactions that name a mint are parsed', () => {
   });
 });
 
-test('an answer that breaks off anywhere is a fault, never fewer payments', () => {
+test('a truncated answer is a fault, never fewer payments', () => {
   for (let bytes = 0; bytes < sample.length - 2; bytes += 37) {
     for (const kind of kinds) assert.is.not(codeOf(sample.subarray(0, bytes), kind), null, `${kind} of ${bytes} bytes`);
   }
 });
 
-test('written in another way, a block reads the same or is read whole', () => {
+test('in another layout, a block gives the same or is parsed whole', () => {
   const value = JSON.parse(sample.toString());
   const reversed = (part: unknown): unknown => {
     if (Array.isArray(part)) return part.map(reversed);
@@ -129,7 +129,7 @@ test('written in another way, a block reads the same or is read whole', () => {
   }
 });
 
-test('an answer that contradicts the block or lacks what money is read from is a fault', () => {
+test('an answer that contradicts the block or lacks required fields is a fault', () => {
   const paid = 3;
   const cases: readonly (readonly [string, string, Buffer])[] = [
     ['another block', 'node_block_unknown', twisted((result) => (result.blockhash = result.previousBlockhash))],
@@ -192,7 +192,7 @@ test('an answer that contradicts the block or lacks what money is read from is a
   }
 });
 
-test('the float beside the amount is never looked at', () => {
+test('the float next to the amount is never read', () => {
   const bytes = twisted((result) => {
     for (const { meta } of result.transactions) {
       for (const { uiTokenAmount } of [...meta.preTokenBalances, ...meta.postTokenBalances]) {
@@ -248,7 +248,7 @@ const transaction = fc
     version: 0,
   }));
 
-test('whatever a block holds, reading slices of it gives what reading it whole gives, or says that it is not sure', () => {
+test('for any block, parsing slices gives the same as parsing all of it, or reports doubt', () => {
   let same = 0;
   fc.assert(
     fc.property(fc.array(transaction, { maxLength: 6 }), (transactions) => {
@@ -266,7 +266,7 @@ test('whatever a block holds, reading slices of it gives what reading it whole g
     }),
     { numRuns: 400 },
   );
-  assert.ok(same > 300, `the light way was taken ${same} times`);
+  assert.ok(same > 300, `slices were used ${same} times`);
 });
 
 test.run();

@@ -1,4 +1,4 @@
-/** How an answer is put together from what comes over HTTP, however a server sends it. */
+/** Assembling an answer from HTTP, however the server sends it. */
 import type { ServerResponse } from 'node:http';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -24,7 +24,7 @@ async function withTransport(use: (transport: HttpTransport, server: AnsweringSe
 }
 
 const post = (transport: HttpTransport, signal = AbortSignal.timeout(TIMEOUT_MS)) => transport.post('/', '{}', signal);
-/** Bytes whose place can be told from each of them. */
+/** Bytes whose values show their positions. */
 const bytesOf = (length: number) => Buffer.from(Array.from({ length }, (_, at) => at % 251));
 
 const announced = (body: Uint8Array) => (response: ServerResponse) =>
@@ -50,12 +50,12 @@ for (const length of [0, 1, 541, 70_000, BYTES_MAX]) {
         assert.ok(Buffer.from(bytes).equals(body));
         assert.is(bytes.buffer.byteLength, length);
         structuredClone(bytes, { transfer: [bytes.buffer] });
-        assert.is(bytes.byteLength, 0, 'it can be given away');
+        assert.is(bytes.byteLength, 0, 'it can be transferred');
       }
     }));
 }
 
-test('answers side by side are not mixed up', () =>
+test('concurrent answers are not mixed up', () =>
   withTransport(async (transport, server) => {
     const bodies = [70_000, 541, 200_000, 0].map(bytesOf);
     bodies.forEach((body, at) => {
@@ -69,7 +69,7 @@ test('answers side by side are not mixed up', () =>
     });
   }));
 
-test('one byte more than is allowed is too large, announced or not, and the next answer is read', () =>
+test('one byte more than allowed is too large, announced or not, and the next answer is read', () =>
   withTransport(async (transport, server) => {
     const body = bytesOf(BYTES_MAX + 1);
     for (const reply of [announced(body), inPieces(body, 50_000)]) {
@@ -80,7 +80,7 @@ test('one byte more than is allowed is too large, announced or not, and the next
     assert.is(Buffer.from(await post(transport)).toString(), 'well');
   }));
 
-test('an answer that breaks off, in either kind, is no answer', () =>
+test('a truncated answer, of either kind, is a fault', () =>
   withTransport(async (transport, server) => {
     for (const headers of [{ 'content-length': 1000 }, {}]) {
       server.reply('/', (response) => {
@@ -92,7 +92,7 @@ test('an answer that breaks off, in either kind, is no answer', () =>
     }
   }));
 
-test('a signal ends a request before it is sent, in the line, and within its answer', () =>
+test('a signal ends a request before it is sent, while it is queued, and within its answer', () =>
   withTransport(async (transport, server) => {
     const early = AbortSignal.abort();
     assert.is((await faultOf(post(transport, early))).code, 'node_timeout');
@@ -111,7 +111,7 @@ test('a signal ends a request before it is sent, in the line, and within its ans
     assert.is(Buffer.from(await post(transport)).toString(), 'well');
   }));
 
-test('of a refusal only the beginning is taken', () =>
+test('only the beginning of a refusal is read', () =>
   withTransport(async (transport, server) => {
     server.reply('/', inPieces(Buffer.alloc(200_000, 'x'), 50_000, 500));
     const long = await faultOf(post(transport));

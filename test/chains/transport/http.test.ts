@@ -1,4 +1,4 @@
-/** Plain HTTP to a node: what tells that another node may stand behind the address now. */
+/** Plain HTTP to a node: signs that another node may be behind the address now. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'uvu';
@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 const SOCKETS_MAX = 4;
 const POLL_MS = 100;
 
-/** A server that says its name and counts its connections. */
+/** A server that answers with its name and counts its connections. */
 async function startNamed(name: string, port = 0) {
   let sockets = 0;
   const server: Server = createServer((request, response) => {
@@ -45,7 +45,7 @@ const open = (port: number): HttpTransport =>
 const ask = async (transport: HttpTransport, path = '/'): Promise<string> =>
   Buffer.from(await transport.post(path, '{}', AbortSignal.timeout(5_000))).toString();
 
-test('one connection is counted for a node, however many sockets its requests take', async () => {
+test('one connection is counted for a node, however many sockets its requests use', async () => {
   const node = await startNamed('first');
   const transport = open(node.port);
   assert.is(transport.health().connections, 0);
@@ -61,7 +61,7 @@ test('one connection is counted for a node, however many sockets its requests ta
   await node.close();
 });
 
-test('a node that is swapped between two requests is a new connection, though no request failed', async () => {
+test('a node that is replaced between two requests is a new connection, although no request failed', async () => {
   const before = await startNamed('before');
   const transport = open(before.port);
   assert.equal(await Promise.all([ask(transport), ask(transport), ask(transport)]), ['before', 'before', 'before']);
@@ -76,7 +76,7 @@ test('a node that is swapped between two requests is a new connection, though no
   await after.close();
 });
 
-test('a connection that breaks counts, even where others stand', async () => {
+test('a connection that breaks counts, even if others are open', async () => {
   const node = await startNamed('node');
   const transport = open(node.port);
   await Promise.all([ask(transport), ask(transport), ask(transport)]);
@@ -88,7 +88,7 @@ test('a connection that breaks counts, even where others stand', async () => {
   await node.close();
 });
 
-test('a node that was away is a new connection', async () => {
+test('a node that was unreachable is a new connection', async () => {
   const before = await startNamed('before');
   const transport = open(before.port);
   await ask(transport);

@@ -6,20 +6,20 @@ import { evmAddress } from '../../../src/chains/evm/address.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
 import { Fault } from '../../../src/core/fault.ts';
 
-/** Contracts that everybody knows, as text and as the node's hex without the 0x41. */
+/** Well-known contracts, as text and as the node's hex without the 0x41. */
 const known = [
   ['TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', 'a614f803b6fd780986a42c78ec9c7f77e6ded13c'],
   ['TEkxiTehnzSmSe2XqrBj4w32RUN966rdz8', '3487b63d30b5b2c87fb7ffa8bcfade38eaac1abe'],
 ] as const;
 
-test('texts and keys are turned into each other', () => {
+test('texts and keys are converted both ways', () => {
   for (const [text, key] of known) {
     assert.is(tronAddress.parse(text), key);
     assert.is(tronAddress.format(key), text);
   }
 });
 
-test('what is no address of TRON is none', () => {
+test('text that is not a TRON address is refused', () => {
   const [[text, key]] = known;
   const wrong = [
     text.slice(0, -1),
@@ -48,7 +48,7 @@ test('addresses are those that other wallets derive from the same words', () => 
   assert.equal(texts, ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK']);
 });
 
-test('an xpub from another depth is refused with the path that is meant', () => {
+test('an xpub from another depth is refused with the expected path', () => {
   const { publicExtendedKey } = wallet.derive("m/44'/195'/0'");
   try {
     tronAddress.derive(publicExtendedKey, 0);

@@ -17,7 +17,7 @@ import { type Attempt, createSeedWallets, type SeedWallets } from '../seed-walle
 export const TRX = 1_000_000n;
 export const FINAL_BLOCKS = 3;
 const BLOCK_MS = 3_000;
-/** So far apart, blocks pass an attempt's lifetime soon. */
+/** Blocks this far apart soon pass an attempt's lifetime. */
 const SPARSE_BLOCK_MS = 120_000;
 const LIFETIME_MS = 31 * 60_000;
 
@@ -122,7 +122,7 @@ export async function makePayoutBench(seed: string) {
     outcomeOf,
     mine,
     mineFinal: () => mine(FINAL_BLOCKS),
-    /** Everything that was signed before has expired afterwards, and that is final. */
+    /** Lets everything that was signed so far expire, and makes that final. */
     outlive: () => mine(Math.ceil(LIFETIME_MS / SPARSE_BLOCK_MS) + 1 + FINAL_BLOCKS, SPARSE_BLOCK_MS),
     held: (key: string) => world.accounts().token(tronTokenKeys[0], key),
     native: (key: string) => world.accounts().native(key),

@@ -1,4 +1,4 @@
-/** What the payout client takes for costs, and what the simulated java-tron charges: two roads to one number. */
+/** The costs that the payout client computes and those that the simulated java-tron charges are the same. */
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -18,7 +18,7 @@ const prices = { perEnergy: BigInt(ENERGY_SUN), perByte: 1_000n, newAccount: 1_1
 const energy = fc.bigInt({ min: 1n, max: 500_000n });
 const allowance = fc.bigInt({ min: 0n, max: 600_000n });
 
-test('the quoted limit and balance are enough for what was quoted, and it costs what was told', () => {
+test('the quoted limit and balance suffice, and the cost is the quoted one', () => {
   fc.assert(
     fc.property(energy, allowance, (needed, allowed) => {
       const { feeLimit, burned, neededBalance } = energyCost(needed, allowed, prices);
@@ -29,7 +29,7 @@ test('the quoted limit and balance are enough for what was quoted, and it costs 
   );
 });
 
-test('a wallet that burns its energy has room for a fifth more, and for nothing beyond', () => {
+test('a wallet that burns its energy can pay for a fifth more, and for nothing beyond', () => {
   fc.assert(
     fc.property(energy, (needed) => {
       const { feeLimit, neededBalance } = energyCost(needed, 0n, prices);
@@ -41,7 +41,7 @@ test('a wallet that burns its energy has room for a fifth more, and for nothing 
   );
 });
 
-test('the stake that is told gives the energy and a fifth more, by whole TRX and rounded down', () => {
+test('the computed stake gives the energy and a fifth more, in whole TRX and rounded down', () => {
   const share = { energy: fc.bigInt({ min: 1n, max: 10n ** 12n }), staked: fc.bigInt({ min: 1n, max: 10n ** 12n }) };
   fc.assert(
     fc.property(energy, fc.record(share), (needed, all) => {
@@ -51,7 +51,7 @@ test('the stake that is told gives the energy and a fifth more, by whole TRX and
   );
 });
 
-test('bytes are free where one allowance covers all of them', () => {
+test('bytes are free if one allowance covers all of them', () => {
   fc.assert(
     fc.property(fc.integer({ min: 200, max: 500 }), fc.integer({ min: 0, max: 600 }), (bytes, freeBytes) => {
       const charged = BigInt(chargeBytes(bytes, freeBytes).sun);
@@ -62,10 +62,10 @@ test('bytes are free where one allowance covers all of them', () => {
     }),
   );
   const halves = { energy: 0n, stakedBytes: 200n, freeBytes: 200n };
-  assert.is(bytesCost(345n, halves, prices), 345_000n, 'never out of both');
+  assert.is(bytesCost(345n, halves, prices), 345_000n, 'never from both');
 });
 
-test('parameters and resources are read as java-tron writes them, and nothing is made up', () => {
+test('parameters and resources are read as java-tron writes them, and none is invented', () => {
   const rows = [
     { key: 'getTransactionFee', value: 1000 },
     { key: 'getEnergyFee', value: 100 },

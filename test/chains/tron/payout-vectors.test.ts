@@ -39,7 +39,7 @@ const textOf = (wallet: Wallet): string => tronAddress.format(tronSpending.deriv
 /** As anybody would make it with tronweb, whose transport to the bytes is another than the signer's. */
 async function byTronWeb(intent: Intent, terms: Terms): Promise<Readonly<{ tx: string; bytes: string }>> {
   const [payer] = tronSpending.signers(intent);
-  if (!payer) throw new Error('somebody signs');
+  if (!payer) throw new Error('there is a signer');
   const { address, privateKey } = TronWeb.fromMnemonic(mnemonic, tronSpending.path(payer));
   const tronWeb = new TronWeb({ fullHost: 'http://127.0.0.1:1' });
   const blockHeader = {
@@ -85,7 +85,7 @@ for (const vector of vectors) {
     assert.equal(await byTronWeb(intent, terms), { tx, bytes });
   });
 
-  test(`${vector.what}: it is read as what it is, and its length is known before it is signed`, () => {
+  test(`${vector.what}: it is read back, and its length is known before it is signed`, () => {
     const intent = intentOf(vector);
     const bytes = Buffer.from(vector.bytes, 'hex');
     const reading: SpendReading = tronSpending.read(bytes, network);

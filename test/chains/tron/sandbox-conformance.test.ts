@@ -44,7 +44,7 @@ async function makeBench(): Promise<ChainBench> {
     stop: node.stop,
     async start() {
       await node.start();
-      // Until it has seen the node again, the bridge refuses everybody.
+      // Until it reaches the node again, the bridge refuses all consumers.
       await until('the bridge is open again', async () => {
         try {
           (await openConsumer(bridge.url)).socket.terminate();

@@ -69,7 +69,7 @@ function idByTronWeb(bytes: Uint8Array): string {
   return createHash('sha256').update(raw).digest('hex');
 }
 
-test('wallets stand where TRON’s wallets find them', () => {
+test('wallets are derived at the paths that TRON’s wallets use', () => {
   const key = (wallet: Wallet) => chains.tron.address.format(tronSpending.derive(seed, wallet).key);
   const { address } = TronWeb.fromMnemonic(mnemonic, "m/44'/195'/0'/0/0");
   assert.is(key({ role: 'collection', index: 0 }), address);
@@ -85,7 +85,7 @@ test('the signature is the one that tronweb itself makes', () => {
   assert.match(hex(bytes), byTronWeb.replace(/^0x/, '').toLowerCase());
 });
 
-test('a transaction expires, refers to a block and costs as its terms say', () => {
+test('a transaction expires, refers to a block and costs according to its terms', () => {
   const read = readTransaction(sign().bytes);
   assert.ok(read);
   assert.is(read.refBlockBytes, (70_000_123 % 65_536).toString(16).padStart(4, '0'));
@@ -119,9 +119,9 @@ function signedRaw(raw: Uint8Array): Uint8Array {
   return Buffer.concat([bytesField(1, raw), bytesField(2, signature)]);
 }
 
-test('a memo, a permission, a second contract, a value with a call: whatever is signed besides the payment is refused', () => {
+test('a memo, a permission, a second contract, a value with a call: anything besides the payment is refused', () => {
   const raw = readMessage(sign().bytes, { 1: 'bytes', 2: 'bytes' })?.bytes(1) ?? new Uint8Array();
-  assert.is(tronSpending.read(signedRaw(raw), network).signers.length, 1, 'the frame of this test is sound');
+  assert.is(tronSpending.read(signedRaw(raw), network).signers.length, 1, 'the test itself is sound');
   const parts = (bytes: Uint8Array) =>
     readMessage(bytes, { 1: 'bytes', 4: 'bytes', 8: 'integer', 11: 'bytes', 14: 'integer', 18: 'integer' });
   const contract = parts(raw)?.bytes(11) ?? new Uint8Array();
@@ -155,8 +155,8 @@ test('a message in any form but the shortest is refused', () => {
     'a field twice': [0x08, 5, 0x08, 6],
     'another wire type': [0x0d, 1, 2, 3, 4],
     'an unknown field': [0x18, 1],
-    'a text that ends too soon': [0x12, 5, 9],
-    'a number that ends too soon': [0x08, 0x80],
+    'a truncated text': [0x12, 5, 9],
+    'a truncated number': [0x08, 0x80],
     'a tag alone': [0x08],
   })) {
     assert.is(readMessage(Uint8Array.from(bytes), shape), null, name);

@@ -1,4 +1,4 @@
-/** What is read out of a node's answers about one transaction. */
+/** Reading a node's answers about one transaction. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readTransactionReport } from '../../../src/chains/tron/transaction-report.ts';
@@ -55,7 +55,7 @@ test('configured tokens by name; other tokens, TRX and TRC-10 as something else'
   assert.equal(transfers({ ...sent, raw_data: asset }, info), [{ to: TO, currency: null }]);
 });
 
-test('an answer about something else, or without what matters, is nonsense', async () => {
+test('an answer about another transaction, or without required fields, is nonsense', async () => {
   for (const [one, other] of [
     [{ ...called, txID: word('1') }, info],
     [called, { ...info, id: word('1') }],

@@ -37,12 +37,12 @@ function faultOf(work: () => unknown): Fault {
   throw new Error('expected a fault');
 }
 
-test('of a whole block, exactly the successful transfers to the watched address are found', () => {
+test('in a whole block, exactly the successful transfers to the watched address are found', () => {
   assert.equal(decode(golden.block, golden.infos), expected);
   assert.equal(decode(golden.block, golden.infos, { kind: 'thorough' }), expected);
 });
 
-test('the text’s form does not matter: spaces, or another order of keys', () => {
+test('the layout of the text does not matter: spaces, or another order of keys', () => {
   assert.equal(decode(JSON.stringify(golden.block, null, 2), JSON.stringify(golden.infos, null, 2)), expected);
   const reversed = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(reversed);
@@ -77,7 +77,7 @@ test('an empty block has no transactions key and no infos', () => {
   assert.equal(decode(answers.emptyBlock, [], { ref }), []);
 });
 
-test('the first block is never asked for money', () => {
+test('the first block has no transfers', () => {
   const { ref } = readHeader(answers.firstBlock, origin);
   assert.equal(decode(answers.firstBlock, {}, { ref }), []);
 });
@@ -99,7 +99,7 @@ test('each of the three success fields can deny a transfer by itself', () => {
   }
 });
 
-test('indexes do not depend on what failed before', () => {
+test('indexes do not depend on earlier failures', () => {
   const { block, infos } = copy();
   Object.assign(infos[1], { result: 'FAILED' });
   assert.equal(
@@ -108,7 +108,7 @@ test('indexes do not depend on what failed before', () => {
   );
 });
 
-test('an address may stand in a topic in its long form', () => {
+test('an address in a topic may have its long form', () => {
   const { block, infos } = copy();
   const [topic, from, to] = infos[1].log[0].topics;
   infos[1].log[0].topics = [topic, from, to.replace(/^0{24}/, `${'0'.repeat(22)}41`)];
@@ -161,22 +161,22 @@ const contradictions: readonly (readonly [string, string, (block: Json, infos: J
     'node_block_unknown',
     (block, infos) => [{ ...block, blockID: block.blockID.replace(/0e$/, '0f') }, infos],
   ],
-  ['infos that are no list', 'node_nonsense', (block) => [block, '"many"']],
-  ['infos that are no objects', 'node_nonsense', (block) => [block, [1, 2]]],
+  ['infos that are not a list', 'node_nonsense', (block) => [block, '"many"']],
+  ['infos that are not objects', 'node_nonsense', (block) => [block, [1, 2]]],
   ['an info without an id', 'node_nonsense', (block, [{ id, ...first }, ...rest]) => [block, [first, ...rest]]],
   [
-    'logs that are no list',
+    'logs that are not a list',
     'node_nonsense',
     (block, [first, second, ...rest]) => [block, [first, { ...second, log: {} }, ...rest]],
   ],
-  ['a block that is no object', 'node_nonsense', (_, infos) => ['[]', infos]],
+  ['a block that is not an object', 'node_nonsense', (_, infos) => ['[]', infos]],
   [
     'a block without a header',
     'node_nonsense',
     ({ block_header, ...block }, infos) => [JSON.stringify(block, null, 1), infos],
   ],
   [
-    'transactions that are no list',
+    'transactions that are not a list',
     'node_nonsense',
     (block, infos) => [JSON.stringify({ ...block, transactions: {} }), infos],
   ],
@@ -191,7 +191,7 @@ for (const [title, code, change] of contradictions) {
   });
 }
 
-test('a full block whose infos are not there yet is doubted at first, then named', () => {
+test('a full block without infos is first doubtful, then node_infos_missing', () => {
   assert.is(faultOf(() => decode(golden.block, [])).code, 'node_content_doubtful');
   const fault = faultOf(() => decode(golden.block, [], { kind: 'thorough' }));
   assert.is(fault.code, 'node_infos_missing');
@@ -199,13 +199,13 @@ test('a full block whose infos are not there yet is doubted at first, then named
 });
 
 const malformed: readonly (readonly [string, (log: Json) => Json])[] = [
-  ['a log that is no object', () => 'log'],
+  ['a log that is not an object', () => 'log'],
   ['data of 31 bytes', (log) => ({ ...log, data: log.data.slice(2) })],
   ['no data', ({ data, ...log }) => log],
-  ['data that is no hex', (log) => ({ ...log, data: 'z'.repeat(64) })],
+  ['data that is not hex', (log) => ({ ...log, data: 'z'.repeat(64) })],
   ['a cut recipient', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'ab'] })],
-  ['a recipient that is no address', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'f'.repeat(64)] })],
-  ['a sender that is no address', (log) => ({ ...log, topics: log.topics.with(1, 'f'.repeat(64)) })],
+  ['a recipient that is not an address', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'f'.repeat(64)] })],
+  ['a sender that is not an address', (log) => ({ ...log, topics: log.topics.with(1, 'f'.repeat(64)) })],
 ];
 for (const [title, change] of malformed) {
   test(`a Transfer of our token with ${title} is nonsense`, () => {
@@ -215,7 +215,7 @@ for (const [title, change] of malformed) {
   });
 }
 
-test('what is no block is never taken for one, in either place', () => {
+test('text that is not a block is never taken for one, in either place', () => {
   for (const { text, code } of answers.refusals) {
     assert.is(faultOf(() => decode(text, golden.infos)).code, code, `block ${text}`);
     assert.is(faultOf(() => decode(golden.block, text)).code, code, `infos ${text}`);
@@ -229,7 +229,7 @@ test('a fault’s message is one line, says where, and what to do', () => {
   assert.ok(long.length < 600 && !long.includes('\n'));
 });
 
-test('an answer that breaks off anywhere gives no transfers', () => {
+test('a truncated answer gives no transfers', () => {
   const [blockText, infosText] = [JSON.stringify(golden.block), JSON.stringify(golden.infos)];
   const cutAt = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
   fc.assert(

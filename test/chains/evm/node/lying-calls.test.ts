@@ -1,11 +1,11 @@
-/** A node that answers nonsense, too much, too late or not at all: always a named fault that says who and what. */
+/** A node that answers nonsense, too much, too late or not at all: always a fault that names host and method. */
 import * as assert from 'uvu/assert';
 import { faultOf } from '../../../conformance/chain.ts';
 import type { Answer } from '../../../support/lying-proxy.ts';
 import { until } from '../../../support/until.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
-/** A header or a receipt; the tests only touch what they know to be there. */
+/** A header or a receipt; the tests use only fields that exist. */
 type Row = Record<string, unknown>;
 
 const { test, over, both } = lyingSuite('EVM node that answers badly');
@@ -29,7 +29,7 @@ const errors: readonly (readonly [number, string, string])[] = [
   [4444, 'pruned history unavailable', 'node_history_pruned'],
   [-32603, 'Internal error', 'node_error'],
 ];
-both("the node's own errors are told apart, and name method and host", async (node, { failWith, read }) => {
+both("the node's own errors are distinguished, and name method and host", async (node, { failWith, read }) => {
   for (const [code, message, expected] of errors) {
     failWith('eth_getLogs', { code, message });
     const fault = await faultOf(read(node, false));
@@ -86,19 +86,22 @@ both('a batch may be answered in any order', async (node, { proxy, block, siblin
   assert.equal(await node.range(sibling.number, block.number), [sibling, block]);
 });
 
-both('a batch that is answered in part, or not as a batch, is a fault', async (node, { proxy, block, sibling }) => {
-  proxy.lies.text = (text) => {
-    const value = JSON.parse(text);
-    return JSON.stringify(Array.isArray(value) ? value.slice(1) : value);
-  };
-  assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_nonsense');
-  proxy.lies.text = (text) => {
-    const value = JSON.parse(text);
-    const [{ id }] = Array.isArray(value) ? value : [value];
-    return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32005, message: 'batch limit 1 exceeded' } });
-  };
-  assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_rate_limited');
-});
+both(
+  'a batch with a partial answer, or not answered as a batch, is a fault',
+  async (node, { proxy, block, sibling }) => {
+    proxy.lies.text = (text) => {
+      const value = JSON.parse(text);
+      return JSON.stringify(Array.isArray(value) ? value.slice(1) : value);
+    };
+    assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_nonsense');
+    proxy.lies.text = (text) => {
+      const value = JSON.parse(text);
+      const [{ id }] = Array.isArray(value) ? value : [value];
+      return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32005, message: 'batch limit 1 exceeded' } });
+    };
+    assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_rate_limited');
+  },
+);
 
 const envelopes: readonly (readonly [string, (answer: Answer) => string])[] = [
   ['last, as Nethermind writes it', ({ id, ...rest }) => JSON.stringify({ ...rest, id })],
@@ -109,7 +112,7 @@ const envelopes: readonly (readonly [string, (answer: Answer) => string])[] = [
   ],
 ];
 for (const [where, write] of envelopes) {
-  both(`the id may stand ${where}`, async (node, { proxy, block, read }) => {
+  both(`the id may be ${where}`, async (node, { proxy, block, read }) => {
     proxy.lies.text = (text, methods) => {
       const value = JSON.parse(text);
       return methods.length === 0 || Array.isArray(value) ? text : write(value);
@@ -125,11 +128,11 @@ for (const [scheme, code] of [
 ] as const) {
   over(
     scheme,
-    'an answer to another question is never taken for this one',
+    'an answer to another request is never taken for this one',
     async (node, { proxy, block }) => {
       for (const spoilt of ['eth_getLogs', 'eth_getBlockByHash']) {
         proxy.lies.text = (text, methods) => (methods.includes(spoilt) ? text.replace(/"id":\d+/, '"id":4242') : text);
-        // The thorough transport asks for the header first, whatever is known of it.
+        // `thorough` always requests the header first.
         assert.is((await faultOf(node.content(block, spoilt !== 'eth_getLogs'))).code, code, spoilt);
       }
     },
@@ -137,7 +140,7 @@ for (const [scheme, code] of [
   );
 }
 
-both('another block than the one asked for is refused', async (node, { block, sibling, lie }) => {
+both('a block other than the requested one is refused', async (node, { block, sibling, lie }) => {
   lie('eth_getBlockByHash', (header) => ({ ...(header as Row), hash: sibling.hash }));
   assert.is((await faultOf(node.header(block.hash))).code, 'node_nonsense');
   lie('eth_getBlockByNumber', (header) => ({ ...(header as Row), number: '0x1' }));
@@ -156,7 +159,7 @@ both('a header with a missing or malformed field is nonsense that names the fiel
   }
 });
 
-both('a range that does not hang together is refused', async (node, { block, sibling, lie }) => {
+both('a range whose blocks are not linked is refused', async (node, { block, sibling, lie }) => {
   lie('eth_getBlockByNumber', (header, { params }) =>
     params[0] === `0x${block.number.toString(16)}` ? { ...(header as Row), parentHash: block.hash } : header,
   );
@@ -165,7 +168,7 @@ both('a range that does not hang together is refused', async (node, { block, sib
   assert.is(fault.kind, 'transient');
 });
 
-both('nodes that know no finality have no final block; other errors are faults', async (node, { lie, failWith }) => {
+both('nodes without finality have no final block; other errors are faults', async (node, { lie, failWith }) => {
   const answers: readonly (readonly [number, string])[] = [
     [-32000, 'finalized block not found'],
     [-39001, 'Unknown block'],
@@ -181,35 +184,38 @@ both('nodes that know no finality have no final block; other errors are faults',
   assert.is((await faultOf(node.finalized())).code, 'node_error');
 });
 
-both('the chain id is told as the node tells it', async (node, { lie }) => {
+both('the chain id is the one that the node reports', async (node, { lie }) => {
   lie('eth_chainId', () => '0x1');
   assert.is((await node.identity()).chainId, '1');
   lie('eth_chainId', () => 'one');
   assert.is((await faultOf(node.identity())).code, 'node_nonsense');
 });
 
-both('decimals are told as the contract tells them; no answer is no token', async (node, { tokens, lie, failWith }) => {
-  const [usdt] = tokens;
-  lie('eth_call', () => `0x${'0'.repeat(63)}9`);
-  assert.is((await node.identity()).decimals.get(usdt.address), 9);
-  for (const lied of ['0x', `0x${'f'.repeat(64)}`]) {
-    lie('eth_call', () => lied);
-    const fault = await faultOf(node.identity());
-    assert.is(fault.code, 'token_not_a_contract');
-    assert.is(fault.kind, 'permanent');
-  }
-  failWith('eth_call', { code: 3, message: 'execution reverted' });
-  assert.is((await faultOf(node.identity())).kind, 'permanent');
-  failWith('eth_call', { code: -32603, message: 'Internal error' });
-  assert.is((await faultOf(node.identity())).kind, 'transient');
-});
+both(
+  'decimals are those of the contract; without an answer it is not a token',
+  async (node, { tokens, lie, failWith }) => {
+    const [usdt] = tokens;
+    lie('eth_call', () => `0x${'0'.repeat(63)}9`);
+    assert.is((await node.identity()).decimals.get(usdt.address), 9);
+    for (const lied of ['0x', `0x${'f'.repeat(64)}`]) {
+      lie('eth_call', () => lied);
+      const fault = await faultOf(node.identity());
+      assert.is(fault.code, 'token_not_a_contract');
+      assert.is(fault.kind, 'permanent');
+    }
+    failWith('eth_call', { code: 3, message: 'execution reverted' });
+    assert.is((await faultOf(node.identity())).kind, 'permanent');
+    failWith('eth_call', { code: -32603, message: 'Internal error' });
+    assert.is((await faultOf(node.identity())).kind, 'transient');
+  },
+);
 
 const syncing: readonly (readonly [string, string, (result: unknown) => unknown])[] = [
   ['says that it is syncing', 'eth_syncing', () => ({ currentBlock: '0x0', highestBlock: '0x9' })],
   ['has an old head and no peers yet', 'eth_getBlockByNumber', (header) => ({ ...(header as Row), timestamp: '0x5' })],
 ];
 for (const [how, method, change] of syncing) {
-  both(`a node that ${how} does not condemn the configuration`, async (node, { proxy }) => {
+  both(`a node that ${how} does not make the configuration wrong`, async (node, { proxy }) => {
     proxy.lies.answer = (question, answer) => {
       if (question.method === method) return { ...answer, result: change(answer.result) };
       return question.method === 'eth_getCode' ? { ...answer, result: '0x' } : answer;

@@ -5,7 +5,7 @@ import { faultOf } from '../../../conformance/chain.ts';
 import type { LyingBench } from '../../lying-bench.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
-/** A log or a receipt; the tests only touch what they know to be there. */
+/** A log or a receipt; the tests use only fields that exist. */
 type Row = Record<string, unknown>;
 
 const { test, both } = lyingSuite('EVM node that lies about content');
@@ -26,7 +26,7 @@ both("logs without one token's rows are doubted", async (node, { read, tokens, l
   assert.is(await lightAndThorough(node, read), '2,3');
 });
 
-both('a header whose bloom denies the rows is doubted, and read again', async (node, { read, lie, proxy }) => {
+both('a header whose bloom contradicts the rows is doubted, and read again', async (node, { read, lie, proxy }) => {
   lie('eth_getBlockByHash', (header) => ({ ...(header as Row), logsBloom: `0x${'0'.repeat(512)}` }));
   assert.is((await faultOf(read(node, false))).code, 'node_content_doubtful');
   assert.is((await faultOf(read(node, true))).code, 'node_content_contradictory');
@@ -57,16 +57,16 @@ for (const [title, thorough, change] of contradictions) {
     assert.is(fault.kind, 'transient');
     assert.match(fault.message, block.hash);
     proxy.lies.answer = (_, answer) => answer;
-    assert.is((await read(node, thorough)).length, 2, 'asked again, the truth is accepted');
+    assert.is((await read(node, thorough)).length, 2, 'requested again, the truth is accepted');
   });
 }
 
 const nonsense: readonly (readonly [string, boolean, (rows: Row[]) => unknown])[] = [
   ['a text', false, () => 'many'],
   ['an object', true, () => ({})],
-  ['rows that are no objects', false, () => [1, 2]],
+  ['rows that are not objects', false, () => [1, 2]],
   ['data of 31 bytes', false, (rows) => rows.map((row) => ({ ...row, data: `0x${'0'.repeat(62)}` }))],
-  ['data that is no hex', false, (rows) => rows.map((row) => ({ ...row, data: `0x${'z'.repeat(64)}` }))],
+  ['data that is not hex', false, (rows) => rows.map((row) => ({ ...row, data: `0x${'z'.repeat(64)}` }))],
   ['no log index', false, (rows) => rows.map(({ logIndex, ...row }) => row)],
   ['no transaction', false, (rows) => rows.map((row) => ({ ...row, transactionHash: null }))],
   [
@@ -86,14 +86,14 @@ for (const [title, thorough, change] of nonsense) {
   });
 }
 
-both('null for a block that was just shown: the node does not hold it any more', async (node, { lie, read }) => {
+both('null for a block that was just shown: the node does not have it any more', async (node, { lie, read }) => {
   for (const thorough of [false, true]) {
     lie(thorough ? 'eth_getBlockReceipts' : 'eth_getLogs', () => null);
     assert.is((await faultOf(read(node, thorough))).code, 'node_block_unknown');
   }
 });
 
-both('a failed transaction keeps nothing, even when its logs are shown', async (node, { lie, read }) => {
+both('a failed transaction has no transfers, even if its logs are shown', async (node, { lie, read }) => {
   lie('eth_getBlockReceipts', (rows) => (rows as Row[]).map((row, at) => (at ? row : { ...row, status: '0x0' })));
   assert.equal(
     (await read(node, true)).map(({ units }) => units),

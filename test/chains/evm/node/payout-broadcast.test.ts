@@ -6,7 +6,7 @@ import { Fault } from '../../../../src/core/fault.ts';
 const origin = { method: 'eth_sendRawTransaction', host: 'node:8545' };
 const said = (message: string, code = -32000) => readBroadcast({ ok: false, id: 1, error: { code, message } }, origin);
 
-/** As the clients word them. */
+/** The clients' texts. */
 const texts: Readonly<Record<string, readonly string[]>> = {
   known: [
     'already known',
@@ -47,7 +47,7 @@ const texts: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [expected, lines] of Object.entries(texts)) {
-  test(`told as ${expected}, whichever client says it`, () => {
+  test(`read as ${expected}, whichever client answers`, () => {
     for (const line of lines) {
       const answer = said(line);
       const kind = answer.kind === 'rejected' ? answer.code : answer.kind;
@@ -67,7 +67,7 @@ test('a hash is an acceptance; anything else is nonsense', () => {
   }
 });
 
-test('what the node says of itself is a transient fault and no rejection', () => {
+test('a problem of the node is a transient fault, not a rejection', () => {
   for (const [message, code, fault] of [
     ['limit exceeded', -32005, 'node_rate_limited'],
     ['Too Many Requests', -32000, 'node_rate_limited'],

@@ -13,7 +13,8 @@ const { anvil, usdt, usdc, contracts, treasury, node, open, openWallets, openFun
 const { outcomeOf, finalOutcome, mineFinal, native, spendElsewhere } = bench;
 test.after(() => bench.close());
 
-// ── What goes well ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Success
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 for (const transport of ['httpUrl', 'wsUrl'] as const) {
   for (const currency of ['USDT', 'USDC'] as const) {
@@ -54,7 +55,7 @@ for (const transport of ['httpUrl', 'wsUrl'] as const) {
   }
 }
 
-test('a collection address is given what its sweep lacks, and is swept to the treasury', async () => {
+test('a deposit address gets the gas that its sweep lacks, and is swept to the treasury', async () => {
   const wallets = openWallets();
   const [gasWallet, owner] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 4 })];
   await anvil.rpc('anvil_setBalance', [`0x${gasWallet}`, `0x${ETHER.toString(16)}`]);
@@ -90,7 +91,7 @@ test('a collection address is given what its sweep lacks, and is swept to the tr
   assert.is(again.kind === 'refused' && again.code, 'token_short');
 });
 
-test('sixteen refunds in flight have a number each and all arrive', async () => {
+test('sixteen concurrent refunds each have their own number and all arrive', async () => {
   const wallets = await openFundedWallets();
   const intents = Array.from({ length: 16 }, (_, at) => wallets.refund('USDT', BigInt(at + 1)));
   const attempts: Attempt[] = [];
@@ -121,7 +122,7 @@ test('a fee that the token keeps does not make the refund unpaid', async () => {
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 998_000n);
 });
 
-// ── What a quote refuses ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Refused quotes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 const refusal = async (wallets: SeedWallets, intent: Intent) => {
   const quote = await node.quote(wallets.draft(intent), 0, []);
@@ -129,7 +130,7 @@ const refusal = async (wallets: SeedWallets, intent: Intent) => {
   return quote;
 };
 
-test('too little of a token is refused with exactly what is missing', async () => {
+test('too little of a token is refused with the exact missing amount', async () => {
   const wallets = await openFundedWallets();
   const quote = await refusal(wallets, wallets.refund('USDT', 1_000_000_001n));
   assert.is(quote.code, 'token_short');
@@ -137,7 +138,7 @@ test('too little of a token is refused with exactly what is missing', async () =
   assert.match(quote.message, '0.000001 USDT');
 });
 
-test('too little gas money is refused with exactly what is missing', async () => {
+test('too little native coin for gas is refused with the exact missing amount', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDC', 5n);
   const { feeUnitsMax } = quoted(await node.quote(wallets.draft(intent), 0, []));
@@ -153,7 +154,7 @@ test('too little gas money is refused with exactly what is missing', async () =>
   assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
-test('a gas wallet that is empty cannot give gas', async () => {
+test('an empty gas wallet cannot send gas', async () => {
   const wallets = openWallets();
   const units = 10n ** 15n;
   const intent: GasIntent = { kind: 'gas', id: 'g', network: 'test:any', form: 'transfer', index: 0, units };
@@ -174,7 +175,7 @@ test('a frozen payee is refused, by either issuer’s list', async () => {
   }
 });
 
-test('a payee that is nobody’s wallet is refused', async () => {
+test('a payee that cannot be paid is refused', async () => {
   const wallets = await openFundedWallets();
   const wrong = ['0'.repeat(40), usdt.address.slice(2).toLowerCase(), wallets.keyOf({ role: 'refund' })];
   for (const to of wrong) {
@@ -183,7 +184,7 @@ test('a payee that is nobody’s wallet is refused', async () => {
   }
 });
 
-test('what would revert is refused with the reason, until it would not', async () => {
+test('a transfer that would revert is refused with the reason, until it would succeed', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDC', 5n);
   await usdc.stop(true);
@@ -201,7 +202,7 @@ test('what would revert is refused with the reason, until it would not', async (
 const feesIn = (terms: Terms): bigint[] =>
   [terms.max_fee_per_gas, terms.max_priority_fee_per_gas].map((fee) => BigInt(fee ?? 0));
 
-test('a replacement outbids every earlier attempt, is taken by the node, and is the one that is found', async () => {
+test('a replacement outbids every earlier attempt, is accepted by the node, and is the one that is found', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 9n);
   const attempts = [await prepare(wallets, intent)];
@@ -224,7 +225,7 @@ test('a replacement outbids every earlier attempt, is taken by the node, and is 
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 9n);
 });
 
-test('a price that rises leaves an attempt behind, and its replacement is mined', async () => {
+test('after a rise of the price, the replacement of an attempt is mined', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDC', 9n);
   const draft = wallets.draft(intent);
@@ -243,20 +244,20 @@ test('a price that rises leaves an attempt behind, and its replacement is mined'
   assert.is(outcome.kind === 'succeeded' && outcome.tx, dear.tx);
 });
 
-test('an older attempt that was mined after all is found among all', async () => {
+test('an older attempt that was mined after all is found', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDC', 9n);
   const first = await prepare(wallets, intent);
   await send(first);
   const second = await prepare(wallets, intent, [first]);
   await anvil.mine();
-  assert.equal(await node.broadcast(second.bytes), { kind: 'known' }, 'its number is used up');
+  assert.equal(await node.broadcast(second.bytes), { kind: 'known' }, 'its number is used');
   const outcome = await finalOutcome(wallets, intent, [first, second]);
   assert.is(outcome.kind === 'succeeded' && outcome.tx, first.tx);
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 9n);
 });
 
-test('a payee who empties their wallet in between does not make the refund fail', async () => {
+test('a payee who empties their wallet meanwhile does not make the refund fail', async () => {
   const wallets = await openFundedWallets();
   const [payee = ''] = anvil.accounts.slice(5);
   await usdt.transfer(payee, 8n);
@@ -270,7 +271,7 @@ test('a payee who empties their wallet in between does not make the refund fail'
   assert.is((await finalOutcome(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
-test('what the wallet cannot pay for is rejected by name', async () => {
+test('a transaction that the wallet cannot pay for is rejected as such', async () => {
   const wallets = await openFundedWallets();
   const attempt = await prepare(wallets, wallets.refund('USDT', 9n));
   await anvil.rpc('anvil_setBalance', [`0x${wallets.keyOf({ role: 'refund' })}`, '0x1']);
@@ -278,9 +279,9 @@ test('what the wallet cannot pay for is rejected by name', async () => {
   assert.is(answer.kind === 'rejected' && answer.code, 'native_short');
 });
 
-// ── What goes wrong on the chain ─────────────────────────────────────────────────────────────────────────────────────
+// ── Trouble on the chain ─────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a reverted transaction is failed once it is final, and its number is used up', async () => {
+test('a reverted transaction is failed once it is final, and its number is used', async () => {
   const wallets = await openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   const intent = wallets.refund('USDC', 5n);
@@ -304,7 +305,7 @@ test('a reverted transaction is failed once it is final, and its number is used 
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 5n);
 });
 
-test('a call that succeeded and moved nothing is neither paid nor failed: a person must look', async () => {
+test('a call that succeeded and moved nothing is neither paid nor failed: a person must check it', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDC', 5n);
   const attempt = await prepare(wallets, intent);
@@ -319,7 +320,7 @@ test('a call that succeeded and moved nothing is neither paid nor failed: a pers
   assert.match(fault.message, attempt.tx);
 });
 
-test('a number that something else used up is foreign, once that is final', async () => {
+test('a number that another transaction used is foreign, once that is final', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -332,7 +333,7 @@ test('a number that something else used up is foreign, once that is final', asyn
   assert.match(outcome.kind === 'foreign' ? outcome.message : '', evmAddress.format(wallets.keyOf({ role: 'refund' })));
 });
 
-test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
+test('a reorg removes an inclusion; the same bytes are broadcast again and paid once', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 31n);
   const attempt = await prepare(wallets, intent);
@@ -347,7 +348,7 @@ test('a reorg takes an inclusion back; the same bytes are sent again and paid on
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 31n);
 });
 
-test('a reorg in which the other attempt is mined is followed', async () => {
+test('a reorg that mines the other attempt is followed', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 32n);
   const first = await prepare(wallets, intent);
@@ -366,7 +367,7 @@ test('a reorg in which the other attempt is mined is followed', async () => {
   assert.is(await usdt.balanceOf(`0x${intent.to}`), 32n);
 });
 
-test('a foreign transaction that a reorg takes away was none', async () => {
+test('a foreign transaction that a reorg removes does not count', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 33n);
   const attempt = await prepare(wallets, intent);

@@ -1,4 +1,4 @@
-/** Two nodes that watch one chain: outcomes stand only where both of them have them as final. */
+/** Two nodes of one chain: an outcome counts only if both have it as final. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../../../src/core/fault.ts';
@@ -34,12 +34,12 @@ async function paid(): Promise<Readonly<{ wallets: SeedWallets; intent: RefundIn
 const hidden: NonNullable<Lies['answer']> = ({ method }, answer) =>
   method === 'eth_getTransactionReceipt' ? { ...answer, result: null } : answer;
 
-test('two nodes that agree settle it', async () => {
+test('two nodes that agree determine the outcome', async () => {
   const { wallets, intent, attempt } = await paid();
   assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded');
 });
 
-test('a node that denies what another has seen makes nobody foreign', async () => {
+test('a node that denies an inclusion which the other has seen makes nothing foreign', async () => {
   const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = hidden;
   for (const pair of [paired, pairedOther]) {
@@ -49,7 +49,7 @@ test('a node that denies what another has seen makes nobody foreign', async () =
   }
 });
 
-test('a node that calls a success a failure settles nothing', async () => {
+test('a node that calls a success a failure determines nothing', async () => {
   const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method }, answer) =>
     method === 'eth_getTransactionReceipt'
@@ -60,7 +60,7 @@ test('a node that calls a success a failure settles nothing', async () => {
   }
 });
 
-test('a node whose finality is behind holds the outcome up', async () => {
+test('a node whose finality lags delays the outcome', async () => {
   const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method, params }, answer) =>
     method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? { ...answer, result: null } : answer;
@@ -69,10 +69,10 @@ test('a node whose finality is behind holds the outcome up', async () => {
     assert.is(outcome.kind === 'waiting' && outcome.included?.tx, attempt.tx);
   }
   await anvil.mine(12);
-  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded', 'its depth is enough in the end');
+  assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded', 'its depth suffices later');
 });
 
-test('both see what is foreign', async () => {
+test('both see a foreign transaction', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -82,7 +82,7 @@ test('both see what is foreign', async () => {
   assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'foreign');
 });
 
-test('a witness that is silent, of another chain, or shows another block settles nothing', async () => {
+test('a witness that is silent, on another chain, or shows another block determines nothing', async () => {
   const { wallets, intent, attempt } = await paid();
   const lies: readonly (readonly [string, NonNullable<Lies['answer']>])[] = [
     ['node_wrong_chain', ({ method }, answer) => (method === 'eth_chainId' ? { ...answer, result: '0x1' } : answer)],
@@ -110,7 +110,7 @@ test('a witness that is silent, of another chain, or shows another block settles
   assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], paired))).kind, 'transient');
 });
 
-test('a receipt from a block that is not the chain’s own is no inclusion', async () => {
+test('a receipt from a block that is not on the chain is not an inclusion', async () => {
   const { wallets, intent, attempt } = await paid();
   proxy.lies.answer = ({ method }, answer) =>
     method === 'eth_getTransactionReceipt'
@@ -120,7 +120,7 @@ test('a receipt from a block that is not the chain’s own is no inclusion', asy
   assert.equal(await outcomeOf(wallets, intent, [attempt], alone), nothingYet);
 });
 
-test('a success whose log tells of another movement is unclear', async () => {
+test('a success whose log shows another transfer is unclear', async () => {
   const { wallets, intent, attempt } = await paid();
   const alone = open({ url: proxy.httpUrl });
   const word = (digits: string) => `0x${digits.padStart(64, '0')}`;
@@ -146,7 +146,7 @@ test('a success whose log tells of another movement is unclear', async () => {
   }
 });
 
-test('a node of another chain quotes nothing and tells no number', async () => {
+test('a node of another chain gives neither a quote nor a sequence number', async () => {
   const wallets = await openFundedWallets();
   const wrong = open({ chainId: '1' });
   const wallet = wallets.keyOf({ role: 'refund' });
@@ -161,7 +161,7 @@ test('a node of another chain quotes nothing and tells no number', async () => {
 const SEED = process.env.SEED ?? '1';
 const ROUNDS = 50;
 
-/** What a liar puts in place of some part of an answer. */
+/** What a liar substitutes for some part of an answer. */
 const substitutes: readonly unknown[] = [
   ...[null, true, false, '', '0x', '0x0', '0x1', '0x5', '0x40', `0x${'f'.repeat(64)}`, `0x${'f'.repeat(66)}`, 'zz', 7],
   ...[[], {}, `0x${'12'.repeat(32)}`],
@@ -181,7 +181,7 @@ function spoiled(value: unknown, random: Random): unknown {
   return copy;
 }
 
-/** An answer that a client could well believe, where there is one. */
+/** A plausible answer, if there is one. */
 function plausible(method: string, result: unknown, random: Random): unknown {
   if (method === 'eth_getTransactionCount') return `0x${random.int(4).toString(16)}`;
   if (method !== 'eth_getTransactionReceipt' || result === null) return result;

@@ -1,4 +1,4 @@
-/** What only HTTP can suffer: status codes, pages instead of answers, credentials in headers. */
+/** Trouble that only HTTP has: status codes, pages instead of answers, credentials in headers. */
 import { type AddressInfo, createServer } from 'node:net';
 import * as assert from 'uvu/assert';
 import { openNode } from '../../../../src/chains/evm/node/node.ts';
@@ -7,7 +7,7 @@ import { lyingSuite } from '../lying-bench.ts';
 
 const { test, over } = lyingSuite('EVM node over HTTP that goes wrong');
 
-over('http', 'each refusal by status has a name and says what the server said', async (node, { proxy, block }) => {
+over('http', 'each refusal by status has a code and quotes the server', async (node, { proxy, block }) => {
   proxy.lies.text = () => '<h1>Bad\nday</h1>';
   for (const [status, code] of [
     [429, 'node_rate_limited'],
@@ -31,7 +31,7 @@ over('http', 'each refusal by status has a name and says what the server said', 
   assert.is(node.health().connected, true);
 });
 
-over('http', 'a long page of an unhappy server is not read to its end', async (node, { proxy }) => {
+over('http', 'a long error page is not read to its end', async (node, { proxy }) => {
   proxy.lies.text = () => 'x'.repeat(3_000_000);
   proxy.lies.status = 500;
   const fault = await faultOf(node.head());
@@ -39,7 +39,7 @@ over('http', 'a long page of an unhappy server is not read to its end', async (n
   assert.ok(fault.message.length < 600);
 });
 
-over('http', 'credentials in the URL are sent as a header, and stand in no message', async (_, { proxy, open }) => {
+over('http', 'credentials in the URL are sent as a header, and appear in no message', async (_, { proxy, open }) => {
   const port = new URL(proxy.httpUrl).port;
   const node = open({ url: `http://me:hunter%212@127.0.0.1:${port}/v3/c0ffee` });
   await node.head();
@@ -50,7 +50,7 @@ over('http', 'credentials in the URL are sent as a header, and stand in no messa
   await node.close();
 });
 
-test('a port where nobody listens is unreachable by name', async () => {
+test('a port where nothing listens is node_unreachable', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;

@@ -1,4 +1,4 @@
-/** What only a WebSocket can suffer: half-open connections, refused subscriptions, messages that answer nothing. */
+/** Trouble that only a WebSocket has: half-open connections, refused subscriptions, unsolicited messages. */
 import type { IncomingMessage } from 'node:http';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -46,20 +46,23 @@ async function portOf(server: ReturnType<typeof createServer>): Promise<number> 
 
 over(
   'ws',
-  'a half-open connection is noticed, made again, and rings',
+  'a half-open connection is detected, made again, and wakes the listeners',
   async (node, { proxy, block }) => {
-    let rung = 0;
+    let notified = 0;
     node.onChange(() => {
-      rung += 1;
+      notified += 1;
     });
     await node.head();
-    await until('the subscription stands', () => node.health().connected);
-    const before = { rung, connections: proxy.connections() };
+    await until('the subscription is granted', () => node.health().connected);
+    const before = { notified, connections: proxy.connections() };
     proxy.freeze();
     const fault = await faultOf(node.head());
     assert.is(fault.code, 'node_unreachable');
     assert.match(fault.message, 'no sign of life');
-    await until('a new connection rings', () => proxy.connections() > before.connections && rung > before.rung);
+    await until(
+      'a new connection notifies',
+      () => proxy.connections() > before.connections && notified > before.notified,
+    );
     assert.equal(await node.header(block.hash), block);
   },
   { idleMsMax: 600 },
@@ -70,10 +73,10 @@ over(
   'a quiet connection is kept as long as the node answers pings',
   async (node, { proxy }) => {
     await node.head();
-    await until('the subscription stands', () => node.health().connected);
+    await until('the subscription is granted', () => node.health().connected);
     const connections = proxy.connections();
     const heard = node.health().heardAtMs;
-    await until('ten silences that were too long have passed', () => node.health().heardAtMs - heard > 2_000);
+    await until('ten idle limits have passed', () => node.health().heardAtMs - heard > 2_000);
     assert.is(proxy.connections(), connections);
     assert.is(node.health().connected, true);
   },
@@ -82,56 +85,60 @@ over(
 
 over(
   'ws',
-  'a node that refuses the subscription is read all the same, and asked again',
+  'a node that refuses the subscription is still read, and asked again',
   async (node, { proxy, failWith, block }) => {
     failWith('eth_subscribe', { code: -32601, message: 'notifications not supported' });
     assert.equal(await node.header(block.hash), block);
     assert.is(node.health().connected, false, 'nothing is pushed');
     delete proxy.lies.answer;
-    await until('the subscription stands', () => node.health().connected);
+    await until('the subscription is granted', () => node.health().connected);
     assert.is(proxy.connections() > 0, true);
   },
   { idleMsMax: 600 },
 );
 
-over('ws', 'a message that is no JSON, or answers nobody, ends the connection by name', async (node, { proxy }) => {
-  for (const text of [
-    'service unavailable',
-    '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}',
-    '[]',
-    '7',
-  ]) {
-    await until('the subscription stands', () => node.health().connected);
-    proxy.lies.text = () => null;
-    const pending = faultOf(node.head());
-    // The request is on its way before the text comes back.
-    proxy.say(text);
-    assert.is((await pending).code, 'node_nonsense', text);
-    delete proxy.lies.text;
-  }
-});
+over(
+  'ws',
+  'a message that is not JSON, or answers no request, ends the connection with a named fault',
+  async (node, { proxy }) => {
+    for (const text of [
+      'service unavailable',
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}',
+      '[]',
+      '7',
+    ]) {
+      await until('the subscription is granted', () => node.health().connected);
+      proxy.lies.text = () => null;
+      const pending = faultOf(node.head());
+      // The request is sent before the text arrives.
+      proxy.say(text);
+      assert.is((await pending).code, 'node_nonsense', text);
+      delete proxy.lies.text;
+    }
+  },
+);
 
-over('ws', 'notifications in any shape only ring', async (node, { proxy, block }) => {
-  await until('the subscription stands', () => node.health().connected);
+over('ws', 'notifications in any shape are wake-ups only', async (node, { proxy, block }) => {
+  await until('the subscription is granted', () => node.health().connected);
   const connections = proxy.connections();
-  let rung = 0;
+  let notified = 0;
   node.onChange(() => {
-    rung += 1;
+    notified += 1;
   });
   for (const text of [
     '{"jsonrpc":"2.0","method":"eth_subscription","params":{"subscription":"0x1","result":{"hash":"0xlies"}}}',
     '{"params":{"subscription":"0x1"},"method":"eth_subscription","jsonrpc":"2.0"}',
     '{"jsonrpc":"2.0","method":"eth_subscription","params":{"id":1}}',
   ]) {
-    const before = rung;
+    const before = notified;
     proxy.say(text);
-    await until('the bell rings', () => rung === before + 1);
+    await until('the listener is called', () => notified === before + 1);
   }
   assert.equal(await node.header(block.hash), block);
   assert.is(proxy.connections(), connections, 'the connection was kept');
 });
 
-test('credentials in the URL are sent, and stand in no message', async () => {
+test('credentials in the URL are sent, and appear in no message', async () => {
   const { host, openings, close } = await startScriptedNode(() => {});
   const url = `ws://me:hunter2@${host}/v3/c0ffee?key=s3cret`;
   const node = openNode({ ...limits, url, requestTimeoutMs: 300 });
@@ -151,7 +158,7 @@ test('credentials in the URL are sent, and stand in no message', async () => {
   }
 });
 
-test('a server that is no WebSocket, or never answers the handshake, is unreachable by name', async () => {
+test('a server without WebSocket, or that never answers the handshake, is node_unreachable', async () => {
   const accepted = new Set<Socket>();
   const mute = createServer((socket) => {
     accepted.add(socket.on('error', () => {}));
@@ -175,7 +182,7 @@ test('a server that is no WebSocket, or never answers the handshake, is unreacha
   }
 });
 
-test('requests under way are never more than allowed', async () => {
+test('concurrent requests never exceed the limit', async () => {
   let underWay = 0;
   let most = 0;
   const { host, close } = await startScriptedNode((_, answer) => {
@@ -194,7 +201,7 @@ test('requests under way are never more than allowed', async () => {
   await close();
 });
 
-test("an answer that comes after its timeout is nobody else's", async () => {
+test("an answer after its time-out is not taken for another's", async () => {
   const late: ((result: unknown) => void)[] = [];
   const { host, close } = await startScriptedNode(({ method }, answer) => {
     if (method === 'eth_getBlockByNumber') late.push(answer);
@@ -203,14 +210,14 @@ test("an answer that comes after its timeout is nobody else's", async () => {
   const node = openNode({ ...limits, url: `ws://${host}`, requestTimeoutMs: 300 });
   assert.is((await faultOf(node.head())).code, 'node_timeout');
   for (const answer of late) answer({ hash: 'too late' });
-  assert.is((await faultOf(node.header('0x00'))).code, 'node_nonsense', 'the next question gets its own answer, "0x1"');
+  assert.is((await faultOf(node.header('0x00'))).code, 'node_nonsense', 'the next request gets its own answer, "0x1"');
   assert.is(node.health().connections, 1);
   await node.close();
   await close();
 });
 
-test('a long answer that is still coming is a sign of life', async () => {
-  // Without pongs, nothing but the pieces of the answer says that the node is there.
+test('a long answer that is still arriving is a sign of life', async () => {
+  // Without pongs, only the pieces of the answer show that the node is alive.
   const sockets = new WebSocketServer({ port: 0, host: '127.0.0.1', autoPong: false });
   sockets.on('connection', (client) => {
     client.on('message', async (data) => {
@@ -234,7 +241,7 @@ test('a long answer that is still coming is a sign of life', async () => {
   await new Promise((resolve) => sockets.close(resolve));
 });
 
-test('what cannot be a node URL is a permanent fault', async () => {
+test('text that cannot be a node URL is a permanent fault', async () => {
   for (const url of ['', 'node', 'ftp://127.0.0.1', '127.0.0.1:8545']) {
     const fault = await faultOf((async () => openNode({ ...limits, url }))());
     assert.is(fault.code, 'node_url_invalid', url);

@@ -1,4 +1,4 @@
-/** The last check before a credit: only what the cluster has confirmed stands, whatever else a node says. */
+/** The last check before a credit: only what the cluster has confirmed is attested, whatever else a node says. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Attestation, Node } from '../../../../src/chains/chain.ts';
@@ -31,13 +31,13 @@ test.after(async () => {
   await sandbox.close();
 });
 
-/** From now on, what is asked by `method` is answered otherwise. */
+/** From now on, `method` is answered differently. */
 function lie(method: string, change: (question: Question, honest: Answer) => Partial<Answer>): void {
   proxy.lies.answer = (question, answer) =>
     question.method === method ? { ...answer, ...change(question, answer) } : answer;
 }
 
-test('the block and the status are asked for at the commitment that the credit needs', async () => {
+test('the block and the status are requested at the commitment that the credit needs', async () => {
   const asked: unknown[] = [];
   lie('getBlock', ({ params }) => {
     asked.push((params[1] as { commitment?: unknown }).commitment);

@@ -14,7 +14,7 @@ import { until } from '../../../support/until.ts';
 import type { LyingBench } from '../../lying-bench.ts';
 import { lyingSuite } from '../lying-bench.ts';
 
-/** A block or an account; the tests only touch what they know to be there. */
+/** A block or an account; the tests use only fields that exist. */
 type Row = Record<string, unknown>;
 
 const { test, over, both } = lyingSuite('Solana node that answers badly');
@@ -33,7 +33,7 @@ const errors: readonly (readonly [number, string, string, RegExp])[] = [
   [-32601, 'Method not found', 'node_method_missing', /--full-rpc-api/],
   [-32603, 'Internal error', 'node_error', /look at the node's log/],
 ];
-both('the node’s own errors are told apart, and name method and host', async (node, { failWith, read }) => {
+both('the node’s own errors are distinguished, and name method and host', async (node, { failWith, read }) => {
   for (const [code, message, expected, advice] of errors) {
     failWith('getBlock', { code, message });
     const fault = await faultOf(read(node, false));
@@ -56,7 +56,7 @@ const asks: readonly (readonly [string, Ask])[] = [
 ];
 for (const [name, ask] of asks) {
   both(
-    `${name}: silence, a page, a cut text, a closed connection and too much of an answer are each told by name`,
+    `${name}: silence, a page, a cut text, a closed connection and too long an answer each have a code`,
     async (node, bench) => {
       const { lies } = bench.proxy;
       const failing = async (): Promise<string> => {
@@ -112,10 +112,10 @@ both('a slot that may be skipped or missing attests nothing', async (node, { fai
   }
 });
 
-both('a hole in the ledger is never read past', async (node, { proxy, block, sibling }) => {
+both('a gap in the ledger is never skipped', async (node, { proxy, block, sibling }) => {
   const { lies } = proxy;
   const below = sibling.number - 1;
-  // The node knows a block, and says that its parent is one that it does not list.
+  // The node knows a block whose parent it does not list.
   lies.answer = (question, answer) =>
     question.method === 'getBlocks' ? { ...answer, result: [below, block.number] } : answer;
   const fault = await faultOf(node.range(below, block.number));
@@ -130,7 +130,7 @@ both('a hole in the ledger is never read past', async (node, { proxy, block, sib
   assert.is((await faultOf(node.header(block.parent))).code, 'node_block_missing');
 });
 
-both('a list of slots that does not rise, or is none, is nonsense', async (node, { lie, block, sibling }) => {
+both('a list of slots that does not rise, or is not a list, is nonsense', async (node, { lie, block, sibling }) => {
   for (const listed of [
     [block.number, sibling.number],
     [sibling.number, sibling.number],
@@ -148,7 +148,7 @@ both('a list of slots that does not rise, or is none, is nonsense', async (node,
   }
 });
 
-both('a newest slot that is none is nonsense', async (node, { lie }) => {
+both('a newest slot that is not a number is nonsense', async (node, { lie }) => {
   for (const slot of [null, '5', -1, 1.5, {}]) {
     lie('getSlot', () => slot);
     assert.is((await faultOf(node.head())).code, 'node_nonsense', JSON.stringify(slot));
@@ -170,7 +170,7 @@ both('a header with a missing or malformed field is nonsense', async (node, { li
   assert.is((await faultOf(node.head())).code, 'node_nonsense');
 });
 
-both('blocks that do not hang together are refused', async (node, { lie, block, sibling }) => {
+both('blocks that are not linked are refused', async (node, { lie, block, sibling }) => {
   lie('getBlock', (header, { params }) =>
     params[0] === block.number ? { ...(header as Row), previousBlockhash: block.hash } : header,
   );
@@ -179,25 +179,22 @@ both('blocks that do not hang together are refused', async (node, { lie, block, 
   assert.is(fault.kind, 'transient');
 });
 
-both(
-  'a block that answers for another slot is not the one that was asked for',
-  async (node, { lie, block, sibling }) => {
-    await node.head();
-    lie('getBlock', (header) => ({ ...(header as Row), blockhash: sibling.hash }));
-    assert.is(await node.header(block.hash), null);
-    assert.is(await node.attest(block, []), 'gone');
-    assert.is((await faultOf(node.content(block, false))).code, 'node_block_unknown');
-  },
-);
+both('a block of another slot is not the requested one', async (node, { lie, block, sibling }) => {
+  await node.head();
+  lie('getBlock', (header) => ({ ...(header as Row), blockhash: sibling.hash }));
+  assert.is(await node.header(block.hash), null);
+  assert.is(await node.attest(block, []), 'gone');
+  assert.is((await faultOf(node.content(block, false))).code, 'node_block_unknown');
+});
 
-both('statuses that are no list of the right length attest nothing', async (node, { lie, block }) => {
+both('statuses that are not a list of the right length attest nothing', async (node, { lie, block }) => {
   for (const value of [null, [], [null, null], {}]) {
     lie('getSignatureStatuses', () => ({ value }));
     assert.is((await faultOf(node.attest(block, ['sig']))).code, 'node_nonsense', JSON.stringify(value));
   }
 });
 
-both('the chain is the genesis hash as the node tells it', async (node, { lie }) => {
+both('the chain is identified by the genesis hash that the node reports', async (node, { lie }) => {
   lie('getGenesisHash', () => '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d');
   assert.is((await node.identity()).chainId, '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d');
   for (const hash of [null, 7, {}]) {
@@ -241,28 +238,28 @@ both('a token is a mint of the classic token program, with its own decimals', as
 
 over(
   'ws',
-  'a bell that says nonsense is hung up on, and the blocks are read all the same',
+  'a push connection that sends nonsense is closed, and blocks are still read',
   async (node, { proxy, block }) => {
     await node.head();
-    await until('the subscription stands', () => node.health().connected);
+    await until('the subscription is granted', () => node.health().connected);
     const before = node.health().connections;
     proxy.say('{"jsonrpc":"2.0","method":"blockNotification","params":{}}');
-    await until('it is made again', () => node.health().connections > before);
+    await until('it reconnects', () => node.health().connections > before);
     assert.equal(await node.head(), block);
   },
 );
 
 over(
   'ws',
-  'a bell that has gone silent is noticed, and the blocks are read all the same',
+  'a silent push connection is detected, and blocks are still read',
   async (node, { proxy, block }) => {
     await node.head();
-    await until('the subscription stands', () => node.health().connected);
+    await until('the subscription is granted', () => node.health().connected);
     const before = proxy.connections();
     proxy.freeze();
     assert.equal(await node.head(), block);
     await until('another connection is made', () => proxy.connections() > before);
-    await until('the subscription stands again', () => node.health().connected);
+    await until('the subscription is granted again', () => node.health().connected);
   },
   { idleMsMax: 600 },
 );
@@ -287,7 +284,7 @@ async function listenAbove(port: number) {
   return isFree ? server : null;
 }
 
-test('a node that is given by its WebSocket alone is asked one port below it', async () => {
+test('a node given by its WebSocket alone gets its requests one port below', async () => {
   for (;;) {
     const rpc = await startAnsweringServer();
     const port = Number(new URL(rpc.origin).port);
@@ -310,7 +307,7 @@ test('a node that is given by its WebSocket alone is asked one port below it', a
   }
 });
 
-test('an address of another kind is refused at once', async () => {
+test('a URL of another kind is refused at once', async () => {
   const limits = { requestTimeoutMs: 5_000, responseBytesMax: 1_000, idleMsMax: 5_000, concurrencyMax: 1 };
   for (const place of [
     { url: 'ftp://node' },

@@ -126,7 +126,7 @@ const spoiling =
 
 // ── The lies ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** What is told, the fault's code, and what its message must say. */
+/** The lie, the fault's code, and what its message must say. */
 const lies: readonly (readonly [about: string, lie: Lie, code: string, says: RegExp])[] = [
   // Errors instead of the block's content.
   ['-32001, cleaned up', failing(-32001, 'Block cleaned up'), 'node_history_pruned', /--limit-ledger-size/],
@@ -204,7 +204,7 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
   // Balances that are none.
   ['a balance that is a number', editingRows(() => 7), 'node_nonsense', /not an object/],
   [
-    'a balance of no mint',
+    'a balance without a mint',
     editingRows((row, at) => (at === 0 ? row : { ...row, mint: null })),
     'node_nonsense',
     /has no mint/,
@@ -290,7 +290,7 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
     'node_error',
     /HTTP status 503/,
   ],
-  ['a hole in the ledger', losingBlocks, 'node_block_missing', /ledger jump.*skipped only if/],
+  ['a gap in the ledger', losingBlocks, 'node_block_missing', /ledger jump.*skipped only if/],
   ['a list of slots that is cut', spoiling((text) => text.slice(0, -3), 'getBlocks'), 'node_nonsense', /^getBlocks at/],
 ];
 
@@ -306,7 +306,7 @@ async function payUnder(lie: Lie): Promise<Order> {
   return order;
 }
 
-/** The truth is told again: the payment is there, once. */
+/** The node tells the truth again: the payment exists, once. */
 async function isPaidOnce(order: Order): Promise<void> {
   proxy.heal();
   mine(2 * DEPTH);
@@ -350,7 +350,7 @@ for (const code of [-32004, -32014]) {
     });
     node.pay(order.address, DUE);
     mine(1);
-    await until('the indexer has looked more than once', () => refusals > 2);
+    await until('the indexer has polled more than once', () => refusals > 2);
     const { state, cursor } = (await shop.status()) ?? {};
     assert.equal([state, cursor?.hash], ['following', before]);
     assert.equal((await order.read()).payments, []);
@@ -360,12 +360,12 @@ for (const code of [-32004, -32014]) {
 
 /** Answers to the last check before a credit. The payment was seen; it does not count. */
 const contradictions: readonly (readonly [string, (status: Json) => Json])[] = [
-  ['knows the transaction no more', () => null],
+  ['does not know the transaction any more', () => null],
   ['says that it failed', (status) => ({ ...status, err: { InstructionError: [0, 'Custom'] } })],
-  ['says that it stands elsewhere', (status) => ({ ...status, slot: status.slot + 1 })],
+  ['reports it in another slot', (status) => ({ ...status, slot: status.slot + 1 })],
 ];
 for (const [about, edit] of contradictions) {
-  test(`at the last check the node ${about}: what was seen is not credited`, async () => {
+  test(`the node ${about} at the last check: the payment is not credited`, async () => {
     const order = await payUnder(
       changing(
         ({ method }) => method === 'getSignatureStatuses',
@@ -387,11 +387,11 @@ for (const [about, edit] of contradictions) {
   });
 }
 
-test('a bell that talks nonsense, falls silent or is gone holds nothing up', async () => {
+test('a push connection that sends nonsense, falls silent or closes delays nothing', async () => {
   const order = await shop.order('bell');
   const before = proxy.connections();
   proxy.say('{"jsonrpc":"2.0","method":"blockNotification","params":{}}');
-  await until('it is hung up on', () => proxy.connections() > before);
+  await until('the connection is closed', () => proxy.connections() > before);
   proxy.freeze();
   node.pay(order.address, DUE);
   mine(1);
@@ -399,7 +399,7 @@ test('a bell that talks nonsense, falls silent or is gone holds nothing up', asy
   await isPaidOnce(order);
 });
 
-test('the genesis hash of another cluster: the network halts, and goes on when it is started with the right node', async () => {
+test('the genesis hash of another cluster: the network halts, and continues when it is started with the right node', async () => {
   const otherGenesis = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
   const order = await payUnder(
     changing(
@@ -407,7 +407,7 @@ test('the genesis hash of another cluster: the network halts, and goes on when i
       (answer) => ({ ...answer, result: otherGenesis }),
     ),
   );
-  // The node is away for a moment: who is it now?
+  // The node is unreachable for a moment, so its identity is checked again.
   proxy.lies.breaksOff = () => true;
   await shop.isIn('fault', 'node_unreachable');
   delete proxy.lies.breaksOff;

@@ -71,7 +71,7 @@ const refund = (units: bigint, to = freshPayee(), id = `rf_${++refunds}`): Refun
 });
 
 const draftOf = (intent: Intent): SpendDraft => {
-  if (intent.kind === 'gas') throw new Error('there is no gas here');
+  if (intent.kind === 'gas') throw new Error('no gas is needed here');
   const isRefund = intent.kind === 'refund';
   return {
     intent,
@@ -125,7 +125,7 @@ test('a refund is quoted, sent, included and final; its cost is what the wallet 
   assert.equal([native, held2.USDT], [coins(refundWallet), held(refundWallet)]);
 });
 
-test('a second transaction for the same refund fails, and the first is still what counts', async () => {
+test('a second transaction for the same refund fails, and the first still counts', async () => {
   const intent = refund(1_000_000n);
   const first = await prepare(intent);
   mine();
@@ -135,14 +135,14 @@ test('a second transaction for the same refund fails, and the first is still wha
   mine();
   const refused = await node.broadcast(second.attempt.bytes);
   assert.is(refused.kind === 'rejected' && refused.code, 'account_in_use');
-  // A node without preflight would take it; the lock makes it fail in its block.
+  // A node without preflight would accept it; the lock makes it fail in its block.
   mine(FINAL + 3);
   assert.is((await outcome(intent, first.attempt, second.attempt)).kind, 'succeeded');
   assert.is(held(intent.to), 1_000_000n);
   assert.match((await refusal(intent)).message, 'paid before');
 });
 
-test('what was taken and lost is dead only when its last block is final; then it is signed anew and paid once', async () => {
+test('an accepted and lost transaction is dead only when its last block is final; then it is signed again and paid once', async () => {
   const intent = refund(2_000_000n);
   const { attempt } = await prepare(intent);
   sim.faults.set({ rates: { send_dropped: 1 } });
@@ -164,7 +164,7 @@ test('what was taken and lost is dead only when its last block is final; then it
   assert.is(held(intent.to), 2_000_000n);
 });
 
-test('a node that denies what it holds is found out by the lock', async () => {
+test('a node that denies a payment is contradicted by the lock', async () => {
   const intent = refund(3_000_000n);
   const { attempt } = await prepare(intent);
   await node.broadcast(attempt.bytes);
@@ -190,7 +190,7 @@ test('an answer that is an error proves nothing', async () => {
   assert.is((await outcome(intent, attempt)).kind, 'succeeded');
 });
 
-test('a refund that failed in its block moved nothing and cost its fee; it may be signed anew', async () => {
+test('a refund that failed in its block moved nothing and cost its fee; it may be signed again', async () => {
   const intent = refund(1_000n);
   const { attempt } = await prepare(intent);
   sim.faults.set({ rates: { send_failed: 1 } });
@@ -232,7 +232,7 @@ test('a sweep empties three owners into the treasury, and the gas wallet pays', 
   assert.is(empty.missingUnits, 3_000_000n);
 });
 
-test('a quote refuses what cannot be paid, with what is missing', async () => {
+test('a quote refuses what cannot be paid, with the missing amount', async () => {
   const short = await refusal(refund(held(refundWallet) + 7n));
   assert.equal([short.code, short.missingUnits], ['token_short', 7n]);
   const mint = await refusal(refund(1n, usdt));
@@ -242,7 +242,7 @@ test('a quote refuses what cannot be paid, with what is missing', async () => {
   assert.is((await refusal(refund(1n, account))).code, 'destination_invalid');
 });
 
-test('no verdict while the second node is behind, and none from the node of another chain', async () => {
+test('no outcome while the second node is behind, and none from a node of another chain', async () => {
   const intent = refund(5n);
   const { attempt } = await prepare(intent);
   await node.broadcast(attempt.bytes);

@@ -1,4 +1,4 @@
-/** The bridge's client: a bridge that goes away, refuses, or is something else. */
+/** The bridge's client: a bridge that disconnects, refuses, or is something else. */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { WebSocketServer } from 'ws';
@@ -25,25 +25,25 @@ test.after(async () => {
 
 const open = (url: string) => openNode({ url, tokens: tronTokens, ...limits });
 
-test('a bridge that restarts is found again, counted as a new connection, and rings', async () => {
+test('after a restart of the bridge the client reconnects, counts it, and notifies', async () => {
   const client = open(bridge.url);
-  let rung = 0;
+  let notified = 0;
   client.onChange(() => {
-    rung += 1;
+    notified += 1;
   });
   await until('it is connected', () => client.health().connected);
-  const before = { rung, connections: client.health().connections };
+  const before = { notified, connections: client.health().connections };
   await bridge.stop();
   const fault = await faultOf(client.head());
   assert.is(fault.code, 'node_unreachable');
   await bridge.start();
-  await until('it rings again', () => rung > before.rung);
+  await until('it notifies again', () => notified > before.notified);
   assert.ok(client.health().connections > before.connections);
   assert.is((await client.head()).number, 1);
   await client.close();
 });
 
-test('a wrong token is told as such', async () => {
+test('a wrong token is reported as such', async () => {
   const client = open(bridge.url.replace(/token=.*/, 'token=wrong'));
   await until('the refusal is known', async () => (await faultOf(client.head())).code === 'node_refused');
   assert.match(
@@ -53,7 +53,7 @@ test('a wrong token is told as such', async () => {
   await client.close();
 });
 
-test('a fault of the node keeps its name on the way', async () => {
+test('a fault of the node keeps its code on the way', async () => {
   const client = open(bridge.url);
   node.faults.set({ rates: { http_error: 1 } });
   const fault = await faultOf(client.range(0, 1));

@@ -1,5 +1,5 @@
 /**
- * The bridge beside java-tron, over real sockets: what it passes on, whom it refuses, and what it does when either side
+ * The bridge next to java-tron, over real sockets: what it forwards, whom it refuses, and what it does when either side
  * goes wrong.
  */
 import { suite } from 'uvu';
@@ -8,7 +8,7 @@ import { BRIDGE_TOKEN, openConsumer, startTronBridge, type TronBridge } from '..
 import { startTronNode, type TronNode } from '../../../support/tron-node.ts';
 import { until } from '../../../support/until.ts';
 
-const test = suite('The bridge beside java-tron');
+const test = suite('The bridge next to java-tron');
 let node: TronNode;
 let bridge: TronBridge;
 
@@ -53,7 +53,7 @@ async function withBridge(
   }
 }
 
-test('the token is asked for, in the header or in the URL', async () => {
+test('the token is required, in the header or in the URL', async () => {
   const { origin, host } = new URL(bridge.url);
   const plain = `ws://${host}/`;
   const status = [
@@ -69,7 +69,7 @@ test('the token is asked for, in the header or in the URL', async () => {
   assert.is((await fetch(origin.replace('ws:', 'http:'))).status, 426, 'no page for a browser');
 });
 
-test('the head is told at once, and each new one', async () => {
+test('the head is announced at once, and each new one', async () => {
   const consumer = await openConsumer(bridge.url);
   const head = () => ({ head: { number: node.world.tip().number, hash: node.world.tip().hash } });
   await until('the first head', () => consumer.messages.length === 1);
@@ -107,7 +107,7 @@ test('answers are java-tron’s own bytes, with their sizes, in the order of the
   consumer.socket.close();
 });
 
-test('an answer that is no JSON is passed on as it is', async () => {
+test('an answer that is not JSON is forwarded as it is', async () => {
   node.faults.set({ rates: { history_closed: 1 } });
   const consumer = await openConsumer(bridge.url);
   const texts: string[] = [];
@@ -121,11 +121,11 @@ test('an answer that is no JSON is passed on as it is', async () => {
 
 const refused: readonly (readonly [string, unknown, number, RegExp])[] = [
   ['another path', { id: 1, calls: [['/wallet/createwitness', {}]] }, 1008, /expected one of \/wallet\/getblock/],
-  ['no JSON', 'hello', 1008, /expected JSON/],
+  ['not JSON', 'hello', 1008, /expected JSON/],
   ['no id', { calls: [['/wallet/getblock', {}]] }, 1008, /"id": a whole number/],
   ['no calls', { id: 1, calls: [] }, 1008, /1 to 8 calls/],
   ['too many calls', { id: 1, calls: Array(9).fill(['/wallet/getblock', {}]) }, 1008, /1 to 8 calls/],
-  ['a body that is no object', { id: 1, calls: [['/wallet/getblock', 'x']] }, 1008, /an object to post/],
+  ['a body that is not an object', { id: 1, calls: [['/wallet/getblock', 'x']] }, 1008, /an object to post/],
   ['too long a message', { id: 1, calls: [['/wallet/getblock', { x: 'x'.repeat(20_000) }]] }, 1009, /^$/],
 ];
 for (const [title, message, code, reason] of refused) {
@@ -138,7 +138,7 @@ for (const [title, message, code, reason] of refused) {
   });
 }
 
-test('a consumer that falls behind is dropped with a reason, and the others are served', async () => {
+test('a consumer that falls behind is disconnected with a reason, and the others are served', async () => {
   for (let block = 0; block < 3; block++) node.world.mine(400);
   await withBridge({ unsentBytesMax: 1_000_000, connectionsMax: 2 }, async (own) => {
     const slow = await openConsumer(own.url);
@@ -146,14 +146,14 @@ test('a consumer that falls behind is dropped with a reason, and the others are 
     assert.is(await handshake(own.url), 503, 'there is room for two');
     slow.socket.pause();
     const number = node.world.tip().number;
-    // More than the sockets between the two can swallow.
+    // More than the sockets between the two can buffer.
     for (let id = 0; id < 40; id++) {
       slow.say({ id, calls: [['/wallet/getblock', { id_or_num: String(number), detail: true }]] });
     }
-    await until('it is dropped', async () => (await handshake(own.url)) === 101);
+    await until('it is disconnected', async () => (await handshake(own.url)) === 101);
     slow.socket.resume();
     const [code, reason] = await slow.closed;
-    // It may have missed the reason when it came back too late.
+    // It may have missed the reason if it resumed too late.
     assert.ok((code === 1008 && /too slow: \d+ bytes are unread/.test(reason)) || code === 1006, `${code} ${reason}`);
     other.say({ id: 7, calls: [['/wallet/getblock', { id_or_num: '1' }]] });
     await until('the other is answered', () => other.messages.some(({ id }) => id === 7));
@@ -161,19 +161,19 @@ test('a consumer that falls behind is dropped with a reason, and the others are 
   });
 });
 
-test('a consumer that answers no ping is gone, and its place is free', async () => {
+test('a consumer that answers no ping is disconnected, and its slot is free', async () => {
   await withBridge({ silenceMsMax: 50, connectionsMax: 1 }, async (own) => {
     const dead = await openConsumer(own.url);
     // Unread frames leave pings unanswered.
     dead.socket.pause();
-    await until('its place is free', async () => (await handshake(own.url)) === 101);
+    await until('its slot is free', async () => (await handshake(own.url)) === 101);
     dead.socket.terminate();
     const alive = await openConsumer(own.url);
     let pings = 0;
     alive.socket.on('ping', () => {
       pings += 1;
     });
-    await until('it has lived through some pings', () => pings > 5);
+    await until('it has answered some pings', () => pings > 5);
     assert.is(alive.socket.readyState, alive.socket.OPEN);
     alive.socket.close();
   });
@@ -185,12 +185,12 @@ test('a dropped connection leaves nothing behind', async () => {
       const consumer = await openConsumer(own.url);
       consumer.say({ id: 1, calls: [['/wallet/getblock', { id_or_num: '1', detail: true }]] });
       consumer.socket.terminate();
-      await until('there is room again', async () => (await handshake(own.url)) === 101);
+      await until('a slot is free again', async () => (await handshake(own.url)) === 101);
     }
   });
 });
 
-test('requests beyond the limit are refused by name, the others answered', async () => {
+test('requests beyond the limit are refused with a code, the others answered', async () => {
   await withBridge({ requestsMax: 2, requestTimeoutMs: 500 }, async (own) => {
     const consumer = await openConsumer(own.url);
     node.faults.set({ rates: { hang: 1 } });
@@ -198,17 +198,17 @@ test('requests beyond the limit are refused by name, the others answered', async
     const faultOf = (id: number) => consumer.messages.find((message) => message.id === id)?.fault;
     await until('the third is refused', () => faultOf(3) !== undefined);
     assert.is(faultOf(3).code, 'node_busy');
-    await until('the node’s silence is told', () => faultOf(1) && faultOf(2));
+    await until('the node’s silence is reported', () => faultOf(1) && faultOf(2));
     assert.is(faultOf(1).code, 'node_timeout');
     assert.match(faultOf(1).message, /^\/wallet\/getblock at 127\.0\.0\.1:\d+ did not answer within/);
     node.faults.heal();
     consumer.say({ id: 4, calls: [['/wallet/getblock', { id_or_num: '1' }]] });
-    await until('afterwards it goes on', () => consumer.messages.some(({ id, answers }) => id === 4 && answers));
+    await until('afterwards it continues', () => consumer.messages.some(({ id, answers }) => id === 4 && answers));
     consumer.socket.close();
   });
 });
 
-test('while java-tron is away nobody is connected; it comes back, and the head is told again', async () => {
+test('while java-tron is unreachable nobody is connected; when it is back, the head is announced again', async () => {
   const consumer = await openConsumer(bridge.url);
   await until('the first head', () => consumer.messages.length === 1);
   await node.stop();
@@ -219,16 +219,16 @@ test('while java-tron is away nobody is connected; it comes back, and the head i
   await node.start();
   await connectable(bridge);
   const again = await openConsumer(bridge.url);
-  await until('the head is told again', () => again.messages.length === 1);
+  await until('the head is announced again', () => again.messages.length === 1);
   assert.equal(again.messages, consumer.messages, 'the chain is the same');
   again.socket.close();
 });
 
-test('a java-tron that refuses everything is not away: its consumers stay', async () => {
+test('a java-tron that refuses everything is not unreachable: its consumers stay', async () => {
   const consumer = await openConsumer(bridge.url);
   node.faults.set({ rates: { rpc_error: 1 } });
   consumer.say({ id: 1, calls: [['/wallet/getblock', {}]] });
-  await until('the refusal is passed on', () => consumer.messages.some(({ id }) => id === 1));
+  await until('the refusal is forwarded', () => consumer.messages.some(({ id }) => id === 1));
   assert.match(consumer.messages.at(-1).answers[0].Error, /lack of computing resources/);
   assert.is(consumer.socket.readyState, consumer.socket.OPEN);
   consumer.socket.close();

@@ -1,4 +1,4 @@
-/** What the client makes of a java-tron that lies, lags, or is set up otherwise than expected. */
+/** The client with a java-tron that lies, lags, or is configured differently than expected. */
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -53,7 +53,7 @@ test.after.each(() => {
   delete proxy.lies.answer;
 });
 
-/** What is asked at `path` is answered with `value` from now on. */
+/** Requests of `path` are answered with `value` from now on. */
 function lie(path: string, value: unknown, only: (body: Record<string, unknown>) => boolean = () => true): void {
   proxy.lies.answer = (asked, body) => (asked === path && only(body) ? JSON.stringify(value) : undefined);
 }
@@ -65,7 +65,7 @@ const read = async (from: Node, thorough = false) =>
 
 const otherHash = () => `${block.hash.slice(0, -1)}${block.hash.endsWith('f') ? 'e' : 'f'}`;
 
-test('content is asked for in an order that leaves no gap: block, infos, header', async () => {
+test('content is requested in an order that leaves no gap: block, infos, header', async () => {
   proxy.asked.length = 0;
   assert.equal(
     (await read(node)).map(({ units }) => units),
@@ -78,7 +78,7 @@ test('content is asked for in an order that leaves no gap: block, infos, header'
   ]);
 });
 
-test('late infos are doubted, then named, and read once they are there', async () => {
+test('late infos are first doubtful, then missing, and read once they exist', async () => {
   lie(INFOS, []);
   assert.is((await faultOf(read(node))).code, 'node_content_doubtful');
   assert.is((await faultOf(read(node, true))).code, 'node_infos_missing');
@@ -86,7 +86,7 @@ test('late infos are doubted, then named, and read once they are there', async (
   assert.is((await read(node, true)).length, 1);
 });
 
-test('a block that lost its place while it was read is not used', async () => {
+test('a block that was reorganised away while it was read is not used', async () => {
   for (const detail of [true, false]) {
     proxy.lies.answer = (path, body, text) =>
       path === BLOCK && body.detail === detail ? text.replace(block.hash, otherHash()) : undefined;
@@ -103,12 +103,12 @@ test('a header of another height or another hash is refused', async () => {
   assert.is((await faultOf(node.header(block.hash))).code, 'node_nonsense');
 });
 
-test('a range that does not hang together is refused', async () => {
+test('a range whose blocks are not linked is refused', async () => {
   proxy.lies.answer = (_, body, text) => (body.id_or_num === '3' ? text.replace(block.hash, otherHash()) : undefined);
   assert.is((await faultOf(node.range(2, 3))).code, 'node_range_broken');
 });
 
-test('a transaction is attested only when its info stands in that block as a success', async () => {
+test('a transaction is attested only if its info is a success in that block', async () => {
   assert.is(await node.attest(block, [tx]), 'holds');
   change(INFO, (info) => ({ ...info, result: 'FAILED' }));
   assert.is(await node.attest(block, [tx]), 'gone', 'result');
@@ -130,7 +130,7 @@ test('the chain id is the end of the first block’s id', async () => {
   assert.is((await faultOf(node.identity())).code, 'node_nonsense');
 });
 
-test('tokens are asked for their decimals; every refusal has its own name', async () => {
+test('tokens are asked for their decimals; every refusal has its own code', async () => {
   const { constantCalls } = JSON.parse(readFileSync('test/vectors/tron-answers.json', 'utf8'));
   for (const { what, answer, code } of constantCalls) {
     lie(CONSTANT, answer);
@@ -144,7 +144,7 @@ test('tokens are asked for their decimals; every refusal has its own name', asyn
   }
 });
 
-test('a node that is still syncing does not condemn the configuration', async () => {
+test('a node that is still syncing does not make the configuration wrong', async () => {
   const old = JSON.parse(await tron.ask(BLOCK));
   old.block_header.raw_data.timestamp -= 3_600_000;
   proxy.lies.answer = (path, body) => {
@@ -156,7 +156,7 @@ test('a node that is still syncing does not condemn the configuration', async ()
   assert.is(fault.kind, 'transient');
 });
 
-test('what is solidified is asked for beside the full node, where the settings say, or not at all', async () => {
+test('the solidified chain is read next to the full node, at solid_url, or not at all', async () => {
   assert.is(solidUrlOf(new URL('http://10.0.0.5:8090')).href, 'http://10.0.0.5:8091/');
   assert.is(solidUrlOf(new URL('https://gate.example/tron?key=1')).href, 'https://gate.example/tron?key=1');
   assert.is((await node.finalized())?.number, 3);
@@ -173,16 +173,16 @@ test('what is solidified is asked for beside the full node, where the settings s
   assert.is(await node.finalized(), null, 'nothing is solidified yet');
 });
 
-test('a solidified interface that is closed is named', async () => {
+test('a closed solidified interface is reported', async () => {
   const closed = open({ finalityUrl: 'http://127.0.0.1:1' });
   const fault = await faultOf(closed.finalized());
   assert.is(fault.code, 'node_unreachable');
   assert.match(fault.message, /^\/walletsolidity\/getblock at 127\.0\.0\.1:1: /);
-  assert.is((await closed.head()).number, 5, 'the rest is read all the same');
+  assert.is((await closed.head()).number, 5, 'the rest is still read');
   await closed.close();
 });
 
-test('a path before the interface’s own and a key in the query are kept; credentials never show', async () => {
+test('a path prefix and a key in the query are kept; credentials never appear in messages', async () => {
   const url = new URL(proxy.url);
   url.username = 'operator';
   url.password = 'hunter2';
@@ -195,7 +195,7 @@ test('a path before the interface’s own and a key in the query are kept; crede
   await gateway.close();
 });
 
-test('silence is a timeout that names the call', async () => {
+test('silence is a time-out that names the call', async () => {
   const impatient = open({ requestTimeoutMs: 200 });
   proxy.lies.answer = () => null;
   const fault = await faultOf(impatient.head());

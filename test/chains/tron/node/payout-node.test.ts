@@ -32,7 +32,8 @@ const TO_HOLDER = 64_285n * ENERGY_SUN;
 const TO_OTHERS = 130_285n * ENERGY_SUN;
 const BYTES = 345n * 1_000n;
 
-// ── What goes well ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Success
+// ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 for (const [transport, url] of Object.entries({ http: sandbox.url, bridge: bridge.url })) {
   test(`a refund is quoted, sent, included and final, over ${transport}`, async () => {
@@ -65,7 +66,7 @@ for (const [transport, url] of Object.entries({ http: sandbox.url, bridge: bridg
   });
 }
 
-test('who holds the token already is paid with less energy, and bytes are paid for when the day’s are used up', async () => {
+test('paying a holder of the token takes less energy, and bytes cost TRX once the day’s are used', async () => {
   const wallets = openFundedWallets();
   const first = wallets.refund('USDT', 5n);
   await carry(wallets, first);
@@ -92,7 +93,7 @@ test('the signer’s own reading never exceeds what was quoted', async () => {
   }
 });
 
-test('a collection address is given what its sweep lacks, and is swept to the treasury', async () => {
+test('a deposit address gets the TRX that its sweep lacks, and is swept to the treasury', async () => {
   const wallets = openWallets();
   const owner = wallets.keyOf({ role: 'collection', index: 4 });
   world.fund(wallets.keyOf({ role: 'gas' }), 100n * TRX);
@@ -103,16 +104,16 @@ test('a collection address is given what its sweep lacks, and is swept to the tr
   assert.is(poor.code, 'native_short');
   assert.match(poor.message, tronAddress.format(owner));
   const missing = poor.missingUnits ?? 0n;
-  assert.is(missing, (TO_OTHERS * 6n) / 5n, 'once it is there, its bytes are free');
+  assert.is(missing, (TO_OTHERS * 6n) / 5n, 'once the account exists, its bytes are free');
   const given = await carry(wallets, gas('transfer', 4, missing));
-  assert.is(given.kind === 'succeeded' && given.feeUnits, 1_100_000n, 'it made the account');
+  assert.is(given.kind === 'succeeded' && given.feeUnits, 1_100_000n, 'it created the account');
   assert.is((await carry(wallets, intent)).kind, 'succeeded');
   assert.is(held(treasury), 77n);
   assert.is(held(owner), 0n);
   assert.is(refused(await node.quote(wallets.draft(intent), null, [])).code, 'token_short');
 });
 
-test('a collection address is lent energy for its sweep, pays nothing, and the loan is taken back', async () => {
+test('a deposit address is lent energy for its sweep, pays nothing, and the loan is reclaimed', async () => {
   const wallets = openWallets();
   const [gasWallet, owner] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 2 })];
   world.fund(gasWallet, 10n * TRX);
@@ -123,7 +124,7 @@ test('a collection address is lent energy for its sweep, pays nothing, and the l
   const intent = sweep(2, 5_000n);
   const { loan } = refused(await node.quote(wallets.draft(intent), null, []));
   assert.ok(loan);
-  assert.is(loan.missingUnits, 1n, 'the account must be there');
+  assert.is(loan.missingUnits, 1n, 'the account must exist');
   assert.is(loan.units / TRX, (64_285n * 6n) / 5n / 10n + 2n, 'a staked TRX gives ten units of energy a day');
   const early = refused(await node.quote(wallets.draft(gas('delegate', 2, loan.units)), null, []));
   assert.is(early.code, 'would_fail');
@@ -163,9 +164,9 @@ test('two refunds of one amount to one payee are two transactions', async () => 
   assert.is(held(one.to), 10n);
 });
 
-// ── What a quote refuses ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Refused quotes ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('too little of a token, or of TRX, is refused with exactly what is missing', async () => {
+test('too little of a token, or of TRX, is refused with the exact missing amount', async () => {
   const wallets = openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   const dear = refused(await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), null, []));
@@ -189,7 +190,7 @@ test('too little of a token, or of TRX, is refused with exactly what is missing'
   assert.is.not(wallet, other);
 });
 
-test('a payee that is frozen, a contract or nobody’s wallet is refused', async () => {
+test('a payee that is frozen, a contract or cannot be paid is refused', async () => {
   const wallets = openFundedWallets();
   const codeTo = async (to: string, over = node) =>
     refused(await over.quote(wallets.draft(wallets.refund('USDT', 5n, to)), null, [])).code;
@@ -218,9 +219,9 @@ test('a payee that is frozen, a contract or nobody’s wallet is refused', async
   }
 });
 
-// ── What goes wrong on the chain ─────────────────────────────────────────────────────────────────────────────────────
+// ── Trouble on the chain ─────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a transaction that runs out of energy is failed once that is final, costs its limit, and is signed anew', async () => {
+test('a transaction that runs out of energy is failed once that is final, costs its limit, and is signed again', async () => {
   const wallets = openFundedWallets();
   const payee = accountKey('trader');
   sandbox.pay(payee, 8n);
@@ -243,7 +244,7 @@ test('a transaction that runs out of energy is failed once that is final, costs 
   assert.is(held(payee), 5n);
 });
 
-test('a transfer whose tokens are gone by then is reverted, and failed', async () => {
+test('a transfer whose tokens were spent meanwhile is reverted, and failed', async () => {
   const wallets = openFundedWallets();
   const [one, other] = [wallets.refund('USDT', 600_000_000n), wallets.refund('USDT', 600_000_000n)];
   const attempts = [await prepare(wallets, one), await prepare(wallets, other)];
@@ -257,13 +258,17 @@ test('a transfer whose tokens are gone by then is reverted, and failed', async (
   assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
-test('what was never sent is dead once its time is over at finality, and is signed anew', async () => {
+test('an attempt that was never sent is dead once it has expired at finality, and is signed again', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
   const expirationMs = Number(attempt.terms.expiration_ms);
   while (world.tip().timeS * 1000 < expirationMs) mine(1, 60_000);
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'the block that ends its time is not final');
+  assert.equal(
+    await outcomeOf(wallets, intent, [attempt]),
+    nothingYet,
+    'the first block after its expiration is not final',
+  );
   mineFinal();
   assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
   const late = await node.broadcast(attempt.bytes);
@@ -272,7 +277,7 @@ test('what was never sent is dead once its time is over at finality, and is sign
   assert.is(held(intent.to), 5n);
 });
 
-test('what a node took and lost is dead in the end, and the refund is paid once', async () => {
+test('an accepted and lost attempt is dead in the end, and the refund is paid once', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -288,7 +293,7 @@ test('what a node took and lost is dead in the end, and the refund is paid once'
   assert.is(held(intent.to), 5n);
 });
 
-test('what a node took and denied is found', async () => {
+test('an attempt that a node accepted and denied is found', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -299,7 +304,7 @@ test('what a node took and denied is found', async () => {
   assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded');
 });
 
-test('a reorg takes an inclusion back; the same bytes are sent again and paid once', async () => {
+test('a reorg removes an inclusion; the same bytes are broadcast again and paid once', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 31n);
   const attempt = await prepare(wallets, intent);
@@ -313,7 +318,7 @@ test('a reorg takes an inclusion back; the same bytes are sent again and paid on
   assert.is(held(intent.to), 31n);
 });
 
-test('a refusal has a name', async () => {
+test('a rejection has a code', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const { terms } = quoted(await node.quote(wallets.draft(intent), null, []));
@@ -331,12 +336,12 @@ test('a refusal has a name', async () => {
   assert.is(await codeOf(Uint8Array.of(1, 2, 3)), 'signature');
   const stranger = openWallets();
   const unfunded = signOn(stranger, intent, terms);
-  assert.is(await codeOf(unfunded.bytes), 'native_short', 'there is no such account');
+  assert.is(await codeOf(unfunded.bytes), 'native_short', 'the account does not exist');
   assert.is(await codeOn({}), 'accepted');
   assert.is(await codeOn({}), 'known');
 });
 
-test('nodes without a solidified chain, and of another chain, pay nothing', async () => {
+test('nodes without a solidified chain, and of another chain, are not used for payouts', async () => {
   assert.throws(() => open({ finalityUrl: null }), /payouts need the solidified chain/);
   const wallets = openFundedWallets();
   const wrong = open({ chainId: '1' });

@@ -28,7 +28,7 @@ const heal = () => {
 test.after.each(heal);
 test.after(() => bench.close());
 
-/** What a lie leaves undefined is told as it is. */
+/** Answers that a lie leaves undefined stay unchanged. */
 function tell(lie: Lie): void {
   proxy.lies.answer = (path, body, text) => {
     const told = lie(path, body, JSON.parse(text));
@@ -60,7 +60,7 @@ async function lost(): Promise<Scene> {
 const isById = (path: string): boolean => /gettransaction(info)?byid$/.test(path);
 /** A node whose indexes know no transaction. */
 const denied: Lie = (path) => (isById(path) ? {} : undefined);
-/** A node that also takes one out of its blocks. */
+/** A node that also removes one from its blocks. */
 const erased =
   (tx: string): Lie =>
   (path, _, answer) => {
@@ -74,10 +74,10 @@ const erased =
 
 // ── One node ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a node that knows no transaction is contradicted by its own blocks, once the time is over', async () => {
+test('a node that denies a transaction is contradicted by its own blocks, after the expiration', async () => {
   const { wallets, intent, attempt } = await paid();
   tell(denied);
-  assert.equal(await outcomeOf(wallets, intent, [attempt], alone), nothingYet, 'it may still come');
+  assert.equal(await outcomeOf(wallets, intent, [attempt], alone), nothingYet, 'it may still be included');
   outlive();
   const fault = await faultOf(outcomeOf(wallets, intent, [attempt], alone));
   assert.is(fault.kind, 'transient');
@@ -87,12 +87,12 @@ test('a node that knows no transaction is contradicted by its own blocks, once t
   assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'succeeded');
 });
 
-test('the last block that could hold an attempt is read as well', async () => {
+test('the last block that could contain an attempt is read too', async () => {
   const { wallets, intent, attempt } = await prepared();
   const endS = Math.ceil(Number(attempt.terms.expiration_ms) / 1000);
   while (world.tip().timeS + 60 < endS) mine(1, 60_000);
   await send(attempt);
-  // Its own time is beyond the expiration, and that of the block in front is not.
+  // Its own time is after the expiration, and that of the block before is not.
   mine(1, 120_000);
   assert.ok(world.tip().timeS >= endS);
   assert.is(world.find(attempt.tx)?.block.hash, world.tip().hash);
@@ -103,7 +103,7 @@ test('the last block that could hold an attempt is read as well', async () => {
   assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'succeeded');
 });
 
-test('blocks that are missing, of another chain, or no children of each other prove nothing', async () => {
+test('blocks that are missing, of another chain, or not linked prove nothing', async () => {
   const { wallets, intent, attempt } = await lost();
   assert.is((await outcomeOf(wallets, intent, [attempt], alone)).kind, 'dead');
   const reference = Number(attempt.terms.ref_block_number);
@@ -160,11 +160,11 @@ test('a success needs all three fields, and exactly the payment in its logs', as
   const logs = (change: (log: Json) => Json[]) => info((answer) => ({ ...answer, log: answer.log.flatMap(change) }));
   const word = (digits: string) => digits.padStart(64, '0');
   const lies: Readonly<Record<string, Lie>> = {
-    'the block says otherwise': (path, _, answer) =>
+    'the block disagrees': (path, _, answer) =>
       path === '/walletsolidity/gettransactionbyid' ? { ...answer, ret: [{ contractRet: 'OUT_OF_TIME' }] } : undefined,
-    'the info says otherwise': info((answer) => ({ ...answer, result: 'FAILED' })),
-    'the receipt says otherwise': info((answer) => ({ ...answer, receipt: { ...answer.receipt, result: 'REVERT' } })),
-    'the receipt says nothing': info((answer) => ({ ...answer, receipt: {} })),
+    'the info disagrees': info((answer) => ({ ...answer, result: 'FAILED' })),
+    'the receipt disagrees': info((answer) => ({ ...answer, receipt: { ...answer.receipt, result: 'REVERT' } })),
+    'the receipt is empty': info((answer) => ({ ...answer, receipt: {} })),
     'no log': logs(() => []),
     'fewer units': logs((log) => [{ ...log, data: word('4') }]),
     'more units': logs((log) => [{ ...log, data: word('6') }]),
@@ -186,7 +186,7 @@ test('a success needs all three fields, and exactly the payment in its logs', as
   assert.is((await faultOf(outcomeOf(wallets, intent, [attempt], alone))).code, 'node_nonsense');
 });
 
-test('a node that has trouble of its own says nothing about what it was sent', async () => {
+test('a node with a problem of its own says nothing about the transaction', async () => {
   const { attempt } = await prepared();
   const codes = {
     SERVER_BUSY: 'node_busy',
@@ -206,14 +206,14 @@ test('a node that has trouble of its own says nothing about what it was sent', a
 
 // ── Two nodes ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('two nodes that agree settle it, or bury it', async () => {
+test('two nodes that agree determine success or death', async () => {
   const { wallets, intent, attempt } = await paid();
   assert.is((await outcomeOf(wallets, intent, [attempt], paired)).kind, 'succeeded');
   const other = await lost();
   assert.is((await outcomeOf(other.wallets, other.intent, [other.attempt], paired)).kind, 'dead');
 });
 
-test('a node that has erased a payment from its very blocks buries nothing beside an honest one', async () => {
+test('a node that has erased a payment even from its blocks cannot make it dead next to an honest one', async () => {
   const { wallets, intent, attempt } = await paid();
   outlive();
   tell(erased(attempt.tx));
@@ -225,7 +225,7 @@ test('a node that has erased a payment from its very blocks buries nothing besid
   }
 });
 
-test('a node that is behind holds the end up', async () => {
+test('a node that is behind delays the outcome', async () => {
   const { wallets, intent, attempt } = await lost();
   const behind = Number(attempt.terms.ref_block_number) + 2;
   tell((path, body, answer) => {
@@ -247,7 +247,7 @@ test('a node that is behind holds the end up', async () => {
   for (const pair of [paired, pairedOther]) assert.equal(await outcomeOf(wallets, intent, [attempt], pair), nothingYet);
 });
 
-test('a witness that is silent or of another chain settles nothing', async () => {
+test('a witness that is silent or of another chain determines nothing', async () => {
   const { wallets, intent, attempt } = await paid();
   tell((path, body, answer) =>
     path.endsWith('getblock') && body.id_or_num === '0'
@@ -303,7 +303,7 @@ test(`one honest node of two is enough: whatever the other says, nothing untrue 
       const whole = random.chance(0.3) ? erased(attempt.tx) : null;
       tell((path, body, answer) => {
         if (whole) return whole(path, body, answer);
-        // Blocks are many, and one lie among them is enough.
+        // There are many blocks, and one lie among them is enough.
         if (random.chance(path.endsWith('getblock') ? 0.97 : 0.5)) return undefined;
         lied += 1;
         return spoiled(answer, random);
