@@ -28,7 +28,10 @@ function environment(variables: Variables): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...variables };
 }
 
-/** Runs a program of the project to its end. @param words its source or its script, from the project's folder, and its arguments */
+/**
+ * Runs a program of the project to its end. @param words its source or script, relative to the project, and its
+ * arguments
+ */
 export function runProgram(words: readonly string[], variables: Variables, cwd = root): Promise<Ended> {
   const [file = '', ...args] = words;
   const command = [file.endsWith('.ts') ? built(file) : join(root, file), ...args];

@@ -51,7 +51,7 @@ export function endSigners(): void {
   for (const child of running) child.kill('SIGKILL');
 }
 
-/** @param program another program than the signer itself, with the same arguments; tsx runs it */
+/** Starts the signer. @param program another program than the signer itself, with the same arguments; tsx runs it */
 export function startSigner(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},

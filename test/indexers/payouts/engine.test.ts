@@ -1,5 +1,6 @@
 /**
- * The payout engine where nobody dies: what it waits for, what it says, and how it stops. Its deaths are in `test/sim/payouts.slow.test.ts`.
+ * The payout engine without crashes: what it waits for, what it reports, and how it stops. Its crashes are in
+ * `test/sim/payouts.slow.test.ts`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

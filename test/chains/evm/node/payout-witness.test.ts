@@ -223,7 +223,7 @@ async function scenes(): Promise<Scene[]> {
   ];
 }
 
-test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (SEED=${SEED})`, async () => {
+test(`one honest node of two is enough: whatever the other answers, no false outcome is reported (SEED=${SEED})`, async () => {
   const random = createRandom('payout lies', SEED);
   let lied = 0;
   const seen = new Set<string>();

@@ -283,7 +283,7 @@ function spoiled(value: unknown, random: Random): unknown {
   return copy;
 }
 
-test(`one honest node of two is enough: whatever the other says, nothing untrue is settled (SEED=${SEED})`, async () => {
+test(`one honest node of two is enough: whatever the other answers, no false outcome is reported (SEED=${SEED})`, async () => {
   const random = createRandom('payout lies', SEED);
   const [done, gone, early] = [await paid(), await lost(), await prepared()];
   const broken = await prepared();
