@@ -32,103 +32,106 @@ const destinationFaults = {
   network_unknown: 'cannot be read: the network that the session was paid on is not configured any more',
 } as const;
 
-export function refundEndpoints(deps: ApiDeps): Endpoint[] {
-  const { database, config, clock } = deps;
-  return [
-    {
-      method: 'post',
-      path: CREATE_PATH,
-      scope: 'refunds:write',
-      status: 201,
-      renames,
-      doc: {
-        operationId: 'createRefund',
-        tag: 'Refunds',
-        summary: 'Create a refund',
-        description:
-          'Refunds a paid session, in part or in full, several times up to what was received, in the token and on the network that it was paid in. ' +
-          'The same `refund_id` with the same body returns the first answer, with `Idempotent-Replayed: true`. ' +
-          'Without an address from the payer or in `metadata.refund_address`, the answer’s `metadata.claim_url` asks the payer for one.',
-        body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
-        answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
-        errors: [
-          'MISSING_CHARGE',
-          'MISSING_REFUND_ID',
-          'INVALID_CURRENCY',
-          'INVALID_AMOUNT',
-          'INVALID_SESSION_STATUS',
-          'REFUND_AMOUNT_EXCEEDED',
-          'REFUND_TIME_EXPIRED',
-          'DUPLICATE_REFUND_ID',
-          'IDEMPOTENCY_KEY_CONFLICT',
-          'session_access_denied',
-          'SESSION_NOT_FOUND',
-          'DAILY_REFUND_LIMIT_EXCEEDED',
-        ],
-      },
-      async run({ caller, body, idempotencyKey }) {
-        const input = readRefundInput(body ?? {});
-        const { refund, replayed } = await createRefund(deps, caller, input, idempotencyKey);
-        return { body: createdRefund(refund, config), replayed };
+export const refundEndpoints = (deps: ApiDeps): Endpoint[] => [
+  createEndpoint(deps),
+  readEndpoint(deps),
+  cancelEndpoint(deps),
+];
+
+const createEndpoint = (deps: ApiDeps): Endpoint => ({
+  method: 'post',
+  path: CREATE_PATH,
+  scope: 'refunds:write',
+  status: 201,
+  renames,
+  doc: {
+    operationId: 'createRefund',
+    tag: 'Refunds',
+    summary: 'Create a refund',
+    description:
+      'Refunds a paid session, in part or in full, several times up to what was received, in the token and on the network that it was paid in. ' +
+      'The same `refund_id` with the same body returns the first answer, with `Idempotent-Replayed: true`. ' +
+      'Without an address from the payer or in `metadata.refund_address`, the answer’s `metadata.claim_url` asks the payer for one.',
+    body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
+    answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
+    errors: [
+      'MISSING_CHARGE',
+      'MISSING_REFUND_ID',
+      'INVALID_CURRENCY',
+      'INVALID_AMOUNT',
+      'INVALID_SESSION_STATUS',
+      'REFUND_AMOUNT_EXCEEDED',
+      'REFUND_TIME_EXPIRED',
+      'DUPLICATE_REFUND_ID',
+      'IDEMPOTENCY_KEY_CONFLICT',
+      'session_access_denied',
+      'SESSION_NOT_FOUND',
+      'DAILY_REFUND_LIMIT_EXCEEDED',
+    ],
+  },
+  async run({ caller, body, idempotencyKey }) {
+    const input = readRefundInput(body ?? {});
+    const { refund, replayed } = await createRefund(deps, caller, input, idempotencyKey);
+    return { body: createdRefund(refund, deps.config), replayed };
+  },
+});
+
+const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
+  method: 'get',
+  path: `${PATH}/{refund_id}`,
+  scope: 'refunds:read',
+  renames,
+  doc: {
+    operationId: 'getRefund',
+    tag: 'Refunds',
+    summary: 'Read a refund',
+    description: 'The refund as it is now.',
+    answer: { schema: refundSchema, examples: { refund: exampleRefund } },
+    errors: ['REFUND_NOT_FOUND'],
+  },
+  async run({ caller: { storeId, mode }, params }) {
+    const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
+    if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config) };
+    throw unknownRefund(outcome.kind);
+  },
+});
+
+const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
+  method: 'post',
+  path: `${PATH}/{refund_id}/cancel`,
+  scope: 'refunds:write',
+  renames,
+  doc: {
+    operationId: 'cancelRefund',
+    tag: 'Refunds',
+    summary: 'Cancel a refund',
+    description:
+      'Stops a refund that is processing, as long as no signature for it is under way (the store’s cancel window, 60 seconds by default). Takes no body.',
+    answer: {
+      schema: canceledRefundSchema,
+      examples: {
+        refund: { refund_id: 'refund-77', status: 'canceled', canceled_at: exampleRefund.created_at + 5 },
       },
     },
-    {
-      method: 'get',
-      path: `${PATH}/{refund_id}`,
-      scope: 'refunds:read',
-      renames,
-      doc: {
-        operationId: 'getRefund',
-        tag: 'Refunds',
-        summary: 'Read a refund',
-        description: 'The refund as it is now.',
-        answer: { schema: refundSchema, examples: { refund: exampleRefund } },
-        errors: ['REFUND_NOT_FOUND'],
-      },
-      async run({ caller: { storeId, mode }, params }) {
-        const outcome = await database.findRefund({ storeId, mode, refundId: readRefundId(params.refund_id ?? '') });
-        if (outcome.kind === 'found') return { body: fullRefund(outcome.refund, config) };
+    errors: ['CANNOT_CANCEL_REFUND', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
+  },
+  async run({ caller: { storeId, mode }, params, idempotencyKey }) {
+    const refundId = readRefundId(params.refund_id ?? '');
+    const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
+    const outcome = await database.cancelRefund({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
+    switch (outcome.kind) {
+      case 'done':
+      case 'replayed':
+        return { body: canceled(outcome.refund), replayed: outcome.kind === 'replayed' };
+      case 'not_cancelable':
+        throw refuse('CANNOT_CANCEL_REFUND');
+      case 'idempotency_key_conflict':
+        throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
+      default:
         throw unknownRefund(outcome.kind);
-      },
-    },
-    {
-      method: 'post',
-      path: `${PATH}/{refund_id}/cancel`,
-      scope: 'refunds:write',
-      renames,
-      doc: {
-        operationId: 'cancelRefund',
-        tag: 'Refunds',
-        summary: 'Cancel a refund',
-        description:
-          'Stops a refund that is processing, as long as no signature for it is under way (the store’s cancel window, 60 seconds by default). Takes no body.',
-        answer: {
-          schema: canceledRefundSchema,
-          examples: {
-            refund: { refund_id: 'refund-77', status: 'canceled', canceled_at: exampleRefund.created_at + 5 },
-          },
-        },
-        errors: ['CANNOT_CANCEL_REFUND', 'IDEMPOTENCY_KEY_CONFLICT', 'REFUND_NOT_FOUND'],
-      },
-      async run({ caller: { storeId, mode }, params, idempotencyKey }) {
-        const refundId = readRefundId(params.refund_id ?? '');
-        const replay = { idempotencyKey, path: `${PATH}/${refundId}/cancel`, bodyHash: meaningHash({}) };
-        const outcome = await database.cancelRefund({ storeId, mode, refundId, replay, nowMs: clock.nowMs() });
-        switch (outcome.kind) {
-          case 'done':
-          case 'replayed':
-            return { body: canceled(outcome.refund), replayed: outcome.kind === 'replayed' };
-          case 'not_cancelable':
-            throw refuse('CANNOT_CANCEL_REFUND');
-          case 'idempotency_key_conflict':
-            throw refuse('IDEMPOTENCY_KEY_CONFLICT', { param: 'Idempotency-Key' });
-          default:
-            throw unknownRefund(outcome.kind);
-        }
-      },
-    },
-  ];
-}
+    }
+  },
+});
 
 const canceled = ({ refundId, canceledAtMs }: Refund) => ({
   refund_id: refundId,

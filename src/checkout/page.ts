@@ -88,29 +88,13 @@ type Section = Readonly<{ headline: string; body: Html }>;
 function stateSection(model: PageModel): Section {
   const { session, state, shop, words } = model;
   const { say } = words;
-  const { terms, standing, payments, life } = session;
-  const standingPayments = payments.filter(({ state: receipt }) => receipt !== 'orphaned');
+  const { terms, standing } = session;
   const countedPar = standing.seenPar + standing.confirmedPar;
   switch (state.kind) {
     case 'open':
       return openSection(model);
-    case 'underpaid': {
-      const option = selectedOption(model);
-      const amount = option ? amountDue(model, option) : parText(state.leftPar);
-      const counted = payments.filter(
-        ({ state: receipt, currency }) => receipt !== 'orphaned' && terms.accepts.includes(currency),
-      );
-      const headline = say('underpaid_title', { amount, currency: option?.currency ?? '' });
-      const sums = { received: sumText(counted), due: parText(terms.duePar) };
-      const isBegun = option && counted.some((payment) => optionName(payment) === optionName(option));
-      const text = option ? say(isBegun ? 'underpaid_text' : 'underpaid_text_other', sums) : say('underpaid_choose');
-      return {
-        headline,
-        body: html`${stateHead('alert', 'attention', headline)}
-<p>${text} ${say('underpaid_deadline')}</p>${timeLeft(model)}
-${payable(model)}${transferList(model)}`,
-      };
-    }
+    case 'underpaid':
+      return underpaidSection(model, state.leftPar);
     case 'wrong_token': {
       const currency = terms.accepts.join(' / ');
       const headline = say('wrong_token_title', { currency });
@@ -129,20 +113,8 @@ ${payable(model)}${transferList(model)}`,
 ${slowest && confirmationBar(model, slowest)}${overNote(model)}${transferList(model)}${backLink(model, session.request.successUrl, false)}`,
       };
     }
-    case 'paid': {
-      const headline = say('paid_title');
-      return {
-        headline,
-        body: html`${stateHead('done', 'good', headline)}
-<p class="lead">${life.paidLate ? say('paid_late_text', { shop }) : say('paid_text', { shop })}</p>
-${overNote(model)}${foreignNote(model)}
-${backLink(model, session.request.successUrl, true)}
-<h2>${say('receipt')}</h2>
-<dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments)}</dd></div>
-<div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
-${transferList(model)}`,
-      };
-    }
+    case 'paid':
+      return paidSection(model);
     case 'checking':
       return ended(model, 'wait', say('checking_title'), say('checking_text'), null);
     case 'expired':
@@ -150,7 +122,7 @@ ${transferList(model)}`,
     case 'canceled':
       return ended(model, 'stop', say('canceled_title'), say('canceled_text', { shop }), null);
     case 'late': {
-      const currency = [...new Set(standingPayments.map((payment) => payment.currency))].join(' / ');
+      const currency = [...new Set(standingPayments(model).map((payment) => payment.currency))].join(' / ');
       const received = `${parText(standing.latePar)} ${currency}`;
       return ended(model, 'alert', say('late_title'), say('late_text', { received, shop }), null);
     }
@@ -160,6 +132,47 @@ ${transferList(model)}`,
     }
   }
 }
+
+/** Less than what is due has come: how much is missing, and how to pay it. */
+function underpaidSection(model: PageModel, leftPar: bigint): Section {
+  const { session, words } = model;
+  const { say } = words;
+  const option = selectedOption(model);
+  const amount = option ? amountDue(model, option) : parText(leftPar);
+  const counted = standingPayments(model).filter(({ currency }) => session.terms.accepts.includes(currency));
+  const headline = say('underpaid_title', { amount, currency: option?.currency ?? '' });
+  const sums = { received: sumText(counted), due: parText(session.terms.duePar) };
+  const isBegun = option && counted.some((payment) => optionName(payment) === optionName(option));
+  const text = option ? say(isBegun ? 'underpaid_text' : 'underpaid_text_other', sums) : say('underpaid_choose');
+  return {
+    headline,
+    body: html`${stateHead('alert', 'attention', headline)}
+<p>${text} ${say('underpaid_deadline')}</p>${timeLeft(model)}
+${payable(model)}${transferList(model)}`,
+  };
+}
+
+/** A receipt. */
+function paidSection(model: PageModel): Section {
+  const { session, shop, words } = model;
+  const { say } = words;
+  const { life } = session;
+  const headline = say('paid_title');
+  return {
+    headline,
+    body: html`${stateHead('done', 'good', headline)}
+<p class="lead">${life.paidLate ? say('paid_late_text', { shop }) : say('paid_text', { shop })}</p>
+${overNote(model)}${foreignNote(model)}
+${backLink(model, session.request.successUrl, true)}
+<h2>${say('receipt')}</h2>
+<dl class="sums"><div><dt>${say('received')}</dt><dd>${sumText(standingPayments(model))}</dd></div>
+<div><dt>${say('paid_at')}</dt><dd>${life.paidAtS === null ? null : time(life.paidAtS)}</dd></div></dl>
+${transferList(model)}`,
+  };
+}
+
+/** Payments whose block is still part of the chain. */
+const standingPayments = ({ session }: PageModel) => session.payments.filter(({ state }) => state !== 'orphaned');
 
 /** Nothing has come yet: choose a way, then send. */
 function openSection(model: PageModel): Section {

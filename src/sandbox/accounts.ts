@@ -33,59 +33,74 @@ const DAY_S = 86_400;
 
 const floored = (units: bigint | undefined): bigint => (units !== undefined && units > 0n ? units : 0n);
 
+/** Running sums; keys are accounts, with the token or the other account before them where there is one. */
+type Sums = Readonly<{
+  natives: Map<string, bigint>;
+  tokens: Map<string, bigint>;
+  loans: Map<string, bigint>;
+  usables: Map<string, bigint>;
+  sequences: Map<string, number>;
+  uses: Map<string, UsedUp & Readonly<{ timeS: number }>>;
+}>;
+
 /** @param blocks oldest first */
 export function accountsOf(blocks: Iterable<Pick<WorldBlock, 'transactions'>>): Accounts {
-  const natives = new Map<string, bigint>();
-  const tokens = new Map<string, bigint>();
-  const loans = new Map<string, bigint>();
-  const usables = new Map<string, bigint>();
-  const sequences = new Map<string, number>();
-  const uses = new Map<string, UsedUp & Readonly<{ timeS: number }>>();
-  const move = (ledger: Map<string, bigint>, place: string, units: bigint) =>
-    ledger.set(place, (ledger.get(place) ?? 0n) + units);
-
-  function usedUp(account: string, timeS: number): UsedUp {
-    const last = uses.get(account);
-    if (!last) return { energy: 0, bytes: 0 };
-    const left = Math.max(0, 1 - (timeS - last.timeS) / DAY_S);
-    return { energy: Math.floor(last.energy * left), bytes: Math.floor(last.bytes * left) };
-  }
-
-  function add({ sender, succeeded, entries, native = [], lent = [], signed }: WorldTransaction): void {
-    if (signed) {
-      move(natives, sender, -signed.feeUnits);
-      if (signed.sequence !== null) sequences.set(sender, signed.sequence + 1);
-    }
-    if (signed?.execution) {
-      const { allowedEnergy, allowedBytes, timeS } = signed.execution;
-      const { energy, bytes } = usedUp(sender, timeS);
-      uses.set(sender, { energy: energy + allowedEnergy, bytes: bytes + allowedBytes, timeS });
-    }
-    if (!succeeded) return;
-    for (const { from, to, units } of native) {
-      move(natives, from, -units);
-      move(natives, to, units);
-    }
-    for (const { from, to, units } of lent) {
-      move(loans, from + to, units);
-      move(usables, to, units);
-    }
-    for (const { kind, token, from, to, units } of entries) {
-      if (kind !== 'transfer') continue;
-      move(tokens, token + from, -units);
-      move(tokens, token + to, units);
-    }
-  }
-
-  for (const { transactions } of blocks) transactions.forEach(add);
+  const sums: Sums = {
+    natives: new Map(),
+    tokens: new Map(),
+    loans: new Map(),
+    usables: new Map(),
+    sequences: new Map(),
+    uses: new Map(),
+  };
+  const { natives, tokens, loans, usables, sequences } = sums;
+  for (const { transactions } of blocks) for (const transaction of transactions) count(sums, transaction);
   return {
     token: (token, account) => floored(tokens.get(token + account)),
     native: (account) => floored(natives.get(account)),
     isKnown: (account) => natives.has(account),
     lent: (from, to) => floored(loans.get(from + to)),
     usable: (account) => floored(usables.get(account)),
-    usedUp,
+    usedUp: (account, timeS) => usedUp(sums, account, timeS),
     sequence: (account) => sequences.get(account) ?? 0,
-    add,
+    add: (transaction) => count(sums, transaction),
   };
+}
+
+const move = (ledger: Map<string, bigint>, place: string, units: bigint) =>
+  ledger.set(place, (ledger.get(place) ?? 0n) + units);
+
+function usedUp({ uses }: Sums, account: string, timeS: number): UsedUp {
+  const last = uses.get(account);
+  if (!last) return { energy: 0, bytes: 0 };
+  const left = Math.max(0, 1 - (timeS - last.timeS) / DAY_S);
+  return { energy: Math.floor(last.energy * left), bytes: Math.floor(last.bytes * left) };
+}
+
+function count(sums: Sums, transaction: WorldTransaction): void {
+  const { natives, tokens, loans, usables, sequences, uses } = sums;
+  const { sender, succeeded, entries, native = [], lent = [], signed } = transaction;
+  if (signed) {
+    move(natives, sender, -signed.feeUnits);
+    if (signed.sequence !== null) sequences.set(sender, signed.sequence + 1);
+  }
+  if (signed?.execution) {
+    const { allowedEnergy, allowedBytes, timeS } = signed.execution;
+    const { energy, bytes } = usedUp(sums, sender, timeS);
+    uses.set(sender, { energy: energy + allowedEnergy, bytes: bytes + allowedBytes, timeS });
+  }
+  if (!succeeded) return;
+  for (const { from, to, units } of native) {
+    move(natives, from, -units);
+    move(natives, to, units);
+  }
+  for (const { from, to, units } of lent) {
+    move(loans, from + to, units);
+    move(usables, to, units);
+  }
+  for (const { kind, token, from, to, units } of entries) {
+    if (kind !== 'transfer') continue;
+    move(tokens, token + from, -units);
+    move(tokens, token + to, units);
+  }
 }

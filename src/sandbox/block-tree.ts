@@ -65,86 +65,29 @@ export interface BlockTree {
   kept(): Iterable<WorldBlock>;
 }
 
+/** What is kept. */
+type State = {
+  readonly byHash: Map<string, WorldBlock>;
+  /** Ascending by number: blocks are added and removed only at the top, and dropped from the bottom. */
+  readonly byNumber: Map<number, WorldBlock>;
+  readonly orphans: Map<number, WorldBlock[]>;
+  readonly places: Map<string, { block: WorldBlock; index: number }>;
+  readonly olderPaid: WorldBlock[];
+  tip: WorldBlock;
+  /** Below this number only some blocks are kept. */
+  sweptTo: number;
+};
+
 /**
  * Creates a tree from the blocks of an earlier run.
  * @param kept blocks in order of creation, as returned by `BlockTree.kept`; not empty. The last is the tip.
  */
 export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits): BlockTree {
-  const byHash = new Map(kept.map((block) => [block.hash, block]));
-  /** Ascending by number: blocks are added and removed only at the top, and dropped from the bottom. */
-  const byNumber = new Map<number, WorldBlock>();
-  const orphans = new Map<number, WorldBlock[]>();
-  const places = new Map<string, { block: WorldBlock; index: number }>();
-  const olderPaid: WorldBlock[] = [];
-  const newborn = kept.at(-1);
-  invariant(newborn, 'a block tree has at least one block');
-  let tip = newborn;
-
-  function link(block: WorldBlock): void {
-    byNumber.set(block.number, block);
-    for (const [index, transaction] of block.transactions.entries()) places.set(transaction.id, { block, index });
-  }
-
-  function unlink(block: WorldBlock): void {
-    byNumber.delete(block.number);
-    for (const transaction of block.transactions) places.delete(transaction.id);
-  }
-
-  function addOrphan(block: WorldBlock): void {
-    const others = orphans.get(block.number);
-    if (others) others.push(block);
-    else orphans.set(block.number, [block]);
-  }
-
-  function forget(block: WorldBlock): void {
-    unlink(block);
-    byHash.delete(block.hash);
-  }
-
-  function sweep(): void {
-    const horizon = tip.number - limits.windowBlocks;
-    for (; sweptTo < horizon; sweptTo++) {
-      for (const orphan of orphans.get(sweptTo) ?? []) byHash.delete(orphan.hash);
-      orphans.delete(sweptTo);
-      const block = byNumber.get(sweptTo);
-      // The genesis block stays: every node can show it.
-      if (!block || block.number === 0) continue;
-      if (block.transactions.length === 0) forget(block);
-      else olderPaid.push(block);
-    }
-    while (olderPaid.length > limits.olderPaidBlocksMax) {
-      const oldest = olderPaid.shift();
-      if (oldest) forget(oldest);
-    }
-  }
-
-  function newest(count: number): WorldBlock[] {
-    const run: WorldBlock[] = [];
-    for (let block: WorldBlock | undefined = tip; block && run.length < count; block = byHash.get(block.parent)) {
-      run.push(block);
-    }
-    return run.reverse();
-  }
-
-  const chain = newest(kept.length);
-  const bottom = chain[0] ?? tip;
-  let sweptTo = bottom.number;
-  const inChain = new Set(chain);
-  for (const block of kept) {
-    if (inChain.has(block)) continue;
-    if (block.number >= bottom.number) {
-      addOrphan(block);
-      continue;
-    }
-    // Orphans below the window were dropped, so every block below the unbroken chain was canonical.
-    link(block);
-    if (block.number > 0) olderPaid.push(block);
-  }
-  for (const block of chain) link(block);
-  sweep();
+  const { state, bottom } = restore(kept, limits);
+  const { byHash, byNumber, orphans, places } = state;
 
   function atOrBelow(number: number): WorldBlock {
-    for (let below = Math.min(number, tip.number); below >= sweptTo; below--) {
+    for (let below = Math.min(number, state.tip.number); below >= state.sweptTo; below--) {
       const block = byNumber.get(below);
       if (block) return block;
     }
@@ -152,32 +95,113 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
   }
 
   return {
-    tip: () => tip,
+    tip: () => state.tip,
     at: (number) => byNumber.get(number),
     atOrBelow,
     byHash: (hash) => byHash.get(hash),
-    floor: () => sweptTo,
+    floor: () => state.sweptTo,
     find: (transactionId) => places.get(transactionId),
     siblings: (block) =>
       [byNumber.get(block.number), ...(orphans.get(block.number) ?? [])].filter(
         (other): other is WorldBlock => other !== undefined && other.hash !== block.hash,
       ),
-    newest,
+    newest: (count) => newest(state, count),
     replaceTop(dropCount, branch) {
-      const dropped = newest(dropCount);
-      invariant(branch[0]?.parent === (dropped[0]?.parent ?? tip.hash), 'a branch starts at the block below it');
+      const dropped = newest(state, dropCount);
+      invariant(branch[0]?.parent === (dropped[0]?.parent ?? state.tip.hash), 'a branch starts at the block below it');
       for (const block of dropped.reverse()) {
-        unlink(block);
-        addOrphan(block);
+        unlink(state, block);
+        addOrphan(state, block);
       }
       for (const block of branch) {
         byHash.set(block.hash, block);
-        link(block);
-        tip = block;
+        link(state, block);
+        state.tip = block;
       }
-      sweep();
+      sweep(state, limits);
     },
     canonical: () => byNumber.values(),
     kept: () => byHash.values(),
   };
+}
+
+/** Returns what is kept of these blocks; `bottom` is the lowest block of the unbroken chain below the tip. */
+function restore(kept: readonly WorldBlock[], limits: TreeLimits): Readonly<{ state: State; bottom: WorldBlock }> {
+  const tip = kept.at(-1);
+  invariant(tip, 'a block tree has at least one block');
+  const byHash = new Map(kept.map((block) => [block.hash, block]));
+  const state: State = {
+    byHash,
+    byNumber: new Map(),
+    orphans: new Map(),
+    places: new Map(),
+    olderPaid: [],
+    tip,
+    sweptTo: 0,
+  };
+  const chain = newest(state, kept.length);
+  const bottom = chain[0] ?? tip;
+  state.sweptTo = bottom.number;
+  const inChain = new Set(chain);
+  for (const block of kept) {
+    if (inChain.has(block)) continue;
+    if (block.number >= bottom.number) {
+      addOrphan(state, block);
+      continue;
+    }
+    // Orphans below the window were dropped, so every block below the unbroken chain was canonical.
+    link(state, block);
+    if (block.number > 0) state.olderPaid.push(block);
+  }
+  for (const block of chain) link(state, block);
+  sweep(state, limits);
+  return { state, bottom };
+}
+
+function link({ byNumber, places }: State, block: WorldBlock): void {
+  byNumber.set(block.number, block);
+  for (const [index, transaction] of block.transactions.entries()) places.set(transaction.id, { block, index });
+}
+
+function unlink({ byNumber, places }: State, block: WorldBlock): void {
+  byNumber.delete(block.number);
+  for (const transaction of block.transactions) places.delete(transaction.id);
+}
+
+function addOrphan({ orphans }: State, block: WorldBlock): void {
+  const others = orphans.get(block.number);
+  if (others) others.push(block);
+  else orphans.set(block.number, [block]);
+}
+
+function forget(state: State, block: WorldBlock): void {
+  unlink(state, block);
+  state.byHash.delete(block.hash);
+}
+
+/** Drops what the limits do not keep. */
+function sweep(state: State, limits: TreeLimits): void {
+  const { byHash, byNumber, orphans, olderPaid } = state;
+  const horizon = state.tip.number - limits.windowBlocks;
+  for (; state.sweptTo < horizon; state.sweptTo++) {
+    for (const orphan of orphans.get(state.sweptTo) ?? []) byHash.delete(orphan.hash);
+    orphans.delete(state.sweptTo);
+    const block = byNumber.get(state.sweptTo);
+    // The genesis block stays: every node can show it.
+    if (!block || block.number === 0) continue;
+    if (block.transactions.length === 0) forget(state, block);
+    else olderPaid.push(block);
+  }
+  while (olderPaid.length > limits.olderPaidBlocksMax) {
+    const oldest = olderPaid.shift();
+    if (oldest) forget(state, oldest);
+  }
+}
+
+function newest({ tip, byHash }: State, count: number): WorldBlock[] {
+  const run: WorldBlock[] = [];
+  for (let block: WorldBlock | undefined = tip; block && run.length < count; block = byHash.get(block.parent)) {
+    run.push(block);
+  }
+  return run.reverse();
 }

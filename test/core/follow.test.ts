@@ -79,25 +79,24 @@ test('isLinked requires parent hashes and rising numbers', () => {
 const REORG_DEPTH_MAX = 12;
 const CHUNK = 5;
 
+/** `best` is the chain that the node shows, but for its newest `lag` blocks; the last fork left it after `forkedAt`. */
+type Tree = { best: BlockRef[]; lag: number; highest: number; forkedAt: number };
+
 /** A node over a growing tree of blocks. It lags, forgets headers and reorganises between two calls. */
 function treeNode(random: Random) {
   const blocks = new Map<string, BlockRef>();
-  let best: BlockRef[] = chain('g0');
-  let made = 0;
-  let lag = 0;
-  let highest = 0;
-  let forkedAt = 0;
-  for (const block of best) blocks.set(block.hash, block);
+  const tree: Tree = { best: chain('g0'), lag: 0, highest: 0, forkedAt: 0 };
+  for (const block of tree.best) blocks.set(block.hash, block);
 
   function grow(count: number): void {
     for (let n = 0; n < count; n++) {
-      const below = best.at(-1);
+      const below = tree.best.at(-1);
       if (!below) throw new Error('the tree has a root');
-      const number = Math.max(below.number, forkedAt) + 1 + (random.chance(0.2) ? random.int(4) : 0);
-      const block = { hash: `h${made++}`, parent: below.hash, number, timeS: number };
+      const number = Math.max(below.number, tree.forkedAt) + 1 + (random.chance(0.2) ? random.int(4) : 0);
+      const block = { hash: `h${blocks.size}`, parent: below.hash, number, timeS: number };
       blocks.set(block.hash, block);
-      best.push(block);
-      highest = Math.max(highest, number);
+      tree.best.push(block);
+      tree.highest = Math.max(tree.highest, number);
     }
   }
 
@@ -105,18 +104,18 @@ function treeNode(random: Random) {
     grow,
     /** Replaces all blocks above `ancestor` by `count` others; numbers left out up to there stay left out. */
     fork(ancestor: number, count: number): void {
-      best = best.filter((block) => block.number <= ancestor);
-      forkedAt = ancestor;
+      tree.best = tree.best.filter((block) => block.number <= ancestor);
+      tree.forkedAt = ancestor;
       grow(count);
     },
     setLag(count: number): void {
-      lag = count;
+      tree.lag = count;
     },
-    best: () => best,
+    best: () => tree.best,
     /** What the chain promises: blocks at or below this height are never replaced. */
-    final: () => Math.max(0, highest - REORG_DEPTH_MAX),
-    head: () => best[Math.max(0, best.length - 1 - lag)] ?? best[0],
-    range: (from: number, to: number) => best.filter((block) => block.number >= from && block.number <= to),
+    final: () => Math.max(0, tree.highest - REORG_DEPTH_MAX),
+    head: () => tree.best[Math.max(0, tree.best.length - 1 - tree.lag)] ?? tree.best[0],
+    range: (from: number, to: number) => tree.best.filter((block) => block.number >= from && block.number <= to),
     header: (hash: string, forgetful: boolean) => (forgetful && random.chance(0.2) ? null : (blocks.get(hash) ?? null)),
   };
 }

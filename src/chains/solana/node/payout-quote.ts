@@ -7,6 +7,7 @@
  */
 import { invariant } from '../../../core/fault.ts';
 import { formatUnits } from '../../../core/money.ts';
+import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
 import { type ChainAccount, readTokenAccount } from '../account.ts';
@@ -78,20 +79,8 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
   }
   const bad = refuseDestination(draft, payee, target);
   if (bad) return bad;
-  const wanted = isRefund ? [intent.units] : intent.from.map(({ units }) => units);
-  const missing = held.findIndex((account, at) => (readTokenAccount(account)?.units ?? 0n) < (wanted[at] ?? 0n));
-  if (missing >= 0) {
-    const units = readTokenAccount(held[missing] ?? null)?.units ?? 0n;
-    const text = (amount: bigint) => formatUnits(amount, token.decimals, 2);
-    const missingUnits = (wanted[missing] ?? 0n) - units;
-    return refuse(
-      'token_short',
-      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol} but must pay ${text(wanted[missing] ?? 0n)}: send ${text(missingUnits)} ${token.symbol} to it`,
-      missingUnits,
-    );
-  }
-  const frozen = held.findIndex((account) => readTokenAccount(account)?.isFrozen === true);
-  if (frozen >= 0) return refuse('would_fail', `the issuer has frozen ${solanaAddress.format(owners[frozen] ?? '')}`);
+  const short = refuseHoldings(draft, token, held);
+  if (short) return short;
 
   const unitLimit = isRefund ? REFUND_UNITS : SWEEP_UNITS_PER_OWNER * BigInt(owners.length);
   const signatures = BigInt(isRefund ? 1 : owners.length + 1);
@@ -121,6 +110,32 @@ export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quot
     feeUnits: feeUnitsMax,
     feeUnitsMax,
   };
+}
+
+/**
+ * Refuses what the paying accounts do not hold, or may not spend.
+ * @param held the accounts that pay, in the order of `draft.owners`
+ */
+function refuseHoldings(
+  { intent, owners }: SpendDraft,
+  token: Token,
+  held: readonly (ChainAccount | null)[],
+): Quote | null {
+  const wanted = intent.kind === 'sweep' ? intent.from.map(({ units }) => units) : [intent.units];
+  const missing = held.findIndex((account, at) => (readTokenAccount(account)?.units ?? 0n) < (wanted[at] ?? 0n));
+  if (missing >= 0) {
+    const units = readTokenAccount(held[missing] ?? null)?.units ?? 0n;
+    const text = (amount: bigint) => formatUnits(amount, token.decimals, 2);
+    const missingUnits = (wanted[missing] ?? 0n) - units;
+    return refuse(
+      'token_short',
+      `${solanaAddress.format(owners[missing] ?? '')} holds ${text(units)} ${token.symbol} but must pay ${text(wanted[missing] ?? 0n)}: send ${text(missingUnits)} ${token.symbol} to it`,
+      missingUnits,
+    );
+  }
+  const frozen = held.findIndex((account) => readTokenAccount(account)?.isFrozen === true);
+  if (frozen >= 0) return refuse('would_fail', `the issuer has frozen ${solanaAddress.format(owners[frozen] ?? '')}`);
+  return null;
 }
 
 function refuseDestination(

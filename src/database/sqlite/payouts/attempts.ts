@@ -44,81 +44,9 @@ const uncovered = {
 } as const;
 
 export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCovered }: Parts): AttemptCommands {
-  const insert = preparedInsert(db, payoutAttempts);
-  const isNamed = and(
-    eq(payoutAttempts.payoutId, sql.placeholder('id')),
-    eq(payoutAttempts.generation, sql.placeholder('generation')),
-    eq(payoutAttempts.attempt, sql.placeholder('attempt')),
-  );
-  const find = db.orm.select().from(payoutAttempts).where(isNamed).prepare();
-  const remove = db.orm.delete(payoutAttempts).where(isNamed).prepare();
-  const setSigned = db.orm
-    .update(payoutAttempts)
-    .set(laterValues(payoutAttempts, ['tx', 'bytes', 'signedAtMs']))
-    .where(isNamed)
-    .prepare();
-  const setSent = db.orm
-    .update(payoutAttempts)
-    .set(laterValues(payoutAttempts, ['sentAtMs', 'answer']))
-    .where(isNamed)
-    .prepare();
-  const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
-  const findLane = db.orm.select().from(lanes).where(isLane).prepare();
-  const insertLane = preparedInsert(db, lanes);
-  const moveLane = db.orm
-    .update(lanes)
-    .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage']))
-    .where(isLane)
-    .prepare();
-  const unsigned = db.orm
-    .select({ id: payoutAttempts.payoutId })
-    .from(payoutAttempts)
-    .where(
-      and(
-        eq(payoutAttempts.network, sql.placeholder('network')),
-        eq(payoutAttempts.payer, sql.placeholder('payer')),
-        isNotNull(payoutAttempts.nonce),
-        isNull(payoutAttempts.tx),
-      ),
-    )
-    .prepare();
-  const moveJournal = db.orm
-    .update(payoutEngines)
-    .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
-    .where(eq(payoutEngines.network, sql.placeholder('network')))
-    .prepare();
-  const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
-  const sent = db.orm
-    .select()
-    .from(payouts)
-    .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
-    .orderBy(asc(payouts.notBeforeMs))
-    .limit(sql.placeholder('limit'))
-    .prepare();
-  const dueOf = (isWanted: SQL) =>
-    db.orm
-      .select()
-      .from(payouts)
-      .where(
-        and(
-          isOfNetwork,
-          isWanted,
-          eq(payouts.state, sql`'waiting'`),
-          sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
-          sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
-        ),
-      )
-      .orderBy(asc(payouts.notBeforeMs))
-      .limit(sql.placeholder('limit'))
-      .prepare();
-  const dueRefunds = dueOf(sql`${payouts.kind} = 'refund'`);
-  const dueOthers = dueOf(sql`${payouts.kind} <> 'refund'`);
-  const approvalOf = db.orm
-    .select({ approval: refunds.approval })
-    .from(refunds)
-    .where(eq(refunds.id, sql.placeholder('id')))
-    .prepare();
-
+  const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
+    attemptStatements(db);
+  const { sent, dueRefunds, dueOthers, approvalOf } = openStatements(db);
   const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
     find.get({ id, generation, attempt });
 
@@ -267,6 +195,89 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
       });
     },
   };
+}
+
+function attemptStatements(db: Db) {
+  const insert = preparedInsert(db, payoutAttempts);
+  const isNamed = and(
+    eq(payoutAttempts.payoutId, sql.placeholder('id')),
+    eq(payoutAttempts.generation, sql.placeholder('generation')),
+    eq(payoutAttempts.attempt, sql.placeholder('attempt')),
+  );
+  const find = db.orm.select().from(payoutAttempts).where(isNamed).prepare();
+  const remove = db.orm.delete(payoutAttempts).where(isNamed).prepare();
+  const setSigned = db.orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['tx', 'bytes', 'signedAtMs']))
+    .where(isNamed)
+    .prepare();
+  const setSent = db.orm
+    .update(payoutAttempts)
+    .set(laterValues(payoutAttempts, ['sentAtMs', 'answer']))
+    .where(isNamed)
+    .prepare();
+  const isLane = and(eq(lanes.network, sql.placeholder('network')), eq(lanes.payer, sql.placeholder('payer')));
+  const findLane = db.orm.select().from(lanes).where(isLane).prepare();
+  const insertLane = preparedInsert(db, lanes);
+  const moveLane = db.orm
+    .update(lanes)
+    .set(laterValues(lanes, ['nextNonce', 'haltedCode', 'haltedMessage']))
+    .where(isLane)
+    .prepare();
+  const unsigned = db.orm
+    .select({ id: payoutAttempts.payoutId })
+    .from(payoutAttempts)
+    .where(
+      and(
+        eq(payoutAttempts.network, sql.placeholder('network')),
+        eq(payoutAttempts.payer, sql.placeholder('payer')),
+        isNotNull(payoutAttempts.nonce),
+        isNull(payoutAttempts.tx),
+      ),
+    )
+    .prepare();
+  const moveJournal = db.orm
+    .update(payoutEngines)
+    .set({ journalId: sql`max(${payoutEngines.journalId}, ${sql.placeholder('journalId')})` })
+    .where(eq(payoutEngines.network, sql.placeholder('network')))
+    .prepare();
+  return { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal };
+}
+
+/** What the engine works on: what is sent, and what is due, each in the order in which it is looked at next. */
+function openStatements(db: Db) {
+  const isOfNetwork = eq(payouts.network, sql.placeholder('network'));
+  const sent = db.orm
+    .select()
+    .from(payouts)
+    .where(and(isOfNetwork, eq(payouts.state, sql`'sent'`)))
+    .orderBy(asc(payouts.notBeforeMs))
+    .limit(sql.placeholder('limit'))
+    .prepare();
+  const dueOf = (isWanted: SQL) =>
+    db.orm
+      .select()
+      .from(payouts)
+      .where(
+        and(
+          isOfNetwork,
+          isWanted,
+          eq(payouts.state, sql`'waiting'`),
+          sql`${payouts.notBeforeMs} <= ${sql.placeholder('nowMs')}`,
+          sql`NOT EXISTS (SELECT 1 FROM ${payouts} AS giver WHERE giver.serves_id = ${payouts.id} AND giver.state IN ('waiting', 'sent', 'stuck'))`,
+        ),
+      )
+      .orderBy(asc(payouts.notBeforeMs))
+      .limit(sql.placeholder('limit'))
+      .prepare();
+  const dueRefunds = dueOf(sql`${payouts.kind} = 'refund'`);
+  const dueOthers = dueOf(sql`${payouts.kind} <> 'refund'`);
+  const approvalOf = db.orm
+    .select({ approval: refunds.approval })
+    .from(refunds)
+    .where(eq(refunds.id, sql.placeholder('id')))
+    .prepare();
+  return { sent, dueRefunds, dueOthers, approvalOf };
 }
 
 /** Terms are flat, and the order of their names does not matter. */
