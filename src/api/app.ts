@@ -5,6 +5,7 @@
 import express, { type Express, type Request, type Response } from 'express';
 import { writeExactly } from '../core/exact-json.ts';
 import { createLimiter, type Limiter } from '../lib/rate-limit.ts';
+import { staticDocument } from '../lib/static-document.ts';
 import { openCall } from './call.ts';
 import { referencePages } from './docs.ts';
 import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
@@ -30,6 +31,7 @@ import { quickStartEndpoints } from './variants.ts';
 
 /** How many callers' rates are remembered at once. */
 const LIMITED_NAMES_MAX = 10_000;
+const REFERENCE_AGE_S = 300;
 
 /** Every signed endpoint there is. A more exact path stands before one with a parameter in the same place. */
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
@@ -81,13 +83,23 @@ function serveHealth(app: Express, deps: ApiDeps): void {
     .all(refuseMethod(['get']));
 }
 
-/** Pages that never change while the process runs. */
+/** The reference, and the way to it from where people look for it. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {
   for (const { path, type, text } of pages) {
+    const send = staticDocument(text, type, `public, max-age=${REFERENCE_AGE_S}`);
     routeAt(app, path)
-      .get((_request, response) => {
-        response.type(type).send(text);
+      .get((request, response) => {
+        // Tools that run in a browser read the document from their own origin; nothing in it is a secret.
+        if (type === 'json') {
+          response.set({ 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' });
+        }
+        send(request, response);
       })
+      .all(refuseMethod(['get']));
+  }
+  for (const path of ['/', '/docs/']) {
+    routeAt(app, path)
+      .get((_request, response) => response.redirect('/docs'))
       .all(refuseMethod(['get']));
   }
 }

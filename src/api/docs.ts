@@ -4,11 +4,12 @@
  */
 import { readFileSync } from 'node:fs';
 import { type Html, html, prose } from '../lib/html.ts';
+import type { StaticType } from '../lib/static-document.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import { type Field, fieldsOf } from './schema-fields.ts';
 
-type Page = Readonly<{ path: string; type: 'html' | 'json' | 'css'; text: string }>;
+type Page = Readonly<{ path: string; type: StaticType; text: string }>;
 
 /** The pages of the reference, ready to be sent. */
 export function referencePages(document: OpenApiDocument): readonly Page[] {

@@ -5,11 +5,17 @@
 import { z } from 'zod';
 import { Fault } from '../core/fault.ts';
 import { currencies } from '../core/transfer.ts';
+import type { Clock } from '../lib/clock.ts';
 import { type Simulate, simulatedOption, simulations } from '../payments/simulation.ts';
-import type { ApiDeps, Endpoint } from './endpoint.ts';
+import type { Answer, ApiDeps, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
+import { meaningHash } from './json.ts';
 import { badParam, check } from './parameter.ts';
 import { findSession } from './session-service.ts';
+
+/** How long, and how many, idempotency keys are remembered. */
+const KEPT_MS = 24 * 3600 * 1000;
+const KEYS_MAX = 1000;
 
 const bodySchema = z
   .object({
@@ -33,6 +39,7 @@ const answerSchema = z
   .meta({ id: 'Simulated' });
 
 export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint {
+  const played = createPlayed(deps.clock);
   return {
     method: 'post',
     path: '/api/v1/test/sessions/{session_id}/simulate',
@@ -55,9 +62,15 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
           },
         },
       },
-      errors: ['missing_parameter', 'invalid_parameter', 'session_not_found', 'simulation_refused'],
+      errors: [
+        'missing_parameter',
+        'invalid_parameter',
+        'session_not_found',
+        'simulation_refused',
+        'idempotency_key_conflict',
+      ],
     },
-    async run({ caller, params, body }) {
+    async run({ caller, params, body, idempotencyKey }) {
       const session = await findSession(deps, caller, params.session_id ?? '');
       const { action, network, currency } = check(bodySchema, body);
       const wish = { network: network ?? undefined, currency: currency ?? undefined };
@@ -66,11 +79,44 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
         const isNetwork = network != null && !session.options.some((one) => one.network === network);
         throw badParam(isNetwork ? 'network' : 'currency', 'is not among the session’s payment options');
       }
+      const play = async () => {
+        const transaction_hashes = await simulate(session, option, action);
+        return { action, network: option.network, currency: option.currency, transaction_hashes };
+      };
       try {
-        const hashes = await simulate(session, option, action);
-        return { body: { action, network: option.network, currency: option.currency, transaction_hashes: hashes } };
+        if (idempotencyKey === null) return { body: await play() };
+        return await played.once(JSON.stringify([session.id, idempotencyKey]), meaningHash([action, wish]), play);
       } catch (error) {
         if (error instanceof Fault) throw refuse('simulation_refused', { message: error.message });
+        throw error;
+      }
+    },
+  };
+}
+
+/**
+ * Remembers what was played, by idempotency key. In memory, unlike the keys of other calls: nothing here is money, and a sandbox that was
+ * restarted may play again.
+ */
+function createPlayed({ nowMs }: Pick<Clock, 'nowMs'>) {
+  const past = new Map<string, Readonly<{ bodyHash: string; atMs: number; body: Promise<object> }>>();
+  return {
+    /** Plays, or answers as the first call with this key was answered. @throws Refusal when that had another body */
+    async once(key: string, bodyHash: string, play: () => Promise<object>): Promise<Answer> {
+      const known = past.get(key);
+      if (known && nowMs() - known.atMs < KEPT_MS) {
+        if (known.bodyHash !== bodyHash) throw refuse('idempotency_key_conflict', { param: 'Idempotency-Key' });
+        return { body: await known.body, replayed: true };
+      }
+      const body = play();
+      past.delete(key);
+      past.set(key, { bodyHash, atMs: nowMs(), body });
+      if (past.size > KEYS_MAX) past.delete(past.keys().next().value ?? '');
+      try {
+        return { body: await body };
+      } catch (error) {
+        // Only successes are kept.
+        past.delete(key);
         throw error;
       }
     },

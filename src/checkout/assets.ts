@@ -4,8 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { extname } from 'node:path';
 import type { RequestHandler, Response } from 'express';
+import { staticDocument } from '../lib/static-document.ts';
 
 /** Where the style sheet and the script are, relative to the page. */
 export type Assets = Readonly<{ style: string; script: string }>;
@@ -18,8 +18,9 @@ export const EMBED = 'embed.js';
 
 export const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
 
-export const keepForever = (response: Response): Response =>
-  response.set('Cache-Control', `public, max-age=${AGE_S}, immutable`);
+const FOREVER = `public, max-age=${AGE_S}, immutable`;
+
+export const keepForever = (response: Response): Response => response.set('Cache-Control', FOREVER);
 
 export const readAsset = (name: string): string => readFileSync(new URL(name, files), 'utf8');
 
@@ -34,9 +35,7 @@ export function loadAssets(): Readonly<{
     .map((name) => ({ name, text: readAsset(name) }));
   const folder = `assets/${hash(JSON.stringify(loaded))}`;
   const handlers = loaded.map(({ name, text }) => {
-    const handler: RequestHandler = (_request, response) => {
-      keepForever(response).type(extname(name)).send(text);
-    };
+    const handler: RequestHandler = staticDocument(text, name.endsWith('.css') ? 'css' : 'js', FOREVER);
     return { path: `${folder}/${name}`, handler };
   });
   return { assets: { style: `${folder}/page.css`, script: `${folder}/live.js` }, handlers };

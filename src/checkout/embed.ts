@@ -4,6 +4,7 @@
  */
 import type { Router } from 'express';
 import { invariant } from '../core/fault.ts';
+import { staticDocument } from '../lib/static-document.ts';
 import { EMBED, readAsset } from './assets.ts';
 import { allWords } from './texts.ts';
 
@@ -32,13 +33,11 @@ export function serveEmbed(router: Router): void {
   const text = readAsset(EMBED);
   invariant(text.includes(PLACE), `${EMBED} has a place for its words`);
   const script = text.replace(PLACE, () => JSON.stringify(JSON.stringify(wordsByLanguage())));
-  router.get(`/${EMBED}`, (_request, response) => {
-    response.set({
-      'Cache-Control': `public, max-age=${AGE_S}`,
-      // Any merchant's page may load it: it holds nothing of anybody.
-      'Cross-Origin-Resource-Policy': 'cross-origin',
-    });
-    response.type('js').send(script);
+  const send = staticDocument(script, 'js', `public, max-age=${AGE_S}`);
+  router.get(`/${EMBED}`, (request, response) => {
+    // Any merchant's page may load it: it holds nothing of anybody.
+    response.set('Cross-Origin-Resource-Policy', 'cross-origin');
+    send(request, response);
   });
 }
 

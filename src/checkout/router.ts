@@ -3,7 +3,7 @@
  * the same door as the API. Nothing here changes a session: the page only shows it.
  * @module
  */
-import express, { type ErrorRequestHandler, type Response, type Router } from 'express';
+import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
 import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
 import type { Database, Session } from '../database/database.ts';
@@ -12,6 +12,7 @@ import type { DestinationCheck } from '../database/refunds.ts';
 import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { subscriberOf } from '../lib/rate-limit.ts';
+import { parseSessionId } from '../lib/session-id.ts';
 import { walletNodeOrigins } from '../payments/option.ts';
 import { type Simulate, simulations } from '../payments/simulation.ts';
 import { type Assets, hash, loadAssets } from './assets.ts';
@@ -147,6 +148,17 @@ export function createCheckout(deps: CheckoutDeps): Router {
       response.redirect(303, `../${session.id}?${queryOf(request)}`);
     });
   }
+  router.all('/pay/:id', (request, response) => {
+    sendMessage(response.status(405).set('Allow', 'GET'), asked(request).words, 'not_found', assets);
+  });
+  router.get('/pay/:id/', (request, response, next) => {
+    const id = parseSessionId(request.params.id);
+    if (id === null) next();
+    else response.redirect(`../${id}${request.url.slice(request.path.length)}`);
+  });
+  router.use(['/pay', '/refund'], (request, response) =>
+    refuseIn(assetsFrom(request, assets))(request, response, null),
+  );
   router.use(['/pay', '/refund'], answerFaults(assets));
   return router;
 }
@@ -192,6 +204,13 @@ async function modelOf(
     canSimulate: deps.simulate !== undefined && session.mode === 'test',
     pageUrl: `${config.checkoutUrl}/pay/${session.id}`,
   };
+}
+
+/** The assets as a page at any depth below the root names them. */
+function assetsFrom({ originalUrl }: Request, { style, script }: Assets): Assets {
+  const depth = (originalUrl.split('?', 1)[0] ?? '').split('/').length - 2;
+  const root = `${'../'.repeat(depth)}pay/`;
+  return { style: root + style, script: root + script };
 }
 
 /** Says that there is nothing under this address (null), or that there were too many tries (seconds to wait). */

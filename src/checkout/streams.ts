@@ -116,6 +116,10 @@ export function createStreams(
         // Asks a reverse proxy to pass on each event at once.
         'X-Accel-Buffering': 'no',
       });
+      if (response.req.method === 'HEAD') {
+        response.end();
+        return;
+      }
       response.write(`retry: ${RETRY_MS}\n\n`);
       const stream: Stream = { ...request, saidAtMs: clock.nowMs() };
       streams.add(stream);

@@ -22,6 +22,48 @@ test('the pages are HTML in one language, with a style sheet from here', async (
   assert.match(style.text, /prefers-color-scheme: dark/);
 });
 
+test('the reference is compressed for whom that suits, cached for a while, and not sent again', async () => {
+  for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json']) {
+    const plain = await get(path);
+    assert.is(plain.headers['content-encoding'], undefined, path);
+    assert.is(plain.headers['cache-control'], 'public, max-age=300', path);
+    assert.is(plain.headers.vary, 'Accept-Encoding', path);
+    const etag = String(plain.headers.etag);
+    for (const known of [etag, etag.replace('W/', ''), `"other", ${etag}`, '*']) {
+      const again = await exchange('GET', api.baseUrl + path, { 'If-None-Match': known });
+      assert.equal([again.status, again.text], [304, ''], `${path} ${known}`);
+    }
+    assert.is((await exchange('GET', api.baseUrl + path, { 'If-None-Match': '"other"' })).status, 200, path);
+    for (const refusing of ['br', 'gzip;q=0', 'identity']) {
+      const { headers } = await exchange('GET', api.baseUrl + path, { 'Accept-Encoding': refusing });
+      assert.is(headers['content-encoding'], undefined, `${path} ${refusing}`);
+    }
+    // fetch asks for gzip by itself and unpacks it.
+    const packed = await fetch(api.baseUrl + path, { headers: { 'Accept-Encoding': 'br;q=1.0, GZIP;q=0.8' } });
+    assert.is(packed.headers.get('content-encoding'), 'gzip', path);
+    assert.ok(Number(packed.headers.get('content-length')) < plain.text.length / 2, path);
+    assert.is(await packed.text(), plain.text, path);
+    const head = await exchange('HEAD', api.baseUrl + path);
+    assert.equal([head.status, head.text, head.headers['content-length']], [200, '', plain.headers['content-length']]);
+  }
+});
+
+test('any origin may read the document, and nothing else', async () => {
+  const { headers } = await get('/openapi.json');
+  assert.is(headers['access-control-allow-origin'], '*');
+  assert.is(headers['cross-origin-resource-policy'], 'cross-origin');
+  for (const path of ['/docs', '/livez', '/nowhere', '/api/v1/checkout/sessions/x']) {
+    assert.is((await get(path)).headers['access-control-allow-origin'], undefined, path);
+  }
+});
+
+test('people who look for the reference find it', async () => {
+  for (const path of ['/', '/docs/']) {
+    const answer = await get(path);
+    assert.equal([answer.status, answer.headers.location], [302, '/docs'], path);
+  }
+});
+
 test('nothing is loaded from outside, and the policy allows nothing else', () => {
   for (const { text, headers } of [docs, errors]) {
     const loaded = [...text.matchAll(/<(?:link|script|img|iframe)\b[^>]*?(?:href|src)="([^"]*)"/g)].map(

@@ -18,7 +18,6 @@ const plain = (method: string, path: string, headers = {}, body: string | Uint8A
 
 test('an unknown path is 404 before anybody is authenticated', async () => {
   const paths = [
-    '/',
     '/api',
     '/api/v1',
     '/api/v2/checkout/sessions/create',
@@ -32,7 +31,6 @@ test('an unknown path is 404 before anybody is authenticated', async () => {
     '/api/v1/payouts/create',
     '/api/v1/payouts/r1',
     '/favicon.ico',
-    '/docs/',
     '/docs/../package.json',
     `${SESSIONS}/%zz`,
     `${SESSIONS}/%E0%A4%A`,
@@ -58,6 +56,8 @@ test('a wrong method is 405 before anybody is authenticated, and the right ones 
     ['/docs', 'GET', ['POST']],
     ['/docs/errors', 'GET', ['DELETE']],
     ['/openapi.json', 'GET', ['PUT']],
+    ['/', 'GET', ['POST']],
+    ['/docs/', 'GET', ['POST', 'DELETE']],
     ['/livez', 'GET', ['POST']],
     ['/readyz', 'GET', ['POST']],
   ];

@@ -7,7 +7,9 @@ import * as assert from 'uvu/assert';
 import { chooseWords } from '../../src/checkout/texts.ts';
 import { withApi } from '../support/api-server.ts';
 import { openSale, scenes } from '../support/payment-scenes.ts';
+import { parseRaw, rawExchange } from '../support/raw-http.ts';
 import { exchange } from '../support/signed-client.ts';
+import { until } from '../support/until.ts';
 
 /** What a person reads: text without tags. */
 const textOf = (html: string): string =>
@@ -73,7 +75,7 @@ test('nobody can change a session from its page', () =>
       await exchange('GET', `${api.baseUrl}${sale.path}${query}`);
     }
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
-      assert.is((await exchange(method, `${api.baseUrl}${sale.path}`)).status, 404);
+      assert.is((await exchange(method, `${api.baseUrl}${sale.path}`)).status, 405);
     }
     assert.is((await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).text, before);
   }));
@@ -133,6 +135,48 @@ test('the style and the scripts are cached for good, and the page stays small wi
       assert.is((await exchange('GET', `${api.baseUrl}/pay/assets/${path}`)).status, 404);
     }
     assert.is((await exchange('GET', `${api.baseUrl}/pay/${folder}tsconfig.json`)).status, 404);
+  }));
+
+test('whoever mistypes a link gets a page, with its style', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const slash = await exchange('GET', `${api.baseUrl}${sale.path}/?lang=de`);
+    assert.is(slash.status, 302);
+    const back = new URL(String(slash.headers.location), `${api.baseUrl}${sale.path}/`);
+    assert.is(back.href, `${api.baseUrl}${sale.path}?lang=de`);
+    const wrong = [
+      ['GET', '/pay', 404],
+      ['GET', '/pay/', 404],
+      ['GET', '/pay/nobody', 404],
+      ['GET', '/pay/nobody/', 404],
+      ['GET', `${sale.path}/nothing/here`, 404],
+      ['GET', '/refund', 404],
+      ['GET', '/refund/nobody/at/all', 404],
+      ['DELETE', `${sale.path}/look-up`, 404],
+      ['POST', sale.path, 405],
+    ] as const;
+    for (const [method, path, status] of wrong) {
+      const answer = await exchange(method, api.baseUrl + path);
+      assert.is(answer.status, status, `${method} ${path}`);
+      assert.is(answer.headers['content-type'], 'text/html; charset=utf-8', `${method} ${path}`);
+      assert.is(answer.headers.allow, status === 405 ? 'GET' : undefined);
+      const style = /<link rel="stylesheet" href="([^"]+)"/.exec(answer.text)?.[1] ?? '';
+      const css = await exchange('GET', new URL(style, api.baseUrl + path).href);
+      assert.is(css.headers['content-type'], 'text/css; charset=utf-8', `${method} ${path} ${style}`);
+    }
+  }));
+
+test('asking for the headers of the live updates ends with them', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    let answered = '';
+    const head = `HEAD ${sale.path}/events HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
+    rawExchange(api.baseUrl, head).then(({ text }) => {
+      answered = text;
+    });
+    await until('the connection is closed', () => answered !== '');
+    const { status, headers, text } = parseRaw(answered);
+    assert.equal([status, headers['content-type'], text], [200, 'text/event-stream; charset=utf-8', '']);
   }));
 
 test('a page that has not changed is not sent again', () =>

@@ -139,19 +139,40 @@ test('a payer asks after a transaction on each network, and the network’s inde
   );
 });
 
+test('an Idempotency-Key plays once, and belongs to one session and body', async (world) => {
+  const { id } = await create(world);
+  const play = (body: object, session = id) =>
+    world.client.send('POST', `/api/v1/test/sessions/${session}/simulate`, body, {
+      headers: { 'Idempotency-Key': 'k' },
+    });
+  assert.is((await play({ action: 'reorg' })).status, 400, 'a refusal is not kept');
+  const [first, second] = await Promise.all([play({ action: 'pay_under' }), play({ action: 'pay_under' })]);
+  assert.is(first.status, 200, first.text);
+  assert.equal(second.json, first.json);
+  const replayed = [first, second].map(({ headers }) => headers['idempotent-replayed']);
+  assert.equal(replayed.filter((one) => one === 'true').length, 1);
+  const other = await play({ action: 'pay_over' });
+  assert.is((other.json as { error: { code: string } }).error.code, 'idempotency_key_conflict');
+  const elsewhere = await play({ action: 'pay_over' }, (await create(world)).id);
+  assert.is(elsewhere.headers['idempotent-replayed'], undefined);
+});
+
 test('what cannot be played is refused with a reason', async (world) => {
   const { id, url } = await create(world);
-  const refusals: readonly (readonly [object, string])[] = [
+  const refusals: readonly (readonly [object, string, string?])[] = [
     [{ action: 'reorg' }, 'simulation_refused'],
     [{ action: 'pay_wrong_token' }, 'simulation_refused'],
-    [{ action: 'dance' }, 'invalid_parameter'],
-    [{}, 'invalid_parameter'],
-    [{ action: 'mine', network: 'moon' }, 'invalid_parameter'],
+    [{ action: 'dance' }, 'invalid_parameter', 'action'],
+    [{}, 'invalid_parameter', 'action'],
+    [{ action: 'mine', network: 'moon' }, 'invalid_parameter', 'network'],
+    [{ action: 'mine', network: '' }, 'invalid_parameter', 'network'],
+    [{ action: 'mine', currency: 'USDC', network: 'tron' }, 'invalid_parameter', 'currency'],
   ];
-  for (const [body, code] of refusals) {
+  for (const [body, code, param] of refusals) {
     const { status, json } = await simulate(world, id, body);
-    assert.is(status, 400);
-    assert.is((json as { error: { code: string } }).error.code, code);
+    assert.is(status, 400, JSON.stringify(body));
+    const { error } = json as { error: { code: string; param?: string } };
+    assert.equal([error.code, error.param], [code, param], JSON.stringify(body));
   }
   assert.is((await simulate(world, 'cs_00000000000000000000000000', { action: 'mine' })).status, 404);
   const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };

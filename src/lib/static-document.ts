@@ -1,0 +1,58 @@
+/**
+ * Texts that do not change while the process runs: compressed once, and not sent again to whom has them.
+ * @module
+ */
+import { createHash } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
+
+const types = {
+  html: 'text/html',
+  json: 'application/json',
+  css: 'text/css',
+  js: 'text/javascript',
+} as const;
+
+export type StaticType = keyof typeof types;
+
+/** Returns a handler of GET and HEAD that sends `text`; `cacheControl` is the header of that name. */
+export function staticDocument(
+  text: string,
+  type: StaticType,
+  cacheControl: string,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const plain = Buffer.from(text);
+  const packed = gzipSync(plain);
+  const tag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`;
+  const headers = {
+    'Cache-Control': cacheControl,
+    // Weak, for it is the same with and without compression.
+    ETag: `W/${tag}`,
+    Vary: 'Accept-Encoding',
+  };
+  return (request, response) => {
+    const known = (request.headers['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
+    if (known.includes(tag) || known.includes('*')) {
+      response.writeHead(304, headers).end();
+      return;
+    }
+    const isPacked = takesGzip(String(request.headers['accept-encoding'] ?? ''));
+    const bytes = isPacked ? packed : plain;
+    response.writeHead(200, {
+      ...headers,
+      'Content-Type': `${types[type]}; charset=utf-8`,
+      'Content-Length': bytes.length,
+      ...(isPacked && { 'Content-Encoding': 'gzip' }),
+    });
+    response.end(request.method === 'HEAD' ? undefined : bytes);
+  };
+}
+
+const takesGzip = (accepted: string): boolean =>
+  accepted.split(',').some((coding) => {
+    const [name, quality = '1'] = coding
+      .trim()
+      .toLowerCase()
+      .split(/\s*;\s*q=/);
+    return name === 'gzip' && Number(quality) > 0;
+  });
