@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { type Html, html, prose } from '../lib/html.ts';
 import type { StaticType } from '../lib/static-document.ts';
 import { type ErrorCode, errorTable } from './errors.ts';
-import type { OpenApiDocument } from './openapi.ts';
+import type { Content, OpenApiDocument, Operation, Operations } from './openapi.ts';
 import { type Field, fieldsOf } from './schema-fields.ts';
 
 type Page = Readonly<{ path: string; type: StaticType; text: string }>;
@@ -62,7 +62,7 @@ ${tags.map(
 <li><a href="/openapi.json">OpenAPI document</a></li>
 </ul>`;
   const main = html`<h1>${title}</h1>
-<p>${prose(description ?? '')} Version ${version}; base address <code>${document.servers?.[0]?.url ?? ''}</code>.</p>
+<p>${prose(description)} Version ${version}; base address <code>${document.servers[0]?.url ?? ''}</code>.</p>
 ${signingSection(document)}
 ${tags.map(
   (tag) => html`<h2>${tag}</h2>
@@ -87,68 +87,52 @@ curl "$BASE_URL/api/v1/checkout/sessions/create" \\
   --data-raw "$body"`;
 
 function signingSection(document: OpenApiDocument): Html {
-  const schemes = Object.values(document.components?.securitySchemes ?? {});
+  const schemes = Object.values(document.components.securitySchemes);
   return html`<section id="signing"><h2>Signing a request</h2>
 <p>Every request carries these headers. Sign the bytes that you send: do not serialize the body a second time.</p>
-<dl>${schemes.map((scheme) =>
-    '$ref' in scheme
-      ? null
-      : html`<dt><code>${scheme.name ?? 'Authorization'}</code></dt><dd>${prose(scheme.description ?? '')}</dd>`,
+<dl>${schemes.map(
+    ({ name, description }) => html`<dt><code>${name ?? 'Authorization'}</code></dt><dd>${prose(description)}</dd>`,
   )}</dl>
 <pre tabindex="0"><code>${signingExample}</code></pre></section>`;
 }
 
-type Operation = Readonly<{
-  anchor: string;
-  tag: string;
-  method: string;
-  path: string;
-  summary: string;
-  raw: RawOperation;
-}>;
-type RawOperation = NonNullable<NonNullable<OpenApiDocument['paths']>[string]['post']>;
+type Listed = Readonly<{ anchor: string; tag: string; method: string; path: string; summary: string; raw: Operation }>;
 
-function operationsOf(paths: OpenApiDocument['paths'] | OpenApiDocument['webhooks']): Operation[] {
-  return Object.entries(paths ?? {}).flatMap(([path, item]) =>
+function operationsOf(operations: Operations): Listed[] {
+  return Object.entries(operations).flatMap(([path, item]) =>
     (['get', 'post'] as const).flatMap((method) => {
-      const raw = '$ref' in item ? undefined : item[method];
+      const raw = item[method];
       if (!raw) return [];
       const anchor = raw.operationId ?? path.replace(/\W+/g, '-').replace(/^-/, '');
-      return [{ anchor, tag: raw.tags?.[0] ?? '', method, path, summary: raw.summary ?? path, raw }];
+      return [{ anchor, tag: raw.tags[0] ?? '', method, path, summary: raw.summary, raw }];
     }),
   );
 }
 
-function operationSection(document: OpenApiDocument, { anchor, method, path, summary, raw }: Operation): Html {
-  const body =
-    raw.requestBody && !('$ref' in raw.requestBody) ? raw.requestBody.content['application/json'] : undefined;
-  const responses = Object.entries(raw.responses ?? {});
+function operationSection(document: OpenApiDocument, { anchor, method, path, summary, raw }: Listed): Html {
+  const body = raw.requestBody?.content;
+  const responses = Object.entries(raw.responses);
   return html`<section id="${anchor}"><h3>${summary}</h3>
 <p class="path"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code></p>
 <p>${prose(raw.description ?? '')}</p>
 ${body ? html`<h4>Request body</h4>${contentView(document, body)}` : null}
 <h4>Responses</h4>
 ${responses.map(([status, response]) => {
-  const content = response.content?.['application/json'];
+  const { content } = response;
   return status.startsWith('2')
     ? html`<p><strong>${status}</strong> ${prose(response.description)}</p>${content ? contentView(document, content) : null}`
     : html`<p><strong>${status}</strong> ${codeLinks(response.description)}</p>`;
 })}</section>`;
 }
 
-type Content = Readonly<{ schema?: unknown; examples?: Readonly<Record<string, unknown>> }>;
-
-function contentView(document: OpenApiDocument, { schema, examples }: Content): Html {
+function contentView(document: OpenApiDocument, content: Content): Html {
+  const { schema, examples } = content['application/json'];
   return html`${fieldsOf(document, schema).map(
     ({ name, fields }) => html`${name ? html`<p class="shape">${name}</p>` : null}${fieldTable(fields)}`,
   )}
-${Object.entries(examples ?? {}).map(
-  ([name, example]) =>
-    html`<details><summary>Example: ${name}</summary><pre tabindex="0"><code>${JSON.stringify(
-      (example as { value: unknown }).value,
-      null,
-      2,
-    )}</code></pre></details>`,
+${Object.entries(examples).map(
+  ([name, { value }]) =>
+    html`<details><summary>Example: ${name}</summary><pre tabindex="0"><code>${JSON.stringify(value, null, 2)}</code></pre></details>`,
 )}`;
 }
 
@@ -159,11 +143,10 @@ ${fields.map(
     html`<tr><td><code>${path}</code></td><td>${type}${isRequired ? null : ', optional'}</td><td>${prose(notes)}</td></tr>`,
 )}</tbody></table></div>`;
 
-function webhooksSection(document: OpenApiDocument, webhooks: readonly Operation[]): Html {
+function webhooksSection(document: OpenApiDocument, webhooks: readonly Listed[]): Html {
   const first = webhooks[0]?.raw;
-  const body =
-    first?.requestBody && !('$ref' in first.requestBody) ? first.requestBody.content['application/json'] : undefined;
-  const headers = (first?.parameters ?? []).flatMap((parameter) => ('$ref' in parameter ? [] : [parameter]));
+  const body = first?.requestBody?.content;
+  const headers = first?.parameters ?? [];
   return html`<section id="webhooks"><h2>Webhooks</h2>
 <p>Sent as a signed POST to the store’s endpoints. Delivery is at least once: recognise repeats by the event id.</p>
 <dl>${webhooks.map(({ path, summary }) => html`<dt><code>${path}</code></dt><dd>${prose(summary)}</dd>`)}</dl>

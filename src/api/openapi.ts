@@ -2,18 +2,60 @@
  * The OpenAPI 3.1 document, made from the endpoints and the schemas they check requests with.
  * @module
  */
-import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import { readShipped } from '../lib/installation.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ErrorCode, errorBody, errorTable, errorTypes, refuse } from './errors.ts';
 import { exampleSession } from './examples.ts';
 import { healthSchema } from './health.ts';
+import { createSchemaWriter, type JsonSchema, type SchemaWriter } from './json-schema.ts';
 import { eventDocs, webhookHeadersSchema } from './webhook-events.ts';
 
 const packageInfo = readShipped<{ version: string; license: string }>('package.json');
 
-export type OpenApiDocument = ReturnType<OpenApiGeneratorV31['generateDocument']>;
+type Header = Readonly<{ schema: JsonSchema; required: boolean; description?: string | undefined }>;
+
+/** JSON content with named examples. */
+export type Content = Readonly<{
+  'application/json': Readonly<{
+    schema: JsonSchema;
+    examples: Readonly<Record<string, Readonly<{ value: unknown }>>>;
+  }>;
+}>;
+
+type Response = Readonly<{ description: string; headers?: Readonly<Record<string, Header>>; content?: Content }>;
+
+export type Operation = Readonly<{
+  operationId?: string;
+  tags: readonly string[];
+  summary: string;
+  description?: string;
+  security?: readonly Readonly<Record<string, readonly string[]>>[];
+  parameters?: readonly (Header & Readonly<{ name: string; in: 'path' | 'header' }>)[];
+  requestBody?: Readonly<{ required: true; content: Content }>;
+  responses: Readonly<Record<string, Response>>;
+}>;
+
+/** Operations by path or name of a webhook, then by method. */
+export type Operations = Readonly<Record<string, Readonly<{ get?: Operation; post?: Operation }>>>;
+
+/** The part of OpenAPI that is written here. */
+export type OpenApiDocument = Readonly<{
+  openapi: string;
+  info: Readonly<{
+    title: string;
+    version: string;
+    description: string;
+    license: { name: string; identifier: string };
+  }>;
+  servers: readonly Readonly<{ url: string }>[];
+  components: Readonly<{
+    securitySchemes: Readonly<Record<string, Readonly<{ type: string; name?: string; description: string }>>>;
+    schemas: Readonly<Record<string, JsonSchema>>;
+  }>;
+  paths: Operations;
+  webhooks: Operations;
+}>;
 
 export const errorSchema = z
   .object({
@@ -79,41 +121,43 @@ const securitySchemes = {
   },
 } as const;
 
-const sharedHeaders = {
+type Headers = Readonly<Record<string, z.ZodType>>;
+
+const sharedHeaders: Headers = {
   'X-Merchant-Id': z.string().optional().meta({ description: 'If sent, it must be the merchant of the API key.' }),
   'Service-Version': z.string().optional().meta({ description: 'Comes back unchanged; decides nothing.' }),
 };
 
-const idempotencyHeader = {
+const idempotencyHeader: Headers = {
   'Idempotency-Key': z.string().max(255).optional().meta({
     description: 'The same key on the same path returns the first success for 24 hours.',
   }),
 };
 
-const answerHeaders = z.object({ 'Request-Id': z.string().meta({ description: 'Names this request in the log.' }) });
+const answerHeaders: Headers = {
+  'Request-Id': z.string().meta({ description: 'Names this request in the log.' }),
+};
 
-const replayHeaders = answerHeaders.extend({
+const replayHeaders: Headers = {
+  ...answerHeaders,
   'Idempotent-Replayed': z
     .literal('true')
     .optional()
     .meta({ description: 'An earlier identical request did the work.' }),
-});
+};
 
 /** @param baseUrl public base URL without a trailing slash */
 export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string): OpenApiDocument {
-  const registry = new OpenAPIRegistry();
-  const security = [
-    Object.fromEntries(
-      Object.entries(securitySchemes).map(([name, scheme]) => [
-        registry.registerComponent('securitySchemes', name, scheme).name,
-        [],
-      ]),
-    ),
-  ];
-  for (const endpoint of endpoints) registry.registerPath({ ...operation(endpoint, baseUrl), security });
-  for (const path of healthPaths) registry.registerPath(path);
-  for (const doc of eventDocs) registry.registerWebhook(webhook(doc));
-  return new OpenApiGeneratorV31(registry.definitions).generateDocument({
+  const schemas = createSchemaWriter();
+  const security = [Object.fromEntries(Object.keys(securitySchemes).map((name) => [name, []]))];
+  const paths: Record<string, { get?: Operation; post?: Operation }> = {};
+  for (const endpoint of endpoints) {
+    paths[endpoint.path] = {
+      ...paths[endpoint.path],
+      [endpoint.method]: { ...operation(endpoint, schemas, baseUrl), security },
+    };
+  }
+  return {
     openapi: '3.1.0',
     info: {
       title: 'Quayside merchant API',
@@ -122,40 +166,61 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
       license: { name: packageInfo.license, identifier: packageInfo.license },
     },
     servers: [{ url: baseUrl }],
-  });
+    components: { securitySchemes, schemas: schemas.named },
+    paths: { ...paths, ...healthPaths(schemas) },
+    webhooks: Object.fromEntries(eventDocs.map((doc) => [doc.type, { post: webhook(doc, schemas) }])),
+  };
 }
 
-function operation({ method, path, scope, status = 200, renames = {}, doc }: Endpoint, baseUrl: string): RouteConfig {
-  const params = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, z.string()] as const);
+function operation(
+  { method, path, scope, status = 200, renames = {}, doc }: Endpoint,
+  schemas: SchemaWriter,
+  baseUrl: string,
+): Operation {
+  const params = Object.fromEntries([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, z.string()]));
   const isPost = method === 'post';
+  const codes = [...doc.errors, ...(isPost ? postErrors : []), ...signedErrors].map((code) => renames[code] ?? code);
   return {
-    method,
-    path,
     operationId: doc.operationId,
     tags: [doc.tag],
     summary: doc.summary,
     description: `${doc.description} Scope: \`${scope}\`.`,
-    request: {
-      ...(params.length > 0 && { params: z.object(Object.fromEntries(params)) }),
-      headers: z.object({ ...sharedHeaders, ...(isPost && idempotencyHeader) }),
-      ...(doc.body && { body: { required: true, content: json(doc.body.schema, doc.body.examples) } }),
-    },
+    parameters: [
+      ...parameters('path', params, schemas),
+      ...parameters('header', { ...sharedHeaders, ...(isPost && idempotencyHeader) }, schemas),
+    ],
+    ...(doc.body && {
+      requestBody: { required: true, content: json(schemas, doc.body.schema, doc.body.examples) },
+    }),
     responses: {
       [status]: {
         description: 'Success.',
-        headers: isPost ? replayHeaders : answerHeaders,
-        content: json(doc.answer.schema, doc.answer.examples),
+        headers: headers(isPost ? replayHeaders : answerHeaders, schemas),
+        content: json(schemas, doc.answer.schema, doc.answer.examples),
       },
-      ...refusals(
-        [...doc.errors, ...(isPost ? postErrors : []), ...signedErrors].map((code) => renames[code] ?? code),
-        baseUrl,
-      ),
+      ...refusals(codes, schemas, baseUrl),
     },
   };
 }
 
+const headers = (shape: Headers, schemas: SchemaWriter): Readonly<Record<string, Header>> =>
+  Object.fromEntries(
+    Object.entries(shape).map(([name, schema]) => {
+      const { description } = schema;
+      const required = !schema.safeParse(undefined).success;
+      return [name, { schema: schemas.write(schema), required, ...(description && { description }) }];
+    }),
+  );
+
+const parameters = (where: 'path' | 'header', shape: Headers, schemas: SchemaWriter) =>
+  Object.entries(headers(shape, schemas)).map(([name, header]) => ({ ...header, name, in: where }));
+
 /** One response per status, naming the codes that come with it. */
-function refusals(codes: readonly ErrorCode[], baseUrl: string): RouteConfig['responses'] {
+function refusals(
+  codes: readonly ErrorCode[],
+  schemas: SchemaWriter,
+  baseUrl: string,
+): Readonly<Record<string, Response>> {
   const statuses = new Map<number, Set<ErrorCode>>();
   for (const code of codes) {
     const { status } = errorTable[code];
@@ -168,8 +233,12 @@ function refusals(codes: readonly ErrorCode[], baseUrl: string): RouteConfig['re
         status,
         {
           description: [...of].map((code) => `\`${code}\``).join(', '),
-          headers: answerHeaders,
-          content: json(errorSchema, Object.fromEntries([...of].map((code) => [code, exampleError(code, baseUrl)]))),
+          headers: headers(answerHeaders, schemas),
+          content: json(
+            schemas,
+            errorSchema,
+            Object.fromEntries([...of].map((code) => [code, exampleError(code, baseUrl)])),
+          ),
         },
       ]),
   );
@@ -178,44 +247,42 @@ function refusals(codes: readonly ErrorCode[], baseUrl: string): RouteConfig['re
 const exampleError = (code: ErrorCode, baseUrl: string) =>
   errorBody(refuse(code), { requestId: 'req_01kaj8xq2m7v5c9t3w6e1r4y0p', baseUrl, nowS: exampleSession.created });
 
-function json(schema: z.ZodType, examples: Readonly<Record<string, unknown>>) {
+function json(schemas: SchemaWriter, schema: z.ZodType, examples: Readonly<Record<string, unknown>>): Content {
   const named = Object.entries(examples).map(([name, value]) => [name, { value }]);
-  return { 'application/json': { schema, examples: Object.fromEntries(named) } };
+  return { 'application/json': { schema: schemas.write(schema), examples: Object.fromEntries(named) } };
 }
 
-const healthPaths: readonly RouteConfig[] = [
-  {
-    method: 'get',
-    path: '/livez',
-    tags: ['Health'],
-    summary: 'The process answers',
-    responses: { 200: { description: 'Alive.', content: json(healthSchema, { ok: { status: 'ok' } }) } },
-  },
-  {
-    method: 'get',
-    path: '/readyz',
-    tags: ['Health'],
-    summary: 'The process can do its work',
-    responses: {
-      200: { description: 'Ready.', content: json(healthSchema, { ok: { status: 'ok' } }) },
-      503: {
-        description: 'Not ready.',
-        content: json(healthSchema, { draining: { status: 'unavailable', reasons: ['draining'] } }),
+function healthPaths(schemas: SchemaWriter): Operations {
+  const tags = ['Health'];
+  const draining = { status: 'unavailable', reasons: ['draining'] };
+  const ok = json(schemas, healthSchema, { ok: { status: 'ok' } });
+  return {
+    '/livez': {
+      get: {
+        tags,
+        summary: 'The process answers',
+        responses: { 200: { description: 'Alive.', content: ok } },
       },
     },
-  },
-];
+    '/readyz': {
+      get: {
+        tags,
+        summary: 'The process can do its work',
+        responses: {
+          200: { description: 'Ready.', content: ok },
+          503: { description: 'Not ready.', content: json(schemas, healthSchema, { draining }) },
+        },
+      },
+    },
+  };
+}
 
-function webhook({ type, meaning, schema, example }: (typeof eventDocs)[number]): RouteConfig {
+function webhook({ meaning, schema, example }: (typeof eventDocs)[number], schemas: SchemaWriter): Operation {
   return {
-    method: 'post',
-    path: type,
     tags: ['Webhooks'],
     summary: meaning,
-    request: {
-      headers: webhookHeadersSchema,
-      body: { required: true, content: json(schema, { event: example }) },
-    },
+    parameters: parameters('header', webhookHeadersSchema.shape, schemas),
+    requestBody: { required: true, content: json(schemas, schema, { event: example }) },
     responses: {
       '2XX': { description: 'Delivered. Answer within 30 seconds; `{"received": true}` is the customary body.' },
       '4XX': { description: 'Not tried again, except 429. 410 switches the endpoint off.' },

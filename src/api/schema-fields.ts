@@ -2,6 +2,7 @@
  * Flattens a JSON Schema of the OpenAPI document into the rows of a table: one per field, nested ones by their full path.
  * @module
  */
+import type { JsonSchema } from './json-schema.ts';
 import type { OpenApiDocument } from './openapi.ts';
 
 /** `path` as the errors write it, with `[]` for "each": `line_items[].price_data.unit_amount`. */
@@ -10,35 +11,19 @@ export type Field = Readonly<{ path: string; type: string; isRequired: boolean; 
 /** One shape that the content may have; `name` when there are several. */
 export type Shape = Readonly<{ name: string | null; fields: readonly Field[] }>;
 
-/** The part of JSON Schema that the generator writes. */
-type Schema = Readonly<{
-  $ref?: string;
-  type?: string | readonly string[];
-  format?: string;
-  description?: string;
-  enum?: readonly unknown[];
-  properties?: Readonly<Record<string, Schema>>;
-  required?: readonly string[];
-  items?: Schema;
-  additionalProperties?: Schema | boolean;
-  anyOf?: readonly Schema[];
-  allOf?: readonly Schema[];
-}>;
-
 /** Deeper than any schema here; a schema that refers to itself would not end otherwise. */
 const DEPTH_MAX = 12;
 
 /** The shapes of a schema: one, or each member of a union. */
-export function fieldsOf(document: OpenApiDocument, schema: unknown): Shape[] {
-  const root = schema as Schema;
-  const shapes = root.anyOf ?? [root];
+export function fieldsOf(document: OpenApiDocument, schema: JsonSchema): Shape[] {
+  const shapes = schema.anyOf ?? [schema];
   return shapes.map((shape) => ({
     name: shapes.length > 1 ? (shape.$ref?.split('/').at(-1) ?? null) : null,
     fields: rows(document, resolve(document, shape), '', 0),
   }));
 }
 
-function rows(document: OpenApiDocument, schema: Schema, prefix: string, depth: number): Field[] {
+function rows(document: OpenApiDocument, schema: JsonSchema, prefix: string, depth: number): Field[] {
   if (depth > DEPTH_MAX) return [];
   return Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
     const own = resolve(document, property);
@@ -54,20 +39,18 @@ function rows(document: OpenApiDocument, schema: Schema, prefix: string, depth: 
   });
 }
 
-/** Follows a reference; what stands beside it is kept. */
-function resolve(document: OpenApiDocument, schema: Schema): Schema {
-  const [first, ...others] = schema.allOf ?? [schema];
-  const name = first?.$ref?.split('/').at(-1);
-  const target = name ? (document.components?.schemas?.[name] as Schema | undefined) : first;
-  return Object.assign({}, target, ...others) as Schema;
+/** Follows a reference; what is written beside it is kept. */
+function resolve(document: OpenApiDocument, { $ref, ...own }: JsonSchema): JsonSchema {
+  const name = $ref?.split('/').at(-1);
+  return { ...(name && document.components.schemas[name]), ...own };
 }
 
-const isRequired = (parent: Schema, name: string, own: Schema): boolean =>
+const isRequired = (parent: JsonSchema, name: string, own: JsonSchema): boolean =>
   (parent.required?.includes(name) ?? false) && !typesOf(own).includes('null');
 
-const typesOf = ({ type }: Schema): readonly string[] => (typeof type === 'string' ? [type] : (type ?? []));
+const typesOf = ({ type }: JsonSchema): readonly string[] => (typeof type === 'string' ? [type] : (type ?? []));
 
-function typeName(document: OpenApiDocument, schema: Schema): string {
+function typeName(document: OpenApiDocument, schema: JsonSchema): string {
   const type = typesOf(schema).find((one) => one !== 'null') ?? 'any';
   if (schema.enum) return schema.enum.filter((value) => value !== null).join(' | ');
   if (type === 'array') return `array of ${schema.items ? typeName(document, resolve(document, schema.items)) : 'any'}`;

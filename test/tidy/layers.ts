@@ -72,7 +72,7 @@ const rooms: readonly Room[] = [
       config,
       /^node:(crypto|fs|http)$/,
       /^package\.json$/,
-      /^(express|helmet|zod|@asteasolutions\/zod-to-openapi)$/,
+      /^(express|helmet|zod)$/,
     ],
   },
   {

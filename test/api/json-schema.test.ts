@@ -1,0 +1,48 @@
+/**
+ * JSON Schemas as the reference shows them: short, with a name for what is used in several places.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { z } from 'zod';
+import { createSchemaWriter } from '../../src/api/json-schema.ts';
+
+const write = (schema: z.ZodType) => createSchemaWriter().write(schema);
+const reference = { $ref: '#/components/schemas/JsonSchemaTestItem' };
+const item = z.object({ name: z.string() }).meta({ id: 'JsonSchemaTestItem' });
+
+test('what everybody knows is left out', () => {
+  assert.equal(write(z.int()), { type: 'integer' });
+  assert.equal(write(z.int().min(0).max(9)), { type: 'integer', minimum: 0, maximum: 9 });
+  const exact = z.int().meta({ maximum: Number.MAX_SAFE_INTEGER });
+  assert.equal(write(exact), { type: 'integer', maximum: Number.MAX_SAFE_INTEGER }, 'unless it is said');
+  assert.equal(write(z.record(z.string(), z.boolean())), {
+    type: 'object',
+    additionalProperties: { type: 'boolean' },
+  });
+  assert.equal(write(z.object({ a: z.string().optional() })), {
+    type: 'object',
+    properties: { a: { type: 'string' } },
+  });
+});
+
+test('null is one type more, and one value more of an enumeration', () => {
+  const text = z.string().nullish().meta({ description: 'Some text.' });
+  assert.equal(write(text), { type: ['string', 'null'], description: 'Some text.' });
+  assert.equal(write(z.enum(['a', 'b']).nullable()), { type: ['string', 'null'], enum: ['a', 'b', null] });
+  assert.equal(write(z.literal('a')), { type: 'string', enum: ['a'] });
+});
+
+test('a schema with an id is written once and referred to', () => {
+  const { write: writeOne, named } = createSchemaWriter();
+  assert.equal(writeOne(item), reference);
+  assert.equal(writeOne(z.object({ all: z.array(item), one: item.nullable() })), {
+    type: 'object',
+    properties: { all: { type: 'array', items: reference }, one: { anyOf: [reference, { type: 'null' }] } },
+    required: ['all', 'one'],
+  });
+  assert.equal(named, {
+    JsonSchemaTestItem: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+  });
+});
+
+test.run();
