@@ -1,9 +1,10 @@
 /**
- * `npm start`: the supervisor. It prepares the data directory, then runs the sandbox and the signer (where they are configured), the
- * server and one indexer for each network, each as a process of its own, and keeps them running until SIGTERM or SIGINT.
+ * `npm start`: the supervisor. It prepares the data directory, runs the sandbox and the signer (if they are
+ * configured), the server and one indexer for each network in their own processes, and keeps them running until SIGTERM
+ * or SIGINT.
  *
- * People are told on standard output; standard error carries the JSON log of every process.
- * Exit codes: 0 stopped as asked; 2 configuration, database or port do not allow a start.
+ * Standard output has messages for people, standard error the JSON log of every process.
+ * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
  * @module
  */
 import { z } from 'zod';
@@ -22,10 +23,10 @@ import { ensureSandboxSigner, fundSandboxWallets } from './sandbox/operator/sign
 
 const EXIT_CANNOT_START = 2;
 
-/** What the server tells once it answers requests. */
+/** The server's message once it answers requests. */
 const serverReady = z.object({ ready: z.literal(true), port: z.int(), metricsPort: z.int(), baseUrl: z.string() });
 const ready = z.object({ ready: z.literal(true) });
-/** What a child tells before it ends because it cannot start. */
+/** A child's message before it ends because it cannot start. */
 const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
 
 const clock = systemClock;
@@ -36,9 +37,9 @@ const stopped = new Promise<null>((resolve) => {
 });
 /** Every child that was started. */
 const children: Supervised[] = [];
-/** Rejected when a child that the rest cannot do without is halted. */
+/** Rejected when a child that the others need is halted. */
 const broken: Promise<never>[] = [];
-/** What children are started with: the environment and, once the system has chosen them, the ports. */
+/** The children's environment, with the ports once the system has chosen them. */
 let env: NodeJS.ProcessEnv = process.env;
 let log = openLog('supervisor', 'info');
 
@@ -70,29 +71,29 @@ async function run(config: Config): Promise<void> {
   await ensureSandboxSigner(config);
   if (config.signer && config.signer.unlock.kind !== 'external') {
     const unlocked = startSigner(config.dataDir, config.signer, config.logLevel);
-    // While a person is asked for the passphrase, no other process writes on the terminal; and none looks in vain for the signer.
+    // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
     await Promise.race([unlocked, stopped]);
     if (stopping.signal.aborted) return;
   }
   const serving = start('server', './server.ts', serverReady);
   for (const { key, family } of config.networks) {
-    const onHalted = () => say([`The network ${key} is halted; the log above says why. Others go on.`]);
+    const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
     const module = new URL(`../indexers/${family}.ts`, import.meta.url);
     supervised({ name: `indexer ${key}`, module, args: [key], onHalted });
   }
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;
-  // A server that is started again must be found where it was.
+  // A restarted server keeps its ports.
   env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
   const funding = fundSandboxWallets(config, clock, log, stopping.signal);
-  await introduce(config, listening.baseUrl);
+  await printBanner(config, listening.baseUrl);
   await Promise.race([stopped, ...broken]);
   await funding;
 }
 
 /**
- * Starts a child that the rest cannot do without.
- * @returns the message that says it is ready
+ * Starts a child that the others need.
+ * @returns its message when it is ready
  * @throws Fault permanent when it cannot start
  */
 function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Promise<T> {
@@ -104,8 +105,8 @@ function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Prom
   broken.push(lost);
   const isReady = new Promise<T>((resolve) => {
     const onMessage = (message: unknown) => {
-      const told = cannotStart.safeParse(message).data?.fault;
-      if (told) why = permanent(told.code, told.message);
+      const fault = cannotStart.safeParse(message).data?.fault;
+      if (fault) why = permanent(fault.code, fault.message);
       const { data } = readySchema.safeParse(message);
       if (data) resolve(data);
     };
@@ -115,8 +116,8 @@ function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Prom
 }
 
 /**
- * Starts the signer. Without it money still comes in, so nothing else ends when it cannot start.
- * @returns when it is unlocked, or halted
+ * Starts the signer. Payments are received without it, so nothing else ends when it cannot start.
+ * Resolves when it is unlocked or halted.
  */
 function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: string): Promise<void> {
   const how = unlock.kind === 'file' ? `file:${unlock.path}` : unlock.kind;
@@ -127,7 +128,7 @@ function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: s
       if (ready.safeParse(message).success) resolve();
     };
     const onHalted = () => {
-      say(['The signer is halted; the log above says why. Payments are taken as before, refunds and sweeps wait.']);
+      say(['The signer is halted; the log above says why. Payments are still received; refunds and sweeps wait.']);
       resolve();
     };
     supervised({ name: 'signer', module: new URL('./signer/main.ts', import.meta.url), args, onMessage, onHalted });
@@ -138,8 +139,8 @@ function supervised(spec: Omit<ChildSpec, 'env'>): void {
   children.push(supervise({ ...spec, env: () => env }, { clock, log }));
 }
 
-/** Says what there is to know; in the sandbox, after making a store and credentials to try it with. */
-async function introduce(config: Config, baseUrl: string): Promise<void> {
+/** Prints the banner; in the sandbox, after creating a store and credentials. */
+async function printBanner(config: Config, baseUrl: string): Promise<void> {
   const database = openDatabase(config, env);
   try {
     if (config.sandbox) {

@@ -1,9 +1,9 @@
 /**
- * The server program: the merchants' API, exchange rates, address pools, webhook delivery and metrics. The supervisor (`npm start`)
- * runs one.
+ * The server program: the merchants' API, exchange rates, address pools, webhook delivery and metrics. The supervisor
+ * (`npm start`) runs one.
  *
- * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 configuration, database or port do not
- * allow a start.
+ * Exit codes: 0 stopped as requested (SIGTERM, SIGINT, or the supervisor is gone); 1 broken; 2 the configuration,
+ * database or port prevents a start.
  * @module
  */
 
@@ -36,7 +36,7 @@ import { startDispatcher } from './webhooks/dispatcher.ts';
 const EXIT_CANNOT_START = 2;
 const SETTLE_MS = 1000;
 const SETTLE_BATCH = 200;
-/** Answers under way may take so long after the stop; everything together stays below the supervisor's patience. */
+/** How long running answers may take after the stop. Everything together ends before the supervisor kills it. */
 const REQUESTS_PATIENCE_MS = 5000;
 const METRICS_PATIENCE_MS = 500;
 const FIRST_ADDRESSES_MS_MAX = 10_000;
@@ -48,20 +48,20 @@ for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(r
 
 let log = openLog('server', 'info');
 
-/** Runs everything until the signal, then takes it apart in an order that loses nothing that was answered. */
+/** Runs everything until the signal, then stops it in an order that loses nothing that was answered. */
 async function serve(config: Config, database: Database, signal: AbortSignal): Promise<void> {
   const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
   const metrics = createMetrics({ database, config, rates, clock });
   const pool = startPool({ database, config, clock, log });
-  // Before anybody can ask for one: until a changed xpub has addresses, those of the earlier one are on offer.
+  // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
   const api = await listenForMerchants(config, database, rates, metrics);
   const operators = await listenForOperators(config, metrics, rates);
   const { baseUrl } = withPort(config, api.port);
   const dispatcher = startDispatcher({ database, config: config.webhooks, clock, log });
   const settling = settleDue(database, signal);
-  const watching = watchImportedPools({ database, config, clock, log }, signal);
-  const minding = watchOverdueRefunds({ database, config, clock, log }, signal);
+  const watchingPools = watchImportedPools({ database, config, clock, log }, signal);
+  const watchingRefunds = watchOverdueRefunds({ database, config, clock, log }, signal);
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   const refreshing = rates.start();
 
@@ -76,13 +76,13 @@ async function serve(config: Config, database: Database, signal: AbortSignal): P
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
 
   await Promise.race([aborted(signal), pool.ended]);
-  log.info('the server stops');
+  log.info('the server is stopping');
   removeServerFile(config.dataDir);
   await api.close(REQUESTS_PATIENCE_MS);
   await Promise.all([
     settling,
-    watching,
-    minding,
+    watchingPools,
+    watchingRefunds,
     simulating,
     pool.stop(),
     dispatcher.stop(),
@@ -101,12 +101,12 @@ async function listenForMerchants(
   const checkDestination = await createDestinationCheck(config);
   const guard = createUrlGuard(config.webhooks.allowCidrs);
   return listen({ host: config.host, port: config.port, setting: 'QUAYSIDE_PORT' }, clock, (port) => {
-    const reached = withPort(config, port);
+    const boundConfig = withPort(config, port);
     const hasSandbox = config.networks.some(({ sandbox }) => sandbox);
-    const play = hasSandbox && { simulate: createSimulator({ database, config, clock }) };
+    const simulation = hasSandbox && { simulate: createSimulator({ database, config, clock }) };
     const answer = createApp({
       database,
-      config: reached,
+      config: boundConfig,
       rates,
       clock,
       log,
@@ -115,17 +115,17 @@ async function listenForMerchants(
       isDraining: () => stopping.signal.aborted,
       pages: createCheckout({
         database,
-        config: reached,
+        config: boundConfig,
         clock,
         log,
         checkDestination,
         signal: stopping.signal,
-        ...play,
+        ...simulation,
       }),
-      ...play,
+      ...simulation,
       onAnswered: metrics.observe,
     });
-    return { answer, refuse: refuseUnread({ config: reached, clock, log }) };
+    return { answer, refuse: refuseUnread({ config: boundConfig, clock, log }) };
   });
 }
 
@@ -140,7 +140,7 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
       else if (request.url === '/metrics') {
         const { contentType, text } = await metrics.read();
         send(200, contentType, text);
-      } else send(404, 'text/plain', 'there are /metrics and /rates\n');
+      } else send(404, 'text/plain', 'not found; the paths are /metrics and /rates\n');
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       send(503, 'text/plain', `${error.message}\n`);
@@ -149,7 +149,7 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
   return listen(at, clock, () => ({ answer }));
 }
 
-/** Waits until new sessions find an address; a fresh installation has to derive some first. What takes longer shows in `status`. */
+/** Waits until each pool has an address, within a limit: a new installation must derive some first. */
 async function firstAddresses(config: Config, database: Database, signal: AbortSignal): Promise<void> {
   const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
   for (const network of networkOfEachPool(config.networks)) {
@@ -161,7 +161,7 @@ async function firstAddresses(config: Config, database: Database, signal: AbortS
   }
 }
 
-/** Ends sessions whose time is up and moves refunds on, once a second; also those whose time passed while nothing ran. */
+/** Settles due sessions and refunds once a second, including those that became due while nothing ran. */
 function settleDue(database: Database, signal: AbortSignal): Promise<void> {
   const settle = async (): Promise<Round> => {
     const settled = await database.settleDue(clock.nowMs(), SETTLE_BATCH);
@@ -193,7 +193,7 @@ try {
   if (!(error instanceof Fault) || error.kind === 'transient') throw error;
   log.fatal({ code: error.code }, error.message);
   const exit = () => process.exit(EXIT_CANNOT_START);
-  // The supervisor is to hear why before the channel closes.
+  // The supervisor must get the reason before the channel closes.
   if (process.send) process.send({ fault: { code: error.code, message: error.message } }, undefined, undefined, exit);
   else exit();
 }

@@ -1,7 +1,7 @@
 /**
- * Lists of addresses for families that derive none: made and signed where the seed is, carried over as a file, verified and imported here.
- * The file holds nothing secret, but whoever could change it would be paid: so it is signed, and the first list's signer is the only one
- * from then on.
+ * Address lists for families that derive no addresses from an xpub: made and signed where the seed is, carried over as
+ * a file, verified and imported here. The file holds nothing secret, but anyone who could change it would be paid, so
+ * it is signed, and the first list's signer is the only one accepted from then on.
  * @module
  */
 import { z } from 'zod';
@@ -12,9 +12,9 @@ import { permanent } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Database } from '../database/database.ts';
 
-/** Addresses that one list may hold: some 5 MB. */
+/** Most addresses in one list: about 5 MB. */
 export const LIST_ADDRESSES_MAX = 100_000;
-/** Addresses in one commit; a list that was imported in part goes on where it stopped. */
+/** Addresses in one commit; a partly imported list continues where it stopped. */
 const SLICE = 1_000;
 
 const schema = z.strictObject({
@@ -30,7 +30,7 @@ const schema = z.strictObject({
 });
 export type AddressList = z.infer<typeof schema>;
 
-/** A list whose signature and addresses were found right. `keys` are address keys. */
+/** A list whose signature and addresses are valid. `keys` are address keys. */
 export type VerifiedList = Readonly<{
   family: Family;
   mode: Mode;
@@ -51,7 +51,7 @@ export async function offlineKeysOf(family: Family): Promise<OfflineKeys> {
   );
 }
 
-/** What is signed: the list's meaning, line by line, behind a first line that nothing else begins with. */
+/** Returns what is signed: the list's content by line, after a first line that is unique to this format. */
 const messageOf = ({
   family,
   mode,
@@ -78,21 +78,21 @@ export async function makeAddressList(
 }
 
 /**
- * Reads a list and checks all that can be checked without knowing who should have signed it.
+ * Reads a list and checks everything that can be checked without knowing who should have signed it.
  * @throws Fault permanent `address_list_invalid`, `family_derives_addresses`
  */
 export async function verifyAddressList(text: string): Promise<VerifiedList> {
   const list = parseList(text);
   const family = (Object.keys(chains) as Family[]).find((one) => one === list.family);
-  if (!family) throw invalid(`it is for the family "${list.family}", which is not known here`);
+  if (!family) throw invalid(`it is for the family "${list.family}", which is unknown here`);
   const offline = await offlineKeysOf(family);
   if (!offline.verify(list.signer, messageOf(list), new Uint8Array(Buffer.from(list.signature, 'base64')))) {
-    throw invalid('its signature is wrong: it was changed on its way, or is not from `quayside address-pool derive`');
+    throw invalid('its signature is wrong: it was changed, or was not made by `quayside address-pool derive`');
   }
   const keys = list.addresses.map((address, at) =>
     readAddress(chains[family].address, offline, address, list.from + at),
   );
-  if (new Set(keys).size < keys.length) throw invalid('an address stands in it twice');
+  if (new Set(keys).size < keys.length) throw invalid('it has an address twice');
   return { family, mode: list.mode, from: list.from, keys, signer: list.signer };
 }
 
@@ -111,13 +111,13 @@ function parseList(text: string): AddressList {
 function readAddress(codec: AddressCodec, offline: OfflineKeys, address: string, index: number): string {
   const key = codec.parse(address);
   if (key !== null && codec.format(key) === address && offline.isSpendable(key)) return key;
-  throw invalid(`its address ${index}, ${JSON.stringify(address)}, is none that a wallet can have`);
+  throw invalid(`its address ${index}, ${JSON.stringify(address)}, cannot be a wallet's`);
 }
 
 const invalid = (why: string) => permanent('address_list_invalid', `the list cannot be imported: ${why}`);
 
 /**
- * Adds a list's addresses to its pool, after those that are there.
+ * Adds a list's addresses to its pool, after the existing ones.
  * @returns how many were new
  * @throws Fault permanent `address_list_refused`: no such network, another signer, a gap, or nothing new
  */
@@ -136,12 +136,13 @@ export async function importAddressList(
   const pinned = network.addressSigner ?? (await database.poolSource({ family, mode }));
   if (pinned !== null && pinned !== signer) {
     throw refused(
-      `it was signed by ${signer}, and this pool takes lists of ${pinned} only. If the seed was really changed, set address_signer of ${network.key}`,
+      `it was signed by ${signer}, and this pool takes only lists of ${pinned}. If you changed the seed on purpose, ` +
+        `set address_signer of ${network.key}`,
     );
   }
   const { nextIndex } = await database.poolLevel({ family, mode }, signer);
   if (from > nextIndex)
-    throw refused(`it begins at ${from}, and the pool ends before ${nextIndex}: derive from ${nextIndex}`);
+    throw refused(`it begins at ${from}, but the pool ends before ${nextIndex}: derive from ${nextIndex}`);
   const fresh = keys.slice(nextIndex - from);
   if (fresh.length === 0) throw refused(`all of it was imported before; the next list begins at ${nextIndex}`);
   for (let at = 0; at < fresh.length; at += SLICE) {

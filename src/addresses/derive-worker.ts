@@ -1,6 +1,6 @@
 /**
- * The address pool's thread: derives collection addresses from an extended public key. Each takes a good part of a millisecond, so a
- * slice of them would hold up the API.
+ * The address pool's thread: derives deposit addresses from an xpub. Each takes a good part of a millisecond, so a
+ * slice of them would block the API.
  * @module
  */
 import type { Family } from '../chains/chain.ts';
@@ -10,7 +10,7 @@ import { answer, type ThreadAnswer } from '../lib/thread-pool.ts';
 
 export type DeriveTask = Readonly<{ family: Family; xpub: string; firstIndex: number; count: number }>;
 
-/** The task that the pool's thread runs, by name. @returns the address keys of `firstIndex…`, in order */
+/** The task of the pool's thread, found by name. @returns the address keys of `firstIndex…`, in order */
 export const deriveAddresses = (task: DeriveTask): Promise<ThreadAnswer<string[]>> =>
   answer(() => {
     const { derive } = chains[task.family].address;

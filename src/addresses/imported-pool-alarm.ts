@@ -1,5 +1,5 @@
 /**
- * Tells when an imported address pool runs out. Nobody but a person can fill it: the seed is elsewhere.
+ * Raises alarms when an imported address pool runs out. Only a person can fill it, because the seed is elsewhere.
  * @module
  */
 
@@ -20,22 +20,22 @@ export type ImportedPoolsOptions = Readonly<{
   log: Log;
 }>;
 
-/** Looks after the imported pools of real networks until the signal aborts: a line in the log and an alarm when one gets low, and again when it is empty. */
+/** Watches the imported pools of real networks until the signal aborts: raises alarms when one is low or empty. */
 export async function watchImportedPools(options: ImportedPoolsOptions, signal: AbortSignal): Promise<void> {
   const { database, config, clock, log } = options;
   const imported = networkOfEachPool(config.networks).filter(({ xpub, sandbox }) => xpub === null && !sandbox);
-  /** What was told last of each pool. */
-  const told = new Map<string, string | null>();
+  /** The last reported trouble of each pool. */
+  const reported = new Map<string, string | null>();
   const look = async (): Promise<void> => {
     for (const network of imported) {
       const report = await readPool(database, network);
       const code = trouble(report);
-      if (code !== null && told.get(network.key) !== code) {
+      if (code !== null && reported.get(network.key) !== code) {
         const message = advice(report);
         log.warn({ code, family: network.family, mode: network.mode, free: report.free }, message);
         await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network: network.key, sessionId: null });
       }
-      told.set(network.key, code);
+      reported.set(network.key, code);
     }
   };
   if (imported.length > 0) await every(POLL_MS, look, { clock, log, signal, what: 'watching imported address pools' });
@@ -51,5 +51,8 @@ function advice({ family, mode, free, nextIndex }: PoolReport): string {
     free === 0
       ? `is empty (${nextIndex} addresses were imported so far): ${WHILE_EMPTY}`
       : `has ${free} of ${nextIndex} addresses left (${LOW_SHARE * 100} % or less)`;
-  return `The ${mode} ${family} address pool ${level}. Make more where the seed is with \`quayside address-pool derive --from ${nextIndex}\`, and bring them in with \`quayside address-pool import\`.`;
+  return (
+    `The ${mode} ${family} address pool ${level}. Make more where the seed is with ` +
+    `\`quayside address-pool derive --from ${nextIndex}\`, and import them with \`quayside address-pool import\`.`
+  );
 }

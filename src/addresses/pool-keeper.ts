@@ -1,6 +1,6 @@
 /**
- * Keeps every address pool that is derived from an xpub filled ahead of the sessions that will take from it. There is one pool for each
- * chain family and mode; a request only ever takes an address that is already there. Imported pools are watched by `imported-pools.ts`.
+ * Keeps every address pool that is derived from an xpub filled ahead of demand. There is one pool for each chain family
+ * and mode; a request only takes an existing address. `imported-pool-alarm.ts` watches imported pools.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -14,20 +14,20 @@ import type { Log } from '../lib/log.ts';
 import { openThreadPool } from '../lib/thread-pool.ts';
 import type { DeriveTask } from './derive-worker.ts';
 
-/** A fresh install can take its first session as soon as this many addresses are there. */
+/** Size of the first slice: a new installation can take sessions as soon as it is saved. */
 const FIRST_SLICE = 25;
-/** Addresses in one commit afterwards: a fraction of a second of derivation, a few milliseconds of writing. */
+/** Addresses in one commit afterwards: a fraction of a second to derive, a few milliseconds to save. */
 const SLICE = 250;
-/** Filling starts when the pool has sunk below this share of its target. */
+/** Filling starts when the pool is below this share of its target. */
 const REFILL_BELOW = 0.75;
 const POLL_MS = 500;
-/** The thread ends some time after a refill; it costs tens of megabytes and a busy shop needs it every few minutes. */
+/** The thread ends some time after a refill: it costs tens of megabytes and is needed only every few minutes. */
 const THREAD_IDLE_MS_MAX = 10_000;
 
-/** What an empty pool means, to people. */
+/** What an empty pool means, for messages. */
 export const WHILE_EMPTY = 'new sessions do not offer its networks, and are refused where no other is left';
 
-/** One pool to keep: every network of the family and mode shares the extended public key (the configuration sees to it). */
+/** A pool to fill. All networks of its family and mode have this xpub, which the configuration checks. */
 type Source = Readonly<{ network: NetworkKey; family: Family; mode: Mode; xpub: string; fingerprint: string }>;
 
 export type PoolOptions = Readonly<{
@@ -38,18 +38,18 @@ export type PoolOptions = Readonly<{
 }>;
 
 export interface PoolKeeper {
-  /** Ends in order after `stop`; rejects when a pool can no longer be filled and a person must act. */
+  /** Resolves after `stop`; rejects when a pool can no longer be filled and a person must act. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * Names an extended public key without showing it: the first 16 hex digits of its SHA-256. Whoever has the key itself could
- * list every address of the shop, so logs and tables carry only this.
+ * Identifies an xpub without showing it: the first 16 hex digits of its SHA-256. The xpub itself lists every address of
+ * the shop, so logs and tables hold only this.
  */
 export const xpubFingerprint = (xpub: string): string => createHash('sha256').update(xpub).digest('hex').slice(0, 16);
 
-/** Starts keeping the pools of every configured network. */
+/** Starts filling the pools of every configured network. */
 export function startPool({ database, config, clock, log }: PoolOptions): PoolKeeper {
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -60,15 +60,17 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     idleMsMax: THREAD_IDLE_MS_MAX,
   });
 
-  /** Says that sessions took addresses faster than they were made. */
-  async function tellEmpty({ network, family, mode }: Source): Promise<void> {
+  /** Raises an alarm that sessions took addresses faster than they were made. */
+  async function alarmEmpty({ network, family, mode }: Source): Promise<void> {
     const code = 'address_pool_empty';
-    const message = `The ${mode} ${family} address pool ran empty: until it is filled, ${WHILE_EMPTY}. If this comes again, raise limits.pool_target above ${config.limits.poolTarget}.`;
+    const message =
+      `The ${mode} ${family} address pool ran empty: until it is filled, ${WHILE_EMPTY}. ` +
+      `If this happens again, raise limits.pool_target above ${config.limits.poolTarget}.`;
     log.warn({ code, family, mode }, message);
     await database.raiseAlarm({ atMs: clock.nowMs(), code, message, network, sessionId: null });
   }
 
-  /** Adds one slice when the pool wants one. @returns whether it did */
+  /** Adds one slice if the pool needs one. @returns whether it did */
   async function topUp(source: Source, { free, nextIndex }: PoolLevel, isFilling: boolean): Promise<boolean> {
     const { family, mode, xpub, fingerprint } = source;
     const target = config.limits.poolTarget;
@@ -83,13 +85,13 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
   async function keep(source: Source): Promise<void> {
     const { family, mode, fingerprint } = source;
     let isFilling = true;
-    /** Since it was last told to be empty. Until it is full for the first time, nothing else can be expected. */
+    /** Whether it was full since it was last reported empty. Before the first time, being empty is expected. */
     let wasFull = false;
     const fill = async (): Promise<Round> => {
       const wasFilling = isFilling;
       const level = await database.poolLevel({ family, mode }, fingerprint);
       if (level.free === 0 && wasFull) {
-        await tellEmpty(source);
+        await alarmEmpty(source);
         wasFull = false;
       }
       isFilling = await topUp(source, level, isFilling);
@@ -100,7 +102,7 @@ export function startPool({ database, config, clock, log }: PoolOptions): PoolKe
     await every(POLL_MS, fill, { clock, log, signal, what: `filling the ${mode} ${family} address pool` });
   }
 
-  // An installation whose addresses are all imported has nothing to keep, and is no less up for it.
+  // Without pools to fill, the keeper still runs until it is stopped.
   const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
   const work = Promise.all([stopped, ...sourcesOf(config.networks).map(keep)]);
   const ended = work.then(

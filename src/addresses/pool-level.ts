@@ -1,18 +1,18 @@
 /**
- * Where a network's addresses come from: derived from an xpub, or imported from lists that one signer has signed.
+ * The level of a network's address pool, and its source: an xpub, or imported lists of one signer.
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { Database, PoolLevel } from '../database/database.ts';
 import { xpubFingerprint } from './pool-keeper.ts';
 
-/** An imported pool that has come down to this share of all that was ever imported wants a further list. */
+/** An imported pool is low when at most this share of all imported addresses is left. */
 export const LOW_SHARE = 0.2;
 
-/** A pool's level. An imported one without a first list has no source. */
+/** A pool's level. An imported pool without a list has no source. */
 export type PoolReport = PoolLevel & Readonly<{ imported: boolean; source: string | null; isLow: boolean }>;
 
-/** The level of the pool that a network takes its addresses from. */
+/** Returns the level of the pool that a network takes its addresses from. */
 export async function readPool(
   database: Pick<Database, 'poolLevel' | 'poolSource'>,
   network: Pick<NetworkConfig, 'family' | 'mode' | 'xpub' | 'addressSigner'>,
@@ -25,7 +25,7 @@ export async function readPool(
   return { ...level, imported, source, isLow: imported && level.free <= level.nextIndex * LOW_SHARE };
 }
 
-/** One network for each pool: all of a family and mode share it. */
+/** Returns one network for each pool; all networks of a family and mode share it. */
 export function networkOfEachPool<N extends Pick<NetworkConfig, 'family' | 'mode'>>(networks: readonly N[]): N[] {
   return [...new Map(networks.map((network) => [`${network.family}/${network.mode}`, network])).values()];
 }

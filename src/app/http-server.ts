@@ -1,5 +1,5 @@
 /**
- * HTTP servers of the programs: listening with a clear fault, and ending without cutting off an answer.
+ * HTTP servers of the programs: listening with clear faults, and closing without cutting off answers.
  * @module
  */
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
@@ -9,39 +9,39 @@ import { permanent } from '../core/fault.ts';
 import type { Clock } from '../lib/clock.ts';
 import { discardBody, isUnread } from '../lib/request-body.ts';
 
-/** After a crash, a process of the earlier run may hold the port for a moment while it ends. */
+/** After a crash, a process of the previous run may hold the port for a moment while it ends. */
 const PORT_WAIT_MS_MAX = 3000;
 const PORT_RETRY_MS = 200;
 
-/** Far above what a busy shop and its payers open at once; a flood does not use up the process's file descriptors. */
+/** Far above what a busy shop and its payers open at once; keeps a flood from using up all file descriptors. */
 const CONNECTIONS_MAX = 5000;
 
 const DRAIN_LOOK_MS = 100;
 
-/** What a client may take, in milliseconds; more would let idle clients pile up. */
+/** Time limits for clients, in milliseconds; longer ones would let idle clients pile up. */
 const timeouts = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
-  /** How often the two above are looked at. */
+  /** How often the two limits above are checked. */
   connectionsCheckingInterval: 2000,
-  /** Longer than reverse proxies keep an idle connection (nginx: 60 s), so that it is they who close it, never under a request. */
+  /** Longer than reverse proxies keep idle connections (nginx: 60 s): the proxy must close them, never mid-request. */
   keepAliveTimeout: 75_000,
 } as const;
 
 export type Handlers = Readonly<{
   answer: RequestListener;
-  /** Makes the answer, as it goes over the wire, to what could not be read as a request. Node's own has no body. */
+  /** Makes the raw answer to input that is not a valid request. Node's own answer has no body. */
   refuse?: (error: NodeJS.ErrnoException) => string;
 }>;
 
 export type Listening = Readonly<{
   port: number;
-  /** Accepts nothing new, lets answers under way finish for `patienceMs`, then closes what is left. */
+  /** Refuses new connections, lets running answers finish for `patienceMs`, then closes what is left. */
   close(patienceMs: number): Promise<void>;
 }>;
 
 /**
- * Listens on `host:port`; port 0 takes any.
+ * Listens on `host:port`; port 0 lets the system choose.
  * @param openHandlers makes the handlers once the port is known
  * @throws Fault permanent `port_in_use`, `cannot_listen`
  */
@@ -51,7 +51,7 @@ export async function listen(
   openHandlers: (port: number) => Handlers,
   limits: Readonly<Record<keyof typeof timeouts, number>> = timeouts,
 ): Promise<Listening> {
-  // A missing Host is refused by the handlers, for Node's refusal has no body.
+  // The handlers refuse a missing Host, because Node's refusal has no body.
   const server = createServer({ ...limits, requireHostHeader: false });
   server.maxConnections = CONNECTIONS_MAX;
   const giveUpAtMs = clock.nowMs() + PORT_WAIT_MS_MAX;
@@ -68,7 +68,7 @@ export async function listen(
     if (clock.nowMs() >= giveUpAtMs) {
       throw permanent(
         'port_in_use',
-        `port ${at.port} is in use by another program; stop that or set ${at.setting} to a free port`,
+        `port ${at.port} is in use by another program; stop that program or set ${at.setting} to a free port`,
       );
     }
     await clock.sleep(PORT_RETRY_MS);
@@ -77,7 +77,7 @@ export async function listen(
   return { port, close: serve(server, clock, openHandlers(port)) };
 }
 
-/** Hands requests over. @returns what closes the server */
+/** Passes requests to the handlers. @returns a function that closes the server */
 function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): Listening['close'] {
   const underWay = new Set<ServerResponse>();
   const refused = new WeakSet<Socket>();
@@ -88,8 +88,8 @@ function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): List
     underWay.add(response);
     response.once('close', () => underWay.delete(response));
     if (isClosing) response.setHeader('Connection', 'close');
-    // An answer that needed no body does not wait for one; what the client goes on sending is not taken in for long.
-    // First in line: Node's own listener would take in the rest, of whatever length, and tell nobody.
+    // An answer that needed no body does not wait for one, and what the client still sends is read only briefly. This
+    // listener comes first: Node's own would read the rest, whatever its length.
     response.prependOnceListener('finish', () => {
       if (isUnread(request)) discardBody(request, () => socket.destroy());
     });
@@ -98,7 +98,7 @@ function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): List
 
   function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
     if (refused.has(socket)) return;
-    // Nothing can be said in the middle of another answer, or in its place.
+    // An answer that has begun cannot be replaced.
     const isBusy = [...underWay].some(
       ({ socket: own, writableEnded, headersSent, req }) =>
         own === socket && !writableEnded && (headersSent || req.complete),
@@ -112,7 +112,7 @@ function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): List
   }
 
   server.on('request', onRequest);
-  // The handlers say what they think of it, with a body.
+  // The handlers answer a failed expectation, with a body.
   server.on('checkExpectation', onRequest);
   if (refuse) server.on('clientError', onClientError as (error: Error, socket: Duplex) => void);
 
@@ -123,7 +123,7 @@ function serve(server: Server, clock: Clock, { answer, refuse }: Handlers): List
     server.close(() => closed.abort());
     for (const response of underWay) if (!response.headersSent) response.setHeader('Connection', 'close');
     while (!closed.signal.aborted) {
-      // Connections become idle one by one, as their answers are out.
+      // Connections become idle one by one, as their answers end.
       server.closeIdleConnections();
       const leftMs = giveUpAtMs - clock.nowMs();
       if (leftMs <= 0) server.closeAllConnections();

@@ -1,5 +1,5 @@
 /**
- * Numbers for Prometheus. What the store knows is read when it is asked for; only requests are counted as they pass.
+ * Metrics for Prometheus. What the database knows is read on each scrape; only requests are counted as they happen.
  * @module
  */
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -31,13 +31,13 @@ export type MetricsOptions = Readonly<{
   clock: Clock;
 }>;
 
-/** One request that was answered. `route` is the template, null for a path that does not exist. */
+/** An answered request. `route` is the template, null for an unknown path. */
 export type Answered = Readonly<{ route: string | null; method: string; status: number; ms: number }>;
 
 export interface Metrics {
   observe(answered: Answered): void;
   /**
-   * Reads everything now.
+   * Reads everything from the database.
    * @returns the text in Prometheus' exposition format
    * @throws Fault `storage_unavailable`
    */
@@ -61,23 +61,23 @@ export function createMetrics({ database, config, rates, clock }: MetricsOptions
   const network = {
     state: gauge('network_state', '1 for the state that the network is in.', ['network', 'state']),
     head: gauge('network_head', 'Height of the node’s best block.', ['network']),
-    cursor: gauge('network_cursor', 'Height of the newest block that was read and kept.', ['network']),
+    cursor: gauge('network_cursor', 'Height of the newest block that was read and saved.', ['network']),
     lag: gauge('network_lag_blocks', 'Blocks between head and cursor.', ['network']),
     connected: gauge('network_node_connected', '1 while the push connection to the node is up.', ['network']),
-    heardAge: gauge('network_node_heard_age_seconds', 'Time since the node last said anything.', ['network']),
+    heardAge: gauge('network_node_heard_age_seconds', 'Time since the node last sent anything.', ['network']),
     reportAge: gauge('network_report_age_seconds', 'Time since the indexer last reported.', ['network']),
   };
   const pool = {
     free: gauge('pool_free_addresses', 'Addresses that new sessions can take.', ['family', 'mode']),
     taken: gauge('pool_taken_addresses', 'Addresses that sessions have taken.', ['family', 'mode']),
-    low: gauge('pool_low', '1 while a person must import further addresses, or they will run out.', ['family', 'mode']),
+    low: gauge('pool_low', '1 while a person must import more addresses before they run out.', ['family', 'mode']),
   };
   const rate = {
     age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
-    fresh: gauge('rate_fresh', '1 while a source’s rates are young enough to use.', ['source']),
+    fresh: gauge('rate_fresh', '1 while a source’s rates are fresh enough to use.', ['source']),
   };
   const sessions = gauge('sessions', 'Sessions by status.', ['status']);
-  const waiting = gauge('deliveries_waiting', 'Webhook deliveries that have not arrived yet.');
+  const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
   const payouts = createPayoutMetrics(gauge, config);
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');

@@ -1,5 +1,5 @@
 /**
- * What an operator hands out: stores, API keys with their secrets, webhook endpoints. Each is made here and written by the caller.
+ * New stores, API keys with their secrets, and webhook endpoints. Made here, saved by the caller.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 
 export const scopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];
 
-/** A payment must be exact, may be topped up for half an hour, and is watched for a week; late money waits for a person. */
+/** A payment must be exact, can be topped up for half an hour, and is watched for a week; late money is held. */
 export const defaultStoreSettings: StoreSettings = {
   settlementCurrency: 'USDT',
   toleranceMinor: 0,
@@ -19,13 +19,13 @@ export const defaultStoreSettings: StoreSettings = {
   latePolicy: 'hold',
 };
 
-/** A store that may trade at once: on an installation of one operator there is nobody else to approve it. */
+/** Makes a store that is approved at once, because an installation has one operator. */
 export function issueStore(name: string, settings: StoreSettings, nowMs: number): MerchantStore {
   const id = `mer_${sortableId(nowMs)}`;
   return { id, name, status: 'approved', settings, webhookSecret: newWebhookSecret(), createdAtMs: nowMs };
 }
 
-/** A key as it is kept (`row`), and the text of the key itself, which is shown once and not kept. */
+/** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
 export type IssuedKey = Readonly<{ key: string; row: ApiKey & Readonly<{ keyHash: string; secret: string }> }>;
 
 export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[], nowMs: number): IssuedKey {
@@ -44,7 +44,7 @@ export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[],
   return { key, row };
 }
 
-/** An endpoint that receives the events of a whole store. */
+/** Makes an endpoint that receives the events of a whole store. */
 export function issueEndpoint(
   storeId: string,
   mode: Mode,

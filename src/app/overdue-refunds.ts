@@ -1,6 +1,6 @@
 /**
- * Tells of refunds that are due and that nobody pays: where there is no signer, where their network is gone from the configuration, and where
- * an engine has been silent for an hour. What an engine itself finds, such as an empty wallet, it tells by itself.
+ * Raises alarms for due refunds that nobody pays: without a signer, without their network in the configuration, or with
+ * an engine that has been silent for an hour. What an engine itself finds, such as an empty wallet, it reports itself.
  * @module
  */
 
@@ -12,7 +12,7 @@ import { every } from '../lib/every.ts';
 import type { Log } from '../lib/log.ts';
 
 const POLL_MS = 60_000;
-/** A payout takes minutes; the slowest of networks is final within half an hour. */
+/** A payout takes minutes; the slowest network is final within half an hour. */
 const PATIENCE_MS = 3_600_000;
 
 export type OverdueRefundsOptions = Readonly<{
@@ -22,17 +22,17 @@ export type OverdueRefundsOptions = Readonly<{
   log: Log;
 }>;
 
-/** @returns one look: a line in the log and an alarm for each network whose refunds are overdue since the last look */
+/** @returns one check: it logs and raises an alarm for each network whose refunds have become overdue */
 export function createOverdueLook({ database, config, clock, log }: OverdueRefundsOptions): () => Promise<void> {
-  let told = new Set<string>();
+  let reported = new Set<string>();
 
-  /** Why nobody pays on a network; null while somebody may. */
+  /** Returns why nobody pays on a network; null while somebody may. */
   async function reasonOf({ network, oldestDueMs }: OverdueRefunds): Promise<string | null> {
     if (!config.signer) return 'the configuration has no `signer` (README.md, "Money out")';
-    if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}: put it back`;
+    if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}; add it again`;
     if (clock.nowMs() < oldestDueMs + PATIENCE_MS) return null;
     const engine = (await database.listEngines()).find((one) => one.network === network);
-    return engine?.reason?.message ?? 'its engine says nothing: see `quayside status` and the log of its indexer';
+    return engine?.reason?.message ?? 'its engine reports nothing; see `quayside status` and the log of its indexer';
   }
 
   return async () => {
@@ -42,17 +42,19 @@ export function createOverdueLook({ database, config, clock, log }: OverdueRefun
       if (reason === null) continue;
       const { network, count } = found;
       overdue.add(network);
-      if (told.has(network)) continue;
-      const message = `Refunds on ${network} are due and are not paid (${count}): ${reason}. They wait, and nothing is lost.`;
+      if (reported.has(network)) continue;
+      const message =
+        `Refunds on ${network} are due and not paid (${count}): ${reason}. They wait until it is resolved; ` +
+        'no money is lost.';
       log.warn({ code: 'refunds_overdue', network, refunds: count }, message);
       await database.raiseAlarm({ atMs: clock.nowMs(), code: 'refunds_overdue', message, network, sessionId: null });
-      told.add(network);
+      reported.add(network);
     }
-    told = overdue;
+    reported = overdue;
   };
 }
 
-/** Looks until the signal aborts. */
+/** Checks every minute until the signal aborts. */
 export function watchOverdueRefunds(options: OverdueRefundsOptions, signal: AbortSignal): Promise<void> {
   const { clock, log } = options;
   return every(POLL_MS, createOverdueLook(options), { clock, log, signal, what: 'watching overdue refunds' });

@@ -1,5 +1,5 @@
 /**
- * Numbers of money out for Prometheus.
+ * Metrics of money out for Prometheus.
  * @module
  */
 import type { Gauge } from 'prom-client';
@@ -13,20 +13,19 @@ type MakeGauge = <L extends string>(name: string, help: string, labelNames?: rea
 
 export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config, 'networks'>) {
   const count = gauge('payouts', 'Payouts by kind and state.', ['kind', 'state']);
-  const waiting = gauge('payouts_waiting', 'Open payouts by what keeps them; "none" for those under way.', [
+  const waiting = gauge('payouts_waiting', 'Open payouts by what they wait for; "none" for those under way.', [
     'network',
     'reason',
   ]);
-  const oldest = gauge(
-    'payout_oldest_wait_seconds',
-    'How long the oldest open payout is under way, by what keeps it.',
-    ['network', 'reason'],
-  );
-  const stopped = gauge('payout_engine_stopped', '1 while a network pays nothing out, with the reason.', [
+  const oldest = gauge('payout_oldest_wait_seconds', 'Age of the oldest open payout, by what it waits for.', [
     'network',
     'reason',
   ]);
-  const halted = gauge('payout_wallets_halted', 'Wallets from which nothing is paid until a person has looked.', [
+  const stopped = gauge('payout_engine_stopped', '1 while a network pays nothing out, by reason.', [
+    'network',
+    'reason',
+  ]);
+  const halted = gauge('payout_wallets_halted', 'Wallets that pay nothing until an operator resumes them.', [
     'network',
   ]);
   const balance = gauge('wallet_balance', 'What the refund and gas wallets hold, in whole coins.', [
@@ -38,7 +37,7 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
 
   const unswept = gauge(
     'unswept',
-    'What lay on payment addresses at the last look, in whole coins; part "open" is on its way to the treasury.',
+    'What deposit addresses held at the last reading, in whole coins; part "open" is on its way to the treasury.',
     ['network', 'currency', 'part'],
   );
 
@@ -83,7 +82,7 @@ export function createPayoutMetrics(gauge: MakeGauge, { networks }: Pick<Config,
   };
 }
 
-/** A picture for a graph; the exact amount is in `status`. */
+/** Returns an approximation for graphs; the exact amount is in `status`. */
 function wholeCoins(value: bigint, decimals: number): number {
   const text = formatUnits(value, decimals);
   return Number(text);

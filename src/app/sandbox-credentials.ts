@@ -1,6 +1,6 @@
 /**
- * The sandbox's demo store and its credentials: made on the first start, kept in `sandbox-credentials.json` for the demo, for scripts and
- * for the person who wants to try a call by hand.
+ * The sandbox's demo store and its credentials: created on the first start, and stored in `sandbox-credentials.json`
+ * for the demo, for scripts and for calls by hand.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ export type Credentials = z.infer<typeof schema>;
 export const credentialsFile = (dataDir: string): string => join(dataDir, 'sandbox-credentials.json');
 
 /**
- * @returns the credentials that the sandbox last wrote; null before its first start
+ * @returns the credentials that the sandbox wrote last; null before its first start
  * @throws Fault permanent `credentials_invalid`
  */
 export function readCredentials(dataDir: string): Credentials | null {
@@ -38,15 +38,15 @@ export function readCredentials(dataDir: string): Credentials | null {
   } catch (error) {
     throw permanent(
       'credentials_invalid',
-      `${file} cannot be read; delete it, and the next start makes new credentials`,
+      `${file} cannot be read; delete it, and the next start creates new credentials`,
       error,
     );
   }
 }
 
 /**
- * The credentials for this start: those of the file while its key is in the database, otherwise a new store and key. The file then
- * names this start's base URL.
+ * Returns the credentials for this start: those of the file if their key is in the database, otherwise of a new store
+ * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
   database: Pick<Database, 'findKey' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
@@ -69,7 +69,7 @@ async function issueCredentials(
   const demo = issueStore('Demo store', defaultStoreSettings, nowMs);
   const { key, row } = issueKey(demo.id, 'test', scopes, nowMs);
   await database.createStore(demo);
-  // Who tries a refund does not want to wait a minute in case it is canceled.
+  // In the sandbox nobody wants to wait a minute for a refund in case it is canceled.
   await database.setRefundPolicy(demo.id, { refundCancelWindowS: SANDBOX_CANCEL_WINDOW_S });
   await database.createKey(row);
   return {

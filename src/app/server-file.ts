@@ -1,5 +1,6 @@
 /**
- * Where the running server of a data directory listens, so that tools find it also when the system chose its ports.
+ * The file that says where a data directory's server listens, so that tools find it even when the system chose its
+ * port.
  * @module
  */
 import { readFileSync, rmSync } from 'node:fs';
@@ -18,14 +19,14 @@ export const writeServerFile = (dataDir: string, running: ServerFile): void =>
 
 export const removeServerFile = (dataDir: string): void => rmSync(fileIn(dataDir), { force: true });
 
-/** @returns what the server wrote, or null when none runs: the file outlives a server that was killed, its process does not */
+/** @returns what the server wrote; null when none runs: the file outlives a killed server, its process does not */
 export function readServerFile(dataDir: string): ServerFile | null {
   try {
     const running = schema.parse(JSON.parse(readFileSync(fileIn(dataDir), 'utf8')));
     process.kill(running.pid, 0);
     return running;
   } catch {
-    // No file, half a file from a crash, or no such process: all mean that nobody is there to ask.
+    // No file, half a file after a crash, or no such process: in each case no server runs.
     return null;
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What `npm start` tells a person, in plain lines.
+ * The lines that `npm start` prints for a person.
  * @module
  */
 import { relative } from 'node:path';
@@ -9,7 +9,7 @@ import { type Credentials, credentialsFile } from './sandbox-credentials.ts';
 
 const { version } = readShipped<{ version: string }>('package.json');
 
-/** The sandbox: on the first start with its credentials, which are shown this once. */
+/** Returns the banner of the sandbox; the first start includes its credentials, which are shown only once. */
 export function sandboxBanner(
   config: Pick<Config, 'dataDir' | 'networks'>,
   { credentials, isNew }: Readonly<{ credentials: Credentials; isNew: boolean }>,
@@ -31,9 +31,9 @@ export function sandboxBanner(
     ),
     '',
     isNew
-      ? `These credentials are shown this once and kept in ${shortest(file)}, which only you can read.`
+      ? `These credentials are shown only once and stored in ${shortest(file)}, which only you can read.`
       : `The credentials are in ${shortest(file)}.`,
-    `The API's reference is at ${credentials.base_url}/docs, payment pages at ${credentials.base_url}/pay/<session id>.`,
+    `API reference: ${credentials.base_url}/docs. Payment pages: ${credentials.base_url}/pay/<session id>.`,
     '',
     'Try next, in a second terminal:',
     '',
@@ -42,7 +42,7 @@ export function sandboxBanner(
   ];
 }
 
-/** An installation with networks of the operator's own. */
+/** Returns the banner of an installation with the operator's own networks. */
 export function operatorBanner(
   config: Pick<Config, 'networks' | 'dataDir'>,
   baseUrl: string,
@@ -52,7 +52,7 @@ export function operatorBanner(
     '',
     `Quayside ${version} is running at ${baseUrl}, with its data in ${shortest(config.dataDir)}.`,
     '',
-    // A node's URL may carry a token in its path or query, so only its host is shown.
+    // Only the host is shown, because a node's URL may carry a token in its path or query.
     ...config.networks.map(({ key, chainId, url }) => `  ${key} (chain ${chainId}) from ${new URL(url).host}`),
     '',
     `Next: ${sameInstallation()}npx quayside ${stores === 0 ? 'store create <name>' : 'status'}`,
@@ -65,7 +65,7 @@ const shortest = (path: string): string => {
   return fromHere.startsWith('..') ? path : fromHere;
 };
 
-/** The variables that a command in another terminal needs to work on the same installation. */
+/** Returns the variables that a command in another terminal needs to work on the same installation. */
 const sameInstallation = (): string =>
   ['QUAYSIDE_CONFIG', 'QUAYSIDE_DATA_DIR']
     .flatMap((name) => (process.env[name] ? [`${name}=${process.env[name]} `] : []))

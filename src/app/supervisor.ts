@@ -1,5 +1,6 @@
 /**
- * Keeps child processes running: one that dies is started again, later and later while it dies before it is ready; the others are not touched.
+ * Keeps child processes running: a child that dies is restarted, with growing pauses while it dies before it is ready.
+ * The other children are not affected.
  * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -9,11 +10,11 @@ import type { Log } from '../lib/log.ts';
 
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
-/** A child that has run for so long starts again from the shortest wait. */
+/** After a child has run for this long, its next restart has the shortest pause. */
 const HEALTHY_MS = 60_000;
-/** A child has so long to end by itself before it is killed. Service managers often kill everything after ten seconds. */
+/** A child has this long to end before it is killed. Service managers often kill everything after ten seconds. */
 const STOP_MS_MAX = 9000;
-/** Exit code of a program whose configuration or database does not let it start: starting again changes nothing. */
+/** Exit code of a program whose configuration or database prevents a start: restarting it changes nothing. */
 const EXIT_CANNOT_START = 2;
 
 export type ChildSpec = Readonly<{
@@ -22,20 +23,20 @@ export type ChildSpec = Readonly<{
   /** The program's source. */
   module: URL;
   args: readonly string[];
-  /** Asked again at each start. */
+  /** Read at each start. */
   env: () => NodeJS.ProcessEnv;
-  /** Told of each message that the child sends. */
+  /** Called with each message of the child. */
   onMessage?: (message: unknown) => void;
-  /** Told once when the child will not be started again, with what it is that it cannot do. */
+  /** Called once when the child will not be restarted, with its exit code. */
   onHalted: (exitCode: number) => void;
 }>;
 
 export interface Supervised {
-  /** Ends the child in order (SIGTERM), or by force when it does not. Nothing is started afterwards. */
+  /** Ends the child with SIGTERM, or by force after a while. Nothing is started afterwards. */
   stop(): Promise<void>;
 }
 
-/** Starts a child and keeps it running. It sees a `disconnect` when this process dies, and ends then. */
+/** Starts a child and keeps it running. The child gets a `disconnect` when this process dies, and ends then. */
 export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clock; log: Log }>): Supervised {
   const stopping = new AbortController();
   let child: ChildProcess | null = null;
@@ -56,19 +57,19 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
       if (end.code === EXIT_CANNOT_START) {
         log.fatal(
           { child: spec.name },
-          `${spec.name} cannot start and is left halted: see its message above, then restart`,
+          `${spec.name} cannot start and is halted: its message above says why; correct that and restart`,
         );
         spec.onHalted(end.code);
         return;
       }
-      // A child that was up is wanted back at once: whatever ended it may come again, and each wait is time in which nobody is served.
+      // A child that was ready is restarted at once: while it is down, nobody is served.
       if (hasServed || clock.nowMs() - startedAtMs >= HEALTHY_MS) restartMs = RESTART_MS_MIN;
-      // A child that ended in order was told to, most likely with this process (Ctrl-C goes to all): wait before calling it a failure.
-      if (end.code !== 0)
-        log.error({ child: spec.name, ...end, restartMs }, `${spec.name} died; it will be started again`);
+      // Exit code 0 most likely means that this process is stopping too (Ctrl-C goes to all), so it is not an error
+      // yet.
+      if (end.code !== 0) log.error({ child: spec.name, ...end, restartMs }, `${spec.name} died; restarting it`);
       await clock.sleep(restartMs, stopping.signal);
       if (stopping.signal.aborted) return;
-      log.warn({ child: spec.name }, `${spec.name} is started again`);
+      log.warn({ child: spec.name }, `restarting ${spec.name}`);
       restartMs = Math.min(restartMs * 2, RESTART_MS_MAX);
     }
   }
@@ -97,6 +98,6 @@ type End = Readonly<{ code: number | null; signal: NodeJS.Signals | null }>;
 const ended = (child: ChildProcess): Promise<End> =>
   new Promise((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
-    // A process that could not even be made counts as one that died.
+    // A process that could not be created counts as one that died.
     child.once('error', () => resolve({ code: null, signal: null }));
   });

@@ -1,5 +1,5 @@
 /**
- * One problem with the settings, and the check of a part of them against its schema.
+ * Problems with the settings, and the check of one part of them against its schema.
  * @module
  */
 import type { z } from 'zod';

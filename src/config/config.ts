@@ -1,5 +1,5 @@
 /**
- * The configuration: read once, checked whole, frozen.
+ * The configuration: read once, checked as a whole, frozen.
  * @module
  */
 import { resolve } from 'node:path';
@@ -10,7 +10,7 @@ import { isTree, readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
 
-/** The signer's folder, which also holds its socket, and where the passphrase comes from; `external`: it is started by something else. */
+/** The signer's folder, with its socket, and the source of its passphrase; `external`: started by something else. */
 export type SignerConfig = Readonly<{
   dir: string;
   unlock: Readonly<{ kind: 'prompt' | 'credential' | 'external' }> | Readonly<{ kind: 'file'; path: string }>;
@@ -21,23 +21,23 @@ export type Config = Readonly<{
   host: string;
   port: number;
   metricsPort: number;
-  /** Where payers and docs links point: the public base URL, without a trailing slash. */
+  /** The public base URL of payment pages and docs, without a trailing slash. */
   baseUrl: string;
   checkoutUrl: string;
   logLevel: string;
-  /** Null: this installation only receives. */
+  /** Null: this installation only receives money. */
   signer: SignerConfig | null;
   networks: readonly NetworkConfig[];
   rates: Readonly<{
     sources: readonly string[];
-    /** Stablecoin per unit, as decimal text, for the `static` source. */
+    /** Stablecoin per one unit of a currency, as decimal text, for the `static` source. */
     static: Readonly<Record<string, string>>;
     /** node-cron expression. */
     refresh: string;
     ageSMax: Readonly<Record<string, number>>;
   }>;
   webhooks: Readonly<{
-    /** CIDR ranges that may be called although they are private. */
+    /** Private CIDR ranges that may be called. */
     allowCidrs: readonly string[];
     timeoutMs: number;
     responseBytesMax: number;
@@ -56,15 +56,15 @@ export type Config = Readonly<{
   sandbox: boolean;
 }>;
 
-/** The metrics listen this far above the API's port unless they are given a port of their own. */
+/** Offset of the metrics port from the API's port, unless it is configured. */
 const METRICS_PORT_OFFSET = 1000;
 
 /**
  * Reads and checks the whole configuration; `config/README.md` describes every key.
- * @param from.env the environment; `QUAYSIDE_CONFIG` names the operator's file, and without it the sandbox is configured
- * @param from.cwd folder from which relative paths in variables count
- * @param from.beforeSandbox true for programs that run before the sandbox is up: `url` and `xpub` of its networks are then stand-ins
- * @throws Fault permanent `config_invalid` whose message lists every problem, one a line, each with its path
+ * @param from.env the environment; `QUAYSIDE_CONFIG` names the operator's file, without it the sandbox is configured
+ * @param from.cwd folder that relative paths in variables are resolved from
+ * @param from.beforeSandbox true in programs that run before the sandbox: its networks get placeholder URLs and xpubs
+ * @throws Fault permanent `config_invalid` whose message lists every problem, one per line, each with its path
  */
 export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string; beforeSandbox?: boolean }>): Config {
   const { tree, origins, presets, problems: unread } = readLayers(from.env, from.cwd);
@@ -88,19 +88,19 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
   throw permanent('config_invalid', `the configuration is wrong in ${lines.length} place(s):\n${lines.join('\n')}`);
 }
 
-/** The same configuration, listening on the port that the system gave for port 0. */
+/** Returns the configuration with the port that the system chose for port 0. */
 export function withPort(config: Config, port: number): Config {
   const follow = (url: string) => (url === defaultBaseUrl(config) ? defaultBaseUrl({ ...config, port }) : url);
   return { ...config, port, baseUrl: follow(config.baseUrl), checkoutUrl: follow(config.checkoutUrl) };
 }
 
-/** The address that a configuration without `base_url` is reached at. */
+/** Returns the base URL of a configuration without `base_url`. */
 function defaultBaseUrl({ host, port }: Readonly<{ host: string; port: number }>): string {
   const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** A relative path counts from the data directory. */
+/** Resolves relative paths from the data directory. */
 function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
   if (!signer) return null;
   const { dir, unlock } = signer;

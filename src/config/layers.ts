@@ -1,5 +1,5 @@
 /**
- * The configuration before it is checked: data files, presets, the operator's file and environment variables, laid over each other.
+ * The unchecked configuration: data files, presets, the operator's file and environment variables, merged.
  * @module
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ export type Tree = { [key: string]: unknown };
 
 export type Layers = Readonly<{
   tree: Tree;
-  /** Which environment variable set the value at a path (written as `networks.bsc.url`), for error messages. */
+  /** The environment variable that set the value at a path (such as `networks.bsc.url`), for error messages. */
   origins: ReadonlyMap<string, string>;
   presets: readonly string[];
   problems: readonly string[];
@@ -20,13 +20,13 @@ export type Layers = Readonly<{
 
 const shipped = join(installationFolder, 'config');
 
-/** Variables that are not settings: where the operator's file and the secret key's file are. */
+/** Variables that are not settings: paths of the operator's file and the secret key. */
 const otherVariables = new Set(['QUAYSIDE_CONFIG', 'QUAYSIDE_SECRET_KEY_FILE']);
 
 /**
- * Stacks the layers, lowest first: `config/default.json`, the presets that are named, the operator's file (`QUAYSIDE_CONFIG`; without it
- * `config/sandbox.json`), `QUAYSIDE_*` variables. Nothing is checked but that files can be read.
- * Relative paths count from the file that holds them, or from `cwd` in a variable.
+ * Merges the layers, lowest first: `config/default.json`, the named presets, the operator's file (`QUAYSIDE_CONFIG`;
+ * without it `config/sandbox.json`), `QUAYSIDE_*` variables. Checks only that files can be read. Relative paths are
+ * resolved from the file that holds them, or from `cwd` in a variable.
  */
 export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   const problems: string[] = [];
@@ -63,8 +63,8 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
 }
 
 /**
- * Sets the value that a variable's segments lead to, making what is missing on the way.
- * @returns the path that was set
+ * Sets the value at the path that a variable's segments name, creating missing objects.
+ * @returns the path
  */
 function setFromVariable(
   tree: Tree,
@@ -91,7 +91,7 @@ function setFromVariable(
   return pathText(path);
 }
 
-/** The key that a variable's segment means: case does not matter, and an underscore stands for a dash. Currency codes are capitals. */
+/** Returns the key that a segment names, ignoring case, with underscores for dashes. Currency codes are upper case. */
 function matchingKey(segment: string, keys: readonly string[], holdsCodes: boolean): string {
   const plain = (key: string) => key.toLowerCase().replaceAll('-', '_');
   return (
@@ -99,26 +99,26 @@ function matchingKey(segment: string, keys: readonly string[], holdsCodes: boole
   );
 }
 
-/** Lists and objects are written as JSON; a plain text may also be a list with commas, which the list settings read. */
+/** Parses a variable. Lists and objects are JSON; any other text stays text, such as a comma-separated list. */
 function fromText(text: string): unknown {
   if (text === 'null') return null;
   if (!/^[[{]/.test(text)) return text;
   try {
     return JSON.parse(text);
   } catch {
-    // Not JSON: the setting's own check says what is wrong with the text.
+    // Not JSON: the setting's own check reports what is wrong with the text.
     return text;
   }
 }
 
-/** Writes a path as a person would: `networks.ethereum.tokens[0].decimals`. */
+/** Formats a path: `networks.ethereum.tokens[0].decimals`. */
 export function pathText(path: readonly PropertyKey[]): string {
   return path
     .map((key, at) => (/^\d+$/.test(String(key)) ? `[${String(key)}]` : `${at ? '.' : ''}${String(key)}`))
     .join('');
 }
 
-/** Lays `above` over `below`. Objects are merged, except those that name their `kind`: they are one value. Lists replace lists. */
+/** Merges `above` into `below`. Objects merge, except those with a `kind`, which are one value. Lists replace lists. */
 function merge(below: Tree, above: unknown): Tree {
   if (!isTree(above)) return above as Tree;
   const merged: Tree = { ...below };
@@ -133,7 +133,8 @@ export const isTree = (value: unknown): value is Tree =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * What the sandbox program wrote about itself when it last started: its account key and where its nodes listen. Null before its first start.
+ * Reads what the sandbox wrote at its last start: its account key and where its nodes listen. Null before its first
+ * start.
  * @throws Fault permanent `config_invalid`
  */
 export function readSandbox(dataDir: string): Tree | null {

@@ -1,5 +1,5 @@
 /**
- * One network's settings: read from its preset and the operator's file, checked, and given their types.
+ * One network's settings: its preset merged with the operator's file, checked and typed.
  * @module
  */
 import type { Family } from '../chains/chain.ts';
@@ -20,34 +20,34 @@ export type NetworkConfig = Readonly<{
   family: Family;
   mode: Mode;
   url: string;
-  /** Where the node shows what is final, when that is another address; null: nowhere; absent: the family's usual place. */
+  /** Where the node shows final blocks, if at another address; null: nowhere; absent: the family's usual place. */
   finalityUrl?: string | null;
-  /** Where the node answers requests, when that is not where `url` or its usual neighbour is. */
+  /** Where the node answers requests, if not at `url` or its usual neighbour. */
   rpcUrl?: string;
-  /** A second, independent node that is asked before a payout is made anew. */
+  /** A second, independent node that is asked before a payout is signed again. */
   witnessUrl?: string;
   /** Short name of the coin that fees are paid in. */
   nativeSymbol?: string;
   chainId: string;
   confirmations: ConfirmationPolicy;
   tokens: readonly Token[];
-  /** Null where the family's addresses are imported. */
+  /** Null if the family's addresses are imported. */
   xpub: string | null;
-  /** The only signer whose lists of addresses may be imported; absent: the first one's. */
+  /** The only signer whose address lists may be imported; absent: that of the first list. */
   addressSigner?: string;
   /** Usual time between blocks; paces polling and watchdogs. */
   blockTimeMs: number;
-  /** How many of the newest blocks may still be replaced; deeper is a halt. */
+  /** How many of the newest blocks may be replaced; a deeper reorg halts the network. */
   reorgDepthMax: number;
-  /** The head is asked for at least this often, bell or no bell. */
+  /** The head is polled at least this often, even with push notifications. */
   pollMs: number;
-  /** When collection addresses are emptied. */
+  /** When deposit addresses are swept. */
   sweep: SweepPolicy;
   /** True for the built-in simulated network. */
   sandbox: boolean;
 }>;
 
-/** A network that was read, and the path under which its settings stand. */
+/** A network's configuration, and the path of its settings. */
 export type ReadNetwork = Readonly<{ path: string; config: NetworkConfig }>;
 
 export function readNetworks(
@@ -110,7 +110,9 @@ export function readNetworks(
       tokens: tokens.map((token, at) => {
         const key = address.parse(token.address);
         if (key !== null) return { ...token, address: address.format(key) };
-        const text = `${JSON.stringify(token.address)}, expected an address of family ${settings.family} (check its upper and lower case)`;
+        const text =
+          `${JSON.stringify(token.address)}, expected an address of family ${settings.family} ` +
+          '(check its upper and lower case)';
         problems.push({ path: `${path}.tokens[${at}].address`, text });
         return token;
       }),
@@ -137,7 +139,7 @@ const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy 
   nativePricePar: settings.native_price,
 });
 
-/** A simulated network with its node's URL and its account key as the sandbox program wrote them down; stand-ins before that. */
+/** Adds the node URL and xpub of a simulated network, which the sandbox wrote; placeholders before its first start. */
 function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tree {
   if (settings.sandbox !== true) return settings;
   const { xpub, networks } = sandbox ?? {};
@@ -169,19 +171,21 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
     if (before.some((token) => token.symbol === symbol)) {
       problems.push({
         path: `${path}.tokens[${at}].symbol`,
-        text: `${symbol} is listed twice, expected one token a symbol`,
+        text: `${symbol} is listed twice, expected one token per symbol`,
       });
     }
     if (before.some((token) => token.address === address)) {
       problems.push({
         path: `${path}.tokens[${at}].address`,
-        text: `${address} is listed twice, expected one symbol a contract`,
+        text: `${address} is listed twice, expected one symbol per contract`,
       });
     }
   }
   const { confirmations, family, finalityUrl, reorgDepthMax } = config;
   if (smallParMax(confirmations) !== null && !chains[family].confirmsBeforeFinal) {
-    const text = `there is no such setting for this family: ${family} networks confirm no block before it is final. Leave it out, or count blocks with {"kind": "depth", "blocks": …}`;
+    const text =
+      `there is no such setting for this family: ${family} networks confirm no block before it is final. Leave it ` +
+      'out, or count blocks with {"kind": "depth", "blocks": …}';
     problems.push({ path: `${path}.confirmations.confirmed_amount_max`, text });
   }
   if (confirmations.kind === 'finalized' && finalityUrl === null) {
@@ -196,25 +200,31 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
   }
 }
 
-/** What must hold between networks. */
+/** Checks what must hold between networks. */
 export function checkTogether(problems: Problem[], networks: readonly ReadNetwork[]): void {
   for (const [at, { path, config }] of networks.entries()) {
     for (const { path: otherPath, config: other } of networks.slice(0, at)) {
       if (other.key === config.key) {
-        const text = `"${config.name}" is also the name of ${otherPath} in mode ${config.mode}, expected one network of each name in a mode`;
+        const text =
+          `"${config.name}" is also the name of ${otherPath} in mode ${config.mode}, ` +
+          'expected one network of each name in a mode';
         problems.push({ path: `${path}.name`, text });
       }
       if (other.family !== config.family) continue;
       if (other.chainId === config.chainId) {
-        const text = `${config.chainId} is also that of ${otherPath}, expected each chain once: it would be credited twice`;
+        const text = `${otherPath} has ${config.chainId} too, expected each chain once: it would be credited twice`;
         problems.push({ path: `${path}.chain_id`, text });
       }
       if (other.mode === config.mode && other.xpub !== config.xpub) {
-        const text = `differs from that of ${otherPath}, expected one xpub for all ${config.family} networks of mode ${config.mode}: they share addresses`;
+        const text =
+          `differs from that of ${otherPath}, expected one xpub for all ${config.family} networks of mode ` +
+          `${config.mode}: they share addresses`;
         problems.push({ path: `${path}.xpub`, text });
       }
       if (other.mode === config.mode && other.addressSigner !== config.addressSigner) {
-        const text = `differs from that of ${otherPath}, expected one for all ${config.family} networks of mode ${config.mode}: they share addresses`;
+        const text =
+          `differs from that of ${otherPath}, expected one for all ${config.family} networks of mode ` +
+          `${config.mode}: they share addresses`;
         problems.push({ path: `${path}.address_signer`, text });
       }
     }

@@ -1,6 +1,6 @@
 /**
- * What each setting may be, and the sentence that tells an operator so. Keys are those of the JSON files (snake_case);
- * `config/README.md` says what each one means.
+ * What each setting may be, and the message for an operator. Keys are those of the JSON files (snake_case);
+ * `config/README.md` describes each one.
  * @module
  */
 import ipaddr from 'ipaddr.js';
@@ -9,16 +9,16 @@ import { z } from 'zod';
 import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 
-/** The value, or undefined when it will not do. */
+/** Returns the value, or undefined when it is invalid. */
 type Reader<T> = (value: unknown) => T | undefined;
 
 const rateSources = ['kraken', 'binance', 'coinbase', 'ecb', 'static'] as const;
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /**
- * One setting.
+ * Defines one setting.
  * @param expected completes "expected …"
- * @param shown false where the value may hold a secret and must not be repeated in a message
+ * @param shown false if the value may hold a secret and must not appear in a message
  */
 function setting<T>(expected: string, read: Reader<T>, shown = true) {
   return z.any().transform((value: unknown, context): T => {
@@ -35,7 +35,7 @@ const orNull =
   (value) =>
     value === null ? null : read(value);
 
-/** A whole number; digits in a text will do, for environment variables are text. */
+/** Reads a whole number, also as digits in a text, because environment variables are text. */
 const wholeBetween =
   (min: number, max: number): Reader<number> =>
   (value) => {
@@ -57,7 +57,7 @@ const wholeOrNull = (min: number, max: number) =>
 const oneOf = <T extends string>(values: readonly T[]) =>
   setting<T>(`one of ${values.join(', ')}`, (value) => values.find((one) => one === value));
 
-/** A list, as JSON or as a text with commas. */
+/** Defines a list, as JSON or comma-separated text. */
 const listOf = <T extends z.ZodType>(item: T) =>
   z.preprocess(
     (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
@@ -66,7 +66,7 @@ const listOf = <T extends z.ZodType>(item: T) =>
 
 const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: groupError });
 
-/** zod's own two complaints about an object, in the words of this program; one about a key inside is left as it is. */
+/** Replaces zod's message for a value that is not an object; other messages stay. */
 const groupError = (issue: { code?: string }) =>
   issue.code === 'invalid_type' ? 'expected an object with settings' : undefined;
 
@@ -149,7 +149,7 @@ export const generalSettings = group({
 const modes: readonly Mode[] = ['live', 'test'];
 
 const xpub = setting('an extended public key of the account that receives', matching(/^\S+$/), false);
-/** A setting that a network of this family must not have. */
+/** Defines a setting that a network of this family must not have. */
 const absent = (why: string) => z.undefined({ error: `there is no such setting for this family: ${why}` }).optional();
 const addressSigner = setting('the signer that `quayside address-pool derive` shows', matching(/^[0-9A-Za-z]{32,64}$/));
 const chainId = setting<string>('the chain id as a whole number, or a genesis hash', (value) =>
@@ -184,7 +184,7 @@ const confirmations = z.discriminatedUnion(
 
 const truth = setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined));
 
-/** A decimal text above zero and at most `max`, as whole units of its last decimal. */
+/** Reads a decimal text above zero and at most `max`, as whole units of its last decimal. */
 const decimalUpTo =
   (decimals: number, max: bigint): Reader<bigint> =>
   (value) => {
@@ -194,7 +194,7 @@ const decimalUpTo =
 
 const MILLION_DECIMALS = 6;
 
-/** What is not said of sweeping stands here; null says nothing. */
+/** Defaults of sweeping; null: not set. */
 const sweepDefaults = {
   auto: false,
   min: '20.00',
@@ -222,9 +222,9 @@ const sweep = z.preprocess(
 );
 
 /**
- * One network's settings.
- * @param families the chain families there are
- * @param derives whether this network's family derives addresses from an xpub; the others import them
+ * Returns the schema of one network's settings.
+ * @param families the chain families
+ * @param derives whether the network's family derives addresses from an xpub; other families import them
  */
 export const networkSettings = <F extends string>(families: readonly F[], derives: boolean) =>
   group({

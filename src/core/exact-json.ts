@@ -1,6 +1,6 @@
 /**
- * JSON that comes out as it went in. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones lose digits) and keeps the last
- * of two equal keys; here such a number keeps its text, and such an object is refused.
+ * JSON that comes out as it went in. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones lose digits)
+ * and keeps the last of two equal keys; here such a number keeps its text, and such an object is refused.
  * @module
  */
 import { permanent } from './fault.ts';

@@ -1,5 +1,5 @@
 /**
- * The only place that reads the system's clock or waits. Everything else is handed a `Clock`.
+ * The only place that reads the system's clock or waits. Everything else takes a `Clock`.
  * @module
  */
 import { setTimeout as wait } from 'node:timers/promises';
@@ -22,5 +22,5 @@ export const systemClock: Clock = {
   },
 };
 
-/** Milliseconds to whole Unix seconds, rounded down. */
+/** Converts milliseconds to whole Unix seconds, rounded down. */
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);

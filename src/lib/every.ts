@@ -1,38 +1,38 @@
 /**
- * The loop of every background service: do some work, wait, do it again, and back off while something outside is broken.
+ * The loop of every background service: work, wait, repeat, and back off while something outside is broken.
  * @module
  */
 import { Fault } from '../core/fault.ts';
 import type { Clock } from './clock.ts';
 import type { Log } from './log.ts';
 
-/** Pause before the first retry; it doubles with each further one. */
+/** Pause before the first retry; it doubles with each further retry. */
 const RETRY_MS_MIN = 250;
-/** Longest pause between retries, unless the work itself is done less often. */
+/** Longest pause between retries, unless the work itself runs less often. */
 const RETRY_MS_MAX = 10_000;
 
-/** `again`: there is more to do, do not wait; `done`: end the loop. */
+/** `again`: there is more to do, so do not wait; `done`: end the loop. */
 export type Round = 'again' | 'done' | undefined;
 
 export type EveryOptions = Readonly<{
   clock: Pick<Clock, 'sleep'>;
   log: Pick<Log, 'warn' | 'info'>;
-  /** Ends the loop after the round under way; a transient fault that comes then is ignored. */
+  /** Ends the loop after the current round; a transient fault in that round is ignored. */
   signal: AbortSignal;
   /** The work as a singular noun for the log: `webhook delivery`. */
   what: string;
-  /** Waits between two rounds, where something can cut the wait short. Default: sleep until the signal aborts. */
+  /** Waits between two rounds, if something can shorten the wait. Default: sleep until the signal aborts. */
   wait?: (ms: number) => Promise<void>;
   /**
-   * Handles a fault in place of the log, before each retry. With it, permanent faults are retried too: this is for services that
-   * report what a person has to change and wait until it is done. A fault that it throws itself is ignored.
+   * Handles a fault instead of the log, before each retry. With it, permanent faults are retried too, for services that
+   * report what a person must change and wait until it is done. A fault that it throws itself is ignored.
    */
   onFault?: (fault: Fault) => void | Promise<void>;
 }>;
 
 /**
- * Does `work` every `ms` milliseconds until the signal aborts. A transient fault is logged once, retried with growing pauses, and followed
- * by a line when the work succeeds again.
+ * Does `work` every `ms` milliseconds until the signal aborts. A transient fault is logged once and retried with
+ * growing pauses; when the work succeeds again, that is logged too.
  * @throws anything else, which is meant to end the process
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: most work returns nothing.

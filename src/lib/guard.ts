@@ -1,7 +1,7 @@
 /**
- * Which URLs this program may call on a merchant's word. A merchant names the target, so without a guard they could make the server
- * reach into the operator's own network. Every target is checked when it is saved and again, on the very addresses that are then
- * connected to, at each connect: a name that changed in between (DNS rebinding) gains nothing.
+ * Which URLs this program may call for a merchant. A merchant names the target, so without a guard they could make the
+ * server reach into the operator's own network. Every target is checked when it is saved, and again at each connect, on
+ * the very addresses that are connected to, so that a name that changed in between (DNS rebinding) gains nothing.
  * @module
  */
 import { lookup as systemLookup } from 'node:dns/promises';
@@ -13,32 +13,32 @@ import type { Mode } from '../core/transfer.ts';
 
 const URL_CHARACTERS_MAX = 2048;
 const LOOKUP_AT_SAVE_MS_MAX = 5_000;
-/** Everything else below this is a well-known service that does not speak HTTP. */
+/** Lower ports, except 80 and 443, belong to well-known services that do not speak HTTP. */
 const UNPRIVILEGED_PORT_MIN = 1024;
 
 type IpAddress = ipaddr.IPv4 | ipaddr.IPv6;
-/** IANA gives out no other IPv6 space for the public Internet; what lies outside includes `::127.0.0.1`. */
+/** IANA assigns no other IPv6 space to the public Internet; `::127.0.0.1`, for example, is outside of it. */
 const publicIpv6 = ipaddr.parseCIDR('2000::/3');
 
 /** Resolves a name to all its addresses. */
 export type Lookup = (host: string) => Promise<readonly Readonly<{ address: string; family: number }>[]>;
 
-/** Says whether an address may be called. */
+/** Returns whether an address may be called. */
 type Admits = (address: string) => boolean;
 
 export type UrlGuard = Readonly<{
-  /** @returns a sentence for the merchant why the URL cannot be used, or null when it can. */
+  /** @returns a sentence that tells the merchant why the URL cannot be used, or null when it can */
   check(url: string, mode: Mode): Promise<string | null>;
   /**
-   * What undici connects with: it verifies TLS, and refuses with a `Fault` of code `blocked_address` or `dns`.
-   * @param timeoutMs how long name, connection and TLS may take together
+   * Returns undici's connector. It verifies TLS, and refuses with a `Fault` of code `blocked_address` or `dns`.
+   * @param timeoutMs limit for name lookup, connection and TLS together
    */
   connector(timeoutMs: number): buildConnector.connector;
 }>;
 
 /**
  * @param allowCidrs ranges that the operator allows although they are not public, such as `10.0.0.0/8` or `::1/128`
- * @throws Fault permanent `config_invalid` for a range that is none
+ * @throws Fault permanent `config_invalid` for an invalid range
  */
 export function createUrlGuard(
   allowCidrs: readonly string[],
@@ -68,7 +68,7 @@ export function createUrlGuard(
         }
       }
       if (addresses.every(admitsFor(target.protocol))) return null;
-      // The address itself is not named: what the operator's DNS answers is not the merchant's to know.
+      // The message does not name the address: merchants must not learn what the operator's DNS answers.
       return addresses.every(admitsTls)
         ? 'The URL must start with https://; plain http is only for hosts that the operator allows.'
         : `The host ${host} is not on the public Internet. Use a public host, or ask the operator to allow its address.`;
@@ -85,7 +85,7 @@ export function createUrlGuard(
       const tls = base(admitsTls);
       const plain = base(admitsPlain);
       return (options, callback) => {
-        // Node never looks up an address literal, so the lookup alone would let every one of them through.
+        // Node does not look up an address literal, so the guarded lookup alone would let every literal through.
         const host = bareHost(options.hostname);
         if (isIP(host) && !admitsFor(options.protocol)(host)) return callback(blocked(host), null);
         return (options.protocol === 'https:' ? tls : plain)(options, callback);
@@ -95,13 +95,13 @@ export function createUrlGuard(
 }
 
 /**
- * The rules that need no network: https (http in test mode), no user information, a sane port, a bounded length.
- * The WHATWG parser has turned every notation of an IPv4 address into the dotted one.
- * @returns the parsed URL, or a sentence why not
+ * Checks the rules that need no network: https (http in test mode), no user information, an allowed port, a limited
+ * length. The WHATWG parser has turned every notation of an IPv4 address into the dotted one.
+ * @returns the parsed URL, or a sentence that says what is wrong
  */
 export function parseTarget(url: string, mode: Mode): URL | string {
   if (url.length > URL_CHARACTERS_MAX) return `The URL is longer than ${URL_CHARACTERS_MAX} characters.`;
-  if (!URL.canParse(url)) return 'The URL cannot be read. It must look like https://shop.example/webhooks.';
+  if (!URL.canParse(url)) return 'The URL is malformed. It must look like https://shop.example/webhooks.';
   const target = new URL(url);
   if (target.protocol !== 'https:' && !(target.protocol === 'http:' && mode === 'test')) {
     return 'The URL must start with https://.';
@@ -109,12 +109,12 @@ export function parseTarget(url: string, mode: Mode): URL | string {
   if (target.username !== '' || target.password !== '') return 'The URL must not contain a user name or a password.';
   const port = Number(target.port);
   if (port !== 0 && port !== 80 && port !== 443 && port < UNPRIVILEGED_PORT_MIN) {
-    return `The port ${port} is not one for webhooks. Use 443, or a port from ${UNPRIVILEGED_PORT_MIN} up.`;
+    return `Port ${port} is not allowed for webhooks. Use 443, or a port from ${UNPRIVILEGED_PORT_MIN} up.`;
   }
   return target;
 }
 
-/** A lookup for sockets that hands out addresses only when every one of them is admitted: one private among public ones is a trap. */
+/** Returns a lookup that fails unless all addresses are admitted: a private one among public ones is a trap. */
 function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Admits): LookupFunction {
   return (host, options, callback) => {
     resolve(host).then(
@@ -134,8 +134,8 @@ function guardedLookup(resolve: (host: string) => Promise<string[]>, admits: Adm
 }
 
 /**
- * Asks for a name once at a time. The system's resolver blocks one of a few threads per question, so that the parallel deliveries
- * to one endpoint whose name server is dead would otherwise stall the names of all others.
+ * Looks up each name only once at a time. The system's resolver blocks one of a few threads per lookup, so parallel
+ * deliveries to an endpoint whose name server is dead would otherwise stall the lookups of all other names.
  */
 function sharedLookup(lookup: Lookup): (host: string) => Promise<string[]> {
   const asking = new Map<string, Promise<string[]>>();
@@ -171,22 +171,19 @@ function parseRange(cidr: string): [IpAddress, number] {
   if (ipaddr.isValidCIDR(cidr)) return ipaddr.parseCIDR(cidr);
   throw permanent(
     'config_invalid',
-    `webhooks.allowCidrs: "${cidr}" is not an address range; write it like 10.0.0.0/8 or fd00::/8`,
+    `webhooks.allow_cidrs: "${cidr}" is not an address range; write it like 10.0.0.0/8 or fd00::/8`,
   );
 }
 
 const contains = ([range, bits]: [IpAddress, number], ip: IpAddress): boolean =>
   range.kind() === ip.kind() && ip.match(range, bits);
 
-/** True for addresses of the public Internet; IPv6 addresses that only carry an IPv4 one (NAT64, 6to4, Teredo, …) are none. */
+/** Returns true for public Internet addresses. IPv6 addresses that embed an IPv4 one (NAT64, 6to4, Teredo) are not. */
 const isPublic = (ip: IpAddress): boolean =>
   ip.range() === 'unicast' && (ip.kind() === 'ipv4' || contains(publicIpv6, ip));
 
-/** An IPv6 literal without its brackets; any other host as it is. */
+/** Returns an IPv6 literal without its brackets; any other host unchanged. */
 const bareHost = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
 
 const blocked = (address: string): Fault =>
-  permanent(
-    'blocked_address',
-    `${address} may not be called; webhooks.allowCidrs lists what may be besides public https targets`,
-  );
+  permanent('blocked_address', `${address} may not be called; add it to webhooks.allow_cidrs if you want to allow it`);

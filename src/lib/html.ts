@@ -1,9 +1,9 @@
 /**
- * HTML that is escaped unless it says otherwise.
+ * HTML that is escaped by default.
  * @module
  */
 
-/** Text that is HTML already. */
+/** Text that is already HTML. */
 export type Html = Readonly<{ html: string }>;
 
 type Part = Html | string | number | null | readonly Part[];
@@ -24,10 +24,10 @@ function render(part: Part): string {
   return 'html' in part ? part.html : part.map(render).join('');
 }
 
-/** Template tag: what is put in is text and escaped, except `Html` and lists of it; null is nothing. */
+/** Template tag: escapes interpolated text, inserts `Html` and lists of it as they are, and skips null. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return { html: strings.map((text, at) => text + (at < parts.length ? render(parts[at] ?? null) : '')).join('') };
 }
 
-/** Plain text in which `backticks` mark code. */
+/** Escapes plain text and turns `backticks` into code elements. */
 export const prose = (text: string): Html => ({ html: escapeHtml(text).replace(/`([^`]+)`/g, '<code>$1</code>') });

@@ -1,5 +1,6 @@
 /**
- * Random identifiers and secrets. Time-sortable ids are 26 characters of Crockford base32: 48 bits of milliseconds, then 80 random bits.
+ * Random identifiers and secrets. Sortable ids are 26 characters of Crockford base32: 48 bits of milliseconds, then 80
+ * random bits.
  * @module
  */
 import { randomBytes, randomInt } from 'node:crypto';
@@ -7,7 +8,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 const CROCKFORD = '0123456789abcdefghjkmnpqrstvwxyz';
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** 26 characters that sort by creation time; guessing one takes 80 bits. The layout is that of a ULID (github.com/ulid/spec), lower case. */
+/** Returns 26 characters that sort by creation time, in the layout of a ULID (github.com/ulid/spec), lower case. */
 export function sortableId(nowMs: number): string {
   const random = BigInt(`0x${randomBytes(10).toString('hex')}`);
   let value = (BigInt(nowMs) << 80n) | random;
@@ -19,10 +20,10 @@ export function sortableId(nowMs: number): string {
   return text;
 }
 
-/** `length` characters of base62, each uniformly random. */
+/** Returns `length` characters of base62, each uniformly random. */
 export function randomBase62(length: number): string {
   return Array.from({ length }, () => BASE62.charAt(randomInt(62))).join('');
 }
 
-/** A signing secret for webhooks in the form of the Standard Webhooks spec: `whsec_` and base64 of 32 random bytes. */
+/** Returns a webhook secret as the Standard Webhooks spec defines it: `whsec_` and base64 of 32 random bytes. */
 export const newWebhookSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;

@@ -1,12 +1,12 @@
 /**
- * One JSON line per happening, on standard error, secrets removed. A log line is never where an error ends.
+ * JSON lines on standard error, one per event, secrets redacted. Logging never handles an error.
  * @module
  */
 import pino, { type Logger } from 'pino';
 
 export type Log = Logger;
 
-/** Keys whose values never reach a log line, wherever they stand. */
+/** Keys whose values are redacted at any of the first three levels. */
 const secretKeys = [
   'authorization',
   'secret',
@@ -22,7 +22,7 @@ const secretKeys = [
 ];
 
 /**
- * @param process which process speaks: `api`, `indexer test:ethereum`, …
+ * @param process the process that logs: `api`, `indexer test:ethereum`, …
  * @param level pino's level name; `silent` for none
  */
 export function openLog(process: string, level: string): Log {

@@ -1,24 +1,24 @@
 /**
- * Token buckets in memory: each name may go on at a steady rate, with some in a burst.
+ * Token buckets in memory: each name has a steady rate and a burst.
  * @module
  */
 import ipaddr from 'ipaddr.js';
 import type { Clock } from './clock.ts';
 
 export type Limiter = Readonly<{
-  /** Takes one token. @returns 0 when there was one, else the whole seconds to wait for the next */
+  /** Takes one token. @returns 0 when there was one, else the whole seconds until the next */
   take(name: string): number;
 }>;
 
 /**
- * @param options `burst` tokens lie in a full bucket, one second's worth unless told otherwise; `namesMax` buckets are remembered, and the
- * one unused for longest is forgotten first (and so full again)
+ * @param options `burst`: tokens in a full bucket, by default one second's worth; `namesMax`: buckets that are kept.
+ * The least recently used one is dropped first, and so is full again.
  */
 export function createLimiter(
   options: Readonly<{ perSecond: number; burst?: number; namesMax: number; clock: Pick<Clock, 'nowMs'> }>,
 ): Limiter {
   const { perSecond, burst = perSecond, namesMax, clock } = options;
-  // A Map keeps insertion order: taking a bucket out and putting it back makes the first one the least recently used.
+  // A Map keeps insertion order: with delete and set at each use, the first bucket is the least recently used.
   const buckets = new Map<string, { tokens: number; atMs: number }>();
   return {
     take(name) {
@@ -38,7 +38,7 @@ export function createLimiter(
   };
 }
 
-/** One name for everything that a single subscriber can call from: the IPv4 address, or the /64 of an IPv6 address. */
+/** Returns one name for all addresses of a single subscriber: the IPv4 address, or the /64 of an IPv6 address. */
 export function subscriberOf(ip: string): string {
   if (!ipaddr.isValid(ip)) return ip;
   const address = ipaddr.process(ip);

@@ -1,17 +1,17 @@
 /**
- * Bodies of requests: read up to a limit, and not waited for when they are longer or when nobody wants them.
+ * Request bodies: reading them up to a limit, and discarding what is too long or unwanted.
  * @module
  */
 import type { IncomingMessage } from 'node:http';
 
-/** After its answer, a client may send so much more of a body that nobody reads; most notice the answer sooner. */
+/** A client may send at most this much of a discarded body after the answer; most notice the answer sooner. */
 const DISCARDED_BYTES_MAX = 1024 * 1024;
-/** A client that sends nothing for so long has noticed, or waits for the connection to be closed. */
+/** A client that sends nothing for this long has noticed the answer, or waits for the connection to close. */
 const DISCARD_IDLE_MS = 1000;
-/** What is left of a body of this size is taken in without a word, so that the connection can be used again. */
+/** The rest of a body of at most this size is read and ignored, so that the connection can be reused. */
 const UNREAD_BYTES_MAX = 64 * 1024;
 
-/** Why a body was not read: the client's doing, so it is no `Fault`. */
+/** Why a body was not read. The client caused it, so it is not a `Fault`. */
 export class BodyError extends Error {
   readonly code: 'too_large' | 'encoded' | 'aborted';
 
@@ -22,7 +22,7 @@ export class BodyError extends Error {
 }
 
 /**
- * Reads the body as the bytes that were sent. Stops at the announced length, or at the first byte beyond the limit.
+ * Reads the body's bytes as sent. Stops at the announced length, or at the first byte beyond the limit.
  * @throws BodyError
  */
 export async function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
@@ -45,8 +45,8 @@ export async function readBody(request: IncomingMessage, bytesMax: number): Prom
 }
 
 /**
- * Reads a Content-Type, as far as bodies are told apart by it.
- * @returns the media type in lower case, and whether the text is said to be UTF-8, as it is where nothing is said
+ * Reads a Content-Type header.
+ * @returns the media type in lower case, and whether the text is UTF-8, which is also the default
  */
 export function readContentType(header = ''): Readonly<{ mediaType: string; isUtf8: boolean }> {
   const [mediaType = '', ...parameters] = header.split(';').map((part) => part.trim().toLowerCase());
@@ -54,15 +54,15 @@ export function readContentType(header = ''): Readonly<{ mediaType: string; isUt
   return { mediaType, isUtf8: charsets.every((charset) => /=\s*"?utf-?8"?$/.test(charset)) };
 }
 
-/** Whether more of the body may come than is worth waiting for. */
+/** Returns whether more of the body may come than is worth waiting for. */
 export function isUnread({ complete, headers }: IncomingMessage): boolean {
   const isChunked = headers['transfer-encoding'] !== undefined;
   return !complete && (isChunked || Number(headers['content-length'] ?? 0) > UNREAD_BYTES_MAX);
 }
 
 /**
- * Throws the rest of a body away, as far as that is worth it, so that the client can read its answer: closing a connection on which bytes
- * have come that were not read takes the answer away again.
+ * Discards the rest of a body, within limits, so that the client can read its answer: closing a connection with unread
+ * bytes would lose the answer.
  * @param onEnd called once, when the connection may be closed
  */
 export function discardBody(request: IncomingMessage, onEnd: () => void): void {
@@ -78,7 +78,7 @@ export function discardBody(request: IncomingMessage, onEnd: () => void): void {
     if (bytesLeft < 0) end();
   });
   request.once('end', end).once('close', end).setTimeout(DISCARD_IDLE_MS, end);
-  // Begins to read at once, which leaves the body to this function; Node takes in what nobody has begun to read.
+  // Starts reading at once, so that the body is ours; Node drains a body that nobody has started to read.
   request.read(0);
   request.resume();
 }

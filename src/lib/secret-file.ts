@@ -1,5 +1,5 @@
 /**
- * Files that hold secrets: made whole or not at all, and readable by their owner only.
+ * Files that hold secrets: written whole or not at all, and readable only by their owner.
  * @module
  */
 import { chmodSync, closeSync, fsyncSync, linkSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
@@ -7,20 +7,20 @@ import { dirname } from 'node:path';
 
 const OWNER_ONLY = 0o600;
 
-/** Writes the file in place of an older one, with mode 0600, so that a reader sees the old text or the new, never a part. */
+/** Replaces the file atomically, with mode 0600: a reader sees the old text or the new one, never a part. */
 export function writeSecretFile(file: string, text: string): void {
   const draft = writeDraft(file, text);
   renameSync(draft, file);
 }
 
 /**
- * Writes the file only if there is none.
- * @returns false when there is one already; it is left as it is
+ * Creates the file if there is none.
+ * @returns false when it exists; it stays as it is
  */
 export function createSecretFile(file: string, text: string): boolean {
   const draft = writeDraft(file, text);
   try {
-    // A hard link fails where a name is taken; a rename would replace it.
+    // A hard link fails if the name exists; a rename would replace it.
     linkSync(draft, file);
     return true;
   } catch (error) {
@@ -42,7 +42,7 @@ function writeDraft(file: string, text: string): string {
   } finally {
     closeSync(handle);
   }
-  // The umask may have taken more away than it should.
+  // The umask may have removed permissions that the owner needs.
   chmodSync(draft, OWNER_ONLY);
   return draft;
 }

@@ -1,5 +1,6 @@
 /**
- * The key that encrypts API and webhook secrets in the database. Whoever has it and the database can sign as every merchant.
+ * The key that encrypts API and webhook secrets in the database. With it and the database, anyone can sign as any
+ * merchant.
  * @module
  */
 import { randomBytes } from 'node:crypto';
@@ -10,15 +11,15 @@ import { createSecretFile } from './secret-file.ts';
 
 const KEY_BYTES = 32;
 
-/** The database of an installation. */
+/** Returns the path of an installation's database. */
 export const databaseFile = (dataDir: string): string => join(dataDir, 'quayside.db');
 
-/** Where the key of a data directory lies: `<dataDir>/secret.key`, or the file that `QUAYSIDE_SECRET_KEY_FILE` names. */
+/** Returns the path of the key: `<dataDir>/secret.key`, or the file that `QUAYSIDE_SECRET_KEY_FILE` names. */
 export const secretKeyFile = (dataDir: string, env: NodeJS.ProcessEnv): string =>
   env.QUAYSIDE_SECRET_KEY_FILE ? resolve(env.QUAYSIDE_SECRET_KEY_FILE) : join(dataDir, 'secret.key');
 
 /**
- * Reads the key: 64 hex digits in `<dataDir>/secret.key`, which is made beside a new database, or in the file that
+ * Reads the key: 64 hex digits in `<dataDir>/secret.key`, which is created with a new database, or in the file that
  * `QUAYSIDE_SECRET_KEY_FILE` names, which must exist (a mounted secret, for example).
  * @throws Fault permanent `secret_key_invalid` when the file is missing, malformed or open to other users
  */
@@ -29,13 +30,13 @@ export function readSecretKey(dataDir: string, env: NodeJS.ProcessEnv): Uint8Arr
 }
 
 /**
- * Reads the key of a file that must be there: 64 hex digits.
+ * Reads the key from an existing file: 64 hex digits.
  * @throws Fault permanent `secret_key_invalid`
  */
 export function readSecretKeyFile(file: string): Uint8Array {
   const text = readKeyFile(file);
   if (!/^[0-9a-f]{64}$/i.test(text)) {
-    throw permanent('secret_key_invalid', 'the secret key must be 64 hex digits; put back the key of this database');
+    throw permanent('secret_key_invalid', `${file} must hold 64 hex digits; restore the key file of this database`);
   }
   return new Uint8Array(Buffer.from(text, 'hex'));
 }
@@ -54,6 +55,6 @@ function readKeyFile(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw permanent('secret_key_invalid', `the secret key of this database cannot be read; put ${file} back`, error);
+    throw permanent('secret_key_invalid', `the secret key ${file} cannot be read; restore it`, error);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * The public id of a session: `cs_` and 26 time-sortable characters. `sess_<body>` and the bare body name the same session.
+ * The public id of a session: `cs_` and 26 time-sortable characters. `sess_<body>` and the bare body name the same
+ * session.
  * @module
  */
 import { sortableId } from './id.ts';
@@ -8,7 +9,7 @@ const SESSION_ID = /^(?:cs_|sess_)?([0-9a-hjkmnp-tv-z]{26})$/;
 
 export const newSessionId = (nowMs: number): string => `cs_${sortableId(nowMs)}`;
 
-/** @returns the id as it is kept, or null when no session can have this name */
+/** @returns the id as it is stored, or null when this cannot be a session's id */
 export function parseSessionId(text: string): string | null {
   const body = SESSION_ID.exec(text)?.[1];
   return body ? `cs_${body}` : null;

@@ -1,6 +1,6 @@
 /**
- * Worker threads. One place knows how, because a `Fault` loses its class and code on the way between threads, and because tsx, which
- * runs the sources in development, registers itself only in a program's main thread on Node 20.
+ * Worker threads. One place starts them, because a `Fault` loses its class and code on the way between threads, and
+ * because tsx, which runs the sources in development, registers itself only in a program's main thread on Node 20.
  * @module
  */
 import type { Transferable } from 'node:worker_threads';
@@ -20,7 +20,7 @@ export type ThreadAnswer<Output> =
   | Readonly<{ kind: 'done'; output: Output }>
   | Readonly<{ kind: 'fault'; fault: Readonly<{ kind: FaultKind; code: string; message: string }> }>;
 
-/** In the thread: runs a task and makes a `Fault` ready to cross. Anything else that is thrown ends the process in the end. */
+/** Runs a task in the thread and converts a `Fault` for the main thread. Any other error ends the process. */
 export async function answer<Output>(work: () => Output | Promise<Output>): Promise<ThreadAnswer<Output>> {
   try {
     return { kind: 'done', output: await work() };
@@ -41,15 +41,15 @@ export type ThreadPoolOptions = Readonly<{
 
 export interface ThreadPool<Input, Output> {
   /**
-   * @param moved buffers to hand over instead of copying; they are empty here afterwards
-   * @throws Fault as the task did
+   * @param moved buffers to transfer instead of copying; they are empty here afterwards
+   * @throws Fault that the task threw
    */
   run(input: Input, moved?: readonly Transferable[]): Promise<Output>;
-  /** Ends the threads; tasks under way are rejected. */
+  /** Ends the threads; running tasks are rejected. */
   close(): Promise<void>;
 }
 
-/** A pool that starts its threads when the first input comes. */
+/** Opens a pool that starts its threads when the first input comes. */
 export function openThreadPool<Input, Output>(options: ThreadPoolOptions): ThreadPool<Input, Output> {
   const threads = new Piscina<Input, ThreadAnswer<Output>>({
     filename: runnable(options.module).href,

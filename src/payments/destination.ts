@@ -1,5 +1,5 @@
 /**
- * Whether money can be sent to an address that a person typed: the checks that need no node.
+ * Whether a refund can be sent to an address that a person typed: the checks that need no node.
  * @module
  */
 import type { OfflineKeys } from '../chains/chain.ts';
@@ -7,12 +7,12 @@ import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
 
-/** Addresses that nobody has the key of: zero and the small numbers above it (system programs, precompiles, 0x…dead), and all ones. */
+/** Addresses without a known key: zero and the small numbers above it (system programs, 0x…dead), and all ones. */
 const isBurn = (key: string): boolean => /^(0{32,}[0-9a-f]{0,4}|f+)$/.test(key);
 
 /**
- * The check for an installation's networks: well-formed (checksum and all), somebody can hold its key, and no token contract of the network.
- * Whether it is an address of our own is the store's to say.
+ * Creates the check for an installation's networks: the address is well-formed (with a valid checksum), it can have a
+ * key, and it is not a token contract of the network. The database checks whether it is one of our own addresses.
  */
 export async function createDestinationCheck({ networks }: Pick<Config, 'networks'>): Promise<DestinationCheck> {
   const offline = new Map<string, OfflineKeys>();

@@ -1,5 +1,5 @@
 /**
- * What a payment option says in the words of its chain family: the collection address, links to wallets, what a wallet is to send.
+ * A payment option in its chain family's format: the deposit address, links to wallets, and what a wallet should send.
  * @module
  */
 import type { Chain, Family } from '../chains/chain.ts';
@@ -9,18 +9,18 @@ import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import type { PaymentOption, Session } from '../database/database.ts';
 
-/** The name of a way to pay in the payment page's addresses. */
+/** Returns the name of a payment option in URLs of the payment page. */
 export const optionName = ({ network, currency }: Pick<PaymentOption, 'network' | 'currency'>): string =>
   `${network}-${currency}`;
 
-/** The address as a payer reads it. */
+/** Returns the address in the format that people read. */
 export function optionAddress(session: Session, { family }: PaymentOption): string {
   return chainOf(family).address.format(addressKey(session, family));
 }
 
 /**
- * The family's own link for wallets: the transfer, or the payment page.
- * @param units what the wallet is to send, in the token's base units
+ * Returns the family's own link for wallets: to the transfer, or to the payment page.
+ * @param units what the wallet should send, in the token's base units
  * @param pageUrl the session's payment page
  */
 export function optionLink(session: Session, option: PaymentOption, units: bigint, pageUrl: string): string {
@@ -28,7 +28,7 @@ export function optionLink(session: Session, option: PaymentOption, units: bigin
   return chainOf(option.family).address.deepLink(token, chainId, to, units, url);
 }
 
-/** Links for the apps of single wallets, as far as they work on the option's network. Parameters as in `optionLink`. */
+/** Returns links for the apps of single wallets that work on the option's network. Parameters as in `optionLink`. */
 export const walletLinks = (
   session: Session,
   option: PaymentOption,
@@ -36,18 +36,18 @@ export const walletLinks = (
   pageUrl: string,
 ): readonly WalletLink[] => chainOf(option.family).wallets.links(requestOf(session, option, units, pageUrl));
 
-/** Who reads `optionLink` as a QR code, and who reads it wrongly; null where it carries no transfer. */
+/** Returns which wallets read `optionLink` as a QR code correctly or wrongly; null when it carries no transfer. */
 export const walletCode = ({ family }: Pick<PaymentOption, 'family'>): Wallets['code'] => chainOf(family).wallets.code;
 
-/** Origins that wallets call from inside the page on the option's network. */
+/** Returns the origins that wallets call from inside the page on the option's network. */
 export const walletNodeOrigins = ({ family, chainId }: Pick<PaymentOption, 'family' | 'chainId'>): readonly string[] =>
   chainOf(family).wallets.nodeOrigins(chainId);
 
 /**
- * What a wallet inside the payer's browser is to send.
+ * Returns what a wallet in the payer's browser should send.
  * @param from the payer's address in that wallet
  * @param newest the newest block of the option's network
- * @returns null when nothing can be sent from there
+ * @returns null when nothing can be sent from that address
  */
 export function walletTransfer(
   session: Session,

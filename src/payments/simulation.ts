@@ -1,5 +1,6 @@
 /**
- * What may be made to happen to a session in the sandbox, so that an integrator meets every state and every webhook without a chain.
+ * What can be simulated for a session in the sandbox, so that an integrator meets every state and webhook without a
+ * chain.
  * @module
  */
 import type { PaymentOption, Session } from '../database/database.ts';
@@ -18,13 +19,13 @@ export const simulations = [
 export type Simulation = (typeof simulations)[number];
 
 /**
- * Makes it happen on the option's network.
- * @returns the hashes of the transactions that were sent, in their order
- * @throws Fault `simulation_refused` (permanent) with a sentence why not; `sandbox_unreachable` (transient)
+ * Runs a simulation on the option's network.
+ * @returns the hashes of the sent transactions, in order
+ * @throws Fault `simulation_refused` (permanent) with the reason; `sandbox_unreachable` (transient)
  */
 export type Simulate = (session: Session, option: PaymentOption, simulation: Simulation) => Promise<readonly string[]>;
 
-/** The option that a request names, or the first that fits: a session without a wish is paid on its first network. */
+/** Returns the option that a request names, or the first that matches: by default the session's first network. */
 export const simulatedOption = (
   { options }: Pick<Session, 'options'>,
   wish: Readonly<{ network?: string | undefined; currency?: string | undefined }>,

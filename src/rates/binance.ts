@@ -1,6 +1,7 @@
 /**
- * Binance's spot prices, from the host that serves market data only. One request for every market: a request that names a
- * delisted market is refused as a whole. Markets that are halted or delisted keep a frozen price and are filtered out by status.
+ * Binance's spot prices, from its host for market data only. One request gets every market, because a request that
+ * names a delisted market is refused as a whole. Halted and delisted markets keep a frozen price; their status filters
+ * them.
  *
  * Format: binance-spot-api-docs, rest-api.md "Symbol price ticker" and faqs/market_data_only.md.
  * @module
@@ -14,7 +15,7 @@ import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
 const NAME = 'binance';
 const limits: HttpLimits = { origin: 'https://data-api.binance.vision', timeoutMs: 10_000, bytesMax: 2 << 20 };
 
-/** Fiat that is traded for stablecoins, in markets named `EURUSDT`. A list, because some coins have the code of a currency. */
+/** Fiat traded for stablecoins, in markets named `EURUSDT`. A list, because some coins share a currency's code. */
 const asBase = ['AUD', 'EUR', 'GBP'];
 /** Fiat in which stablecoins are traded, in markets named `USDTBRL`. */
 const asQuote = ['ARS', 'BRL', 'COP', 'CZK', 'JPY', 'MXN', 'PLN', 'RON', 'TRY', 'UAH', 'ZAR'];
@@ -29,7 +30,7 @@ const markets: ReadonlyMap<string, Market> = new Map(
 
 const answerShape = z.array(z.object({ symbol: z.string(), price: z.unknown() }));
 
-/** @param at another address, for tests and proxies */
+/** @param at another address and limits, for tests and proxies */
 export function binance(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,

@@ -15,13 +15,13 @@ const NAME = 'coinbase';
 const limits: HttpLimits = { origin: 'https://api.coinbase.com', timeoutMs: 10_000, bytesMax: 1 << 20 };
 
 /**
- * Coins and currencies share one table there, and these codes are a coin's too (Ethernity, Mantle, Scroll): what the answer
- * means cannot be told, and the two differ by factors of thousands. Known for ERN from ACINQ/phoenix#676.
+ * Coins and currencies share one table there, and these codes are also a coin's (Ethernity, Mantle, Scroll): the answer
+ * is ambiguous, and the two differ by factors of thousands. Known for ERN from ACINQ/phoenix#676.
  */
 const ambiguous = ['ERN', 'MNT', 'SCR'];
 const fiat = isoCodes.filter((code) => code !== 'USD' && !ambiguous.includes(code));
 
-/** @param at another address, for tests and proxies */
+/** @param at another address and limits, for tests and proxies */
 export function coinbase(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,

@@ -1,8 +1,8 @@
 /**
  * How many decimals a currency's minor unit has: 2 for EUR (1 = 0.01), 0 for JPY, 3 for KWD.
  *
- * `config/currencies.json` holds every code of ISO 4217's list one (published 2026-01-01) that has a minor unit. `Intl` is no
- * substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
+ * `config/currencies.json` holds every code of ISO 4217's list one (published 2026-01-01) that has a minor unit. `Intl`
+ * is no substitute: it follows how people write prices, and differs from ISO for HUF, IDR, IQD and others.
  * @module
  */
 import { MINOR_DECIMALS } from '../core/money.ts';
@@ -21,6 +21,6 @@ const exponents: ReadonlyMap<string, number> = new Map([
 
 /**
  * Decimals of a currency's minor unit, for ISO 4217 codes, USDT and USDC.
- * @returns null for any other text, also for a code in lower case
+ * @returns null for any other text, including lower-case codes
  */
 export const exponentOf = (code: string): number | null => exponents.get(code) ?? null;

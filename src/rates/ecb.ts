@@ -1,6 +1,6 @@
 /**
  * The European Central Bank's daily reference rates: how much of every currency one euro buys, fixed on working days.
- * USDT and USDC are taken at par with the dollar. The ECB publishes for information, so let other sources stand beside it.
+ * USDT and USDC are taken at par with the dollar. The ECB publishes them for information only: use other sources too.
  *
  * Format: www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml.
  * @module
@@ -21,7 +21,7 @@ const fiat = (
 const cubes = /<Cube\b([^<>]*)>/g;
 const attributes = /([a-z]+)=(?:'([^'<>]*)'|"([^"<>]*)")/g;
 
-/** @param at another address, for tests and proxies */
+/** @param at another address and limits, for tests and proxies */
 export function ecb(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
@@ -43,7 +43,7 @@ export function ecb(at: Partial<HttpLimits> = {}): RateSource {
   };
 }
 
-/** Reads the document: `<Cube time='2026-11-20'>` around one `<Cube currency='USD' rate='1.0865'/>` for each currency. */
+/** Reads the document: `<Cube time='2026-11-20'>` with one `<Cube currency='USD' rate='1.0865'/>` per currency. */
 function readReferenceRates(text: string): { asOfMs: number; perEuro: ReadonlyMap<string, Rate> } {
   if (!/<\/gesmes:Envelope>\s*$/.test(text))
     throw malformed(NAME, 'the document', 'does not end with </gesmes:Envelope>');

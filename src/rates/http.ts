@@ -1,5 +1,5 @@
 /**
- * One bounded GET.
+ * A GET request with limits on time and size.
  * @module
  */
 import { fetch, type Response } from 'undici';
@@ -7,7 +7,7 @@ import type { z } from 'zod';
 import { transient } from '../core/fault.ts';
 import { check, malformed } from './source.ts';
 
-/** Where a source is asked and how much of an answer is accepted. `timeoutMs` covers everything from connecting to the last byte. */
+/** The address of a source and its limits. `timeoutMs` covers everything from connecting to the last byte. */
 export type HttpLimits = Readonly<{ origin: string; timeoutMs: number; bytesMax: number }>;
 
 /** Gets a JSON document and checks its shape. @throws Fault transient, see `RateSource.fetch` */
@@ -36,7 +36,7 @@ export async function getText(source: string, limits: HttpLimits, path: string, 
   return text;
 }
 
-/** `whole` is false when the body was longer than allowed and the rest was not read. */
+/** `whole` is false when the body was longer than allowed; the rest is not read. */
 type Got = Readonly<{ ok: boolean; status: number; text: string; whole: boolean }>;
 
 async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<Got> {
@@ -53,13 +53,13 @@ async function getOnce(source: string, limits: HttpLimits, path: string, signal:
     const why = timeout.aborted ? `no whole answer within ${limits.timeoutMs} ms` : deepestReason(error);
     throw transient(
       'rate_source_unreachable',
-      `${source} could not be reached at ${limits.origin}: ${why}; asked again at the next refresh`,
+      `${source} could not be reached at ${limits.origin}: ${why}; asking again at the next refresh`,
       error,
     );
   }
 }
 
-/** `fetch failed` says nothing; the error underneath it does. */
+/** Returns the innermost error's message: `fetch failed` says nothing, its cause does. */
 function deepestReason(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error.cause !== undefined) return deepestReason(error.cause);
@@ -67,7 +67,7 @@ function deepestReason(error: unknown): string {
   return error.message || code;
 }
 
-/** Reads at most `bytesMax` bytes, after decompression; `whole` tells whether that was all. */
+/** Reads at most `bytesMax` bytes, after decompression; `whole` says whether that was all. */
 async function readBody(response: Response, bytesMax: number): Promise<{ text: string; whole: boolean }> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -82,15 +82,15 @@ async function readBody(response: Response, bytesMax: number): Promise<{ text: s
 function refused(source: string, limits: HttpLimits, status: number, body: string) {
   const advice =
     status === 429 || status === 418
-      ? 'it wants fewer requests: make rates.refresh rarer'
+      ? 'it asks for fewer requests: make rates.refresh less frequent'
       : status === 403 || status === 451
-        ? `it does not serve this address: take ${source} out of rates.sources`
-        : 'asked again at the next refresh';
+        ? `it does not serve this IP address: remove ${source} from rates.sources`
+        : 'asking again at the next refresh';
   return transient(
     'rate_source_refused',
     `${source} at ${limits.origin} answered HTTP ${status}${body && ` ${excerpt(body)}`}; ${advice}`,
   );
 }
 
-/** The beginning of a foreign text as one printable line. */
+/** Returns the beginning of a foreign text as one printable line. */
 const excerpt = (text: string): string => JSON.stringify(text.slice(0, 160));

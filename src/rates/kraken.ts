@@ -1,5 +1,5 @@
 /**
- * Kraken's spot tickers. One request for every market: a request that names a delisted market is refused as a whole.
+ * Kraken's spot tickers. One request gets every market, because a request that names a delisted market is refused.
  *
  * Format: docs.kraken.com/api-reference/market-data/get-ticker-information. Errors come with HTTP 200 in `error`.
  * @module
@@ -21,7 +21,7 @@ const side = z.array(z.unknown()).nonempty();
 /** Best ask and best bid; the price is the first element. */
 const tickerShape = z.object({ a: side, b: side });
 
-/** @param at another address, for tests and proxies */
+/** @param at another address and limits, for tests and proxies */
 export function kraken(at: Partial<HttpLimits> = {}): RateSource {
   return {
     name: NAME,
@@ -37,7 +37,7 @@ export function kraken(at: Partial<HttpLimits> = {}): RateSource {
           const { a, b } = check(NAME, tickerShape, result[market], ['result', market]);
           const ask = readPrice(NAME, `result.${market}.a[0]`, a[0]);
           const bid = readPrice(NAME, `result.${market}.b[0]`, b[0]);
-          // The last trade of a quiet market may be hours old; the middle of what is offered now is not.
+          // The last trade of a quiet market may be hours old; the middle of the current ask and bid is not.
           if (ask && bid) quotes.set(pairOf(currency, target), invertRate(meanRate(ask, bid)));
         }
       }

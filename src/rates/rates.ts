@@ -1,6 +1,6 @@
 /**
- * Live exchange rates: every source asked on a schedule and by itself, its last good answer kept until it is too old, and the
- * median of what is fresh.
+ * Live exchange rates: every source is asked independently on a schedule, its last good answer is kept until it is too
+ * old, and a quote is the median of what is fresh.
  * @module
  */
 import { createTask, validate } from 'node-cron';
@@ -12,16 +12,16 @@ import type { Log } from '../lib/log.ts';
 import { type Pair, pairOf, type RateSource } from './source.ts';
 
 /**
- * - `rate`: decimal text, `target` per one unit of the currency, ready to be shown and locked; `sources` agreed on it.
+ * - `rate`: decimal text, `target` per one unit of the currency, to be shown and locked; `sources` are those used.
  * - `unsupported`: no configured source quotes this currency.
- * - `unavailable`: a source does or may quote it, but none has a fresh rate now; `why` is for the operator.
+ * - `unavailable`: a source quotes it, or may, but no rate is fresh now; `why` is for the operator.
  */
 export type Quote =
   | Readonly<{ kind: 'rate'; rate: string; sources: readonly string[] }>
   | Readonly<{ kind: 'unsupported' }>
   | Readonly<{ kind: 'unavailable'; why: string }>;
 
-/** `ageS`: of the newest rate, null before the first. `fresh`: it may still be used. `fault`: the last refresh failed, and how. */
+/** `ageS`: of the newest rate, null before the first. `fresh`: it is usable. `fault`: of the last refresh, or null. */
 export type SourceStatus = Readonly<{
   source: string;
   answeredAtMs: number | null;
@@ -32,13 +32,13 @@ export type SourceStatus = Readonly<{
 }>;
 
 export type Rates = Readonly<{
-  /** Starts the schedule and refreshes at once, see `refresh`. */
+  /** Starts the schedule and refreshes at once; see `refresh`. */
   start(): Promise<void>;
-  /** Asks every source now. Resolves when each has answered or failed; nobody needs to wait for it. */
+  /** Asks every source now. Resolves when each has answered or failed; no caller needs to wait for it. */
   refresh(): Promise<void>;
-  /** Stops the schedule and ends requests under way. */
+  /** Stops the schedule and ends running requests. */
   stop(): Promise<void>;
-  /** The rate now. Not for USD, USDT and USDC, which are at par. */
+  /** Returns the current rate. Not for USD, USDT and USDC, which are at par. */
   quote(currency: string, target: Currency): Quote;
   status(): readonly SourceStatus[];
 }>;
@@ -47,24 +47,24 @@ export type RatesSetup = Readonly<{
   sources: readonly RateSource[];
   /** node-cron expression, with or without seconds, in UTC. */
   refresh: string;
-  /** By source name: how old a rate may be and still be used, in seconds. */
+  /** Largest usable age of a rate in seconds, by source name. */
   ageSMax: Readonly<Record<string, number>>;
   clock: Clock;
   log: Log;
 }>;
 
-/** How far the two middle rates may lie apart, in percent of the lower: the mean of rates that disagree more is nobody's price. */
+/** Largest gap between the two middle rates, in percent of the lower: beyond it their mean is not a market price. */
 const SPREAD_PERCENT_MAX = 10n;
 
-/** What one source has said so far. */
+/** The state of one source. */
 type SourceState = {
   readonly source: RateSource;
   readonly ageMsMax: number;
-  /** The last good rate of each pair. A pair that later answers leave out grows old here. */
+  /** The last good rate of each pair. A pair that later answers omit grows old here. */
   readonly held: Map<Pair, Readonly<{ rate: Rate; asOfMs: number }>>;
   answeredAtMs: number | null;
   fault: string | null;
-  /** The request under way, if any. */
+  /** The running request, if any. */
   asking: Promise<void> | null;
 };
 
@@ -73,7 +73,7 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
   if (!validate(refresh)) throw permanent('config_invalid', `rates.refresh: "${refresh}" is not a cron expression`);
   const states = sources.map((source): SourceState => {
     const ageS = ageSMax[source.name];
-    if (ageS === undefined) throw permanent('config_invalid', `rates.age_s_max.${source.name}: is missing`);
+    if (ageS === undefined) throw permanent('config_invalid', `rates.age_s_max.${source.name}: missing`);
     return { source, ageMsMax: ageS * 1000, held: new Map(), answeredAtMs: null, fault: null, asking: null };
   });
   const stopping = new AbortController();
@@ -92,10 +92,10 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
       if (stopping.signal.aborted) return;
       fault = error.message;
     }
-    // A source that stays dead is told once; its state stands in `status`.
+    // A source that stays dead is logged once; its state is in `status`.
     if (fault !== state.fault) {
       if (fault) log.warn({ source: state.source.name, fault }, 'rate source failed');
-      else log.info({ source: state.source.name }, 'rate source answers again');
+      else log.info({ source: state.source.name }, 'rate source works again');
     }
     state.fault = fault;
   }
@@ -112,7 +112,7 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
     );
   }
 
-  // UTC has no repeated hour, so the schedule never pauses. Ticks missed by a busy process are made up by the next one.
+  // UTC has no repeated hour, so the schedule has no gap. The next tick makes up for ticks that a busy process missed.
   const schedule = createTask(refresh, () => void refreshAll(), { timezone: 'UTC', suppressMissedWarning: true });
   const [first, second] = schedule.getNextRuns(2);
   const pauseMs = first && second ? second.getTime() - first.getTime() : 0;
@@ -120,7 +120,8 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
   if (hasty) {
     throw permanent(
       'config_invalid',
-      `rates.refresh: "${refresh}" asks every ${pauseMs / 1000} s, but a rate of ${hasty.source.name} may be used for ${hasty.ageMsMax / 1000} s only: ask more often or raise rates.age_s_max.${hasty.source.name}`,
+      `rates.refresh: "${refresh}" asks every ${pauseMs / 1000} s, but rates of ${hasty.source.name} are usable for ` +
+        `only ${hasty.ageMsMax / 1000} s: ask more often or raise rates.age_s_max.${hasty.source.name}`,
     );
   }
 
@@ -159,11 +160,11 @@ function quote(states: readonly SourceState[], currency: string, target: Currenc
     return { kind: 'rate', rate: formatRate(medianRate(rates)), sources: fresh.map(({ source }) => source) };
   }
   // A source that has not answered yet may still quote the currency; one that answered without it does not.
-  const hopes = states.filter(
+  const candidates = states.filter(
     ({ source, held, answeredAtMs }) => held.has(pair) || (answeredAtMs === null && source.currencies.has(currency)),
   );
-  if (hopes.length === 0) return { kind: 'unsupported' };
-  return { kind: 'unavailable', why: hopes.map((state) => whyStale(state, pair, nowMs)).join('; ') };
+  if (candidates.length === 0) return { kind: 'unsupported' };
+  return { kind: 'unavailable', why: candidates.map((state) => whyStale(state, pair, nowMs)).join('; ') };
 }
 
 function agree([low, high]: readonly [Rate, Rate]): boolean {

@@ -1,5 +1,5 @@
 /**
- * One interface for everything that quotes rates, and the checks that all sources share.
+ * The interface of rate sources, and the checks that all of them share.
  * @module
  */
 import type { z } from 'zod';
@@ -12,27 +12,28 @@ export type Pair = `${string}/${Currency}`;
 
 export const pairOf = (currency: string, target: Currency): Pair => `${currency}/${target}`;
 
-/** Stablecoin per one unit of the session currency. `asOfMs`: when the source says it fixed them; null for "just now". */
+/** Stablecoin per one unit of the session currency. `asOfMs`: when the source fixed the rates; null for "now". */
 export type Answer = Readonly<{ quotes: ReadonlyMap<Pair, Rate>; asOfMs: number | null }>;
 
 export type RateSource = Readonly<{
   name: string;
-  /** What the source may quote. It may quote less; anything else in its answers is ignored. */
+  /** What the source may quote. It may quote less; other currencies in its answers are ignored. */
   currencies: ReadonlySet<string>;
   /**
-   * Asks once. Bounded in time and size by itself; ends early when the signal aborts.
-   * @throws Fault transient: `rate_source_unreachable`, `rate_source_refused` or `rate_source_malformed`, naming source and field
+   * Asks the source once, with limits on time and size; ends early when the signal aborts.
+   * @throws Fault transient: `rate_source_unreachable`, `rate_source_refused` or `rate_source_malformed`, naming source
+   * and field
    */
   fetch(signal: AbortSignal): Promise<Answer>;
 }>;
 
-/** An answer that cannot be trusted. Nothing of it is used: the last good one stays until it is too old. */
+/** Returns the fault for an invalid answer. None of it is used: the last good answer stays until it is too old. */
 export const malformed = (source: string, field: string, what: string) =>
-  transient('rate_source_malformed', `${source} answered wrongly: ${field} ${what}; asked again at the next refresh`);
+  transient('rate_source_malformed', `${source} answered wrongly: ${field} ${what}; asking again at the next refresh`);
 
 /**
  * Checks a value from outside against its schema.
- * @param at where the value stands in the answer
+ * @param at the value's place in the answer
  * @throws Fault naming the source and the first field that is wrong
  */
 export function check<Shape>(source: string, schema: z.ZodType<Shape>, value: unknown, at: readonly string[]): Shape {
@@ -43,7 +44,7 @@ export function check<Shape>(source: string, schema: z.ZodType<Shape>, value: un
   throw malformed(source, path || 'the body', `is wrong (${issue?.message})`);
 }
 
-// No currency is worth more than a trillion of another; beyond that an answer is a mistake.
+// No currency is worth more than a trillion of another; such an answer is a mistake.
 const priceMin: Rate = { num: 1n, den: 10n ** 12n };
 const priceMax: Rate = { num: 10n ** 12n, den: 1n };
 
@@ -54,7 +55,7 @@ export function plausiblePrice(text: string): Rate | null {
 }
 
 /**
- * Reads a price out of an answer. Prices are text at every source; a JSON number has already lost digits and is refused.
+ * Reads a price from an answer. Prices are text at every source; a JSON number has already lost digits and is refused.
  * @returns null for zero, which sources use for "no market now"
  */
 export function readPrice(source: string, field: string, value: unknown): Rate | null {

@@ -1,5 +1,5 @@
 /**
- * The list of rate sources, by the name that the configuration uses.
+ * The rate sources, by their names in the configuration.
  * @module
  */
 import { permanent } from '../core/fault.ts';
@@ -20,11 +20,11 @@ const openers: ReadonlyMap<string, (table: StaticTable) => RateSource> = new Map
   ['static', staticRates],
 ]);
 
-/** Every name that `rates.sources` may hold. */
+/** Every name allowed in `rates.sources`. */
 export const sourceNames: readonly string[] = [...openers.keys()];
 
 /**
- * The sources that the configuration names, in its order.
+ * Opens the sources that the configuration names, in its order.
  * @throws Fault permanent `config_invalid`
  */
 export function openSources(config: Readonly<{ sources: readonly string[]; static: StaticTable }>): RateSource[] {

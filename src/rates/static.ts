@@ -1,5 +1,5 @@
 /**
- * Rates that the operator wrote down, for installations without a way out. They count as fresh at every refresh.
+ * Rates from the configuration, for installations without Internet access. They count as fresh at every refresh.
  * @module
  */
 import { permanent } from '../core/fault.ts';
@@ -19,7 +19,8 @@ export function staticRates(table: Readonly<Record<string, string>>): RateSource
     if (!rate) {
       throw permanent(
         'config_invalid',
-        `rates.static.${currency}: ${JSON.stringify(text)} is not stablecoin per one unit of an ISO 4217 currency; write for example "EUR": "1.08"`,
+        `rates.static.${currency}: ${JSON.stringify(text)} is not an amount of stablecoin per one unit of an ISO 4217 ` +
+          'currency; write for example "EUR": "1.08"',
       );
     }
     for (const target of stablecoins) quotes.set(pairOf(currency, target), rate);

@@ -1,4 +1,4 @@
-/** Signed lists of addresses: what is imported, and everything that is not. */
+/** Signed address lists: which are imported, and which are refused. */
 import { mnemonicToSeedSync } from '@scure/bip39';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -49,7 +49,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   throw new Error('it was taken');
 }
 
-test('a list is imported once, then continued; its addresses are given out in their order', async () => {
+test('a list is imported once, then continued; its addresses are given out in order', async () => {
   const first = await make(0, 5);
   assert.is(await bring(first), 5);
   assert.match(await codeOf(bring(first)), /address_list_refused: .*imported before; the next list begins at 5/);
@@ -64,17 +64,17 @@ test('a list is imported once, then continued; its addresses are given out in th
   );
 });
 
-test('only the first list’s signer is taken, unless the configuration names another', async () => {
+test('only the first list’s signer is accepted, unless the configuration names another', async () => {
   await bring(await make(0, 2));
   const foreign = await make(0, 3, otherSeed);
-  assert.match(await codeOf(bring(foreign)), /takes lists of .* only/);
+  assert.match(await codeOf(bring(foreign)), /takes only lists of/);
   const named = { networks: [{ ...network, addressSigner: foreign.signer }] };
   assert.is(await bring(foreign, named), 3);
   assert.is(await database.poolSource(pool), foreign.signer);
-  assert.match(await codeOf(bring(await make(2, 2), named)), /takes lists of .* only/);
+  assert.match(await codeOf(bring(await make(2, 2), named)), /takes only lists of/);
 });
 
-test('whoever changes a list on its way is found out', async () => {
+test('a list that was changed on its way is refused', async () => {
   const list = await make(0, 3);
   const [stranger = ''] = (await make(0, 1, otherSeed)).addresses;
   const changes: readonly Partial<AddressList>[] = [
@@ -91,13 +91,13 @@ test('whoever changes a list on its way is found out', async () => {
   }
 });
 
-test('what is no list, not for a family that imports, or for no network here, is refused', async () => {
+test('a malformed list, or one for another family or network, is refused', async () => {
   const list = await make(0, 1);
   for (const [text, why] of [
     ['', /not JSON/],
     ['[]', /not an address list/],
     [JSON.stringify({ ...list, more: 1 }), /not an address list/],
-    [JSON.stringify({ ...list, family: 'doge' }), /not known here/],
+    [JSON.stringify({ ...list, family: 'doge' }), /unknown here/],
     [JSON.stringify({ ...list, family: 'evm' }), /derive their addresses from the xpub/],
   ] as const) {
     assert.match(await codeOf(verifyAddressList(text)), why, text);
@@ -108,7 +108,7 @@ test('what is no list, not for a family that imports, or for no network here, is
 
 const alarms = async () => (await database.listAlarms(10)).map(({ code }) => code).reverse();
 
-/** Watches the pools of these networks without pause. @returns how to stop it */
+/** Watches the pools of these networks without pause. @returns a function that stops it */
 function watching(networks: typeof config.networks): () => Promise<void> {
   const stopping = new AbortController();
   const clock = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
@@ -122,7 +122,7 @@ function watching(networks: typeof config.networks): () => Promise<void> {
   };
 }
 
-test('a pool is told of when a fifth is left, when it is empty, and again after a further list', async () => {
+test('a pool raises an alarm when 20 % is left, when it is empty, and again after another list', async () => {
   const real = { ...network, sandbox: false };
   const shop = merchantStore();
   await database.createStore(shop);
@@ -164,7 +164,7 @@ test('a pool is told of when a fifth is left, when it is empty, and again after 
   await stop();
 });
 
-test('an empty pool is told of once, and a full one is no news', async () => {
+test('an empty pool raises one alarm, a full one none', async () => {
   await bring(await make(0, 5));
   const real = { ...network, sandbox: false };
   const stop = watching([real]);

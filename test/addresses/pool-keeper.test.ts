@@ -17,7 +17,7 @@ import { until } from '../support/until.ts';
 /** m/44'/60'/0'/0 of the BIP-39 phrase that development nodes use: eleven times "test", then "junk". */
 const xpub =
   'xpub6DyUKdwoLWmUJ4Tn9Bbsdtx7B5Ws18mEN19e5HT52ikE53FiUheSQXrZUNPovqfyKmw4579A1Mm3GXXKM39N64uooBfJ4tNAzFsEbodRTx4';
-/** The same account of somebody else's wallet. */
+/** The same account of another wallet. */
 const otherXpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(1)).derive("m/44'/60'/0'/0").publicExtendedKey;
 const source = xpubFingerprint(xpub);
 const pool = { family: 'evm', mode: 'test' } as const;
@@ -40,12 +40,12 @@ test('an empty pool is filled to its target with the addresses of the xpub, in o
     held.map(({ key }) => key),
     Array.from({ length: 60 }, (_, index) => evmAddress.derive(xpub, index)),
   );
-  // The first account that everybody knows who has started a development node.
+  // The first account of every development node.
   assert.is(held[0]?.key, 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266');
   close();
 });
 
-test('a first slice is there long before a large pool is full', async () => {
+test('a first slice is saved long before a large pool is full', async () => {
   const { database, close } = openTempDatabase();
   const keeper = keep(database, 100_000);
   await until('the first addresses are there', async () => (await freeIn(database)) > 0);
@@ -54,7 +54,7 @@ test('a first slice is there long before a large pool is full', async () => {
   close();
 });
 
-test('sessions take addresses, and the pool is refilled with new ones; none is given twice', async () => {
+test('sessions take addresses, and the pool is refilled with new ones; no address is given out twice', async () => {
   const { database, close } = openTempDatabase();
   const keeper = keep(database, 20);
   await until('the pool is full', async () => (await freeIn(database)) === 20);
@@ -76,7 +76,7 @@ test('sessions take addresses, and the pool is refilled with new ones; none is g
   close();
 });
 
-test('a pool that sessions empty faster than it is filled is told of, once each time', async () => {
+test('a pool that is emptied faster than it is filled raises one alarm each time', async () => {
   const { database, close } = openTempDatabase();
   const keeper = keep(database, 5);
   const network = testNetwork({ name: 'ethereum' });
@@ -92,23 +92,23 @@ test('a pool that sessions empty faster than it is filled is told of, once each 
     }
   };
   for (const times of [1, 2]) {
-    await until('it is told of', async () => {
+    await until('an alarm is raised', async () => {
       const isTold = (await database.listAlarms(10)).length === times;
-      // Emptied just before the keeper found it full, it is told of the next time.
+      // If it was emptied just before the keeper found it full, the next time raises the alarm.
       if (!isTold && (await freeIn(database)) === 5) await takeAll();
       return isTold;
     });
     await until('the pool is full', async () => (await freeIn(database)) === 5);
-    const told = await database.listAlarms(10);
-    assert.is(told.length, times);
-    assert.is(told[0]?.code, 'address_pool_empty');
-    assert.match(told[0]?.message ?? '', /test evm .* do not offer its networks.*raise limits\.pool_target above 5/);
+    const alarms = await database.listAlarms(10);
+    assert.is(alarms.length, times);
+    assert.is(alarms[0]?.code, 'address_pool_empty');
+    assert.match(alarms[0]?.message ?? '', /test evm .* do not offer its networks.*raise limits\.pool_target above 5/);
   }
   await keeper.stop();
   close();
 });
 
-test('a pool goes on where it was after a restart', async () => {
+test('a pool continues after a restart', async () => {
   const { database, close } = openTempDatabase();
   for (const target of [10, 25]) {
     const keeper = keep(database, target);
@@ -119,7 +119,7 @@ test('a pool goes on where it was after a restart', async () => {
   close();
 });
 
-test('an xpub that is put back is given out from again, however full its own pool still is', async () => {
+test('an earlier xpub that is configured again is used again, however full its own pool is', async () => {
   const { database, close } = openTempDatabase();
   const network = testNetwork({ name: 'ethereum' });
   await ingestedChain(() => database, systemClock, network).mine();
@@ -143,7 +143,7 @@ test('an xpub that is put back is given out from again, however full its own poo
   close();
 });
 
-test('a locked database holds the pool up, and no longer than it is locked', async () => {
+test('a locked database delays the pool only while it is locked', async () => {
   const { database, file, connect, close } = openTempDatabase();
   const other = new Sqlite(file);
   other.exec('BEGIN IMMEDIATE');
@@ -159,7 +159,7 @@ test('a locked database holds the pool up, and no longer than it is locked', asy
   close();
 });
 
-test('an xpub that cannot be used ends the keeping with a fault that does not show it', async () => {
+test('an invalid xpub ends the keeper with a fault that does not show it', async () => {
   const { database, close } = openTempDatabase();
   const key = `${xpub.slice(0, -1)}5`;
   try {

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts';
 
 const anyPort = { host: '127.0.0.1', port: 0, setting: 'QUAYSIDE_PORT' };
 
-test('answers under way are finished, new connections refused', async () => {
+test('running answers are finished, new connections refused', async () => {
   let finish: () => void = () => {};
   let asked = 0;
   const server = await listen(anyPort, systemClock, () => ({
@@ -33,7 +33,7 @@ test('answers under way are finished, new connections refused', async () => {
   await closed;
 });
 
-test('an answer that takes longer than the patience is cut off', async () => {
+test('an answer that takes too long after the stop is cut off', async () => {
   let asked = 0;
   const server = await listen(anyPort, systemClock, () => ({
     answer() {
@@ -60,7 +60,7 @@ test('connections are kept for longer than a proxy keeps them', async () => {
   await server.close(0);
 });
 
-test('what is answered while closing says that the connection ends; one that was kept open for more is closed', async () => {
+test('an answer during the stop says that the connection ends; an idle connection is closed', async () => {
   const responses: ServerResponse[] = [];
   const server = await listen(anyPort, systemClock, () => ({
     answer(_request, response) {
@@ -87,7 +87,7 @@ test('what is answered while closing says that the connection ends; one that was
   agent.destroy();
 });
 
-test('a request that does not come to its end is refused in words', async () => {
+test('an incomplete request is refused with a body', async () => {
   const limits = { headersTimeout: 50, requestTimeout: 100, connectionsCheckingInterval: 20, keepAliveTimeout: 1000 };
   const handlers = () => ({
     answer: () => {},
@@ -104,7 +104,7 @@ test('a request that does not come to its end is refused in words', async () => 
   await server.close(0);
 });
 
-test('a port that is freed while waiting is taken; one that is not is a fault that names the setting', async () => {
+test('a port that is freed in time is taken; one that is not is a fault that names the setting', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const at = { ...anyPort, port: (other.address() as AddressInfo).port };
@@ -118,7 +118,7 @@ test('a port that is freed while waiting is taken; one that is not is a fault th
   await (await waiting).close(0);
 });
 
-test('a host that is not ours is a fault', async () => {
+test('a host of another machine is a fault', async () => {
   const refused = await listen({ ...anyPort, host: '192.0.2.1' }, systemClock, () => ({ answer() {} })).catch(
     (error) => error,
   );

@@ -1,4 +1,4 @@
-/** Refunds that nobody pays are an alarm, once. */
+/** Refunds that nobody pays raise one alarm. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createOverdueLook, type OverdueRefundsOptions } from '../../src/app/overdue-refunds.ts';
@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 
 type Config = OverdueRefundsOptions['config'];
 
-/** Looks, as one process does again and again. @returns all alarms */
+/** Runs one check, as a process does repeatedly. @returns all alarms */
 function watcher(database: Database, clock: HandClock, config: Config): () => Promise<string[]> {
   const look = createOverdueLook({ database, config, clock, log: openLog('test', 'silent') });
   return async () => {
@@ -34,7 +34,7 @@ async function withRefund(work: (database: Database, clock: HandClock) => Promis
   }
 }
 
-test('a refund that is due where nobody signs, or where its network is gone, is told of at once', async () => {
+test('a due refund without a signer or without its network is reported at once', async () => {
   const configs: readonly Config[] = [
     { signer: null, networks: [{ key: network }] },
     { signer: {}, networks: [{ key: 'test:two' }] },
@@ -52,7 +52,7 @@ test('a refund that is due where nobody signs, or where its network is gone, is 
   }
 });
 
-test('an engine has an hour, and then its reason is told', async () => {
+test('an engine has an hour, then its reason is reported', async () => {
   await withRefund(async (database, clock) => {
     const look = watcher(database, clock, { signer: {}, networks: [{ key: network }] });
     await database.reportEngine(
@@ -68,7 +68,7 @@ test('an engine has an hour, and then its reason is told', async () => {
   });
 });
 
-test('a refund that an engine gave a reason for is not told of twice', async () => {
+test('a refund with an engine’s reason is not reported again', async () => {
   await withRefund(async (database, clock) => {
     clock.advance(2 * MINUTE_MS);
     const nowMs = clock.nowMs();

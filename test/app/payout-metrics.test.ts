@@ -1,4 +1,4 @@
-/** What Prometheus is told of money out. */
+/** Metrics of money out. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics } from '../../src/app/metrics.ts';
@@ -6,7 +6,7 @@ import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
 
-test('payouts, what keeps them, halted wallets and balances', async () => {
+test('payouts, what they wait for, halted wallets and balances', async () => {
   const clock = handClock();
   const { database, close } = openTempDatabase();
   const config = { networks: [testNetwork({ name: 'one', xpub: null })] };

@@ -17,7 +17,7 @@ const spec = (behaviour: string, more: Partial<ChildSpec> = {}): ChildSpec => ({
   ...more,
 });
 
-/** A clock whose waits pass at once and are written down; between two looks at it `stepMs` pass. */
+/** A clock whose waits pass at once and are recorded; `stepMs` pass between two readings. */
 function swiftClock(stepMs: number): { clock: Clock; waits: number[] } {
   const waits: number[] = [];
   let nowMs = 0;
@@ -33,7 +33,7 @@ function swiftClock(stepMs: number): { clock: Clock; waits: number[] } {
   return { clock, waits };
 }
 
-test('a child that keeps dying is started again, later and later', async () => {
+test('a child that keeps dying is restarted with growing pauses', async () => {
   const { clock, waits } = swiftClock(1);
   const child = supervise(spec('die'), { clock, log });
   await until('it has died four times', () => waits.length >= 4);
@@ -41,7 +41,7 @@ test('a child that keeps dying is started again, later and later', async () => {
   assert.equal(waits.slice(0, 4), [500, 1000, 2000, 4000]);
 });
 
-test('a child that was healthy starts again from the shortest wait', async () => {
+test('after a healthy run the pause is the shortest again', async () => {
   const { clock, waits } = swiftClock(60_000);
   const child = supervise(spec('die'), { clock, log });
   await until('it has died three times', () => waits.length >= 3);
@@ -49,7 +49,7 @@ test('a child that was healthy starts again from the shortest wait', async () =>
   assert.equal(waits.slice(0, 3), [500, 500, 500]);
 });
 
-test('a child that had served does not wait longer each time', async () => {
+test('the pause does not grow for a child that was ready', async () => {
   const { clock, waits } = swiftClock(1);
   const child = supervise(spec('serve'), { clock, log });
   await until('it has died three times', () => waits.length >= 3);
@@ -67,7 +67,7 @@ test('a child that cannot start is left halted', async () => {
   await child.stop();
 });
 
-test('each start asks for its environment, and messages are passed on', async () => {
+test('each start reads the environment, and messages are passed on', async () => {
   const { clock } = swiftClock(1);
   const settings: unknown[] = [];
   let starts = 0;
@@ -83,13 +83,13 @@ test('each start asks for its environment, and messages are passed on', async ()
   assert.equal(settings.slice(0, 2), ['1', '2']);
 });
 
-test('stop ends a child in order, and one that does not listen by force', async () => {
+test('stop ends a child with SIGTERM, and one that ignores it by force', async () => {
   for (const behaviour of ['stay', 'stubborn']) {
     let isUp = false;
     const onMessage = () => {
       isUp = true;
     };
-    // The patience with a stubborn child passes at once; a well-behaved one gets the real one.
+    // The wait for a stubborn child passes at once; a well-behaved child gets the real one.
     const clock = behaviour === 'stay' ? systemClock : swiftClock(1).clock;
     const child = supervise(spec(behaviour, { onMessage }), { clock, log });
     await until('it is up', () => isUp);

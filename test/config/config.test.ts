@@ -27,7 +27,7 @@ function load(file: unknown, variables: Record<string, string> = {}): Config {
   return loadConfig({ env: { QUAYSIDE_CONFIG: name, ...variables }, cwd: folder });
 }
 
-/** The lines that a wrong configuration is answered with. */
+/** Returns the lines of the message for a wrong configuration. */
 function problems(file: unknown, variables: Record<string, string> = {}): string[] {
   try {
     load(file, variables);
@@ -44,7 +44,7 @@ function problems(file: unknown, variables: Record<string, string> = {}): string
   return [];
 }
 
-test('a preset needs only the node and the account', () => {
+test('a preset needs only a node URL and an xpub', () => {
   const config = load({ networks: { ethereum: node, bsc: node } });
   const [ethereum, bsc] = config.networks;
   assert.equal(ethereum, {
@@ -80,7 +80,7 @@ test('a preset needs only the node and the account', () => {
   assert.ok(Object.isFrozen(config.networks[0]?.tokens[0]));
 });
 
-test('every preset that is shipped is valid, and test and live networks stand side by side', () => {
+test('every shipped preset is valid, and test and live networks can be configured together', () => {
   const testXpub = otherXpub;
   const config = load({
     networks: {
@@ -96,7 +96,7 @@ test('every preset that is shipped is valid, and test and live networks stand si
   );
 });
 
-test('what is not said of sweeping has its default, and nothing is swept by itself', () => {
+test('settings of sweeping have defaults, and nothing is swept automatically', () => {
   const sweepOf = (sweep: unknown) => load({ networks: { ethereum: { ...node, sweep } } }).networks[0]?.sweep;
   assert.equal(sweepOf(null), plainSweepPolicy);
   assert.equal(sweepOf({ auto: true, native_price: '3000.5' }), {
@@ -112,7 +112,7 @@ test('what is not said of sweeping has its default, and nothing is swept by itse
   });
 });
 
-test('a setting of sweeping that will not do is named', () => {
+test('an invalid setting of sweeping is named', () => {
   const sweep = { auto: 'yes', min: 20, age_days_max: 0, cost_share_max: '1.5', native_price: '0', max: '1' };
   assert.equal(problems({ networks: { ethereum: { ...node, sweep } } }), [
     'networks.ethereum.sweep.auto: "yes", expected true or false',
@@ -127,7 +127,7 @@ test('a setting of sweeping that will not do is named', () => {
   ]);
 });
 
-test('without an operator’s file it is the sandbox, whose nodes are known once it runs', () => {
+test('without an operator’s file the sandbox is configured, whose nodes are known once it runs', () => {
   const dataDir = join(folder, 'sandbox');
   mkdirSync(dataDir);
   const env = { QUAYSIDE_DATA_DIR: 'sandbox', QUAYSIDE_PORT: '0' };
@@ -166,7 +166,7 @@ test('without an operator’s file it is the sandbox, whose nodes are known once
       [undefined, true],
       ['http://127.0.0.1:1003', false],
     ],
-    'what imports its addresses has no xpub',
+    'a network with imported addresses has no xpub',
   );
   writeFileSync(join(dataDir, 'sandbox.json'), '{');
   assert.throws(() => loadConfig({ env, cwd: folder }), /sandbox\.json cannot be read/);
@@ -190,7 +190,7 @@ test('sandbox chains share neither chain id nor contract with a real one', () =>
   }
 });
 
-test('variables stand over the file, in any case and with underscores for dashes', () => {
+test('variables override the file, in any case and with underscores for dashes', () => {
   const config = load(
     { port: 1, networks: { 'bsc-testnet': {} } },
     {
@@ -219,7 +219,7 @@ test('variables stand over the file, in any case and with underscores for dashes
   assert.equal(network?.confirmations, { kind: 'finalized', usual: 3 });
 });
 
-test('the amount that need not be final is laid over a preset, and read at par', () => {
+test('the amount that need not be final overrides the preset’s, and is read at par', () => {
   const config = load(
     { networks: { solana: { url: 'ws://10.0.0.8:8900' } } },
     { QUAYSIDE_NETWORKS__SOLANA__CONFIRMATIONS__CONFIRMED_AMOUNT_MAX: '50.5' },
@@ -230,7 +230,7 @@ test('the amount that need not be final is laid over a preset, and read at par',
   assert.equal(plain.networks[0]?.confirmations, { kind: 'finalized', usual: 32 }, 'all money waits unless told');
 });
 
-test('a variable alone brings in a preset', () => {
+test('a variable alone adds a preset', () => {
   const config = load(
     { networks: { ethereum: node } },
     { QUAYSIDE_NETWORKS__BSC__URL: 'ws://b', QUAYSIDE_NETWORKS__BSC__XPUB: xpub },
@@ -244,7 +244,7 @@ test('a variable alone brings in a preset', () => {
   );
 });
 
-test('a network of one’s own writes everything, and its folder counts from its file', () => {
+test('a custom network has all settings, and its paths are resolved from its file', () => {
   const own = {
     ...node,
     family: 'evm',
@@ -263,7 +263,7 @@ test('a network of one’s own writes everything, and its folder counts from its
   assert.is(config.dataDir, join(folder, 'mine'));
 });
 
-test('all problems are told at once, each with its path and the variable that set it', () => {
+test('all problems are listed at once, each with its path and the variable that set it', () => {
   const found = problems(
     {
       prot: 1,
@@ -295,7 +295,7 @@ test('all problems are told at once, each with its path and the variable that se
   ]);
 });
 
-/** One wrong setting each: what is written into a good configuration, and the one line that must come back. */
+/** One wrong setting each: a change to a valid configuration, and the one line of the message. */
 const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = [
   ['a misspelt preset', { etherium: node }, /^networks\.etherium: not a preset \(.*sepolia.*\)/],
   ['no network at all', {}, /^networks: empty, expected at least one network/],
@@ -321,14 +321,14 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
     /^networks\.bsc\.xpub: differs from that of networks\.ethereum/,
   ],
   [
-    'one name twice',
+    'the same name twice',
     { ethereum: node, bsc: { ...node, name: 'ethereum' } },
     /^networks\.bsc\.name: "ethereum" is also the name of networks\.ethereum/,
   ],
   [
-    'one chain twice',
+    'the same chain twice',
     { ethereum: node, bsc: { ...node, chain_id: '1' } },
-    /^networks\.bsc\.chain_id: 1 is also that of networks\.ethereum/,
+    /^networks\.bsc\.chain_id: networks\.ethereum has 1 too/,
   ],
   [
     'a symbol twice',
@@ -358,7 +358,7 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
   ],
   ['no tokens', { ethereum: { ...node, tokens: [] } }, /^networks\.ethereum\.tokens: empty/],
   [
-    'deeper than reorgs go',
+    'deeper than reorg_depth_max',
     { ethereum: { ...node, confirmations: { kind: 'depth', blocks: 200 } } },
     /^networks\.ethereum\.confirmations\.blocks: 200, expected at most reorg_depth_max \(128\)/,
   ],
@@ -376,7 +376,7 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
       ] as const,
   ),
   [
-    'small amounts where nothing is confirmed before it is final',
+    'small amounts where no block is confirmed before it is final',
     { bsc: { ...node, confirmations: { kind: 'finalized', usual: 3, confirmed_amount_max: '50' } } },
     /^networks\.bsc\.confirmations\.confirmed_amount_max: there is no such setting for this family: .*Leave it out, or count blocks/,
   ],
@@ -403,7 +403,7 @@ test('neither node URLs nor keys are repeated in a message', () => {
   assert.not.ok(text.includes(secret));
 });
 
-test('a file that is missing or no JSON is named', () => {
+test('a missing or malformed file is named', () => {
   assert.match(problems('{"port": 1,}')[0] ?? '', /operator-\d+\.json: cannot be read as configuration/);
   assert.throws(
     () => loadConfig({ env: { QUAYSIDE_CONFIG: 'nowhere.json' }, cwd: folder }),
@@ -411,7 +411,7 @@ test('a file that is missing or no JSON is named', () => {
   );
 });
 
-test('URLs that were left to default follow the port that the system gave', () => {
+test('default URLs follow the port that the system chose', () => {
   const given = withPort(load({ port: 0, host: '0.0.0.0', networks: { ethereum: node } }), 5000);
   assert.equal(
     [given.port, given.baseUrl, given.checkoutUrl],
@@ -421,7 +421,7 @@ test('URLs that were left to default follow the port that the system gave', () =
   assert.equal([own.baseUrl, own.checkoutUrl], ['https://pay.example.com', 'https://pay.example.com']);
 });
 
-test('the signer is named by its folder, which counts from the data directory; nothing of it is there by default', () => {
+test('the signer’s paths are resolved from the data directory; by default there is no signer', () => {
   assert.is(load({ networks: { ethereum: node } }).signer, null);
   const networks = { ethereum: { ...node, witness_url: 'https://node.example' } };
   const prompt = load({ data_dir: 'mine', signer: { dir: 'signer', unlock: 'prompt' }, networks });
@@ -434,13 +434,13 @@ test('the signer is named by its folder, which counts from the data directory; n
   }
 });
 
-test('the rate sources that may be named are those that exist', () => {
+test('the configuration accepts exactly the existing rate sources', () => {
   const config = load({ networks: { ethereum: node }, rates: { sources: sourceNames } });
   assert.equal(config.rates.sources, sourceNames);
   for (const name of sourceNames) assert.type(config.rates.ageSMax[name], 'number', name);
 });
 
-test('the secret key is made once, for its owner only, and never beside an old database', () => {
+test('the secret key is created once, for its owner only, and never beside an existing database', () => {
   const dataDir = join(folder, 'keys');
   const first = readSecretKey(dataDir, {});
   assert.is(first.length, 32);
@@ -453,7 +453,7 @@ test('the secret key is made once, for its owner only, and never beside an old d
   assert.throws(() => readSecretKey(dataDir, {}), /64 hex digits/);
   rmSync(join(dataDir, 'secret.key'));
   writeFileSync(join(dataDir, 'quayside.db'), '');
-  assert.throws(() => readSecretKey(dataDir, {}), /put .*secret\.key back/);
+  assert.throws(() => readSecretKey(dataDir, {}), /secret\.key cannot be read; restore it/);
 });
 
 test.run();

@@ -10,7 +10,7 @@ const offline = () => transient('database_busy', 'the database is busy');
 
 type Step = () => Round;
 
-/** Runs the steps one after the other; the loop is aborted when there are none left. */
+/** Runs the steps one after another, then aborts the loop. */
 function scene(steps: readonly Step[], more: Partial<EveryOptions> = {}, ms = 1000) {
   const stopping = new AbortController();
   const lines: string[] = [];
@@ -43,14 +43,14 @@ test('work is done once in each interval until the signal aborts', async () => {
   assert.equal(lines, []);
 });
 
-test('nothing is done when the signal is aborted before', async () => {
+test('nothing runs if the signal is already aborted', async () => {
   const { run, stopping, rounds } = scene([ok]);
   stopping.abort();
   await run();
   assert.is(rounds(), 0);
 });
 
-test('work that has more to do goes on without a pause', async () => {
+test('work that has more to do continues without a pause', async () => {
   const { run, slept, rounds } = scene([again, again, ok, again, ok]);
   await run();
   assert.is(rounds(), 5);
@@ -64,26 +64,26 @@ test('work can end the loop itself', async () => {
   assert.equal(slept, [1000]);
 });
 
-test('an outage is logged once, and its end too', async () => {
+test('an outage is logged once, and so is its end', async () => {
   const { run, lines } = scene([ok, fail, fail, fail, ok, ok, fail, ok]);
   await run();
   const outage = ['warn database_busy the work failed; retrying', 'info the work works again'];
   assert.equal(lines, [...outage, ...outage]);
 });
 
-test('retries come soon, then seldom, and soon again after a success', async () => {
+test('retries come soon, then less often, and soon again after a success', async () => {
   const { run, slept } = scene([...Array<Step>(8).fill(fail), again, fail, ok]);
   await run();
   assert.equal(slept, [250, 500, 1000, 2000, 4000, 8000, 10_000, 10_000, 250, 1000]);
 });
 
-test('the longest pause is the interval where that is longer', async () => {
+test('the longest pause is the interval if that is longer', async () => {
   const { run, slept } = scene([...Array<Step>(10).fill(fail), ok], {}, 60_000);
   await run();
   assert.equal(slept.slice(-4), [32_000, 60_000, 60_000, 60_000]);
 });
 
-test('a fault while stopping ends the loop in silence', async () => {
+test('a fault while stopping ends the loop silently', async () => {
   const { run, lines, slept } = scene([ok, fail]);
   await run();
   assert.equal(lines, []);
@@ -122,7 +122,7 @@ test('a service that reports faults itself gets each of them, permanent ones too
   assert.equal(slept, [250, 500, 1000, 1000]);
 });
 
-test('a report that cannot be written now does not end the service, a bug in it does', async () => {
+test('a fault in the report does not end the service, a bug in it does', async () => {
   const writeFails = scene([fail, fail, ok], { onFault: () => Promise.reject(offline()) });
   await writeFails.run();
   assert.is(writeFails.rounds(), 3);
@@ -136,7 +136,7 @@ test('a report that cannot be written now does not end the service, a bug in it 
   assert.is(rounds(), 1);
 });
 
-test('a wait of its own replaces the pause between rounds, not the one before a retry', async () => {
+test('a given wait replaces the pause between rounds, not the one before a retry', async () => {
   const waited: number[] = [];
   const wait = async (ms: number) => void waited.push(ms);
   const { run, slept } = scene([ok, fail, ok, ok], { wait });

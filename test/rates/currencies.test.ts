@@ -24,24 +24,24 @@ test('every currency whose minor unit is not a hundredth has the exponent of ISO
   }
 });
 
-test('currencies that common libraries write without decimals have two by ISO 4217', () => {
+test('currencies that common libraries format without decimals have two in ISO 4217', () => {
   for (const code of 'HUF COP IDR PKR TWD LBP MMK MGA MRU CRC'.split(' ')) assert.is(exponentOf(code), 2, code);
 });
 
-test('new codes are in, withdrawn codes, metals and units of account are not', () => {
+test('new codes are included, withdrawn codes, metals and units of account are not', () => {
   for (const code of 'XCG ZWG SLE VED MRU STN BYN EUR USD'.split(' ')) assert.is(exponentOf(code), 2, code);
   for (const code of 'ANG BGN HRK CUC SLL ZWL DEM BYR XAU XAG XPT XPD XDR XSU XUA XTS XXX BTC'.split(' ')) {
     assert.is(exponentOf(code), null, code);
   }
 });
 
-test('stablecoins count in hundredths although ISO does not know them', () => {
+test('stablecoins have hundredths although ISO does not list them', () => {
   assert.is(exponentOf('USDT'), 2);
   assert.is(exponentOf('USDC'), 2);
   assert.not.ok(isoCodes.includes('USDT') || isoCodes.includes('USDC'));
 });
 
-test('any other text is no currency', () => {
+test('any other text is not a currency', () => {
   for (const text of ['', 'eur', 'EUR ', 'EU', 'constructor', '__proto__', 'toString'])
     assert.is(exponentOf(text), null, text);
 });

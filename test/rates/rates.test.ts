@@ -65,7 +65,7 @@ function whyNot(quote: Quote): string {
   return quote.kind === 'unavailable' ? quote.why : '';
 }
 
-/** Sets what the sources say a euro is worth in USDT. */
+/** Sets the sources' price of a euro in USDT. */
 function say(
   stage: Stage,
   euro: Readonly<{ kraken?: string; binance?: string; coinbase?: string; ecb?: string }>,
@@ -81,7 +81,7 @@ function say(
 }
 
 rates('the quote is the median of three sources', async (stage) => {
-  // Kraken and Coinbase say how much euro one USDT buys: 0.8 is 1.25 USDT for a euro, 0.78125 is 1.28.
+  // Kraken and Coinbase quote euros per USDT: 0.8 is 1.25 USDT per euro, 0.78125 is 1.28.
   say(stage, { kraken: '0.8', binance: '1.26', coinbase: '0.78125' });
   const opened = stage.open([kraken(at(stage)), binance(at(stage)), coinbase(at(stage))]);
   await opened.refresh();
@@ -93,14 +93,14 @@ rates('the quote is the median of three sources', async (stage) => {
   assert.equal(opened.quote('EUR', 'USDC'), { kind: 'rate', rate: '1.28000', sources: ['coinbase'] });
 });
 
-rates('of two sources the quote is the exact mean, rounded up only when it is shown', async (stage) => {
+rates('the quote of two sources is their exact mean, rounded up only when it is shown', async (stage) => {
   say(stage, { binance: '1.26', ecb: '1.250003' });
   const opened = stage.open([binance(at(stage)), ecb(at(stage))]);
   await opened.refresh();
   assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25501');
 });
 
-rates('a dead source delays no other and leaves the quote to them', async (stage) => {
+rates('a dead source does not delay the others, which make the quote', async (stage) => {
   say(stage, { binance: '1.26', coinbase: '0.8' });
   stage.server.reply(paths.kraken, 'hang');
   const opened = stage.open([kraken(at(stage)), binance(at(stage)), coinbase(at(stage))]);
@@ -116,7 +116,7 @@ rates('a dead source delays no other and leaves the quote to them', async (stage
   await starting;
 });
 
-rates('a rate is used until its age is reached, and not a millisecond longer', async (stage) => {
+rates('a rate is used up to its largest age, and not a millisecond longer', async (stage) => {
   say(stage, { kraken: '0.8', ecb: '1.3' });
   const opened = stage.open([kraken(at(stage)), ecb(at(stage))], { ageSMax: { kraken: 300, ecb: 7200 } });
   await opened.refresh();
@@ -141,14 +141,14 @@ rates('a rate is used until its age is reached, and not a millisecond longer', a
   );
 });
 
-rates('a document that is fetched anew stays as old as its publication', async (stage) => {
+rates('a document that is fetched again stays as old as its publication', async (stage) => {
   say(stage, { ecb: '1.3' });
   const opened = stage.open([ecb(at(stage))]);
   stage.nowMs = friday + 6 * DAY_MS;
   await opened.refresh();
   assert.match(whyNot(opened.quote('EUR', 'USDT')), 'ecb quoted EUR/USDT 522000 s ago');
   assert.is(opened.status()[0]?.fault, null);
-  // A clock that is behind the publication makes nothing younger than now.
+  // A clock that is behind the publication makes no rate younger than now.
   stage.nowMs = friday - DAY_MS;
   await opened.refresh();
   assert.is(opened.status()[0]?.ageS, 0);
@@ -156,7 +156,7 @@ rates('a document that is fetched anew stays as old as its publication', async (
   assert.is(opened.quote('EUR', 'USDT').kind, 'unavailable');
 });
 
-rates('the last good answer stays while a source fails, and the failure shows', async (stage) => {
+rates('the last good answer stays while a source fails, and the failure is shown', async (stage) => {
   say(stage, { kraken: '0.8' });
   const opened = stage.open([kraken(at(stage))]);
   await opened.refresh();
@@ -189,7 +189,7 @@ rates('a failure is logged once, and so is its end', async (stage) => {
     stage.lines.map(({ level, msg, source }) => [level, msg, source]),
     [
       [40, 'rate source failed', 'kraken'],
-      [30, 'rate source answers again', 'kraken'],
+      [30, 'rate source works again', 'kraken'],
     ],
   );
   assert.match(stage.lines[0]?.fault ?? '', 'EService:Unavailable');
@@ -212,7 +212,7 @@ rates('before a source has answered, what it may quote is unavailable and the re
   assert.equal(kinds(), ['rate', 'unsupported', 'unsupported', 'unsupported']);
 });
 
-rates('a pair that answers leave out ages, and is unavailable after that', async (stage) => {
+rates('a pair that answers omit ages, and then is unavailable', async (stage) => {
   say(stage, { kraken: '0.8' });
   const opened = stage.open([kraken(at(stage))]);
   await opened.refresh();
@@ -249,7 +249,7 @@ rates('two sources that disagree by more than 10 % quote nothing; a third decide
   assert.is(rateIn(three.quote('EUR', 'USDT')), '1.00000');
 });
 
-rates('the schedule asks again by itself, a hanging source only once, and nobody after the stop', async (stage) => {
+rates('the schedule asks again, a hanging source only once, and no source after the stop', async (stage) => {
   const { server } = stage;
   say(stage, { binance: '1.26' });
   server.reply(paths.kraken, 'hang');
@@ -269,7 +269,7 @@ rates('the schedule asks again by itself, a hanging source only once, and nobody
   assert.is(server.asked.length, before);
 });
 
-rates('a static table answers at once and for as long as it is refreshed', async (stage) => {
+rates('a static table answers at once, as long as it is refreshed', async (stage) => {
   const opened = stage.open([staticRates({ EUR: '1.08', JPY: '0.0066' })]);
   await opened.start();
   assert.is(rateIn(opened.quote('EUR', 'USDC')), '1.08000');
@@ -280,7 +280,7 @@ rates('a static table answers at once and for as long as it is refreshed', async
   assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.08000');
 });
 
-rates('a mistake in the program is not taken for a failing source', async (stage) => {
+rates('a bug in a source is not treated as a failing source', async (stage) => {
   const broken: RateSource = {
     name: 'broken',
     currencies: new Set(['EUR']),

@@ -17,7 +17,7 @@ import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } fr
 
 const never = new AbortController().signal;
 
-/** Runs with a server of its own that ends with the test. */
+/** Runs with its own server, which ends with the test. */
 const withServer = (run: (server: AnsweringServer) => Promise<void>) => async () => {
   const server = await startAnsweringServer();
   try {
@@ -49,7 +49,7 @@ const shown = (answer: Answer): Record<string, string> =>
 // ── Each source in its own format ────────────────────────────────────────────────────────────────────────────────────
 
 test(
-  'Kraken: the middle of ask and bid, turned round, for the stablecoin markets among all others',
+  'Kraken: the inverted middle of ask and bid, only for stablecoin markets',
   withServer(async (server) => {
     server.reply(paths.kraken, {
       body: krakenBody({
@@ -83,7 +83,7 @@ test(
 );
 
 test(
-  'Kraken: an error with status 200 is a fault that repeats it',
+  'Kraken: an error with status 200 is a fault that quotes it',
   withServer(async (server) => {
     for (const error of ['EGeneral:Too many requests', 'EQuery:Unknown asset pair', 'EService:Unavailable']) {
       server.reply(paths.kraken, { body: krakenError(error) });
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  'Binance: both directions of market, only symbols of known currencies, only markets that trade',
+  'Binance: markets in both directions, only of known currencies, only those that trade',
   withServer(async (server) => {
     server.reply(paths.binance, {
       body: binanceBody({ EURUSDT: '1.08230000', EURUSDC: '1.08210000', USDTBRL: '5.40000000', USDTTRY: '0.00000000' }),
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  'Coinbase: one request for each stablecoin, every ISO currency in it, no coins and no ambiguous codes',
+  'Coinbase: one request per stablecoin, every ISO currency, no coins and no ambiguous codes',
   withServer(async (server) => {
     server.reply(paths.coinbaseUsdt, {
       body: coinbaseBody('USDT', {
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'Coinbase: half an answer is none',
+  'Coinbase: half an answer is refused',
   withServer(async (server) => {
     server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USDT', { EUR: '0.9259' }) });
     server.reply(paths.coinbaseUsdc, {
@@ -153,7 +153,7 @@ test(
 );
 
 test(
-  'Coinbase: rates for another currency than was asked are refused',
+  'Coinbase: rates for a currency that was not asked for are refused',
   withServer(async (server) => {
     server.reply(paths.coinbaseUsdt, { body: coinbaseBody('USD', { EUR: '0.9259' }) });
     assert.match((await faultOf(coinbase({ origin: server.origin }))).message, 'data.currency');
@@ -161,7 +161,7 @@ test(
 );
 
 test(
-  'ECB: crossed through the dollar exactly, both stablecoins at par, dated by the publication',
+  'ECB: exact cross rates through the dollar, both stablecoins at par, dated by the publication',
   withServer(async (server) => {
     server.reply(paths.ecb, {
       body: ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62', CHF: '0.9401', RUB: '92.1' }),
@@ -183,7 +183,7 @@ test(
 );
 
 test(
-  'ECB: the same document with double quotes and in one line reads the same',
+  'ECB: the same document with double quotes and in one line gives the same rates',
   withServer(async (server) => {
     const body = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
     server.reply(paths.ecb, { body });
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'ECB: a document that is cut off, undated, doubled or without the dollar is refused with the reason',
+  'ECB: a document that is truncated, undated, doubled or without the dollar is refused with the reason',
   withServer(async (server) => {
     const whole = ecbBody('2026-11-20', { USD: '1.0865', JPY: '164.62' });
     const table: readonly [body: string, says: string][] = [
@@ -246,7 +246,7 @@ test('static: the operator’s own rates, the same for both stablecoins', async 
   }
 });
 
-test('the configuration’s names open the sources, an unknown one is refused with the list', () => {
+test('configured names open the sources; an unknown one is refused with the list', () => {
   const sources = ['kraken', 'binance', 'coinbase', 'ecb', 'static'];
   const opened = openSources({ sources, static: { EUR: '1.08' } });
   assert.equal(
@@ -272,7 +272,7 @@ type Asked = Readonly<{
   body(eur: unknown): string;
 }>;
 
-/** Puts a JSON value where a good body has the text "EURO". */
+/** Puts a JSON value where a valid body has the text "EURO". */
 const put = (body: string, value: unknown): string => body.replaceAll('"EURO"', JSON.stringify(value));
 
 const asked: readonly Asked[] = [
@@ -323,7 +323,7 @@ for (const { name, open, path, body } of asked) {
   );
 
   survives(
-    'a server that hangs before the headers, in the middle of the body, or breaks off',
+    'a server that hangs before the headers or in the body, or closes the connection',
     withServer(async (server) => {
       const good = body('0.92610');
       const half = good.slice(0, good.length / 2);
@@ -346,7 +346,7 @@ for (const { name, open, path, body } of asked) {
   );
 
   survives(
-    'a body without end, and one that is small only while compressed',
+    'an endless body, and one that is small only while compressed',
     withServer(async (server) => {
       let closed = false;
       server.reply(path, (response) => {
@@ -370,7 +370,7 @@ for (const { name, open, path, body } of asked) {
   );
 
   survives(
-    'a redirect, which it does not follow',
+    'a redirect, which is not followed',
     withServer(async (server) => {
       server.reply('/elsewhere', { body: body('0.92610') });
       server.reply(path, (response) => void response.writeHead(302, { location: '/elsewhere' }).end());
@@ -388,7 +388,7 @@ for (const { name, open, path, body } of asked) {
   });
 
   survives(
-    'nonsense in place of the document or of a price, naming the field',
+    'nonsense instead of the document or of a price, naming the field',
     withServer(async (server) => {
       for (const text of [
         '',
@@ -423,7 +423,7 @@ for (const { name, open, path, body } of asked) {
         assert.match(fault.message, name === 'ecb' ? 'USD' : 'EUR');
       }
       if (name === 'ecb') return;
-      // JSON numbers have been through a float somewhere.
+      // JSON numbers have been a float somewhere.
       for (const price of [0.9261, 1, null, true, ['0.9261'], { value: '0.9261' }]) {
         server.reply(path, { body: body(price) });
         const fault = await faultOf(open({ origin: server.origin }));

@@ -249,7 +249,7 @@ test('a list is taken in once, an overlapping one adds what is new, and nothing 
   assert.equal(await brought(first), { added: 5, free: 5, next_index: 5 });
   await isRefused(first, 'address_list_refused', /all of it was imported before; the next list begins at 5/);
   assert.equal(await brought(await makeList(3, 4)), { added: 2, free: 7, next_index: 7 });
-  await isRefused(await makeList(0, 9, otherPhrase), 'address_list_refused', /this pool takes lists of \w+ only/);
+  await isRefused(await makeList(0, 9, otherPhrase), 'address_list_refused', /this pool takes only lists of \w+/);
   await isRefused(folder, 'file_unusable', /cannot be read/);
   assert.is((await bring(newFile())).code, 3);
   assert.is(await freeNow(), 7);
