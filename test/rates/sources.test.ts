@@ -306,8 +306,8 @@ for (const { name, open, path, body } of asked) {
       const refusals: readonly [status: number, body: string, advice: string][] = [
         [429, '{"code":-1003,"msg":"Too many requests"}', 'rates.refresh'],
         [418, '{"code":-1003,"msg":"Way too many requests"}', 'rates.refresh'],
-        [451, '{"code":0,"msg":"Service unavailable from a restricted location"}', `take ${name} out of rates.sources`],
-        [403, '<html>Forbidden</html>', `take ${name} out of rates.sources`],
+        [451, '{"code":0,"msg":"Service unavailable from a restricted location"}', `remove ${name} from rates.sources`],
+        [403, '<html>Forbidden</html>', `remove ${name} from rates.sources`],
         [500, '', 'next refresh'],
         [503, 'x'.repeat(100_000), 'next refresh'],
       ];
