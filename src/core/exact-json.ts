@@ -1,11 +1,11 @@
 /**
- * JSON that comes out as it went in. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones lose digits)
- * and keeps the last of two equal keys; here such a number keeps its text, and such an object is refused.
+ * JSON that is written as it was read. `JSON.parse` rounds numbers (10.0 and 1e2 become integers, long ones lose
+ * digits) and keeps the last of two equal keys; here such a number keeps its text, and such an object is refused.
  * @module
  */
 import { permanent } from './fault.ts';
 
-/** A number that JavaScript would write in another way. No schema takes it for a number. */
+/** A number that JavaScript would write differently. No schema accepts it as a number. */
 export class ExactNumber {
   readonly text: string;
 
@@ -13,7 +13,7 @@ export class ExactNumber {
     this.text = text;
   }
 
-  /** What `JSON.stringify` makes of it: rounded, where exactness does not matter, as in a log. */
+  /** Returns the rounded number for `JSON.stringify`, as in a log, where exactness does not matter. */
   toJSON(): number {
     return Number(this.text);
   }
@@ -29,7 +29,7 @@ type Container = unknown[] | Record<string, unknown>;
  * @throws SyntaxError; Fault permanent `duplicate_key`
  */
 export function parseExactly(text: string): unknown {
-  // Only a valid text is fit for the tokens below.
+  // The tokens below need a valid text.
   JSON.parse(text);
   const root: unknown[] = [];
   const outer: Container[] = [];
@@ -58,7 +58,7 @@ export function parseExactly(text: string): unknown {
   return root[0];
 }
 
-/** A number, if its text is the one that JavaScript has for it, or a word. */
+/** Returns a word's value, or a number: exact if JavaScript would write it differently. */
 function plain(token: string): unknown {
   if (!/^[-\d]/.test(token)) return JSON.parse(token);
   const number = Number(token);
@@ -66,8 +66,8 @@ function plain(token: string): unknown {
 }
 
 /**
- * Writes plain data as JSON, exact numbers as they were and bigints as decimal strings.
- * @param order compares the keys of an object, which are left as they are without it
+ * Writes plain data as JSON, exact numbers as they were read and bigints as decimal strings.
+ * @param order sorts the keys of objects; without it they keep their order
  */
 export function writeExactly(value: unknown, order?: (a: string, b: string) => number): string {
   if (value instanceof ExactNumber) return value.text;

@@ -1,6 +1,6 @@
 /**
- * Tells whether `dist/` was built from the sources beside it. A build keeps two digests of its sources in `build.json`: of sizes and
- * times, which takes milliseconds to compare, and of contents, which settles it where a copy of the folder has other times.
+ * Whether `dist/` was built from the sources next to it. A build writes two digests of its sources to `build.json`: of
+ * sizes and times, which takes milliseconds to compare, and of contents, for copies of the folder with other times.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -16,7 +16,7 @@ type Stamp = Readonly<{ times: string; contents: string }>;
 
 const at = (path: string): string => join(installationFolder, path);
 
-/** Returns the files that a build is made of, from the installation's folder: what the compiler reads, and what is copied. */
+/** Returns the sources of a build, relative to the installation's folder: what is compiled, and what is copied. */
 export function listSources(): string[] {
   const { include, exclude } = JSON.parse(readFileSync(at(PROJECT), 'utf8')) as Record<string, string[]>;
   const isLeftOut = (path: string) =>
@@ -46,8 +46,8 @@ const contentsOf = (paths: readonly string[]): string =>
   digest(paths.flatMap((path) => [path, readFileSync(at(path))]));
 
 /**
- * Marks a folder as built from the sources as they are.
- * @param sinceMs Unix ms when the compiler started; when a source has changed since, nothing is marked and the build counts as stale
+ * Marks a folder as built from the current sources.
+ * @param sinceMs Unix ms when the compiler started; if a source has changed since, the build is not marked and is stale
  */
 export function stampBuild(folder: string, sinceMs: number): void {
   const paths = inputs();
@@ -56,7 +56,7 @@ export function stampBuild(folder: string, sinceMs: number): void {
   writeFileSync(join(folder, 'build.json'), `${JSON.stringify(stamp, null, 2)}\n`);
 }
 
-/** Whether `dist/` was made from the sources beside it; also true where there are no sources. */
+/** Returns whether `dist/` was built from the sources next to it; also true if there are none. */
 export function isBuildFresh(): boolean {
   if (!existsSync(at(PROJECT)) || !existsSync(at('src'))) return true;
   const file = at('dist/build.json');
@@ -67,14 +67,14 @@ export function isBuildFresh(): boolean {
 }
 
 /**
- * For programs that people start: refuses to run a build that is not of the sources beside it.
+ * Refuses to run a stale build. For programs that people start.
  * @throws Fault permanent `build_stale`
  */
 export function refuseStaleBuild(): void {
-  // The supervisor has looked on behalf of its children.
+  // The supervisor has checked it for its children.
   if (!isBuilt || process.send || isBuildFresh()) return;
   throw permanent(
     'build_stale',
-    `${at('dist')} was not built from the sources beside it: run \`npm run build\`, then start again`,
+    `${at('dist')} was not built from the sources next to it: run \`npm run build\`, then start again`,
   );
 }

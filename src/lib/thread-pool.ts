@@ -31,7 +31,7 @@ export async function answer<Output>(work: () => Output | Promise<Output>): Prom
 }
 
 export type ThreadPoolOptions = Readonly<{
-  /** The source of the module that the threads load; its export `task` takes an input and returns what `answer` made. */
+  /** The module that the threads load; its export `task` takes an input and returns what `answer` made. */
   module: URL;
   task: string;
   threadsMax: number;

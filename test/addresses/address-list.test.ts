@@ -169,9 +169,9 @@ test('an empty pool raises one alarm, a full one none', async () => {
   const real = { ...network, sandbox: false };
   const stop = watching([real]);
   await systemClock.sleep(50);
-  assert.equal(await alarms(), [], 'a full pool is no news');
+  assert.equal(await alarms(), [], 'a full pool raises none');
   const empty = watching([{ ...real, mode: 'live', key: 'live:solana' }]);
-  await until('an empty pool is told of', async () => (await alarms()).length === 1);
+  await until('an empty pool raises an alarm', async () => (await alarms()).length === 1);
   await systemClock.sleep(50);
   assert.equal(await alarms(), ['address_pool_empty']);
   await stop();

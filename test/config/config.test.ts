@@ -227,7 +227,7 @@ test('the amount that need not be final overrides the preset’s, and is read at
   const confirmedParMax = 50_500_000_000_000_000_000n;
   assert.equal(config.networks[0]?.confirmations, { kind: 'finalized', usual: 32, confirmedParMax });
   const plain = load({ networks: { solana: { url: 'ws://10.0.0.8:8900' } } });
-  assert.equal(plain.networks[0]?.confirmations, { kind: 'finalized', usual: 32 }, 'all money waits unless told');
+  assert.equal(plain.networks[0]?.confirmations, { kind: 'finalized', usual: 32 }, 'all money waits by default');
 });
 
 test('a variable alone adds a preset', () => {

@@ -18,7 +18,7 @@ const number = fc
 const string = fc.string({ unit: 'binary' }).map((text) => JSON.stringify(text));
 const key = fc.oneof(string, fc.constantFrom('"__proto__"', '"constructor"', '""', '"a\\"b"'));
 
-/** JSON texts without white space: numbers in any spelling, keys in any order but that of small integers, which objects sort. */
+/** JSON texts without white space: numbers in any spelling, keys in any order; small integers get sorted. */
 const { text } = fc.letrec<{ text: string }>((tie) => ({
   text: fc.oneof(
     { depthSize: 'small', withCrossShrink: true },

@@ -16,14 +16,14 @@ function chain(names: string, parent = 'root'): BlockRef[] {
 
 const names = (blocks: readonly BlockRef[]): string => blocks.map((block) => block.hash).join(' ');
 
-function told(result: Plan): string {
+function describe(result: Plan): string {
   switch (result.kind) {
     case 'rest':
       return `rest ${result.why}`;
     case 'ask':
       return `ask ${result.hash}`;
     case 'advance':
-      return `move -[${names(result.drop)}] +[${names(result.connect)}]`;
+      return `advance -[${names(result.drop)}] +[${names(result.connect)}]`;
     case 'halt':
       return 'halt';
   }
@@ -37,17 +37,17 @@ const table: readonly Readonly<{ about: string; branch: BlockRef[]; floor: numbe
   { about: 'a node below our floor', branch: chain('a1'), floor: 3, expect: 'rest behind' },
   { about: 'a node far below everything we hold', branch: chain('a0'), floor: 3, expect: 'rest behind' },
   { about: 'a fork that is still shorter', branch: chain('b4', 'a3'), floor: 0, expect: 'rest behind' },
-  { about: 'the next block', branch: chain('a6', 'a5'), floor: 0, expect: 'move -[] +[a6]' },
+  { about: 'the next block', branch: chain('a6', 'a5'), floor: 0, expect: 'advance -[] +[a6]' },
   {
     about: 'several blocks with numbers left out',
     branch: chain('a7 a9', 'a5'),
     floor: 0,
-    expect: 'move -[] +[a7 a9]',
+    expect: 'advance -[] +[a7 a9]',
   },
-  { about: 'new blocks behind an overlap', branch: chain('a4 a5 a6', 'a3'), floor: 0, expect: 'move -[] +[a6]' },
-  { about: 'a sibling of the tip', branch: chain('b5', 'a4'), floor: 0, expect: 'move -[a5] +[b5]' },
-  { about: 'a fork with an overlap', branch: chain('a3 b4 b5', 'a2'), floor: 0, expect: 'move -[a4 a5] +[b4 b5]' },
-  { about: 'a fork just above the floor', branch: chain('b4 b5', 'a3'), floor: 3, expect: 'move -[a4 a5] +[b4 b5]' },
+  { about: 'new blocks behind an overlap', branch: chain('a4 a5 a6', 'a3'), floor: 0, expect: 'advance -[] +[a6]' },
+  { about: 'a sibling of the tip', branch: chain('b5', 'a4'), floor: 0, expect: 'advance -[a5] +[b5]' },
+  { about: 'a fork with an overlap', branch: chain('a3 b4 b5', 'a2'), floor: 0, expect: 'advance -[a4 a5] +[b4 b5]' },
+  { about: 'a fork just above the floor', branch: chain('b4 b5', 'a3'), floor: 3, expect: 'advance -[a4 a5] +[b4 b5]' },
   { about: 'a fork that drops the block at the floor', branch: chain('b4 b5', 'a3'), floor: 4, expect: 'halt' },
   { about: 'a branch that does not reach us yet', branch: chain('b7 b8', 'b6'), floor: 0, expect: 'ask b6' },
   { about: 'a foreign branch down at the floor', branch: chain('b3 b4 b5', 'b2'), floor: 3, expect: 'halt' },
@@ -57,7 +57,7 @@ const table: readonly Readonly<{ about: string; branch: BlockRef[]; floor: numbe
 
 for (const { about, branch, floor, expect } of table) {
   test(`plan: ${about} → ${expect}`, () => {
-    assert.is(told(plan(tail, branch, floor)), expect);
+    assert.is(describe(plan(tail, branch, floor)), expect);
   });
 }
 
@@ -148,7 +148,7 @@ function shell(node: ReturnType<typeof treeNode>, start: BlockRef) {
         continue;
       }
       if (next.kind === 'advance') {
-        assert.ok(next.drop.length + next.connect.length > 0, 'a move moves');
+        assert.ok(next.drop.length + next.connect.length > 0, 'an advance changes something');
         assert.equal(held.slice(held.length - next.drop.length), next.drop, 'what is dropped is the end of the tail');
         assert.ok(
           next.drop.every((block) => block.number > floor),

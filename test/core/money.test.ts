@@ -120,8 +120,8 @@ test('the amount that a merchant sees is never more than what was received', () 
   assert.is(parToMinorFloor(minorToPar(1050n) - 1n), 1049n);
   fc.assert(
     fc.property(units, (par) => {
-      const told = parToMinorFloor(par);
-      assert.ok(minorToPar(told) <= par && minorToPar(told + 1n) > par);
+      const shown = parToMinorFloor(par);
+      assert.ok(minorToPar(shown) <= par && minorToPar(shown + 1n) > par);
     }),
   );
 });

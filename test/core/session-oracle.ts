@@ -159,9 +159,9 @@ export class Bookkeeper {
       const names: Record<string, string> = { paid: 'completed', canceled: 'cancelled' };
       events.push(`payment.${names[this.#status] ?? this.#status}`);
     }
-    // Late money is told of once the session has ended; what came while it was still pending, at its end.
-    const lateTold = statusBefore === 'pending' ? 0 : was.late;
-    if (this.#status !== 'pending' && is.late > lateTold) events.push('payment.late');
+    // Late money is reported once the session has ended; what came while it was pending, at its end.
+    const lateReported = statusBefore === 'pending' ? 0 : was.late;
+    if (this.#status !== 'pending' && is.late > lateReported) events.push('payment.late');
     if (statusBefore === 'paid' && is.confirmed < was.confirmed) events.push('payment.reversed');
     return events;
   }

@@ -105,7 +105,7 @@ test('money older than the session belongs to another order: neither counted nor
   const untouched = look(start, [foreign], 5_010, ofLater);
   assert.equal(untouched, { ...start, events: [] });
   assert.is(look(untouched, [foreign], 6_001, ofLater).life.status, 'expired');
-  // A chain whose clock lies ten minutes behind ours.
+  // A chain whose clock is ten minutes behind ours.
   const own = receipt(10n * ONE, 4_400, 'confirmed');
   assert.is(look(untouched, [foreign, own], 5_010, ofLater).life.status, 'paid');
 });
@@ -350,7 +350,7 @@ function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
 function compare(world: World): void {
   const book = new Bookkeeper(world.terms);
   let at = 0;
-  for (const told of walk(world)) {
+  for (const actual of walk(world)) {
     const step = world.steps[at] as Step;
     const expected = book.step(
       world.payers.map((payer) => ({ ...payer, state: payer.states[at] ?? 'absent' })),
@@ -358,8 +358,8 @@ function compare(world: World): void {
       step.readThroughS,
       step.cancels,
     );
-    if (JSON.stringify(told) !== JSON.stringify(expected)) {
-      assert.equal(told, expected, `step ${at} of ${JSON.stringify(world)}`);
+    if (JSON.stringify(actual) !== JSON.stringify(expected)) {
+      assert.equal(actual, expected, `step ${at} of ${JSON.stringify(world)}`);
     }
     at++;
   }

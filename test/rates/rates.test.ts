@@ -109,7 +109,7 @@ rates('a dead source does not delay the others, which make the quote', async (st
     over = true;
   });
   await until('the living sources have answered', () => opened.status().filter(({ fresh }) => fresh).length === 2);
-  assert.not.ok(over, 'Kraken is still being waited for, by nobody but the start');
+  assert.not.ok(over, 'only the start still waits for Kraken');
   assert.equal(opened.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.25500', sources: ['binance', 'coinbase'] });
   assert.match(whyNot(opened.quote('CAD', 'USDT')), 'kraken has not answered since the start');
   await opened.stop();

@@ -379,7 +379,7 @@ for (const { name, open, path, body } of asked) {
     }),
   );
 
-  survives('an address where nobody listens', async () => {
+  survives('an address without a listener', async () => {
     const server = await startAnsweringServer();
     await server.close();
     const fault = await faultOf(open({ origin: server.origin }));

@@ -244,15 +244,15 @@ async function check(
   const there = session.payments.filter(({ state }) => state !== 'orphaned');
   const sum = there.reduce((total, { units, decimals }) => total + units * 10n ** BigInt(18 - decimals), 0n);
   const { seenPar, confirmedPar, latePar } = session.standing;
-  assert.is(seenPar + confirmedPar + latePar, sum, `${when}: every coin stands in one place`);
+  assert.is(seenPar + confirmedPar + latePar, sum, `${when}: every coin is in one place`);
 
   const { status } = session.life;
   const mayFollow =
     status === known.status || known.status === 'pending' || (status === 'paid' && known.status !== 'paid');
   assert.ok(mayFollow, `${when}: ${known.status} became ${status}`);
   known.status = status;
-  const told = await eventTypes(database, `cs_${known.id}`);
-  assert.is(told.filter((type) => type === 'payment.completed').length, status === 'paid' ? 1 : 0, when);
-  const ends = told.filter((type) => /\.(failed|expired|cancelled)$/.test(type));
+  const types = await eventTypes(database, `cs_${known.id}`);
+  assert.is(types.filter((type) => type === 'payment.completed').length, status === 'paid' ? 1 : 0, when);
+  const ends = types.filter((type) => /\.(failed|expired|cancelled)$/.test(type));
   assert.is(ends.length, ['failed', 'expired', 'canceled'].includes(status) ? 1 : Math.min(ends.length, 1), when);
 }

@@ -26,7 +26,7 @@ const contradictions: Readonly<Record<string, string>> = {
   'a paid session without its one event': `
     SELECT id FROM sessions WHERE (status = 'paid') <>
       (SELECT count(*) FROM events WHERE session_id = sessions.id AND type = 'payment.completed')`,
-  'an ended session that was never told of': `
+  'an ended session without an event': `
     SELECT id FROM sessions WHERE status <> 'pending' AND NOT EXISTS (SELECT 1 FROM events WHERE session_id = sessions.id)`,
   'an event whose body names another event or session': `
     SELECT id FROM events WHERE json_extract(body, '$.id') <> id OR json_extract(body, '$.data.object.session_id') <> session_id`,
@@ -37,7 +37,7 @@ const contradictions: Readonly<Record<string, string>> = {
 };
 
 /** Documented events without a delivery to an endpoint; no endpoint may have been disabled or removed. */
-export function untold(file: string): string[] {
+export function undelivered(file: string): string[] {
   const client = new Sqlite(file, { readonly: true });
   try {
     const missing = client.prepare(

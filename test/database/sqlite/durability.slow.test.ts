@@ -22,7 +22,7 @@ import {
   show,
 } from '../../conformance/database/place.ts';
 import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
-import { audit, untold } from './audit.ts';
+import { audit, undelivered } from './audit.ts';
 
 const secretKey = new Uint8Array(32).fill(7);
 const writerPath = new URL('./writer.ts', import.meta.url).pathname;
@@ -92,7 +92,7 @@ test(
       });
       await writer.ended;
       assert.ok(writer.lines.length >= killAfter, `${replay}, round ${round}: ${writer.errors()}`);
-      assert.equal([...audit(place.file), ...untold(place.file)], [], `${replay}, round ${round}`);
+      assert.equal([...audit(place.file), ...undelivered(place.file)], [], `${replay}, round ${round}`);
       await checkPromises(place, writer.lines);
       next += 1000;
     }
