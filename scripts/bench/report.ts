@@ -2,7 +2,7 @@
  * What every benchmark prints and returns: rows of figures, and a bar while it runs.
  * @module
  */
-import { SingleBar } from 'cli-progress';
+import { openProgress } from '../cli/progress.ts';
 
 /** Names of columns with what was measured. */
 export type Row = Readonly<Record<string, number | string>>;
@@ -26,9 +26,4 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 }
 
-/** A bar on the terminal, and nothing where there is none. */
-export function progress(title: string, total: number) {
-  const bar = new SingleBar({ format: `  ${title} {bar} {value}/{total}`, noTTYOutput: false, clearOnComplete: true });
-  bar.start(total, 0);
-  return { step: (to: number) => bar.update(to), end: () => bar.stop() };
-}
+export const progress = (title: string, total: number) => openProgress(`  ${title}`, total, process.stderr);

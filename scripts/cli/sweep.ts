@@ -2,7 +2,6 @@
  * Sweeps: what would go to the treasury, the operator's word that it goes, and what lies on payment addresses.
  * @module
  */
-import { SingleBar } from 'cli-progress';
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
 import { createSweeper, type Sweeper } from '../../indexers/payouts/sweeper.ts';
 import { levelsOf, readOwners } from '../../indexers/payouts/unswept.ts';
@@ -32,6 +31,7 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
+import { openProgress } from './progress.ts';
 import { withTerminal } from './signer.ts';
 import { type NetworkPlan, planJson, planLines } from './sweep-text.ts';
 
@@ -219,23 +219,18 @@ const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(stat
 
 /** Watches the payouts until none is open, or the time is over; with a bar where a person sits. */
 async function follow(ids: readonly string[], waitMs: number, { database, clock }: Installation): Promise<Payout[]> {
-  const bar = new SingleBar({
-    format: 'sweeps {bar} {value}/{total} {waits}',
-    hideCursor: true,
-    stream: process.stderr,
-  });
+  const bar = openProgress('sweeps', ids.length, process.stderr);
   const untilMs = clock.nowMs() + waitMs;
-  bar.start(ids.length, 0, { waits: '' });
   try {
     for (;;) {
       const payouts = await read(ids, database);
       const waits = payouts.flatMap(({ state, wait }) => (state === 'waiting' && wait ? wait.code : []));
-      bar.update(payouts.filter(ended).length, { waits: [...new Set(waits)].join(', ') });
+      bar.step(payouts.filter(ended).length, [...new Set(waits)].join(', '));
       if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
       await clock.sleep(POLL_MS);
     }
   } finally {
-    bar.stop();
+    bar.end();
   }
 }
 
