@@ -54,184 +54,208 @@ export type Progress = Readonly<{ nextAtMs: number; memory: Memory }>;
 
 export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
 
+/** One payout while it is advanced. */
+type Work = {
+  readonly parts: AdvanceParts;
+  readonly payout: Payout;
+  readonly approval: OpenPayout['approval'];
+  readonly draft: SpendDraft;
+  attempts: readonly Attempt[];
+  memory: Memory;
+  outcome: Awaited<ReturnType<PayoutNode['outcome']>> | null;
+};
+
 export function createAdvancePayout(parts: AdvanceParts): AdvancePayout {
-  const { node, signer, database, wallets, lease, rules, pace, allotting, clock, onQuote } = parts;
-
-  return async (open, before) => {
-    const { payout, approval } = open;
-    const { id, generation } = payout;
-    const name = { id, generation };
-    let attempts: readonly Attempt[] = open.attempts;
-    let memory = before;
-    let outcome: Awaited<ReturnType<PayoutNode['outcome']>> | null = null;
-    const draft = await wallets.draft(payout.intent);
-    const restUntil = (nextAtMs: number): Progress => ({ nextAtMs, memory });
-    const lookAgain = (): Progress => restUntil(clock.nowMs());
-    const later = (): number => nextLookAtMs(payout, clock.nowMs());
-
-    /** A first attempt: a number, what it takes now, and the signature, before another payout gets the wallet's next number. */
-    async function begin(): Promise<Progress | null> {
-      const nonce = await nextNonce(payout, draft.payer);
-      if (nonce === 'halted') return haltedWallet();
-      if (nonce === 'soon') return restUntil(clock.nowMs() + LANE_WAIT_MS);
-      const quote = await node.quote(draft, nonce, []);
-      onQuote(draft, quote);
-      const judged = judgeQuote(quote);
-      const nowMs = clock.nowMs();
-      if (judged.kind === 'wait') {
-        await database.recordWait({ ...name, wait: judged, nextLookAtMs: later(), nowMs });
-        return restUntil(later());
-      }
-      if (judged.kind === 'fail') {
-        await database.settlePayout({ ...name, outcome: { ...judged, kind: 'failed' }, nowMs });
-        return lookAgain();
-      }
-      return allot(0, nonce, judged.terms, judged.feeUnitsMax);
-    }
-
-    async function haltedWallet(): Promise<Progress> {
-      const message = `wallet ${draft.payer} is halted; \`quayside status\` says why`;
-      const wait = { code: 'wallet_halted', message };
-      await database.recordWait({ ...name, wait, nextLookAtMs: later(), nowMs: clock.nowMs() });
-      return restUntil(later());
-    }
-
-    /** The wallet's next number, null where there are none, or that it has none to give now. */
-    async function nextNonce({ network }: Payout, payer: string): Promise<number | null | 'soon' | 'halted'> {
-      if (rules.lane === 'expiry') return null;
-      const sequence = await node.sequence(payer);
-      invariant(sequence, `the node of ${network} counts transactions`);
-      const offer = await database.offerNonce(network, payer, sequence.final, clock.nowMs());
-      if (offer.kind === 'free') return offer.nonce;
-      return offer.kind === 'halted' ? 'halted' : 'soon';
-    }
-
-    async function allot(
-      attempt: number,
-      nonce: number | null,
-      terms: Attempt['terms'],
-      feeUnitsMax: bigint,
-    ): Promise<Progress | null> {
-      const payerRole = rules.payer(payout.intent).role;
-      const wish = { ...name, attempt, payer: draft.payer, payerRole, nonce, terms, feeUnitsMax, nowMs: clock.nowMs() };
-      const outcome = await database.allotAttempt(wish);
-      if (outcome.kind === 'moved') return lookAgain();
-      attempts = [...attempts, outcome.attempt];
-      return sign(outcome.attempt);
-    }
-
-    /** @returns null when the attempt is signed and recorded */
-    async function sign({ attempt, terms }: Attempt): Promise<Progress | null> {
-      const { intent, proof } = payout;
-      try {
-        const request = { fence: lease.fence, intent, generation, attempt, proof, terms, approval };
-        await signer.sign(request);
-      } catch (error) {
-        // Without an answer it may be signed all the same: the same is asked again.
-        if (!(error instanceof Fault) || error.kind === 'transient') throw error;
-        return refused(attempt, error);
-      }
-      await reload();
-      if (attempts.some((one) => one.attempt === attempt && isSigned(one))) return null;
-      throw journalBehind(`it has signed payout ${id} without an entry`);
-    }
-
-    async function reload(): Promise<void> {
-      await lease.follow();
-      const all = await database.listPayoutAttempts(id);
-      attempts = all.filter((one) => one.generation === generation);
-    }
-
-    async function refused(attempt: number, { code, message }: Fault): Promise<Progress | null> {
-      const judged = judgeRefusal(code);
-      if (judged === 'stop') throw permanent(code, message);
-      await reload();
-      // It was signed before, whatever was answered now.
-      if (attempts.some((one) => one.attempt === attempt && isSigned(one))) return null;
-      const wait = { code, message };
-      const nowMs = clock.nowMs();
-      await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(), nowMs });
-      if (judged === 'stick') await database.stickPayout({ ...name, why: wait, ended: null, haltsPayer: null, nowMs });
-      return restUntil(attempt === 0 ? later() : nowMs + pace.resendMs);
-    }
-
-    async function send(attempt: SignedAttempt): Promise<void> {
-      const { answer, refusal } = await broadcast(attempt);
-      const nowMs = clock.nowMs();
-      memory = { ...memory, sentAtMs: nowMs };
-      if (attempt.sentAtMs !== null && attempt.answer === answer) return;
-      await database.recordSent({ ...name, attempt: attempt.attempt, answer, refusal, nowMs });
-      const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, answer };
-      attempts = attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
-    }
-
-    /** Whatever comes back proves nothing: a node that fails may have passed it on. */
-    async function broadcast({ bytes }: SignedAttempt) {
-      try {
-        const answer = await node.broadcast(bytes);
-        if (answer.kind !== 'rejected') return { answer: answer.kind, refusal: null };
-        const { code, message } = answer;
-        const told = `a node refuses it (${code}: ${message}). It is sent again until it is on the chain or can never be.`;
-        return { answer: `rejected ${code}: ${message}`, refusal: { code: 'payout_rejected', message: told } };
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error;
-        return { answer: `no answer: ${error.code}`, refusal: null };
-      }
-    }
-
-    /** A replacement with the same number, if the price has risen above what was offered. */
-    async function outbid(newest: SignedAttempt): Promise<Progress | null> {
-      memory = { ...memory, outbidAtMs: clock.nowMs() };
-      if (!isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain();
-      const terms = attempts.map((attempt) => attempt.terms);
-      const quote = await node.quote(draft, newest.nonce, terms);
-      if (quote.kind === 'refused') return lookAgain();
-      return allot(newest.attempt + 1, newest.nonce, quote.terms, quote.feeUnitsMax);
-    }
-
-    /** @returns null to decide again at once */
-    async function act(step: Step): Promise<Progress | null> {
-      const nowMs = clock.nowMs();
-      switch (step.kind) {
-        case 'rest':
-          return restUntil(step.untilMs ?? Number.POSITIVE_INFINITY);
-        case 'quote':
-          return allotting.add(begin);
-        case 'sign':
-          return allotting.add(() => sign(step.attempt));
-        case 'send':
-          await send(step.attempt);
-          return null;
-        case 'ask':
-          outcome = await node.outcome(draft, attempts.filter(isSigned).map(toSent));
-          return null;
-        case 'outbid':
-          return allotting.add(() => outbid(step.newest));
-        case 'succeed':
-          await database.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
-          return lookAgain();
-        case 'renew':
-          // What was concluded from the attempts that are known here holds only if they are all there are.
-          await lease.follow();
-          await database.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
-          return lookAgain();
-        case 'stick': {
-          const { code, message, ended, haltsLane } = step;
-          await lease.follow();
-          const haltsPayer = haltsLane ? draft.payer : null;
-          await database.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
-          return lookAgain();
-        }
-      }
-    }
-
+  return async ({ payout, approval, attempts }, memory) => {
+    const draft = await parts.wallets.draft(payout.intent);
+    const work: Work = { parts, payout, approval, draft, attempts, memory, outcome: null };
     for (let steps = 0; steps < STEPS_MAX; steps++) {
-      const step: Step = decide(payout, attempts, outcome, memory, clock.nowMs(), pace);
-      const end = await act(step);
+      const step: Step = decide(payout, work.attempts, work.outcome, work.memory, parts.clock.nowMs(), parts.pace);
+      const end = await act(work, step);
       if (end) return end;
     }
-    return lookAgain();
+    return lookAgain(work);
   };
+}
+
+const nameOf = ({ payout: { id, generation } }: Work) => ({ id, generation });
+const restUntil = ({ memory }: Work, nextAtMs: number): Progress => ({ nextAtMs, memory });
+const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.nowMs());
+const later = ({ parts, payout }: Work): number => nextLookAtMs(payout, parts.clock.nowMs());
+
+/** @returns null to decide again at once */
+async function act(work: Work, step: Step): Promise<Progress | null> {
+  const { node, database, lease, allotting, clock } = work.parts;
+  const name = nameOf(work);
+  const nowMs = clock.nowMs();
+  switch (step.kind) {
+    case 'rest':
+      return restUntil(work, step.untilMs ?? Number.POSITIVE_INFINITY);
+    case 'quote':
+      return allotting.add(() => begin(work));
+    case 'sign':
+      return allotting.add(() => sign(work, step.attempt));
+    case 'send':
+      await send(work, step.attempt);
+      return null;
+    case 'ask':
+      work.outcome = await node.outcome(work.draft, work.attempts.filter(isSigned).map(toSent));
+      return null;
+    case 'outbid':
+      return allotting.add(() => outbid(work, step.newest));
+    case 'succeed':
+      await database.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
+      return lookAgain(work);
+    case 'renew':
+      // What was concluded from the attempts that are known here holds only if they are all there are.
+      await lease.follow();
+      await database.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
+      return lookAgain(work);
+    case 'stick': {
+      const { code, message, ended, haltsLane } = step;
+      await lease.follow();
+      const haltsPayer = haltsLane ? work.draft.payer : null;
+      await database.stickPayout({ ...name, why: { code, message }, ended, haltsPayer, nowMs });
+      return lookAgain(work);
+    }
+  }
+}
+
+/** A first attempt: a number, what it takes now, and the signature, before another payout gets the wallet's next number. */
+async function begin(work: Work): Promise<Progress | null> {
+  const { parts, draft } = work;
+  const { node, database, clock, onQuote } = parts;
+  const name = nameOf(work);
+  const nonce = await nextNonce(work);
+  if (nonce === 'halted') return haltedWallet(work);
+  if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
+  const quote = await node.quote(draft, nonce, []);
+  onQuote(draft, quote);
+  const judged = judgeQuote(quote);
+  const nowMs = clock.nowMs();
+  if (judged.kind === 'wait') {
+    await database.recordWait({ ...name, wait: judged, nextLookAtMs: later(work), nowMs });
+    return restUntil(work, later(work));
+  }
+  if (judged.kind === 'fail') {
+    await database.settlePayout({ ...name, outcome: { ...judged, kind: 'failed' }, nowMs });
+    return lookAgain(work);
+  }
+  return allot(work, 0, nonce, judged.terms, judged.feeUnitsMax);
+}
+
+async function haltedWallet(work: Work): Promise<Progress> {
+  const { draft, parts } = work;
+  const message = `wallet ${draft.payer} is halted; \`quayside status\` says why`;
+  const wait = { code: 'wallet_halted', message };
+  await parts.database.recordWait({ ...nameOf(work), wait, nextLookAtMs: later(work), nowMs: parts.clock.nowMs() });
+  return restUntil(work, later(work));
+}
+
+/** The wallet's next number, null where there are none, or that it has none to give now. */
+async function nextNonce({ parts, payout, draft }: Work): Promise<number | null | 'soon' | 'halted'> {
+  const { node, database, rules, clock } = parts;
+  if (rules.lane === 'expiry') return null;
+  const sequence = await node.sequence(draft.payer);
+  invariant(sequence, `the node of ${payout.network} counts transactions`);
+  const offer = await database.offerNonce(payout.network, draft.payer, sequence.final, clock.nowMs());
+  if (offer.kind === 'free') return offer.nonce;
+  return offer.kind === 'halted' ? 'halted' : 'soon';
+}
+
+async function allot(
+  work: Work,
+  attempt: number,
+  nonce: number | null,
+  terms: Attempt['terms'],
+  feeUnitsMax: bigint,
+): Promise<Progress | null> {
+  const { payout, draft, parts } = work;
+  const payerRole = parts.rules.payer(payout.intent).role;
+  const own = { ...nameOf(work), attempt, payer: draft.payer, payerRole, nonce, terms, feeUnitsMax };
+  const outcome = await parts.database.allotAttempt({ ...own, nowMs: parts.clock.nowMs() });
+  if (outcome.kind === 'moved') return lookAgain(work);
+  work.attempts = [...work.attempts, outcome.attempt];
+  return sign(work, outcome.attempt);
+}
+
+/** @returns null when the attempt is signed and recorded */
+async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress | null> {
+  const { payout, approval, parts } = work;
+  const { id, generation, intent, proof } = payout;
+  try {
+    const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approval };
+    await parts.signer.sign(request);
+  } catch (error) {
+    // Without an answer it may be signed all the same: the same is asked again.
+    if (!(error instanceof Fault) || error.kind === 'transient') throw error;
+    return refused(work, attempt, error);
+  }
+  await reload(work);
+  if (isSignedHere(work, attempt)) return null;
+  throw journalBehind(`it has signed payout ${id} without an entry`);
+}
+
+async function reload(work: Work): Promise<void> {
+  const { parts, payout } = work;
+  await parts.lease.follow();
+  const all = await parts.database.listPayoutAttempts(payout.id);
+  work.attempts = all.filter((one) => one.generation === payout.generation);
+}
+
+const isSignedHere = ({ attempts }: Work, attempt: number): boolean =>
+  attempts.some((one) => one.attempt === attempt && isSigned(one));
+
+async function refused(work: Work, attempt: number, { code, message }: Fault): Promise<Progress | null> {
+  const { database, clock, pace } = work.parts;
+  const name = nameOf(work);
+  const judged = judgeRefusal(code);
+  if (judged === 'stop') throw permanent(code, message);
+  await reload(work);
+  // It was signed before, whatever was answered now.
+  if (isSignedHere(work, attempt)) return null;
+  const wait = { code, message };
+  const nowMs = clock.nowMs();
+  await database.withdrawAttempt({ ...name, attempt, wait, nextLookAtMs: later(work), nowMs });
+  if (judged === 'stick') await database.stickPayout({ ...name, why: wait, ended: null, haltsPayer: null, nowMs });
+  return restUntil(work, attempt === 0 ? later(work) : nowMs + pace.resendMs);
+}
+
+async function send(work: Work, attempt: SignedAttempt): Promise<void> {
+  const { node, database, clock } = work.parts;
+  const { answer, refusal } = await broadcast(node, attempt);
+  const nowMs = clock.nowMs();
+  work.memory = { ...work.memory, sentAtMs: nowMs };
+  if (attempt.sentAtMs !== null && attempt.answer === answer) return;
+  await database.recordSent({ ...nameOf(work), attempt: attempt.attempt, answer, refusal, nowMs });
+  const sent = { ...attempt, sentAtMs: attempt.sentAtMs ?? nowMs, answer };
+  work.attempts = work.attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
+}
+
+/** Whatever comes back proves nothing: a node that fails may have passed it on. */
+async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
+  try {
+    const answer = await node.broadcast(bytes);
+    if (answer.kind !== 'rejected') return { answer: answer.kind, refusal: null };
+    const { code, message } = answer;
+    const told = `a node refuses it (${code}: ${message}). It is sent again until it is on the chain or can never be.`;
+    return { answer: `rejected ${code}: ${message}`, refusal: { code: 'payout_rejected', message: told } };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return { answer: `no answer: ${error.code}`, refusal: null };
+  }
+}
+
+/** A replacement with the same number, if the price has risen above what was offered. */
+async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | null> {
+  const { draft, parts } = work;
+  const { node, clock } = parts;
+  work.memory = { ...work.memory, outbidAtMs: clock.nowMs() };
+  if (!isOutbid(newest, await node.quote(draft, newest.nonce, []))) return lookAgain(work);
+  const terms = work.attempts.map((attempt) => attempt.terms);
+  const quote = await node.quote(draft, newest.nonce, terms);
+  if (quote.kind === 'refused') return lookAgain(work);
+  return allot(work, newest.attempt + 1, newest.nonce, quote.terms, quote.feeUnitsMax);
 }
 
 const toSent = ({ tx, terms, payer }: SignedAttempt): SentAttempt => ({ tx, terms, payer });

@@ -70,6 +70,15 @@ type Link = {
   fault: Fault | null;
 };
 
+/** What lasts longer than one connection. `heardAtMs`: the last sign of life. `failures`: attempts since a message came. */
+type State = {
+  link: Link | null;
+  lastFault: Fault;
+  heardAtMs: number;
+  connections: number;
+  failures: number;
+};
+
 /** Opens the connection in the background and keeps it up until `close`. */
 export function openWebSocketTransport(
   options: WebSocketTransportOptions,
@@ -80,11 +89,14 @@ export function openWebSocketTransport(
   const closing = new AbortController();
   const pending = new Map<number, Pending>();
   const bells: (() => void)[] = [];
-  let link: Link | null = connect();
-  let lastFault = unreachable('not connected yet');
-  let heardAtMs = 0;
-  let connections = 0;
-  let failures = 0;
+  const state: State = {
+    link: null,
+    lastFault: unreachable('not connected yet'),
+    heardAtMs: 0,
+    connections: 0,
+    failures: 0,
+  };
+  state.link = connect();
 
   function unreachable(why: string, cause?: unknown): Fault {
     return transient(
@@ -97,7 +109,7 @@ export function openWebSocketTransport(
     for (const bell of bells) bell();
   }
   function heard(): void {
-    heardAtMs = clock.nowMs();
+    state.heardAtMs = clock.nowMs();
   }
 
   function connect(): Link {
@@ -114,13 +126,13 @@ export function openWebSocketTransport(
     });
     socket.on('open', () => {
       made.isOpen = true;
-      connections += 1;
+      state.connections += 1;
       heard();
       subscribe(made);
     });
     socket.on('message', (data: Buffer) => {
       heard();
-      failures = 0;
+      state.failures = 0;
       receive(made, data);
     });
     socket.on('ping', heard);
@@ -151,18 +163,18 @@ export function openWebSocketTransport(
 
   /** Fails everything under way and plans the next connection. */
   function ended(fault: Fault): void {
-    link = null;
-    lastFault = fault;
+    state.link = null;
+    state.lastFault = fault;
     for (const waiting of [...pending.values()]) waiting.reject(fault);
     pending.clear();
     void reconnect();
   }
 
   async function reconnect(): Promise<void> {
-    const delayMs = Math.min(RETRY_DELAY_MS_MIN * 2 ** failures, RETRY_DELAY_MS_MAX);
-    failures += 1;
+    const delayMs = Math.min(RETRY_DELAY_MS_MIN * 2 ** state.failures, RETRY_DELAY_MS_MAX);
+    state.failures += 1;
     await clock.sleep(delayMs, closing.signal);
-    if (!closing.signal.aborted) link = connect();
+    if (!closing.signal.aborted) state.link = connect();
   }
 
   /** Ends a connection at once; its `close` event does the rest. */
@@ -176,13 +188,13 @@ export function openWebSocketTransport(
     let bytesSeen = 0;
     for (;;) {
       await clock.sleep(options.idleMsMax / LOOKS_PER_IDLE_MAX, closing.signal);
-      if (closing.signal.aborted || link !== made) return;
+      if (closing.signal.aborted || state.link !== made) return;
       if (!made.isOpen) continue;
       // A long answer that is still on its way is a sign of life before it is a message.
       const bytes = made.tcp?.bytesRead ?? 0;
       if (bytes !== bytesSeen) heard();
       bytesSeen = bytes;
-      if (clock.nowMs() - heardAtMs > options.idleMsMax) {
+      if (clock.nowMs() - state.heardAtMs > options.idleMsMax) {
         drop(made, unreachable(`no sign of life for ${options.idleMsMax} ms`));
         return;
       }
@@ -226,9 +238,9 @@ export function openWebSocketTransport(
 
   function exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      const through = link;
+      const through = state.link;
       if (!through) {
-        reject(lastFault);
+        reject(state.lastFault);
         return;
       }
       const settle = () => {
@@ -266,10 +278,13 @@ export function openWebSocketTransport(
     onChange: (bell) => {
       bells.push(bell);
     },
-    health: () => ({ connected: link?.isSubscribed ?? false, heardAtMs, connections }),
+    health: () => {
+      const { link, heardAtMs, connections } = state;
+      return { connected: link?.isSubscribed ?? false, heardAtMs, connections };
+    },
     async close() {
       closing.abort();
-      const last = link;
+      const last = state.link;
       if (!last) return;
       const ending = new Promise((resolve) => last.socket.once('close', resolve));
       drop(last, transient('node_unreachable', `${host}: this connection was closed from here`));
