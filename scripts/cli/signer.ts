@@ -17,8 +17,8 @@ import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
 import { PASSPHRASE_BYTES_MIN } from '../../src/signer/sealed-file.ts';
 import { makeSigner, refuseExistingSigner } from '../../src/signer/setup.ts';
 import { openTerminal, type Terminal } from '../../src/signer/terminal.ts';
-import { type Answer, type Input, type OfflineCommand, type Option, table, textOption } from './command.ts';
-import { draftPolicy, readNetworks } from './signer-policy.ts';
+import { type Answer, type Input, type OfflineCommand, type Option, table, textOption, usage } from './command.ts';
+import { draftPolicy, readPaidNetworks } from './signer-policy.ts';
 
 const WORDS_BITS = 256;
 const WORDS_ASKED = 3;
@@ -26,7 +26,7 @@ const TRIES_MAX = 3;
 /** Clears the screen and what was scrolled out of it. */
 const CLEAR = '\u001b[2J\u001b[3J\u001b[H';
 
-const dirOption: Option = {
+export const dirOption: Option = {
   value: 'DIR',
   help: 'the signer’s folder; by default the one of the configuration, or data/signer',
 };
@@ -105,7 +105,7 @@ export async function withTerminal<T>(work: (terminal: Terminal) => Promise<T>):
 }
 
 /** The folder that `--dir` names, or the configuration's. */
-function filesOf(input: Input): SignerFiles {
+export function filesOf(input: Input): SignerFiles {
   const given = textOption(input, 'dir');
   if (given !== undefined) return signerFiles(resolve(input.cwd, given));
   const { tree } = readLayers(input.env, input.cwd);
@@ -117,8 +117,11 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
   withTerminal(async (terminal) => {
     const files = filesOf(input);
     refuseExistingSigner(files.dir);
-    const { tree } = readLayers(input.env, input.cwd);
-    const networks = readNetworks(isTree(tree.networks) ? tree.networks : {}, textOption(input, 'networks'));
+    const names = textOption(input, 'networks')
+      ?.split(',')
+      .map((name) => name.trim());
+    const networks = readPaidNetworks(input, names, usage);
+    if (networks.length === 0) throw usage('no network is configured: name presets with --networks');
     const policy = await draftPolicy(networks, textOption(input, 'treasury'), terminal);
     const seed = await findSeed(terminal);
     try {

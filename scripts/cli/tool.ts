@@ -24,6 +24,7 @@ import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow 
 import { sessionShow } from './session.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
 import { signerDrill } from './signer-drill.ts';
+import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
 import { storeCreate, storeList } from './store.ts';
 import { storePage } from './store-page.ts';
@@ -72,6 +73,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   signerImport,
   signerShow,
   signerChangePassphrase,
+  signerPolicyAdd,
   signerOperatorKey,
   signerDrill,
 ];

@@ -6,10 +6,39 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
+import { formatUnits } from '../core/money.ts';
 import type { Token } from '../core/transfer.ts';
+
+/**
+ * What a network's file says about payers' wallets. A family reads `trustCoin`, `okx` and what its `ownSettings` names.
+ */
+export type WalletSettings = Readonly<{
+  /** The network's number in Trust Wallet's asset ids; absent where Trust Wallet does not know the network. */
+  trustCoin?: number;
+  /** Whether OKX Wallet knows the network. */
+  okx?: boolean;
+  /**
+   * The data with which a wallet adds a network that it does not know (EIP-3085). The payer's wallet uses those public
+   * nodes; Quayside and the payment page never do.
+   */
+  add?: Readonly<{ chainName: string; rpcUrls: readonly string[] }>;
+  /** Origins of the nodes that wallets call from inside the page, because they run there and have no other way. */
+  nodeOrigins?: readonly string[];
+  /** The network's name in the Wallet Standard, such as `solana:mainnet`. */
+  cluster?: string;
+}>;
+
+/** The part of a network's configuration that concerns payers' wallets. */
+export type WalletNetwork = Readonly<{
+  nativeSymbol?: string;
+  /** A block explorer's page of a transaction, with `{tx}` in the place of its hash. */
+  explorer?: string;
+  wallets: WalletSettings;
+}>;
 
 /** The requested payment, and the payment page that requests it. */
 export type WalletRequest = Readonly<{
+  network: WalletNetwork;
   token: Token;
   /** The network's chain id as configured. */
   chainId: string;
@@ -33,11 +62,8 @@ export interface Wallets {
    * no transfer.
    */
   readonly code: Readonly<{ readBy: readonly string[]; misreadBy: readonly string[] }> | null;
-  /**
-   * Origins of the nodes that wallets of this network call from inside the page, because they run there and have no
-   * other way.
-   */
-  nodeOrigins(chainId: string): readonly string[];
+  /** The wallet settings that only this family has, as the configuration writes them. */
+  readonly ownSettings: readonly ('add' | 'node_origins' | 'cluster')[];
   /** Only links that work on this network, the most used wallet first. */
   links(request: WalletRequest): readonly WalletLink[];
   /**
@@ -63,8 +89,25 @@ export const phantomLink = (pageUrl: string): string =>
 /**
  * Returns a link that opens a page in OKX Wallet's browser. https://web3.okx.com/build/dev-docs/sdks/app-universal-link
  */
-export const okxLink = (pageUrl: string): string =>
+const okxLink = (pageUrl: string): string =>
   `https://web3.okx.com/download?deeplink=${encodeURIComponent(`okx://wallet/dapp/url?dappUrl=${encodeURIComponent(pageUrl)}`)}`;
+
+/**
+ * Returns the links of the wallets that support networks of several families, if they know this one.
+ * @param token the contract, as Trust Wallet's asset ids have it
+ * @param to the recipient, as people read it
+ */
+export function sharedLinks(request: WalletRequest, token: string, to: string): WalletLink[] {
+  const { network, units, pageUrl } = request;
+  const { trustCoin, okx } = network.wallets;
+  const amount = formatUnits(units, request.token.decimals);
+  return [
+    ...(trustCoin === undefined
+      ? []
+      : [{ wallet: 'Trust Wallet', opens: 'transfer' as const, href: trustLink(trustCoin, token, to, amount) }]),
+    ...(okx ? [{ wallet: 'OKX Wallet', opens: 'page' as const, href: okxLink(pageUrl) }] : []),
+  ];
+}
 
 /**
  * Returns a link that opens a filled-in transfer in Trust Wallet.
@@ -74,5 +117,5 @@ export const okxLink = (pageUrl: string): string =>
  * @param to the recipient, as people read it
  * @param amount decimal text in whole tokens, not base units
  */
-export const trustLink = (coin: number, token: string, to: string, amount: string): string =>
+const trustLink = (coin: number, token: string, to: string, amount: string): string =>
   `https://link.trustwallet.com/send?asset=c${coin}_t${token}&address=${to}&amount=${amount}&memo=`;

@@ -2,9 +2,9 @@
  * Everything that the page is rendered from, and the small readings of it that several parts share.
  * @module
  */
-import { readFileSync } from 'node:fs';
 import type { NetworkConfig } from '../config/network.ts';
-import { type ConfirmationPolicy, usualDepthFor } from '../core/confirmation.ts';
+import type { FeeHint } from '../config/schema.ts';
+import { usualDepthFor } from '../core/confirmation.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../database/database.ts';
@@ -32,17 +32,13 @@ export type Choice = Readonly<{
   language: string | null;
 }>;
 
-/** A network as payers know it. */
+/** A network as payers meet it. */
 export type NetworkView = Readonly<{
-  /** The name that exchanges use. */
-  title: string;
+  config: NetworkConfig;
   feeText: TextKey | null;
-  confirmations: ConfirmationPolicy;
   /** Usual time until a payment of the amount due is confirmed, in seconds. */
   timeS: number;
   isUp: boolean;
-  /** A network of the sandbox: real money and real wallets stay away. */
-  isSimulated: boolean;
 }>;
 
 export type PageModel = Readonly<{
@@ -70,15 +66,9 @@ export type PageModel = Readonly<{
   pageUrl: string;
 }>;
 
-const titles: Readonly<Record<string, { title: string; fee: string }>> = JSON.parse(
-  readFileSync(new URL('./networks.json', import.meta.url), 'utf8'),
-);
-const fees: Readonly<Record<string, TextKey>> = { low: 'fee_low', medium: 'fee_medium', high: 'fee_high' };
+const fees: Readonly<Record<FeeHint, TextKey>> = { low: 'fee_low', medium: 'fee_medium', high: 'fee_high' };
 
-/** What payers and exchanges call a network. */
-export const networkNameOf = (name: string): string => titles[name]?.title ?? name;
-
-/** Joins what is configured, what payers call it, and whether it is watched now. */
+/** Joins what is configured and whether it is watched now. */
 export function networkViews(
   networks: readonly NetworkConfig[],
   reports: readonly NetworkStatus[],
@@ -87,27 +77,28 @@ export function networkViews(
 ): ReadonlyMap<NetworkKey, NetworkView> {
   const up = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
   return new Map(
-    networks.map(({ key, name, confirmations, blockTimeMs, sandbox }) => {
-      const { title, fee } = titles[name] ?? { title: name, fee: '' };
+    networks.map((config) => {
+      const { key, feeHint, confirmations, blockTimeMs } = config;
       const timeS = Math.ceil((usualDepthFor(confirmations, duePar) * blockTimeMs) / 1000);
-      return [
-        key,
-        { title, feeText: fees[fee] ?? null, confirmations, timeS, isUp: up.has(key), isSimulated: sandbox },
-      ];
+      return [key, { config, feeText: feeHint ? fees[feeHint] : null, timeS, isUp: up.has(key) }];
     }),
   );
 }
 
-/** A network by the name that exchanges use; one that is not configured any more by its own. */
+/** Returns a network's title; one that is not configured any more is shown by its name. */
 export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'networkKey' | 'network'>): string =>
-  networks.get(at.networkKey)?.title ?? at.network;
+  networks.get(at.networkKey)?.config.title ?? at.network;
+
+/** Returns what exchanges call a network. */
+export const exchangeName = ({ networks }: PageModel, { networkKey, network }: PaymentOption): string =>
+  networks.get(networkKey)?.config.exchangeName ?? network;
 
 /** False for a network whose follower is silent or at fault, and for one that is not configured any more. */
 export const isUp = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
   networks.get(networkKey)?.isUp ?? false;
 
 export const isSimulated = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
-  networks.get(networkKey)?.isSimulated ?? false;
+  networks.get(networkKey)?.config.sandbox ?? false;
 
 /** A payment under way, and the confirmations that it usually takes. */
 export type Progress = Readonly<{ payment: Payment; required: number }>;
@@ -126,7 +117,7 @@ export function progress(model: PageModel): Progress | null {
  * earlier, all that came there and is not final is one amount.
  */
 export function confirmationsRequired({ session, networks }: PageModel, payment: Payment): number {
-  const policy = networks.get(payment.networkKey)?.confirmations;
+  const policy = networks.get(payment.networkKey)?.config.confirmations;
   if (!policy) return payment.confirmations;
   const openPar = session.payments
     .filter(({ networkKey, state }) => networkKey === payment.networkKey && (state === 'seen' || state === 'confirmed'))

@@ -10,7 +10,6 @@ import type { DestinationFault, Refund } from '../database/refunds.ts';
 import { type Html, html } from '../lib/html.ts';
 import { documentOf, RELOAD_S } from './document.ts';
 import { type IconName, icon } from './icon.ts';
-import { networkNameOf } from './model.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';
 
@@ -67,7 +66,7 @@ function section(model: RefundPageModel): Html {
 /** `amount` with its currency, and the network, as sentences need them. */
 function told({ refund, network, shop }: RefundPageModel) {
   const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
-  return { amount, currency: refund.currency, network: networkNameOf(network.name), shop };
+  return { amount, currency: refund.currency, network: network.title, shop };
 }
 
 function askSection(model: RefundPageModel, typed: string, fault: DestinationFault | null): Html {
@@ -83,7 +82,7 @@ function askSection(model: RefundPageModel, typed: string, fault: DestinationFau
 <label for="address">${words.say('refund_label', { currency, network })}</label>
 <input id="address" name="address" value="${typed}" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="address-error"` : null}>
 ${error}
-<ul class="rules"><li>${words.say('refund_rule_network', { currency, network })}</li><li>${words.say('refund_rule_exchange', { currency, network })}</li></ul>
+<ul class="rules"><li>${words.say('refund_rule_network', { currency, network })}</li><li>${words.say('refund_rule_exchange', { currency, network: model.network.exchangeName })}</li></ul>
 <p><button class="button main">${words.say('refund_continue')}</button></p>
 </form>`;
 }

@@ -13,14 +13,13 @@ import { type Clock, toSeconds } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
 import { subscriberOf } from '../lib/rate-limit.ts';
 import { parseSessionId } from '../lib/session-id.ts';
-import { walletNodeOrigins } from '../payments/option.ts';
 import { type Simulate, simulations } from '../payments/simulation.ts';
 import { type Assets, hash, loadAssets } from './assets.ts';
 import { serveBrand } from './brand.ts';
 import { acceptParent, serveEmbed } from './embed.ts';
 import { isAwaited } from './lookup.ts';
 import { serveLookups } from './lookup-route.ts';
-import { type Choice, isSimulated, networkViews, type PageModel, selectedOption } from './model.ts';
+import { type Choice, networkViews, type PageModel, selectedOption } from './model.ts';
 import { messagePage, paymentPage } from './page.ts';
 import { allow, protect } from './policy.ts';
 import { serveRefundAddress } from './refund-address.ts';
@@ -119,7 +118,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
     const report = (await deps.database.listNetworks()).find((one) => one.network === network.key);
     const newest = report && isFollowed(report, nowMs) ? report.cursor : null;
     const asked = { due: query.get('due') ?? '', from: query.get('from') ?? '' };
-    const answer = answerTransfer(session, pageState(session, toSeconds(nowMs)), option, newest, asked);
+    const answer = answerTransfer(network, session, pageState(session, toSeconds(nowMs)), option, newest, asked);
     response.status('transfer' in answer ? 200 : 409).json(answer);
   });
   const { simulate } = deps;
@@ -166,7 +165,8 @@ export function createCheckout(deps: CheckoutDeps): Router {
 /** A wallet that lives in the page calls its node from there. The page itself never does. */
 function walletOrigins(model: PageModel): readonly string[] {
   const option = model.state.isPayable ? selectedOption(model) : null;
-  return option && !isSimulated(model, option) ? walletNodeOrigins(option) : [];
+  const config = option && model.networks.get(option.networkKey)?.config;
+  return config && !config.sandbox ? (config.wallets.nodeOrigins ?? []) : [];
 }
 
 async function modelOf(

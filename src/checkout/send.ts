@@ -7,7 +7,7 @@ import type { PaymentOption } from '../database/database.ts';
 import { toSeconds } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
 import { optionAddress, optionLink, optionName, walletCode } from '../payments/option.ts';
-import { amountDue, linkTo, networkTitle, type PageModel, unitsDue } from './model.ts';
+import { amountDue, exchangeName, linkTo, networkTitle, type PageModel, unitsDue } from './model.ts';
 import { qrSvg } from './qr.ts';
 import { walletPanel } from './wallet-panel.ts';
 
@@ -36,7 +36,7 @@ ${walletPanel(model, option)}</div>
 <div class="scan">${codeToScan(model, option, { amount, address })}</div>
 </div>
 <ul class="rules"><li>${say('mistake_network', { currency, network })}</li><li>${say('mistake_once')}</li></ul>
-<details id="exchange"><summary>${say('exchange_title')}</summary><p>${say('exchange_text', { amount, currency, network })}</p></details>`;
+<details id="exchange"><summary>${say('exchange_title')}</summary><p>${say('exchange_text', { amount, currency, network: exchangeName(model, option) })}</p></details>`;
 }
 
 /** The bare address by default: every wallet reads it, and none sends elsewhere. */

@@ -3,6 +3,7 @@
  * where a payment would be seen.
  * @module
  */
+import type { WalletNetwork } from '../chains/wallet.ts';
 import { parToUnitsCeil } from '../core/money.ts';
 import type { NetworkStatus, PaymentOption, Session } from '../database/database.ts';
 import { walletTransfer } from '../payments/option.ts';
@@ -15,6 +16,7 @@ export type TransferAnswer =
 
 /** @param asked.due what the payer was shown as due, at par; `asked.from` the account that pays */
 export function answerTransfer(
+  network: WalletNetwork,
   session: Session,
   state: PageState,
   option: PaymentOption,
@@ -23,6 +25,6 @@ export function answerTransfer(
 ): TransferAnswer {
   if (!state.isPayable || String(state.leftPar) !== asked.due || !newest) return { problem: 'changed' };
   const units = parToUnitsCeil(state.leftPar, option.decimals);
-  const transfer = walletTransfer(session, option, units, asked.from, newest);
+  const transfer = walletTransfer(network, session, option, units, asked.from, newest);
   return transfer ? { transfer } : { problem: 'locked' };
 }

@@ -38,7 +38,8 @@ export function walletPanel(model: PageModel, option: PaymentOption): Html {
   if (isSimulated(model, option)) {
     return html`<section class="wallets" aria-labelledby="wallets-title">${title}<p class="muted">${say('wallet_simulated')}</p></section>`;
   }
-  const links = isHandheld ? walletLinks(session, option, unitsDue(model, option), pageUrl) : [];
+  const config = model.networks.get(option.networkKey)?.config;
+  const links = isHandheld && config ? walletLinks(config, session, option, unitsDue(model, option), pageUrl) : [];
   const due = String(state.leftPar);
   const transfer = `${session.id}/transfer?${new URLSearchParams({ pay: optionName(option), due })}`;
   const check = say('wallet_check', { amount: amountDue(model, option), currency: option.currency, network });

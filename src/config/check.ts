@@ -3,9 +3,22 @@
  * @module
  */
 import type { z } from 'zod';
+import { type Fault, permanent } from '../core/fault.ts';
 import { pathText } from './layers.ts';
 
 export type Problem = Readonly<{ path: string; text: string }>;
+
+/**
+ * Lists every problem, one a line, each with its path.
+ * @param origins the environment variable that set the value at a path
+ */
+export function configInvalid(problems: readonly Problem[], origins: ReadonlyMap<string, string>): Fault {
+  const lines = problems.map(({ path, text }) => {
+    const variable = origins.get(path);
+    return `  ${path}${path && ': '}${text}${variable ? ` (set by ${variable})` : ''}`;
+  });
+  return permanent('config_invalid', `the configuration is wrong in ${lines.length} place(s):\n${lines.join('\n')}`);
+}
 
 /** Checks one part against its schema. @returns the settings, or null after adding to `problems` */
 export function check<T extends z.ZodType>(

@@ -3,9 +3,9 @@
  * @module
  */
 import { resolve } from 'node:path';
-import { permanent } from '../core/fault.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
-import { check, type Problem } from './check.ts';
+import type { SourceName } from '../rates/source.ts';
+import { check, configInvalid, type Problem } from './check.ts';
 import { isTree, readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
@@ -29,12 +29,12 @@ export type Config = Readonly<{
   signer: SignerConfig | null;
   networks: readonly NetworkConfig[];
   rates: Readonly<{
-    sources: readonly string[];
+    sources: readonly SourceName[];
     /** Stablecoin per one unit of a currency, as decimal text, for the `static` source. */
     static: Readonly<Record<string, string>>;
     /** node-cron expression. */
     refresh: string;
-    ageSMax: Readonly<Record<string, number>>;
+    ageSMax: Readonly<Partial<Record<SourceName, number>>>;
   }>;
   webhooks: Readonly<{
     /** Private CIDR ranges that may be called. */
@@ -81,11 +81,7 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
     checkTogether(problems, networks);
     if (general && problems.length === 0) return assemble(general, networks);
   }
-  const lines = problems.map(({ path, text }) => {
-    const variable = origins.get(path);
-    return `  ${path}${path && ': '}${text}${variable ? ` (set by ${variable})` : ''}`;
-  });
-  throw permanent('config_invalid', `the configuration is wrong in ${lines.length} place(s):\n${lines.join('\n')}`);
+  throw configInvalid(problems, origins);
 }
 
 /** Returns the configuration with the port that the system chose for port 0. */

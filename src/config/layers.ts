@@ -15,6 +15,8 @@ export type Layers = Readonly<{
   /** The environment variable that set the value at a path (such as `networks.bsc.url`), for error messages. */
   origins: ReadonlyMap<string, string>;
   presets: readonly string[];
+  /** What a preset says; empty for a name that is none. */
+  preset(name: string): Tree;
   problems: readonly string[];
 }>;
 
@@ -59,7 +61,7 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
     origins.set(path, name);
     if (path === 'data_dir') tree.data_dir = resolve(cwd, text);
   }
-  return { tree, origins, presets, problems };
+  return { tree, origins, presets, preset, problems };
 }
 
 /**

@@ -4,13 +4,21 @@
  */
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
+import type { WalletSettings } from '../chains/wallet.ts';
 import { type ConfirmationPolicy, smallParMax, usualDepth } from '../core/confirmation.ts';
 import { Fault, permanent } from '../core/fault.ts';
+import { parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
 import { check, type Problem } from './check.ts';
 import { isTree, type Tree } from './layers.ts';
-import { type NetworkSettings, networkSettings } from './schema.ts';
+import {
+  type FeeHint,
+  type NetworkSettings,
+  networkSettings,
+  paidNetworkSettings,
+  type SignerDefaults,
+} from './schema.ts';
 
 /** One network and the node that serves it. */
 export type NetworkConfig = Readonly<{
@@ -28,6 +36,19 @@ export type NetworkConfig = Readonly<{
   witnessUrl?: string;
   /** Short name of the coin that fees are paid in. */
   nativeSymbol?: string;
+  /** What payers call the network. */
+  title: string;
+  /** What exchanges call it. */
+  exchangeName: string;
+  /** How its fees compare with those of other networks. */
+  feeHint?: FeeHint;
+  /** A block explorer's page of a transaction, with `{tx}` in the place of its hash. */
+  explorer?: string;
+  wallets: WalletSettings;
+  /** What one transfer must have to be looked at, at par. Not used yet. */
+  dustFloorPar: bigint;
+  /** What a signer's policy for this network starts with. The signer itself reads its own policy only. */
+  signer?: SignerDefaults;
   chainId: string;
   confirmations: ConfirmationPolicy;
   tokens: readonly Token[];
@@ -75,51 +96,97 @@ export function readNetworks(
     const placed = isTree(own) ? withSandbox(own, sandbox, derives) : own;
     const settings = check(problems, ['networks', preset], schema, placed);
     if (!settings) return [];
-    const {
-      chain_id,
-      solid_url,
-      rpc_url,
-      witness_url,
-      native_symbol,
-      xpub = null,
-      address_signer,
-      reorg_depth_max,
-      block_time_ms,
-      poll_ms,
-      tokens,
-      confirmations,
-      sweep,
-      ...same
-    } = settings;
-    const { address } = chains[settings.family];
-    const config: NetworkConfig = {
-      ...same,
-      key: `${settings.mode}:${settings.name}`,
-      ...(solid_url !== undefined && { finalityUrl: solid_url }),
-      ...(rpc_url !== undefined && { rpcUrl: rpc_url }),
-      ...(witness_url !== undefined && { witnessUrl: witness_url }),
-      ...(native_symbol !== undefined && { nativeSymbol: native_symbol }),
-      ...(address_signer !== undefined && { addressSigner: address_signer }),
-      xpub,
-      chainId: chain_id,
-      confirmations: toPolicy(confirmations),
-      sweep: toSweepPolicy(sweep),
-      reorgDepthMax: reorg_depth_max,
-      blockTimeMs: block_time_ms,
-      pollMs: poll_ms,
-      tokens: tokens.map((token, at) => {
-        const key = address.parse(token.address);
-        if (key !== null) return { ...token, address: address.format(key) };
-        const text =
-          `${JSON.stringify(token.address)}, expected an address of family ${settings.family} ` +
-          '(check its upper and lower case)';
-        problems.push({ path: `${path}.tokens[${at}].address`, text });
-        return token;
-      }),
-    };
+    const config = toConfig(problems, path, settings);
     if (!config.sandbox || sandbox) checkXpub(problems, path, config);
     checkTokensAndDepth(problems, path, config);
+    checkCoinAndWallets(problems, path, settings);
     return [{ path, config }];
+  });
+}
+
+/**
+ * Reads what a signer's policy starts from. What else the settings lack, a node or an xpub, does not matter here.
+ * @returns null after adding to `problems`
+ */
+export function readPaidNetwork(problems: Problem[], name: string, entry: Tree) {
+  const schema = paidNetworkSettings(Object.keys(chains) as Family[]);
+  const own = { name, ...entry };
+  const picked = Object.fromEntries(Object.entries(own).filter(([key]) => key in schema.shape));
+  const path = `networks.${name}`;
+  const settings = check(problems, ['networks', name], schema, picked);
+  if (!settings) return null;
+  const { family, signer } = settings;
+  if (signer) checkCoinAmounts(problems, path, family, signer);
+  else problems.push({ path: `${path}.signer`, text: `missing, expected the caps to start with: ${capsText}` });
+  const tokens = readTokens(problems, path, settings);
+  const key: NetworkKey = `${settings.mode}:${settings.name}`;
+  return signer ? { key, name: settings.name, family, chainId: settings.chain_id, tokens, signer } : null;
+}
+
+const capsText =
+  '{"fee_max": "…", "caps": {"transaction": "…", "hour": "…", "day": "…"}, "gas_caps": {"transaction": "…", "day": "…"}}';
+
+/** Gives the settings of one network their types. */
+function toConfig(problems: Problem[], path: string, settings: NetworkSettings<Family>): NetworkConfig {
+  const { name, family, mode, title = name, wallets } = settings;
+  return {
+    key: `${mode}:${name}`,
+    name,
+    family,
+    mode,
+    sandbox: settings.sandbox,
+    url: settings.url,
+    ...given({
+      finalityUrl: settings.solid_url,
+      rpcUrl: settings.rpc_url,
+      witnessUrl: settings.witness_url,
+      nativeSymbol: settings.native_symbol,
+      addressSigner: settings.address_signer,
+      feeHint: settings.fee_hint,
+      explorer: settings.explorer,
+      signer: settings.signer,
+    }),
+    title,
+    exchangeName: settings.exchange_name ?? title,
+    wallets: given({
+      trustCoin: wallets.trust_coin,
+      okx: wallets.okx,
+      add: wallets.add && { chainName: wallets.add.chain_name, rpcUrls: wallets.add.rpc_urls },
+      nodeOrigins: wallets.node_origins,
+      cluster: wallets.cluster,
+    }),
+    dustFloorPar: settings.dust_floor,
+    xpub: settings.xpub ?? null,
+    chainId: settings.chain_id,
+    confirmations: toPolicy(settings.confirmations),
+    sweep: toSweepPolicy(settings.sweep),
+    reorgDepthMax: settings.reorg_depth_max,
+    blockTimeMs: settings.block_time_ms,
+    pollMs: settings.poll_ms,
+    tokens: readTokens(problems, path, settings),
+  };
+}
+
+type Given<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+/** Leaves out what is undefined. */
+const given = <T extends object>(all: T): Given<T> =>
+  Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Given<T>;
+
+/** Writes each token's address as its family does. */
+function readTokens(
+  problems: Problem[],
+  path: string,
+  { family, tokens }: Pick<NetworkSettings<Family>, 'family' | 'tokens'>,
+): readonly Token[] {
+  const { address } = chains[family];
+  return tokens.map((token, at) => {
+    const key = address.parse(token.address);
+    if (key !== null) return { ...token, address: address.format(key) };
+    const found = JSON.stringify(token.address);
+    const text = `${found}, expected an address of family ${family} (check its upper and lower case)`;
+    problems.push({ path: `${path}.tokens[${at}].address`, text });
+    return token;
   });
 }
 
@@ -197,6 +264,35 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
     const key = confirmations.kind === 'depth' ? 'blocks' : 'usual';
     const text = `${depth}, expected at most reorg_depth_max (${reorgDepthMax})`;
     problems.push({ path: `${path}.confirmations.${key}`, text });
+  }
+}
+
+/** Checks what depends on the family: its native coin's decimals, and which wallet settings it has. */
+function checkCoinAndWallets(problems: Problem[], path: string, settings: NetworkSettings<Family>): void {
+  const { family, wallets, native_symbol, signer } = settings;
+  const { ownSettings } = chains[family].wallets;
+  for (const key of ['add', 'node_origins', 'cluster'] as const) {
+    if (wallets[key] === undefined || ownSettings.includes(key)) continue;
+    problems.push({ path: `${path}.wallets.${key}`, text: `there is no such setting for this family (${family})` });
+  }
+  if (wallets.add && native_symbol === undefined) {
+    const text = 'missing, expected the short name of the coin: wallets.add needs it';
+    problems.push({ path: `${path}.native_symbol`, text });
+  }
+  if (signer) checkCoinAmounts(problems, path, family, signer);
+}
+
+function checkCoinAmounts(problems: Problem[], path: string, family: Family, signer: SignerDefaults): void {
+  const { nativeDecimals } = chains[family].spendRules;
+  const amounts = {
+    fee_max: signer.fee_max,
+    'gas_caps.transaction': signer.gas_caps.transaction,
+    'gas_caps.day': signer.gas_caps.day,
+  };
+  for (const [at, amount] of Object.entries(amounts)) {
+    if (parseUnits(amount, nativeDecimals) !== null) continue;
+    const text = `${amount}, expected at most ${nativeDecimals} decimals, as many as the coin has`;
+    problems.push({ path: `${path}.signer.${at}`, text });
   }
 }
 

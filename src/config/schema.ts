@@ -8,11 +8,11 @@ import { validate as isCron } from 'node-cron';
 import { z } from 'zod';
 import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
+import { sourceNames } from '../rates/source.ts';
 
 /** Returns the value, or undefined when it is invalid. */
 type Reader<T> = (value: unknown) => T | undefined;
 
-const rateSources = ['kraken', 'binance', 'coinbase', 'ecb', 'static'] as const;
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 /**
@@ -111,7 +111,7 @@ export const generalSettings = group({
   log_level: oneOf(logLevels),
   signer,
   rates: group({
-    sources: listOf(oneOf(rateSources)),
+    sources: listOf(oneOf(sourceNames)),
     static: z.record(
       z.string().regex(/^[A-Z]{3}$/),
       setting('a positive decimal number as text, such as "1.08"', (value) =>
@@ -122,7 +122,7 @@ export const generalSettings = group({
     refresh: setting<string>('a cron expression such as "*/1 * * * *"', (value) =>
       typeof value === 'string' && isCron(value) ? value : undefined,
     ),
-    age_s_max: z.partialRecord(z.enum(rateSources, { error: 'no such rate source' }), whole(1, 315_360_000)),
+    age_s_max: z.partialRecord(z.enum(sourceNames, { error: 'no such rate source' }), whole(1, 315_360_000)),
   }),
   webhooks: group({
     allow_cidrs: listOf(
@@ -221,6 +221,51 @@ const sweep = z.preprocess(
   }),
 );
 
+/** A setting that may be left out; null takes away what the preset has. */
+const orAbsent = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === null ? undefined : value), schema.optional());
+
+const label = setting('a name of 1 to 64 characters', matching(/^[^\p{C}]{1,64}$/u));
+const feeHints = ['low', 'medium', 'high'] as const;
+
+const secureUrl = setting<string>('an https:// URL', (value) => urlOf(/^https:$/)(value) && String(value));
+const explorer = setting<string>('an https:// URL with {tx} in the place of the transaction’s hash', (value) =>
+  urlOf(/^https:$/)(value)?.includes('{tx}') ? String(value) : undefined,
+);
+/** Goes into the payment page's policy, so nothing but an origin will do. */
+const origin = setting<string>('the origin of a public node, such as "https://node.example.com"', (value) =>
+  urlOf(/^https:$/)(value) && new URL(String(value)).origin === value ? value : undefined,
+);
+
+/** Keys that only some families have are checked with the network's family. */
+const wallets = group({
+  trust_coin: orAbsent(whole(0, 2 ** 31 - 1)),
+  okx: orAbsent(truth),
+  add: orAbsent(
+    group({
+      chain_name: label,
+      rpc_urls: z.array(secureUrl, { error: 'expected a list' }).min(1, 'empty, expected at least one public node'),
+    }),
+  ),
+  node_origins: orAbsent(listOf(origin)),
+  cluster: orAbsent(setting('the cluster’s name in the Wallet Standard', matching(/^[a-z]+:[a-z0-9]+$/))),
+});
+
+/** Amounts stay text: they are copied into the signer's policy, which reads them itself. */
+const stablecoinCap = setting(
+  'an amount of stablecoins as text, such as "500"',
+  matching(/^(0|[1-9]\d{0,11})(\.\d{1,2})?$/),
+);
+const coinCap = setting(
+  'an amount of the network’s coin as text, such as "0.02"',
+  matching(/^(0|[1-9]\d{0,11})(\.\d{1,18})?$/),
+);
+const signerDefaults = group({
+  fee_max: coinCap,
+  caps: group({ transaction: stablecoinCap, hour: stablecoinCap, day: stablecoinCap }),
+  gas_caps: group({ transaction: coinCap, day: coinCap }),
+});
+
 /**
  * Returns the schema of one network's settings.
  * @param families the chain families
@@ -236,10 +281,16 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     solid_url: solidUrl.optional(),
     rpc_url: rpcUrl.optional(),
     witness_url: witnessUrl.optional(),
-    native_symbol: setting(
-      'the short name of the coin that fees are paid in',
-      matching(/^[A-Za-z0-9]{1,10}$/),
-    ).optional(),
+    native_symbol: orAbsent(
+      setting('the short name of the coin that fees are paid in', matching(/^[A-Za-z0-9]{1,10}$/)),
+    ),
+    title: orAbsent(label),
+    exchange_name: orAbsent(label),
+    fee_hint: orAbsent(oneOf(feeHints)),
+    explorer: orAbsent(explorer),
+    wallets: wallets.prefault({}),
+    dust_floor: stablecoinAmount.prefault('0.01'),
+    signer: orAbsent(signerDefaults),
     sweep,
     xpub: derives ? xpub : absent('its addresses are imported'),
     address_signer: derives ? absent('its addresses are derived from the xpub') : addressSigner.optional(),
@@ -260,5 +311,19 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
       .min(1, 'empty, expected at least one token'),
   });
 
+/** The settings of a network that a signer's policy starts from. */
+export const paidNetworkSettings = <F extends string>(families: readonly F[]) =>
+  networkSettings(families, true).pick({
+    name: true,
+    family: true,
+    mode: true,
+    chain_id: true,
+    tokens: true,
+    signer: true,
+  });
+
+export type FeeHint = (typeof feeHints)[number];
+/** The caps that a signer's policy starts with, in the words of `policy.json`: whole coins, whole stablecoins. */
+export type SignerDefaults = Readonly<z.infer<typeof signerDefaults>>;
 export type GeneralSettings = z.infer<typeof generalSettings>;
 export type NetworkSettings<F extends string> = z.infer<ReturnType<typeof networkSettings<F>>>;

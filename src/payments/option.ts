@@ -4,7 +4,7 @@
  */
 import type { Chain, Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import type { WalletLink, WalletRequest, Wallets } from '../chains/wallet.ts';
+import type { WalletLink, WalletNetwork, WalletRequest, Wallets } from '../chains/wallet.ts';
 import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import type { PaymentOption, Session } from '../database/database.ts';
@@ -24,24 +24,22 @@ export function optionAddress(session: Session, { family }: PaymentOption): stri
  * @param pageUrl the session's payment page
  */
 export function optionLink(session: Session, option: PaymentOption, units: bigint, pageUrl: string): string {
-  const { token, chainId, to, pageUrl: url } = requestOf(session, option, units, pageUrl);
+  const { token, chainId, to, pageUrl: url } = paymentOf(session, option, units, pageUrl);
   return chainOf(option.family).address.deepLink(token, chainId, to, units, url);
 }
 
 /** Returns links for the apps of single wallets that work on the option's network. Parameters as in `optionLink`. */
 export const walletLinks = (
+  network: WalletNetwork,
   session: Session,
   option: PaymentOption,
   units: bigint,
   pageUrl: string,
-): readonly WalletLink[] => chainOf(option.family).wallets.links(requestOf(session, option, units, pageUrl));
+): readonly WalletLink[] =>
+  chainOf(option.family).wallets.links({ network, ...paymentOf(session, option, units, pageUrl) });
 
 /** Returns which wallets read `optionLink` as a QR code correctly or wrongly; null when it carries no transfer. */
 export const walletCode = ({ family }: Pick<PaymentOption, 'family'>): Wallets['code'] => chainOf(family).wallets.code;
-
-/** Returns the origins that wallets call from inside the page on the option's network. */
-export const walletNodeOrigins = ({ family, chainId }: Pick<PaymentOption, 'family' | 'chainId'>): readonly string[] =>
-  chainOf(family).wallets.nodeOrigins(chainId);
 
 /**
  * Returns what a wallet in the payer's browser should send.
@@ -50,16 +48,22 @@ export const walletNodeOrigins = ({ family, chainId }: Pick<PaymentOption, 'fami
  * @returns null when nothing can be sent from that address
  */
 export function walletTransfer(
+  network: WalletNetwork,
   session: Session,
   option: PaymentOption,
   units: bigint,
   from: string,
   newest: Pick<BlockRef, 'hash'>,
 ): Readonly<Record<string, unknown>> | null {
-  return chainOf(option.family).wallets.transfer(requestOf(session, option, units, ''), from, newest);
+  return chainOf(option.family).wallets.transfer({ network, ...paymentOf(session, option, units, '') }, from, newest);
 }
 
-const requestOf = (session: Session, option: PaymentOption, units: bigint, pageUrl: string): WalletRequest => ({
+const paymentOf = (
+  session: Session,
+  option: PaymentOption,
+  units: bigint,
+  pageUrl: string,
+): Omit<WalletRequest, 'network'> => ({
   token: { symbol: option.currency, address: option.token, decimals: option.decimals },
   chainId: option.chainId,
   to: addressKey(session, option.family),

@@ -7,6 +7,10 @@ import { transient } from '../core/fault.ts';
 import { compareRates, parseRate, type Rate } from '../core/rate.ts';
 import type { Currency } from '../core/transfer.ts';
 
+/** Every name that `rates.sources` may hold. */
+export const sourceNames = ['kraken', 'binance', 'coinbase', 'ecb', 'static'] as const;
+export type SourceName = (typeof sourceNames)[number];
+
 /** A session currency and the stablecoin it is paid in, as `EUR/USDT`. */
 export type Pair = `${string}/${Currency}`;
 

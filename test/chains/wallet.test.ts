@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import { unsignedPayment } from '../../src/chains/solana/payment-transaction.ts';
 import type { WalletRequest } from '../../src/chains/wallet.ts';
+import { preset } from '../support/preset.ts';
 
 const pageUrl = 'https://pay.shop.example/pay/cs_1?pay=x-USDT';
 const inPhantom =
@@ -16,9 +17,14 @@ const inPhantom =
 const inOkx =
   'https://web3.okx.com/download?deeplink=okx%3A%2F%2Fwallet%2Fdapp%2Furl%3FdappUrl%3Dhttps%253A%252F%252Fpay.shop.example%252Fpay%252Fcs_1%253Fpay%253Dx-USDT';
 
-const evm = (chainId: string, token: string, decimals: number, units: bigint): WalletRequest => ({
+/** What a shipped network says about wallets. */
+const on = (name: string) => {
+  const network = preset(name);
+  return { network, chainId: network.chainId };
+};
+const evm = (name: string, token: string, decimals: number, units: bigint): WalletRequest => ({
+  ...on(name),
   token: { symbol: 'USDT', address: token, decimals },
-  chainId,
   to: '5aaeb6053f3e94c9b9a09f33669435e7ef1beaed',
   units,
   pageUrl,
@@ -27,21 +33,19 @@ const recipient = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed';
 const usdt = '0xdAC17F958D2ee523a2206206994597C13D831ec7';
 const bscUsdt = '0x55d398326f99059fF775485246999027B3197955';
 
-const tron = (chainId: string): WalletRequest => ({
+const tron = (name: string): WalletRequest => ({
+  ...on(name),
   token: { symbol: 'USDT', address: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t', decimals: 6 },
-  chainId,
   to: chains.tron.address.parse('TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC') ?? '',
   units: 10_500_000n,
   pageUrl,
 });
-const MAINNET = '5eykt4UsFv8P8NJdTREpY1vzqKqZKvdpKuc147dw2N9d';
-const DEVNET = 'EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG';
 const mint = 'EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v';
 const owner = 'HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk';
 const payer = 'FnVH4h1QFLrHZBbxAFKRgVTjUb1wAmzWvjTRyJnBbFc8';
-const solana = (chainId: string): WalletRequest => ({
+const solana = (name: string): WalletRequest => ({
+  ...on(name),
   token: { symbol: 'USDC', address: mint, decimals: 6 },
-  chainId,
   to: chains.solana.address.parse(owner) ?? '',
   units: 10_500_000n,
   pageUrl,
@@ -51,7 +55,7 @@ const links = (family: 'evm' | 'tron' | 'solana', request: WalletRequest) =>
   chains[family].wallets.links(request).map(({ wallet, opens, href }) => [wallet, opens, href]);
 
 test('on Ethereum', () => {
-  assert.equal(links('evm', evm('1', usdt.toLowerCase(), 6, 10_500_000n)), [
+  assert.equal(links('evm', evm('ethereum', usdt.toLowerCase(), 6, 10_500_000n)), [
     ['MetaMask', 'transfer', `https://link.metamask.io/send/${usdt}@1/transfer?address=${recipient}&uint256=10500000`],
     [
       'Trust Wallet',
@@ -63,7 +67,7 @@ test('on Ethereum', () => {
 });
 
 test('on BSC, with 18 decimals', () => {
-  assert.equal(links('evm', evm('56', bscUsdt, 18, 10_500_000_000_000_000_001n)).slice(0, 2), [
+  assert.equal(links('evm', evm('bsc', bscUsdt, 18, 10_500_000_000_000_000_001n)).slice(0, 2), [
     [
       'MetaMask',
       'transfer',
@@ -81,7 +85,7 @@ test('on TRON', () => {
   const param = encodeURIComponent(
     JSON.stringify({ url: pageUrl, action: 'open', protocol: 'TronLink', version: '1.0' }),
   );
-  assert.equal(links('tron', tron('728126428')), [
+  assert.equal(links('tron', tron('tron')), [
     ['TronLink', 'page', `tronlinkoutside://pull.activity?param=${param}`],
     [
       'Trust Wallet',
@@ -93,7 +97,7 @@ test('on TRON', () => {
 });
 
 test('on Solana', () => {
-  assert.equal(links('solana', solana(MAINNET)), [
+  assert.equal(links('solana', solana('solana')), [
     ['Phantom', 'page', inPhantom],
     [
       'Trust Wallet',
@@ -107,11 +111,11 @@ test('on Solana', () => {
 test('on test networks only wallets that know them', () => {
   const wallets = (family: 'evm' | 'tron' | 'solana', request: WalletRequest) =>
     links(family, request).map(([wallet]) => wallet);
-  assert.equal(wallets('evm', evm('11155111', usdt, 6, 1n)), ['MetaMask']);
-  assert.equal(wallets('evm', evm('97', bscUsdt, 18, 1n)), ['MetaMask']);
-  assert.equal(wallets('tron', tron('3448148188')), ['TronLink']);
-  assert.equal(wallets('solana', solana(DEVNET)), ['Phantom']);
-  assert.equal(wallets('solana', solana(owner)), [], 'a cluster that no wallet knows');
+  assert.equal(wallets('evm', evm('sepolia', usdt, 6, 1n)), ['MetaMask']);
+  assert.equal(wallets('evm', evm('bsc-testnet', bscUsdt, 18, 1n)), ['MetaMask']);
+  assert.equal(wallets('tron', tron('tron-nile')), ['TronLink']);
+  assert.equal(wallets('solana', solana('solana-devnet')), ['Phantom']);
+  assert.equal(wallets('solana', solana('sandbox-solana')), [], 'a cluster that no wallet knows');
 });
 
 // ── What a wallet inside the browser sends ───────────────────────────────────────────────────────────────────────────
@@ -120,7 +124,7 @@ const newest = { hash: '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY' };
 
 test('the ERC-20 call, on its chain', () => {
   const from = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
-  const asked = chains.evm.wallets.transfer(evm('1', usdt, 6, 10_500_000n), from.toLowerCase(), newest);
+  const asked = chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 10_500_000n), from.toLowerCase(), newest);
   assert.equal(asked, {
     chainId: '0x1',
     add: null,
@@ -132,7 +136,7 @@ test('the ERC-20 call, on its chain', () => {
       chainId: '0x1',
     },
   });
-  const onBsc = chains.evm.wallets.transfer(evm('56', bscUsdt, 18, 1n), from, newest) as {
+  const onBsc = chains.evm.wallets.transfer(evm('bsc', bscUsdt, 18, 1n), from, newest) as {
     add: { chainId: string; nativeCurrency: { symbol: string } };
   };
   assert.equal([onBsc.add.chainId, onBsc.add.nativeCurrency.symbol], ['0x38', 'BNB']);
@@ -140,7 +144,7 @@ test('the ERC-20 call, on its chain', () => {
 
 test('the TRC-20 call', () => {
   const from = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
-  assert.equal(chains.tron.wallets.transfer(tron('728126428'), from, newest), {
+  assert.equal(chains.tron.wallets.transfer(tron('tron'), from, newest), {
     chainId: '0x2b6653dc',
     contract: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
     from,
@@ -152,7 +156,7 @@ test('the TRC-20 call', () => {
 
 test('the transaction on Solana', () => {
   const { solana: family } = chains;
-  const asked = family.wallets.transfer(solana(MAINNET), payer, newest) as { transaction: string };
+  const asked = family.wallets.transfer(solana('solana'), payer, newest) as { transaction: string };
   const key = (text: string) => hexToBytes(family.address.parse(text) ?? '');
   assert.equal(asked, {
     chain: 'solana:mainnet',
@@ -172,13 +176,14 @@ test('the transaction on Solana', () => {
 
 test('nothing is sent from an invalid address, from the recipient itself, or on a cluster without a name', () => {
   for (const from of ['', '0x1', recipient, owner, 'T', '"><script>']) {
-    assert.is(chains.tron.wallets.transfer(tron('728126428'), from, newest), null, from);
-    if (from !== owner) assert.is(chains.solana.wallets.transfer(solana(MAINNET), from, newest), null, from);
-    if (from !== recipient) assert.is(chains.evm.wallets.transfer(evm('1', usdt, 6, 1n), from, newest), null, from);
+    assert.is(chains.tron.wallets.transfer(tron('tron'), from, newest), null, from);
+    if (from !== owner) assert.is(chains.solana.wallets.transfer(solana('solana'), from, newest), null, from);
+    if (from !== recipient)
+      assert.is(chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 1n), from, newest), null, from);
   }
-  assert.is(chains.evm.wallets.transfer(evm('1', usdt, 6, 1n), recipient, newest), null);
-  assert.is(chains.solana.wallets.transfer(solana(MAINNET), owner, newest), null);
-  assert.is(chains.solana.wallets.transfer(solana(owner), payer, newest), null);
+  assert.is(chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 1n), recipient, newest), null);
+  assert.is(chains.solana.wallets.transfer(solana('solana'), owner, newest), null);
+  assert.is(chains.solana.wallets.transfer(solana('sandbox-solana'), payer, newest), null);
 });
 
 test.run();

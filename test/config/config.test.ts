@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
@@ -7,8 +7,8 @@ import * as assert from 'uvu/assert';
 import { type Config, loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
-import { sourceNames } from '../../src/rates/sources.ts';
-import { plainSweepPolicy } from '../support/sweep-policy.ts';
+import { sourceNames } from '../../src/rates/source.ts';
+import { plainSweepPolicy } from '../support/plain-policies.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-config-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -57,6 +57,17 @@ test('a preset needs only a node URL and an xpub', () => {
     xpub,
     chainId: '1',
     nativeSymbol: 'ETH',
+    title: 'Ethereum (ERC20)',
+    exchangeName: 'Ethereum (ERC20)',
+    feeHint: 'high',
+    explorer: 'https://etherscan.io/tx/{tx}',
+    wallets: { trustCoin: 60, okx: true },
+    dustFloorPar: 10n ** 16n,
+    signer: {
+      fee_max: '0.02',
+      caps: { transaction: '500', hour: '2000', day: '5000' },
+      gas_caps: { transaction: '0.02', day: '0.5' },
+    },
     confirmations: { kind: 'depth', blocks: 12 },
     reorgDepthMax: 128,
     blockTimeMs: 12_000,
@@ -80,20 +91,120 @@ test('a preset needs only a node URL and an xpub', () => {
   assert.ok(Object.isFrozen(config.networks[0]?.tokens[0]));
 });
 
-test('every shipped preset is valid, and test and live networks can be configured together', () => {
-  const testXpub = otherXpub;
-  const config = load({
-    networks: {
-      ethereum: node,
-      bsc: node,
-      sepolia: { ...node, xpub: testXpub },
-      'bsc-testnet': { ...node, xpub: testXpub },
-    },
-  });
+const shipped = readdirSync(join(import.meta.dirname, '../../config/networks')).map((file) => file.slice(0, -5));
+
+test('every shipped preset is valid and complete, with a title, a fee hint and caps for the signer', () => {
+  assert.ok(shipped.length >= 12);
+  for (const name of shipped) {
+    const { xpub: key, ...place } = node;
+    const derives = !name.includes('solana');
+    const env = { QUAYSIDE_CONFIG: join(folder, 'preset.json') };
+    writeFileSync(
+      env.QUAYSIDE_CONFIG,
+      JSON.stringify({ networks: { [name]: { ...place, ...(derives && { xpub: key }) } } }),
+    );
+    const [network] = loadConfig({ env, cwd: folder, beforeSandbox: true }).networks;
+    assert.not.equal(network?.title, network?.name, name);
+    assert.ok(network?.feeHint && network.signer && network.nativeSymbol, name);
+    assert.is(network.explorer === undefined, network.sandbox, name);
+  }
+});
+
+test('test and live networks can be configured together', () => {
+  const own = { ...node, xpub: otherXpub };
+  const { networks } = load({ networks: { ethereum: node, bsc: node, sepolia: own, 'bsc-testnet': own } });
   assert.equal(
-    config.networks.map((network) => network.key),
+    networks.map((network) => network.key),
     ['live:ethereum', 'live:bsc', 'test:ethereum', 'test:bsc'],
   );
+});
+
+test('an operator’s file overrides what a preset says about page, wallets and signer key by key; null removes a key', () => {
+  const signer = { fee_max: '0.5', gas_caps: { day: '3' } };
+  const wallets = { okx: false, add: { rpc_urls: ['https://rpc.example.com'] } };
+  const [bsc] = load({
+    networks: { bsc: { ...node, title: 'BSC', fee_hint: null, explorer: null, wallets, dust_floor: '0.50', signer } },
+  }).networks;
+  assert.equal([bsc?.title, bsc?.exchangeName, bsc?.feeHint, bsc?.explorer], ['BSC', 'BSC', undefined, undefined]);
+  const add = { chainName: 'BNB Smart Chain', rpcUrls: ['https://rpc.example.com'] };
+  assert.equal(bsc?.wallets, { trustCoin: 20_000_714, okx: false, add });
+  assert.is(bsc?.dustFloorPar, 5n * 10n ** 17n);
+  assert.equal(bsc?.signer, {
+    fee_max: '0.5',
+    caps: { transaction: '500', hour: '2000', day: '5000' },
+    gas_caps: { transaction: '0.02', day: '3' },
+  });
+  const [named] = load({ networks: { bsc: { ...node, exchange_name: 'BSC (BEP20)', signer: null } } }).networks;
+  assert.equal(
+    [named?.title, named?.exchangeName, named?.signer],
+    ['BNB Smart Chain (BEP20)', 'BSC (BEP20)', undefined],
+  );
+});
+
+test('settings for the page, wallets and the signer are checked, and every problem is named', () => {
+  const wrong = {
+    title: '',
+    exchange_name: 7,
+    fee_hint: 'cheap',
+    explorer: 'https://etherscan.io/tx/',
+    wallets: {
+      trust_coin: '-1',
+      okx: 'yes',
+      add: { rpc_urls: ['http://10.0.0.1'] },
+      node_origins: ['https://a.b/c'],
+      x: 1,
+    },
+    dust_floor: '-1',
+    signer: { fee_max: '1e3', caps: { transaction: 500, hour: '0.001' }, gas_caps: {}, approvers: [] },
+  };
+  const coin = 'an amount of the network’s coin as text, such as "0.02"';
+  const stablecoins = 'an amount of stablecoins as text, such as "500"';
+  assert.equal(problems({ networks: { ethereum: { ...node, ...wrong } } }).sort(), [
+    'networks.ethereum.dust_floor: "-1", expected an amount of stablecoins as text, such as "50.00"',
+    'networks.ethereum.exchange_name: 7, expected a name of 1 to 64 characters',
+    'networks.ethereum.explorer: "https://etherscan.io/tx/", expected an https:// URL with {tx} in the place of the transaction’s hash',
+    'networks.ethereum.fee_hint: "cheap", expected one of low, medium, high',
+    `networks.ethereum.signer.approvers: there is no such setting`,
+    `networks.ethereum.signer.caps.hour: "0.001", expected ${stablecoins}`,
+    `networks.ethereum.signer.caps.transaction: 500, expected ${stablecoins}`,
+    `networks.ethereum.signer.fee_max: "1e3", expected ${coin}`,
+    'networks.ethereum.title: "", expected a name of 1 to 64 characters',
+    'networks.ethereum.wallets.add.chain_name: missing, expected a name of 1 to 64 characters',
+    'networks.ethereum.wallets.add.rpc_urls[0]: "http://10.0.0.1", expected an https:// URL',
+    'networks.ethereum.wallets.node_origins[0]: "https://a.b/c", expected the origin of a public node, such as "https://node.example.com"',
+    'networks.ethereum.wallets.okx: "yes", expected true or false',
+    'networks.ethereum.wallets.trust_coin: "-1", expected a whole number from 0 to 2147483647',
+    'networks.ethereum.wallets.x: there is no such setting',
+  ]);
+  const { xpub: _, ...place } = node;
+  const unfit = problems({
+    networks: {
+      bsc: { ...node, native_symbol: null, wallets: { cluster: 'bsc:main', node_origins: ['https://a.b'] } },
+      solana: {
+        ...place,
+        wallets: { add: { chain_name: 'S', rpc_urls: ['https://a.b'] } },
+        signer: { fee_max: '0.0000000001' },
+      },
+      tron: {
+        ...node,
+        wallets: { add: { chain_name: 'T', rpc_urls: ['https://a.b'] } },
+        signer: { gas_caps: { day: '0.0000001' } },
+      },
+    },
+  });
+  assert.equal(unfit.sort(), [
+    'networks.bsc.native_symbol: missing, expected the short name of the coin: wallets.add needs it',
+    'networks.bsc.wallets.cluster: there is no such setting for this family (evm)',
+    'networks.bsc.wallets.node_origins: there is no such setting for this family (evm)',
+    'networks.solana.signer.fee_max: 0.0000000001, expected at most 9 decimals, as many as the coin has',
+    'networks.solana.wallets.add: there is no such setting for this family (solana)',
+    'networks.tron.signer.gas_caps.day: 0.0000001, expected at most 6 decimals, as many as the coin has',
+    'networks.tron.wallets.add: there is no such setting for this family (tron)',
+  ]);
+  const none = { ...node, wallets: { add: { chain_name: 'B', rpc_urls: [] } } };
+  assert.equal(problems({ networks: { bsc: none } }), [
+    'networks.bsc.wallets.add.rpc_urls: empty, expected at least one public node',
+  ]);
 });
 
 test('settings of sweeping have defaults, and nothing is swept automatically', () => {
@@ -258,6 +369,8 @@ test('a custom network has all settings, and its paths are resolved from its fil
   };
   const config = load({ data_dir: 'mine', networks: { anvil: own } });
   assert.is(config.networks[0]?.key, 'test:anvil');
+  const [{ title, exchangeName, wallets, signer } = {}] = config.networks;
+  assert.equal([title, exchangeName, wallets, signer], ['anvil', 'anvil', {}, undefined], 'as before those keys came');
   assert.is(config.networks[0]?.chainId, '31337');
   assert.is(config.networks[0]?.tokens[0]?.address, '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48');
   assert.is(config.dataDir, join(folder, 'mine'));

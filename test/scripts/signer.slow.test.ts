@@ -205,6 +205,26 @@ test('import makes the signer of a seed phrase in the configured folder; show te
   for (const { stdout, stderr } of [imported, shown, wrong]) assert.not.match(stdout + stderr, /abandon|correct horse/);
 });
 
+test('a network that is added later asks for its treasury and offers that of the family', async () => {
+  const added = await run(['signer', 'policy', 'add', 'bsc-testnet', '--json'], ['nonsense', '']);
+  assert.equal([added.code, JSON.parse(added.stdout).treasury], [0, treasury], added.stderr);
+  assert.match(added.stderr, `Treasury on test:bsc, where sweeps go (${treasury})`);
+  assert.match(added.stderr, 'That is no address of the family evm');
+  const shown = await run(['signer', 'show', '--json'], [passphrase]);
+  const networks = JSON.parse(shown.stdout).wallets.map(({ network }: { network: string }) => network);
+  assert.equal(networks, ['test:ethereum', 'test:bsc']);
+});
+
+test('a new signer is refused a network whose file has no caps', async () => {
+  const config = join(dir, 'capless.json');
+  writeFileSync(config, JSON.stringify({ data_dir: 'capless', networks: { sepolia: { signer: null } } }));
+  const words = ['signer', 'import', '--treasury', `evm=${treasury}`];
+  const { code, stderr } = await run(words, [mnemonic, passphrase], config);
+  assert.is(code, 2);
+  assert.match(stderr, /networks\.sepolia\.signer: missing, expected the caps to start with/);
+  assert.not.ok(existsSync(join(dir, 'capless')));
+});
+
 test('an import of nonsense, over a signer, or under a short passphrase makes nothing', async () => {
   const made = join(dir, 'nonsense');
   const options = ['--dir', made, '--treasury', `evm=${treasury}`, '--json'];

@@ -30,8 +30,9 @@ import { createRates } from '../../src/rates/rates.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type HandClock, handClock } from './hand-clock.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
+import { plainDustFloorPar, plainSweepPolicy } from './plain-policies.ts';
+import { pageSettings } from './preset.ts';
 import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
-import { plainSweepPolicy } from './sweep-policy.ts';
 
 export const token = (digit: string, symbol: 'USDT' | 'USDC', decimals: number) => ({
   symbol,
@@ -46,6 +47,9 @@ export const network = (mode: Mode, name: string, chainId: string, tokens: Netwo
   family: 'evm',
   mode,
   url: 'ws://127.0.0.1:1',
+  ...pageSettings(name),
+  wallets: {},
+  dustFloorPar: plainDustFloorPar,
   chainId,
   confirmations: name === 'bsc' ? { kind: 'finalized', usual: 15 } : { kind: 'depth', blocks: 12 },
   tokens,

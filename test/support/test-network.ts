@@ -5,9 +5,9 @@
 import type { Family } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { SimulatedChain } from '../../src/sandbox/families.ts';
+import { plainDustFloorPar, plainSweepPolicy } from './plain-policies.ts';
 import { SANDBOX_CHAIN_ID, sandboxTokens } from './sandbox-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokens } from './solana-node.ts';
-import { plainSweepPolicy } from './sweep-policy.ts';
 import { TRON_CHAIN_ID, tronTokens } from './tron-node.ts';
 
 /** The chain that a simulated node of each family shows. */
@@ -24,6 +24,10 @@ export function testNetwork(change: Partial<NetworkConfig> & Pick<NetworkConfig,
     key: `test:${change.name}`,
     mode: 'test',
     url: 'ws://127.0.0.1:0',
+    title: change.name,
+    exchangeName: change.name,
+    wallets: {},
+    dustFloorPar: plainDustFloorPar,
     confirmations: { kind: 'depth', blocks: 3 },
     xpub: 'unused',
     blockTimeMs: 1000,

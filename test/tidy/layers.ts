@@ -57,7 +57,11 @@ const rooms: readonly Room[] = [
   { name: 'chain nodes and transports', files: chains, may: [chains, node, /^(ws|undici|p-queue)$/] },
   { name: 'the database port', files: port, may: [], pure: true },
   { name: 'src/database', files: /^src\/database\//, may: [files, /^(drizzle-orm|better-sqlite3)/] },
-  { name: 'src/config', files: config, may: [codecs, files, /^config\/[\w-]+\.json$/, /^(zod|node-cron|ipaddr\.js)$/] },
+  {
+    name: 'src/config',
+    files: config,
+    may: [codecs, files, /^src\/rates\/source\.ts$/, /^config\/[\w-]+\.json$/, /^(zod|node-cron|ipaddr\.js)$/],
+  },
   { name: 'src/addresses', files: /^src\/addresses\//, may: [port, codecs, config, /^node:crypto$/, /^zod$/] },
   { name: 'src/payments', files: payments, may: [port, codecs, config] },
   { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(node-cron|undici|zod)$/] },

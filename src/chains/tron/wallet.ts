@@ -2,47 +2,25 @@
  * Wallets of TRON: links for apps, and the TRC-20 call for a wallet inside the browser (TIP-6963, TIP-1193).
  * @module
  */
-import { formatUnits } from '../../core/money.ts';
-import { okxLink, trustLink, type Wallets } from '../wallet.ts';
+import { sharedLinks, type Wallets } from '../wallet.ts';
 import { tronAddress } from './address.ts';
 
-const MAINNET = '728126428';
-/** SLIP-44, which Trust Wallet's asset ids use. */
-const TRUST_COIN = 195;
 /**
  * The most that the payer may burn for energy, in sun (100 TRX). A transfer of USDT to a new address costs about a
  * quarter of it.
  */
 const FEE_LIMIT_SUN = 100_000_000;
 
-/**
- * Wallets here put a `tronWeb` into the page, which calls a node from there; the page's policy must allow that. By
- * chain id: https://developers.tron.network/docs/networks
- */
-const nodes: Readonly<Record<string, readonly string[]>> = {
-  [MAINNET]: ['https://api.trongrid.io'],
-  '3448148188': ['https://nile.trongrid.io', 'https://api.nileex.io'],
-  '2494104990': ['https://api.shasta.trongrid.io'],
-};
-
 export const tronWallets: Wallets = {
   code: null,
-  nodeOrigins: (chainId) => nodes[chainId] ?? [],
-  links({ token, chainId, to, units, pageUrl }) {
+  // A wallet here puts a `tronWeb` into the page, which calls a node from there; the page's policy must let it.
+  ownSettings: ['node_origins'],
+  links(request) {
+    const { token, chainId, to, units, pageUrl } = request;
     const tronLink = tronAddress.deepLink(token, chainId, to, units, pageUrl);
-    const amount = formatUnits(units, token.decimals);
     return [
       { wallet: 'TronLink', opens: 'page', href: tronLink },
-      ...(chainId === MAINNET
-        ? [
-            {
-              wallet: 'Trust Wallet',
-              opens: 'transfer' as const,
-              href: trustLink(TRUST_COIN, token.address, tronAddress.format(to), amount),
-            },
-            { wallet: 'OKX Wallet', opens: 'page' as const, href: okxLink(pageUrl) },
-          ]
-        : []),
+      ...sharedLinks(request, token.address, tronAddress.format(to)),
     ];
   },
   /** For `transactionBuilder.triggerSmartContract` of the wallet's own tronWeb. */

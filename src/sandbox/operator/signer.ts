@@ -15,24 +15,20 @@ import type { NetworkConfig } from '../../config/network.ts';
 import { Fault } from '../../core/fault.ts';
 import { pow10 } from '../../core/money.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { readShipped } from '../../lib/installation.ts';
 import type { Log } from '../../lib/log.ts';
 import { createSecretFile, writeSecretFile } from '../../lib/secret-file.ts';
 import { openConfiguredSigner } from '../../signer/client.ts';
 import { signerFiles } from '../../signer/files.ts';
 import type { PolicySettings } from '../../signer/policy.ts';
+import { draftNetwork } from '../../signer/policy-draft.ts';
 import { makeSigner } from '../../signer/setup.ts';
 import { sandboxSeed } from '../seed.ts';
 import { fundInSandbox, payInSandbox } from './control.ts';
 
-/** Shipped caps and fee limits. */
-const defaults = readShipped<typeof import('../../../config/signer.json')>('config/signer.json');
 const RETRY_MS = 500;
 /** What each wallet gets of the native coin, and the refund wallet of each token: more than anybody will use. */
 const COINS = 1_000n;
 const TOKENS = 100_000n;
-/** Caps in the sandbox's policy, in whole stablecoins. */
-const CAPS = { transaction: '10000', hour: '100000', day: '100000' };
 
 /** Creates the signer of a sandbox that has none yet; does nothing if the operator's own is configured. */
 export async function ensureSandboxSigner(config: Config): Promise<void> {
@@ -45,11 +41,9 @@ export async function ensureSandboxSigner(config: Config): Promise<void> {
 
 async function policyOf(networks: readonly NetworkConfig[]): Promise<PolicySettings> {
   const drafted: PolicySettings['networks'] = {};
-  for (const { key, family, chainId, tokens } of networks) {
-    const { fee_max, gas_caps } = defaults.families[family];
-    const caps = Object.fromEntries(tokens.map(({ symbol }) => [symbol, CAPS]));
-    const treasury = await strangersAddress(family);
-    drafted[key] = { family, chain_id: chainId, tokens: [...tokens], treasury, fee_max, caps, gas_caps };
+  for (const { signer, ...network } of networks) {
+    // A network without caps only receives, until `quayside signer policy add` puts it into the policy.
+    if (signer) drafted[network.key] = draftNetwork({ ...network, signer }, await strangersAddress(network.family));
   }
   return { version: 1, approvers: [], networks: drafted };
 }

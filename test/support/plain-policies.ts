@@ -1,4 +1,5 @@
-/** The policy of a network without sweep settings. */
+/** What a network without settings about sweeping and dust has. */
+
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 
 export const plainSweepPolicy: SweepPolicy = {
@@ -8,3 +9,5 @@ export const plainSweepPolicy: SweepPolicy = {
   costSharePpmMax: 20_000n,
   nativePricePar: null,
 };
+
+export const plainDustFloorPar = 10n ** 16n;

@@ -1,0 +1,62 @@
+/**
+ * Adds one network to an existing signer's policy, with the caps that the network's file suggests. What the policy
+ * already has is left as it is.
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import { loadPolicy } from '../../src/signer/policy.ts';
+import { addToPolicy, draftNetwork, findInPolicy, type PaidNetwork } from '../../src/signer/policy-draft.ts';
+import { type Answer, notFound, type OfflineCommand, textOption, usage } from './command.ts';
+import { dirOption, filesOf, withTerminal } from './signer.ts';
+import { askTreasury, readPaidNetworks } from './signer-policy.ts';
+
+export const signerPolicyAdd: OfflineCommand = {
+  name: 'signer policy add',
+  args: ['network'],
+  summary: 'Let the signer pay on one more network: copy its tokens and caps into the signer’s policy.',
+  options: {
+    dir: dirOption,
+    treasury: { value: 'ADDRESS', help: 'where the network’s sweeps go. Asked for when left out' },
+  },
+  async runOffline(input) {
+    const { policy: file } = filesOf(input);
+    const [network] = readPaidNetworks(input, [String(input.args[0])], notFound);
+    if (!network) throw notFound(`there is no network ${input.args[0]}`);
+    const given = textOption(input, 'treasury') ?? null;
+    if (given !== null && chains[network.family].address.parse(given) === null) {
+      throw usage(`--treasury is "${given}", expected an address of the family ${network.family}`);
+    }
+    if (findInPolicy(file, network, given)) {
+      return {
+        json: { policy: file, network: network.key, added: false },
+        lines: [`${file} has ${network.key} already; nothing was changed. To change its caps, edit the file.`],
+      };
+    }
+    const treasury =
+      given ?? (await withTerminal((terminal) => askTreasury(network, earlierIn(file, network), terminal)));
+    return add(file, network, treasury);
+  },
+};
+
+/** The treasury of another network of the family, as people read it. */
+function earlierIn(file: string, { family }: PaidNetwork): string | undefined {
+  const other = loadPolicy(file).networks.findLast((one) => one.family === family);
+  return other && chains[family].address.format(other.spend.treasury);
+}
+
+function add(file: string, network: PaidNetwork, treasury: string): Answer {
+  const draft = draftNetwork(network, treasury);
+  addToPolicy(file, network.key, draft);
+  const { fee_max, caps, gas_caps } = network.signer;
+  return {
+    json: { policy: file, network: network.key, added: true, ...draft },
+    lines: [
+      `added ${network.key} to ${file}`,
+      `  treasury: ${treasury}`,
+      `  fee of a transaction: at most ${fee_max}`,
+      `  refunds of each token: at most ${caps.transaction} at once, ${caps.hour} in an hour, ${caps.day} in a day`,
+      `  gas: at most ${gas_caps.transaction} at once, ${gas_caps.day} in a day`,
+      'Read them once, change what does not suit you in that file, then restart the signer: it reads its policy when it starts.',
+    ],
+  };
+}

@@ -1,0 +1,77 @@
+/**
+ * One network's part of a signer's policy, made from the caps that the network's file suggests. Only operators'
+ * commands and the sandbox call this: the signer itself reads nothing but its own policy.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import type { Family } from '../chains/chain.ts';
+import { chains } from '../chains/index.ts';
+import { permanent } from '../core/fault.ts';
+import type { Currency, NetworkKey, Token } from '../core/transfer.ts';
+import { writeSecretFile } from '../lib/secret-file.ts';
+import { loadPolicy, type NetworkPolicy, type PolicySettings, readPolicy } from './policy.ts';
+
+export type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
+
+/** What a policy has to know about a network, and the caps it starts with: `caps` are those of each token. */
+export type PaidNetwork = Readonly<{
+  key: NetworkKey;
+  family: Family;
+  chainId: string;
+  tokens: readonly Token[];
+  signer: Readonly<Pick<NetworkDraft, 'fee_max' | 'gas_caps'> & { caps: NonNullable<NetworkDraft['caps'][Currency]> }>;
+}>;
+
+/**
+ * Returns the network's part of a policy, with the same caps for each of its tokens.
+ * @param treasury the address that sweeps go to
+ */
+export function draftNetwork({ family, chainId, tokens, signer }: PaidNetwork, treasury: string): NetworkDraft {
+  const { fee_max, caps, gas_caps } = signer;
+  return {
+    family,
+    chain_id: chainId,
+    tokens: tokens.map(({ symbol, address, decimals }) => ({ symbol, address, decimals })),
+    treasury,
+    fee_max,
+    caps: Object.fromEntries(tokens.map(({ symbol }) => [symbol, caps])),
+    gas_caps,
+  };
+}
+
+/**
+ * Finds the network in a policy.
+ * @param treasury where its sweeps are to go; null for wherever the policy sends them
+ * @returns null if the policy does not have the network
+ * @throws Fault permanent `policy_differs` if the policy has it with another chain, tokens or treasury; caps may
+ * differ, because the operator may have changed them
+ */
+export function findInPolicy(file: string, network: PaidNetwork, treasury: string | null): NetworkPolicy | null {
+  const known = loadPolicy(file).networks.find(({ key }) => key === network.key);
+  if (!known) return null;
+  const { address } = chains[network.family];
+  const tokensOf = (tokens: readonly Token[]) =>
+    tokens.map(({ symbol, address, decimals }) => `${symbol} ${address} ${decimals}`).sort();
+  const differs = [
+    ...(known.family === network.family ? [] : ['family']),
+    ...(known.spend.chainId === network.chainId ? [] : ['chain_id']),
+    ...(String(tokensOf(known.spend.tokens)) === String(tokensOf(network.tokens)) ? [] : ['tokens']),
+    ...(treasury === null || known.spend.treasury === address.parse(treasury) ? [] : ['treasury']),
+  ];
+  if (differs.length === 0) return known;
+  throw permanent(
+    'policy_differs',
+    `${file} already has ${network.key}, with another ${differs.join(', ')}; nothing was changed. If it is the policy that is wrong, edit it by hand`,
+  );
+}
+
+/**
+ * Adds a network to a signer's policy and leaves everything else as it is. The signer reads it at its next start.
+ * @throws Fault permanent `policy_invalid` if the policy would be wrong with it, as with a second name for one chain
+ */
+export function addToPolicy(file: string, key: NetworkKey, draft: NetworkDraft): void {
+  const policy = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;
+  const text = `${JSON.stringify({ ...policy, networks: { ...policy.networks, [key]: draft } }, null, 2)}\n`;
+  readPolicy(file, text);
+  writeSecretFile(file, text);
+}

@@ -1,0 +1,142 @@
+/**
+ * `quayside signer policy add`: one more network in an existing signer's policy, whichever version made it.
+ */
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runTool } from '../../scripts/cli/tool.ts';
+import { signerFiles } from '../../src/signer/files.ts';
+import { loadPolicy } from '../../src/signer/policy.ts';
+
+const dir = mkdtempSync(join(tmpdir(), 'quayside-policy-'));
+test.after(() => rmSync(dir, { recursive: true, force: true }));
+const file = signerFiles(dir).policy;
+const treasury = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
+const payers = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
+
+/** A policy from before networks had caps in their files, with caps that the operator has changed since. */
+const before = `{
+  "version": 1,
+  "approvers": [],
+  "networks": {
+    "test:ethereum": {
+      "family": "evm",
+      "chain_id": "11155111",
+      "tokens": [{ "symbol": "USDC", "address": "0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238", "decimals": 6 }],
+      "treasury": "${treasury}",
+      "fee_max": "0.03",
+      "caps": { "USDC": { "transaction": "1", "hour": "2", "day": "3" } },
+      "gas_caps": { "transaction": "0.02", "day": "0.5" }
+    }
+  }
+}
+`;
+test.before.each(() => writeFileSync(file, before, { mode: 0o600 }));
+
+const made = {
+  family: 'evm',
+  mode: 'test',
+  chain_id: '424242',
+  tokens: [{ symbol: 'USDC', address: '0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48', decimals: 6 }],
+  signer: {
+    fee_max: '7.5',
+    caps: { transaction: '20', hour: '40', day: '80' },
+    gas_caps: { transaction: '0.5', day: '2' },
+  },
+};
+
+/** Runs the command over a configuration with these networks. */
+async function add(words: readonly string[], networks: object = { made }) {
+  const config = join(dir, 'config.json');
+  writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
+  const { code, out, err } = await runTool(
+    ['signer', 'policy', 'add', ...words, '--json'],
+    { QUAYSIDE_CONFIG: config },
+    dir,
+  );
+  return { code, answer: JSON.parse(out), err };
+}
+
+test('a network comes into the policy with the caps of its file; what was there stays as the operator had it', async () => {
+  const { code, answer, err } = await add(['made', '--treasury', payers]);
+  assert.is(code, 0, err);
+  assert.equal([answer.policy, answer.network, answer.added, answer.fee_max], [file, 'test:made', true, '7.5']);
+  const policy = JSON.parse(readFileSync(file, 'utf8'));
+  assert.equal(policy.networks['test:ethereum'], JSON.parse(before).networks['test:ethereum']);
+  assert.equal(policy.networks['test:made'], {
+    family: 'evm',
+    chain_id: '424242',
+    tokens: [{ symbol: 'USDC', address: '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48', decimals: 6 }],
+    treasury: payers,
+    fee_max: '7.5',
+    caps: { USDC: { transaction: '20', hour: '40', day: '80' } },
+    gas_caps: { transaction: '0.5', day: '2' },
+  });
+  assert.is(statSync(file).mode & 0o777, 0o600);
+  assert.equal(
+    loadPolicy(file).networks.map(({ key, spend }) => [key, spend.feeUnitsMax]),
+    [
+      ['test:ethereum', 3n * 10n ** 16n],
+      ['test:made', 75n * 10n ** 17n],
+    ],
+  );
+});
+
+test('added again, nothing changes, also where the operator has changed the caps since', async () => {
+  await add(['made', '--treasury', payers]);
+  const changed = readFileSync(file, 'utf8').replace('"7.5"', '"9"');
+  writeFileSync(file, changed);
+  for (const words of [['made'], ['made', '--treasury', payers.toLowerCase()]]) {
+    const { code, answer, err } = await add(words);
+    assert.equal([code, answer], [0, { policy: file, network: 'test:made', added: false }], err);
+  }
+  assert.is(readFileSync(file, 'utf8'), changed);
+});
+
+test('a preset needs no settings, and a policy of several families keeps each', async () => {
+  const { code, answer, err } = await add(['bsc-testnet', '--treasury', treasury], {});
+  const caps = { transaction: '500', hour: '2000', day: '5000' };
+  assert.equal([code, answer.network, answer.caps.USDT], [0, 'test:bsc', caps], err);
+  const tron = await add(['tron', '--treasury', 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL'], {});
+  assert.equal([tron.code, tron.answer.network, tron.answer.fee_max], [0, 'live:tron', '50'], tron.err);
+  assert.is(loadPolicy(file).networks.length, 3);
+});
+
+test('what would contradict the policy, or cannot be read, changes nothing and says why', async () => {
+  const refused = async (words: readonly string[], networks: object, code: number, error: string, why: RegExp) => {
+    const found = await add(words, networks);
+    assert.equal([found.code, found.answer.error?.code], [code, error], found.err);
+    assert.match(found.err, why);
+    assert.is(readFileSync(file, 'utf8'), before);
+  };
+  const own = ['made', '--treasury', treasury];
+  const { signer, ...capless } = made;
+  const missing = /networks\.made\.signer: missing, expected the caps to start with: \{"fee_max": .*"gas_caps": /;
+  await refused(own, { made: capless }, 2, 'config_invalid', missing);
+  const halved = { ...made, signer: { ...signer, fee_max: 'much', gas_caps: {} } };
+  const three = /wrong in 3 place.*signer\.fee_max: "much".*gas_caps\.day: missing/s;
+  await refused(own, { made: halved }, 2, 'config_invalid', three);
+  const nowhere = /"nowhere" is neither configured nor a preset \(.*sepolia/;
+  await refused(['nowhere'], { made }, 3, 'not_found', nowhere);
+  const noAddress = /--treasury is "T", expected an address of the family evm/;
+  await refused(['made', '--treasury', 'T'], { made }, 2, 'usage', noAddress);
+  await refused([], { made }, 2, 'usage', /<network> is missing/);
+
+  const renamed = { ...made, name: 'ethereum' };
+  const differs = /test:ethereum, with another chain_id, tokens; nothing was changed/;
+  await refused(own, { made: renamed }, 1, 'policy_differs', differs);
+  const twin = { ...made, chain_id: '11155111' };
+  await refused(own, { made: twin }, 1, 'policy_invalid', /11155111 is also that of test:ethereum/);
+  const { chain_id, tokens } = JSON.parse(before).networks['test:ethereum'];
+  const moved = ['made', '--treasury', payers];
+  await refused(moved, { made: { ...renamed, chain_id, tokens } }, 1, 'policy_differs', /with another treasury/);
+
+  chmodSync(file, 0o644);
+  await refused(own, { made }, 1, 'policy_open', /chmod 600/);
+  rmSync(file);
+  assert.match((await add(own)).err, /there is no policy .*`quayside signer init` makes one/);
+});
+
+test.run();

@@ -1,0 +1,26 @@
+/**
+ * A shipped network, read as the programs read it, with nobody behind its URL.
+ * @module
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { chains } from '../../src/chains/index.ts';
+import { type NetworkConfig, readNetworks } from '../../src/config/network.ts';
+
+const fileOf = (name: string): URL => new URL(`../../config/networks/${name}.json`, import.meta.url);
+
+/** Returns the network of `config/networks/<name>.json`. */
+export function preset(name: string): NetworkConfig {
+  const settings = JSON.parse(readFileSync(fileOf(name), 'utf8'));
+  const { derive } = chains[settings.family as keyof typeof chains].address;
+  const entry = { ...settings, url: 'ws://127.0.0.1:1', ...(derive && { xpub: 'nobody’s' }) };
+  const [network] = readNetworks([], { [name]: entry }, [name], null);
+  if (!network) throw new Error(`${fileOf(name)} is not a network`);
+  return network.config;
+}
+
+/** Returns what payers see of a network of this name: the shipped network's settings, or the defaults. */
+export function pageSettings(name: string): Pick<NetworkConfig, 'title' | 'exchangeName' | 'feeHint'> {
+  if (!existsSync(fileOf(name))) return { title: name, exchangeName: name };
+  const { title, exchangeName, feeHint } = preset(name);
+  return { title, exchangeName, ...(feeHint && { feeHint }) };
+}
