@@ -1,5 +1,5 @@
 /**
- * What every chain family must do, whatever its node: one suite over the seam in `src/chains/chain.ts`.
+ * What every chain family must do, whatever its node: one suite for the interface `src/chains/chain.ts`.
  *
  * A family joins by a `ChainBench`: a small world of its own that can be paid in, mined and reorganised, behind a real
  * node (or one that speaks the real wire). See `test/chains/evm/anvil-bench.ts`.
@@ -28,25 +28,25 @@ export type Output = Readonly<{ token: Token; to: string; units: bigint }>;
 
 export type ChainBench = Readonly<{
   chain: Chain;
-  /** Where the node listens; the suite runs over each. `rings` is false where there is no push. */
-  urls: readonly Readonly<{ url: string; rpcUrl?: string; rings: boolean }>[];
-  /** What one address gets in one transaction is one transfer, however many there were. */
+  /** Where the node listens; the suite runs over each. `pushes` is false if there is no push. */
+  urls: readonly Readonly<{ url: string; rpcUrl?: string; pushes: boolean }>[];
+  /** Several transfers to one address in one transaction count as one. */
   addsUp?: true;
   chainId: string;
   /** USDT first and USDC second, with different decimals. */
   tokens: readonly [Token, Token];
   /** Whose tokens `pay` transfers. */
   payer: string;
-  /** A key that nobody was paid at yet. */
+  /** Returns a key without payments so far. */
   freshKey(): string;
   /**
-   * Sends a payment, which stands in the next block that is mined, and returns its transaction id. Several outputs only
+   * Sends a payment, included in the next block that is mined, and returns its transaction id. Several outputs only
    * by `contract`, and in one token.
    */
   pay(kind: PaymentKind, outputs: readonly Output[]): Promise<string>;
   mine(blocks?: number): Promise<void>;
   /**
-   * Replaces the newest blocks by at least as many others; their transactions are gone (`none`) or stand in the new
+   * Replaces the newest blocks by at least as many others; their transactions are gone (`none`) or in the new
    * ones (`all`).
    */
   reorg(depth: number, keep: 'none' | 'all'): Promise<void>;
@@ -63,7 +63,7 @@ const limits = {
   concurrencyMax: 4,
 } satisfies Partial<NodeOptions>;
 
-/** Runs `work` and returns the fault that it must end in. */
+/** Runs `work` and returns the fault that it must throw. */
 export async function faultOf(work: Promise<unknown>): Promise<Fault> {
   try {
     await work;
@@ -74,17 +74,17 @@ export async function faultOf(work: Promise<unknown>): Promise<Fault> {
   throw new Error('expected a fault');
 }
 
-/** The sum of each key's units, in the order in which keys first stand. */
+/** Returns the sum of each key's units, in the order in which keys first appear. */
 function sums(units: readonly (readonly [string, bigint])[]): Map<string, bigint> {
   const sum = new Map<string, bigint>();
   for (const [key, value] of units) sum.set(key, (sum.get(key) ?? 0n) + value);
   return sum;
 }
 
-/** A hash or id of the same form that nothing has: its last 20 characters are turned by one. */
+/** Returns an unused hash or id of the same form: its last 20 characters are rotated by one. */
 const otherThan = (text: string): string => text.slice(0, -20) + text.slice(-19) + text.slice(-20, -19);
 
-/** Registers the suite; the caller's file needs nothing else. */
+/** Registers the suite; the calling file needs nothing else. */
 export function chainConformance(name: string, makeBench: () => Promise<ChainBench>): void {
   const test = suite(name);
   let bench: ChainBench;
@@ -95,12 +95,12 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
   test.after(() => bench.close());
 
   /** Registers one test for each way to reach the node. */
-  const each = (title: string, run: (node: Node, rings: boolean) => Promise<void>): void => {
+  const each = (title: string, run: (node: Node, pushes: boolean) => Promise<void>): void => {
     test(title, async () => {
-      for (const { rings, ...place } of bench.urls) {
+      for (const { pushes, ...place } of bench.urls) {
         const node = await open(place);
         try {
-          await run(node, rings);
+          await run(node, pushes);
         } finally {
           await node.close();
         }
@@ -113,7 +113,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     return openNode({ ...limits, tokens: bench.tokens, ...options });
   }
 
-  /** Transfers to `keys` in one block, by both roads, which must agree. */
+  /** Returns the transfers to `keys` in one block, read both ways, which must agree. */
   async function transfersIn(node: Node, block: BlockRef, keys: readonly string[]): Promise<ChainTransfer[]> {
     const wire = await bench.chain.wire();
     const watched = (key: string) => keys.includes(key);
@@ -121,7 +121,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     try {
       assert.equal(wire.decode(await node.content(block, false), bench.tokens, watched), thorough);
     } catch (error) {
-      // The light transport may say that it is not sure. It may never say something else.
+      // The small answer may be doubtful, but never different.
       if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
     }
     return thorough;
@@ -136,7 +136,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     return { tx, block, transfers: await transfersIn(node, block, keys) };
   }
 
-  /** The block above `below` that holds `tx`, and its transfer to `key`. */
+  /** Returns the block above `below` that contains `tx`, and its transfer to `key`. */
   async function find(node: Node, below: number, tx: string, key: string) {
     for (const block of await node.range(below + 1, (await node.head()).number)) {
       const transfer = (await transfersIn(node, block, [key])).find((found) => found.tx === tx);
@@ -145,7 +145,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     return null;
   }
 
-  each('says which chain it is, and the decimals of each token', async (node) => {
+  each('reports its chain, and the decimals of each token', async (node) => {
     const { chainId, decimals } = await node.identity();
     assert.is(chainId, bench.chainId);
     assert.equal(
@@ -154,10 +154,10 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     );
   });
 
-  test('a token that is no contract is a permanent fault', async () => {
+  test('a token that is not a contract is a permanent fault', async () => {
     const [token] = bench.tokens;
     const nowhere = { ...token, address: bench.chain.address.format(bench.freshKey()) };
-    for (const { rings: _, ...place } of bench.urls) {
+    for (const { pushes: _, ...place } of bench.urls) {
       const node = await open({ ...place, tokens: [nowhere] });
       const fault = await faultOf(node.identity());
       assert.is(fault.kind, 'permanent');
@@ -176,7 +176,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.ok(after.timeS >= before.timeS && after.timeS < 1e11, 'seconds, not milliseconds');
   });
 
-  each('a range is the linked chain with both its ends', async (node) => {
+  each('a range is the linked chain, both ends included', async (node) => {
     const before = await node.head();
     await bench.mine(40);
     const head = await node.head();
@@ -227,7 +227,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     }
   });
 
-  each('what another account transfers for the payer is a payment of the payer’s', async (node) => {
+  each('a transfer by another account on behalf of the payer is the payer’s payment', async (node) => {
     for (const token of bench.tokens) {
       const to = bench.freshKey();
       const { tx, transfers } = await payAndRead(node, 'delegated', [{ token, to, units: 77n }]);
@@ -258,7 +258,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     });
   });
 
-  each('several transactions in one block are told apart', async (node) => {
+  each('several transactions in one block are distinguished', async (node) => {
     const to = bench.freshKey();
     const [usdt, usdc] = bench.tokens;
     const txs = [
@@ -286,7 +286,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     );
   });
 
-  each('a fee is kept by the token, and the net amount is what arrived', async (node) => {
+  each('if the token keeps a fee, the net amount is the payment', async (node) => {
     const [usdt] = bench.tokens;
     const to = bench.freshKey();
     const { transfers } = await payAndRead(node, 'fee', [{ token: usdt, to, units: 1_000_000n }]);
@@ -309,12 +309,12 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     }
   });
 
-  each('a block without transfers is empty by both roads', async (node) => {
+  each('a block without transfers is empty, read both ways', async (node) => {
     await bench.mine();
     assert.equal(await transfersIn(node, await node.head(), [bench.payer]), []);
   });
 
-  each('content can be handed to a thread with its buffer', async (node) => {
+  each('content can be transferred to a thread with its buffer', async (node) => {
     const [token] = bench.tokens;
     const to = bench.freshKey();
     const { block, transfers } = await payAndRead(node, 'direct', [{ token, to, units: 9n }]);
@@ -338,7 +338,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     }
   });
 
-  each('attests what stands, and nothing else', async (node) => {
+  each('attests what is on the chain, and nothing else', async (node) => {
     const [token] = bench.tokens;
     const failed = await bench.pay('failed', [{ token, to: bench.freshKey(), units: 1n }]);
     const { tx, block } = await payAndRead(node, 'direct', [{ token, to: bench.freshKey(), units: 1n }]);
@@ -357,7 +357,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
   });
 
   each(
-    'looks up a transaction by the id that people paste: what it brought to whom, or that it failed',
+    'looks up a transaction by the id that people paste: what it transferred to whom, or that it failed',
     async (node) => {
       const [usdt, usdc] = bench.tokens;
       const [one, other] = [bench.freshKey(), bench.freshKey()];
@@ -380,16 +380,16 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
         transfers.filter((move) => move.to === to).map(({ currency }) => currency);
       assert.equal([moved(found.transfers, one), moved(found.transfers, other)], [['USDT'], ['USDT']]);
       const worthless = await lookup(lookalike);
-      assert.equal(worthless.kind === 'mined' && moved(worthless.transfers, one), [null], 'another token by that name');
+      assert.equal(worthless.kind === 'mined' && moved(worthless.transfers, one), [null], 'another token of that name');
       const nothing = await lookup(zero);
-      assert.equal(nothing.kind === 'mined' && moved(nothing.transfers, one), [], 'a transfer of nothing');
+      assert.equal(nothing.kind === 'mined' && moved(nothing.transfers, one), [], 'a transfer of zero');
       const broken = await lookup(failed);
       assert.equal([broken.kind, broken.kind === 'mined' && broken.succeeded], ['mined', false]);
       assert.equal(await lookup(otherThan(pair)), { kind: 'unknown' });
     },
   );
 
-  test('a transaction id is read as people write it, and nothing else is', async () => {
+  test('a transaction id is accepted as people write it, and nothing else is', async () => {
     const [token] = bench.tokens;
     const tx = await bench.pay('direct', [{ token, to: bench.freshKey(), units: 1n }]);
     const { transactionId } = bench.chain;
@@ -407,12 +407,12 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     await bench.reorg(2, 'none');
     const [replacement] = await node.range(block.number, block.number);
     assert.is.not(replacement?.hash, block.hash);
-    assert.is(replacement?.parent, block.parent, 'the fork leaves where the reorg says');
+    assert.is(replacement?.parent, block.parent, 'the fork starts where the reorg does');
     assert.is(await find(node, block.number - 1, tx, to), null);
     assert.is(await node.attest(block, [tx]), 'gone');
   });
 
-  each('money that a reorg moved stands in another block', async (node) => {
+  each('money that a reorg moved is in another block', async (node) => {
     const [token] = bench.tokens;
     const to = bench.freshKey();
     const { tx, block } = await payAndRead(node, 'direct', [{ token, to, units: 22n }]);
@@ -434,7 +434,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.equal(await node.range(after.number, after.number), [after]);
   });
 
-  each('asks many things at once within its bound', async (node) => {
+  each('handles many concurrent requests within its limit', async (node) => {
     await bench.mine(20);
     const { number } = await node.head();
     const blocks = await node.range(Math.max(0, number - 19), number);
@@ -445,39 +445,39 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     );
   });
 
-  each('rings for each new head, where there is a push', async (node, rings) => {
-    let rung = 0;
+  each('notifies of each new head, where there is a push', async (node, pushes) => {
+    let notified = 0;
     node.onChange(() => {
-      rung += 1;
+      notified += 1;
     });
     await node.head();
-    if (!rings) return;
-    await until('the subscription stands', () => node.health().connected);
+    if (!pushes) return;
+    await until('the subscription is granted', () => node.health().connected);
     for (let round = 0; round < 3; round++) {
-      const before = rung;
+      const before = notified;
       await bench.mine();
-      await until('the bell rings', () => rung > before);
+      await until('the listener is called', () => notified > before);
     }
     assert.ok(node.health().heardAtMs > Date.now() - 60_000);
   });
 
   each(
-    'after the node was away, calls fail with a named fault, then work again, and the bell rings',
-    async (node, rings) => {
+    'while the node is unreachable calls fail with a named fault; then they work again, and the listener is called',
+    async (node, pushes) => {
       if (!bench.stop || !bench.start) return;
-      let rung = 0;
+      let notified = 0;
       node.onChange(() => {
-        rung += 1;
+        notified += 1;
       });
       const before = await node.head();
-      if (rings) await until('the subscription stands', () => node.health().connected);
+      if (pushes) await until('the subscription is granted', () => node.health().connected);
       const { connections } = node.health();
       await bench.stop();
       const fault = await faultOf(node.head());
       assert.is(fault.kind, 'transient');
       assert.is(fault.code, 'node_unreachable');
       assert.is(node.health().connected, false);
-      const rungBefore = rung;
+      const notifiedBefore = notified;
       await bench.start();
       await until('the node answers again', async () => {
         try {
@@ -486,7 +486,7 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
           return false;
         }
       });
-      if (rings) await until('the bell rings', () => rung > rungBefore);
+      if (pushes) await until('the listener is called', () => notified > notifiedBefore);
       assert.ok(node.health().connections > connections, 'a new connection is counted');
       assert.equal(await node.header(before.hash), before, 'the chain is the same');
     },

@@ -1,5 +1,5 @@
 /**
- * What every family's `Spending` must do: the rules of `src/chains/spend.ts`, run over a bench that the family brings.
+ * What every family's `Spending` must do: the rules of `src/chains/spend.ts`, over a bench that the family provides.
  * @module
  */
 import * as fc from 'fast-check';
@@ -22,11 +22,11 @@ export type SpendBench = Readonly<{
   /** Terms that could cost more than the network's `feeUnitsMax`. */
   dearTerms(intent: Intent): Terms;
   gasForms: readonly GasIntent['form'][];
-  /** A payer's address key that can be paid, always the same for the same number. */
+  /** Returns a payer's address key that can be paid, always the same for the same number. */
   payee(number: number): string;
   /** Most base units that one transfer can carry. */
   unitsMax: bigint;
-  /** What the chain's own library makes of the bytes: the id that the chain will know them by. */
+  /** Returns the transaction id of the bytes according to the chain's own library. */
   idOf(bytes: Uint8Array): string;
 }>;
 
@@ -124,7 +124,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     }
   });
 
-  test(`${name}: collection wallets are the addresses that are handed out`, async () => {
+  test(`${name}: the keys of deposit addresses are those of the addresses handed out`, async () => {
     const xpub = spending.xpub(SEED);
     const { derive } = chain.address;
     assert.is(xpub === null, derive === null);
@@ -135,7 +135,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     }
   });
 
-  property('what is read from the bytes is what the intent says', () => {
+  property('reading the bytes gives what the intent says', () => {
     fc.assert(
       fc.property(anyIntent, variant, (intent, at) => {
         const { tx, bytes } = sign(intent, bench.terms(intent, at));
@@ -153,7 +153,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     );
   });
 
-  /** @throws when anything else effects than the intent says */
+  /** @throws if the effects differ from the intent */
   function expectMoves(intent: Intent, reading: SpendReading): void {
     if (intent.kind === 'gas') {
       assert.is(reading.effects.length, 1);
@@ -196,14 +196,14 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     );
   });
 
-  property('no secret stands in the bytes', () => {
+  property('no secret is in the bytes', () => {
     for (const intent of samples) {
       const text = Buffer.from(sign(intent, bench.terms(intent, 0)).bytes).toString('hex');
       for (const { secret } of keysOf(intent)) assert.not.match(text, Buffer.from(secret).toString('hex'));
     }
   });
 
-  property('bytes in which any one byte is another are refused or read otherwise', () => {
+  property('bytes with any one byte changed are refused or read differently', () => {
     for (const intent of samples) {
       const { bytes } = sign(intent, bench.terms(intent, 0));
       const whole = spending.read(bytes, network);
@@ -223,13 +223,13 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
             assert.ok(error instanceof Fault && error.code === 'spend_bytes_unknown', `byte ${at}: ${error}`);
             continue;
           }
-          assert.not.equal(meaning(reading), meaning(whole), `byte ${at} of ${intent.kind} can be changed unseen`);
+          assert.not.equal(meaning(reading), meaning(whole), `byte ${at} of ${intent.kind} can be changed unnoticed`);
         }
       }
     }
   });
 
-  property('bytes that were cut, lengthened or made up are refused', () => {
+  property('bytes that were cut, extended or made up are refused', () => {
     for (const intent of samples) {
       const { bytes } = sign(intent, bench.terms(intent, 0));
       for (const wrong of [
@@ -261,7 +261,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     }
   });
 
-  property('terms that are missing, malformed, unknown or too dear are refused', () => {
+  property('terms that are missing, malformed, unknown or too expensive are refused', () => {
     for (const intent of samples) {
       const terms = bench.terms(intent, 0);
       const wrong: Terms[] = [{}, { ...terms, surprise: '1' }, bench.dearTerms(intent)];
@@ -321,7 +321,7 @@ export async function runSpendConformance(name: string, bench: SpendBench): Prom
     assert.is(faultOf(() => sign(sample, bench.terms(sample, 0), none)).code, 'spend_intent_invalid');
   });
 
-  property('sweeps go to the treasury of the policy, wherever that is', () => {
+  property('sweeps go to the treasury of the policy', () => {
     const sweep = fc.sample(sweeps, { numRuns: 1, seed: 9 })[0] as SweepIntent;
     const moved = { ...network, treasury: bench.payee(5_000) };
     const reading = spending.read(sign(sweep, bench.terms(sweep, 0), moved).bytes, moved);

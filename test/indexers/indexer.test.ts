@@ -1,4 +1,4 @@
-/** What an indexer does whose settings allow no payouts. */
+/** An indexer whose settings allow no payouts. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { openSigner } from '../../src/signer/client.ts';
@@ -13,7 +13,7 @@ test('payments are still followed where the settings allow no payouts', async ()
   const signer = openSigner({ socket: '/nowhere/signer.sock', timeoutMs: 1000 });
   const indexer = startIndexer(database, network, { signer });
   try {
-    await until('it is told of', async () =>
+    await until('an alarm is raised', async () =>
       (await database.listAlarms(10)).some(({ code }) => code === 'payouts_need_finality'),
     );
     assert.is((await database.listEngines())[0]?.reason?.code, 'payouts_need_finality');

@@ -46,7 +46,7 @@ function mineMany(count: number): void {
   for (let left = count; left > 0; left--) node.world.mine();
 }
 
-test('it says who it is', async () => {
+test('it reports its identity', async () => {
   assert.is(await result('eth_chainId'), hex(Number(SANDBOX_CHAIN_ID).toString(16)));
   assert.is(await result('net_version'), SANDBOX_CHAIN_ID);
   assert.match(await result('web3_clientVersion'), /^Geth\/.*sandbox/);
@@ -69,7 +69,7 @@ test('blocks are found by number, tag and hash, and link', async () => {
   assert.is(await result('eth_getBlockByHash', [nowhere, false]), null);
 });
 
-test('a payment shows in block, transaction, receipt and logs alike', async () => {
+test('a payment appears in block, transaction, receipt and logs alike', async () => {
   const tx = node.pay(payee, 1_234n);
   const block = hex(node.world.mine().hash);
   const short = await result('eth_getBlockByHash', [block, false]);
@@ -157,12 +157,12 @@ test('log filters work by address and by topic position', async () => {
   assert.equal(
     await found({ topics: [null, null, null, null] }),
     [],
-    'a log must have as many topics as are asked for',
+    'a log must have as many topics as the filter',
   );
   assert.equal(await found({ fromBlock: '0x0', toBlock: '0x0' }), []);
 });
 
-test('what it is asked wrongly it refuses as go-ethereum does', async () => {
+test('wrong arguments are refused as go-ethereum does', async () => {
   mineMany(1);
   const rows: [method: string, params: unknown[], code: number, message: RegExp][] = [
     ['eth_nothing', [], -32601, /^the method eth_nothing does not exist\/is not available$/],
@@ -194,7 +194,7 @@ test('what it is asked wrongly it refuses as go-ethereum does', async () => {
   }
 });
 
-test('token contracts answer for themselves, other accounts do not', async () => {
+test('token contracts answer calls, other accounts do not', async () => {
   node.pay(payee, 42n);
   node.world.mine();
   const call = (to: string, data: string) => result('eth_call', [{ to, data }, 'latest']);
@@ -207,7 +207,7 @@ test('token contracts answer for themselves, other accounts do not', async () =>
   assert.is(await result('eth_getCode', [hex(payee), 'latest']), '0x');
 });
 
-test('a transaction that waits is known, but stands nowhere', async () => {
+test('a pending transaction is known, but has no block', async () => {
   const tx = node.pay(payee, 1n);
   const waiting = await result('eth_getTransactionByHash', [tx]);
   assert.equal(
@@ -217,7 +217,7 @@ test('a transaction that waits is known, but stands nowhere', async () => {
   assert.is(await result('eth_getTransactionReceipt', [tx]), null);
 });
 
-test('after a reorg the orphan is known by hash only, and its transactions stand where they were mined again', async () => {
+test('after a reorg the orphan is known by hash only, and its transactions are in the blocks that mined them again', async () => {
   const lost = node.pay(payee, 1n);
   const orphan = hex(node.world.mine().hash);
   node.world.reorg({ depth: 1, keep: 'none' });
@@ -236,7 +236,7 @@ test('after a reorg the orphan is known by hash only, and its transactions stand
   assert.is(after.logs[0].data, before.logs[0].data);
 });
 
-test('what it no longer keeps is an error, never an empty answer', async () => {
+test('pruned data is an error, never an empty answer', async () => {
   await node.close();
   node = await startSandboxNode({ seed: 'short memory', finalityDistance: 3, windowBlocks: 10 });
   mineMany(30);
@@ -288,7 +288,7 @@ test('batches and broken messages are answered as JSON-RPC says', async () => {
   assert.is((await post(`{"a":"${'x'.repeat(6 * 1024 * 1024)}"}`)).status, 413);
 });
 
-test('newHeads rings once a block, and once for a whole reorg, with the header as blocks show it', async () => {
+test('newHeads announces once per block, and once for a whole reorg, with the block’s header', async () => {
   const client = await openRpcClient(node.wsUrl);
   const { result: heads } = await client.ask('eth_subscribe', ['newHeads']);
   assert.match(heads, /^0x[1-9a-f][0-9a-f]*$/);
@@ -316,7 +316,7 @@ test('newHeads rings once a block, and once for a whole reorg, with the header a
   await client.close();
 });
 
-test('a logs subscription tells what came and takes back what went', async () => {
+test('a logs subscription announces new logs and removed ones', async () => {
   const client = await openRpcClient(node.wsUrl);
   const filter = { address: hex(usdtKey), topics: [TRANSFER, null, topicOf(payee)] };
   const { result: logs } = await client.ask('eth_subscribe', ['logs', filter]);
@@ -324,7 +324,7 @@ test('a logs subscription tells what came and takes back what went', async () =>
   node.pay(accountKey('other'), 6n);
   node.world.mine();
   node.world.reorg({ depth: 1, keep: 'all' });
-  await until('three logs are told', () => client.notified(logs).length >= 3);
+  await until('three logs are announced', () => client.notified(logs).length >= 3);
   const told = client.notified(logs).map((log) => [log.transactionHash, log.removed, Number(log.data)]);
   assert.equal(told, [
     [tx, false, 5],
@@ -370,7 +370,7 @@ test('a taken port is replaced by a free one', async () => {
   await new Promise((resolve) => squatter.close(resolve));
 });
 
-test('the control methods pay, mine, reorg, finalize and tell the truth', async () => {
+test('the control methods pay, mine, reorganise, finalize and report the truth', async () => {
   const to = evmAddress.format(payee);
   const { transactionHash } = await result('sandbox_pay', [{ to, symbol: 'USDC', amount: '1000000000000000000000' }]);
   await node.ask('sandbox_pay', { to, token: hex(usdtKey), amount: '0' });
@@ -407,7 +407,7 @@ test('the control methods pay, mine, reorg, finalize and tell the truth', async 
   await result('sandbox_reorg', [{ depth: 1, break_finality: true }]);
 });
 
-test('control with nonsense is refused with what is wrong', async () => {
+test('invalid control calls are refused with the reason', async () => {
   const rows: [method: string, params: unknown[], message: RegExp][] = [
     ['sandbox_pay', [{ to: '0x12', amount: '1' }], /"0x12" is not an address/],
     ['sandbox_pay', [{ to: hex(payee), amount: '1.5' }], /amount/],
@@ -432,7 +432,7 @@ test('control with nonsense is refused with what is wrong', async () => {
   assert.is(node.world.tip().number, 0);
 });
 
-test('mining goes by itself at an interval and stops when told', async () => {
+test('blocks are mined at an interval until it is set to 0', async () => {
   await result('sandbox_interval', [{ ms: 5 }]);
   await until('three blocks are mined', () => node.world.tip().number >= 3);
   await result('sandbox_interval', [{ ms: 0 }]);
@@ -441,7 +441,7 @@ test('mining goes by itself at an interval and stops when told', async () => {
   assert.is(node.world.tip().number, number);
 });
 
-test('with a token, only who knows it controls; everybody reads', async () => {
+test('with a token, control requires it; reading does not', async () => {
   await node.close();
   node = await startSandboxNode({ seed: 'guarded', controlToken: 'open sesame' });
   const denied = /needs the token in sandbox\.json/;

@@ -1,5 +1,5 @@
 /**
- * The simulated node's answers beside those of a real one (anvil) for the same happenings: every field that the real
+ * The simulated node's answers compared with those of a real one (anvil) for the same events: every field that the real
  * one answers is there, with the same JSON type and the same kind of text.
  */
 import { test } from 'uvu';
@@ -23,7 +23,7 @@ const fixedLengths = new Set([18, 42, 66, 514]);
 
 const isQuantity = (text: string) => /^0x(0|[1-9a-f][0-9a-f]*)$/.test(text);
 
-/** What kind of value stands in a field: two nodes must agree on it. */
+/** Returns the kind of a field's value: two nodes must agree on it. */
 function kindOf(field: string, value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'list';
@@ -33,7 +33,7 @@ function kindOf(field: string, value: unknown): string {
   return isQuantity(value) ? 'quantity' : `text ${value}`;
 }
 
-/** Where `ours` lacks or contradicts a field of `real`. Lists are compared by their first items. */
+/** Returns where `ours` lacks or contradicts a field of `real`. Lists are compared by their first items. */
 function differences(real: unknown, ours: unknown, path: string, field = ''): string[] {
   const [realKind, ourKind] = [kindOf(field, real), kindOf(field, ours)];
   if (realKind !== ourKind) return [`${path}: ${realKind} there, ${ourKind} here`];
@@ -65,7 +65,7 @@ test.after(async () => {
   await anvil.close();
 });
 
-/** Asks both the same and compares. Arguments may differ between them. */
+/** Sends both the same request and compares the answers. Arguments may differ. */
 async function compare(method: string, real: unknown[], ours: unknown[]): Promise<void> {
   const realResult = await anvil.rpc(method, real);
   const answer = await node.ask(method, ours);
@@ -104,7 +104,7 @@ test('blocks, transactions, receipts and logs have the fields of a real node', a
   );
 });
 
-test('what a node says of itself and its contracts has the same form', async () => {
+test('answers about the node and its contracts have the same form', async () => {
   for (const method of ['eth_chainId', 'net_version', 'eth_blockNumber', 'eth_syncing']) {
     const [real, ours] = [await anvil.rpc(method), (await node.ask(method)).result];
     assert.is(kindOf('', ours).replace(/ .*/, ''), kindOf('', real).replace(/ .*/, ''), method);
@@ -128,7 +128,7 @@ test('what a node says of itself and its contracts has the same form', async () 
   );
 });
 
-test('nothing is null or an error alike', async () => {
+test('missing data is null or an error in both', async () => {
   const nowhere = `0x${'11'.repeat(32)}`;
   for (const [method, params] of [
     ['eth_getBlockByHash', [nowhere, false]],

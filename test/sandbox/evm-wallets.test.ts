@@ -1,6 +1,6 @@
 /**
- * The simulated EVM node as wallets meet it. What it reads by hand was signed by the signer's library; what it answers
- * is read by the payout client that real nodes are read with.
+ * The simulated EVM node from the point of view of wallets. What it reads by hand was signed by the signer's library;
+ * what it answers is read by the payout client that real nodes are read with.
  */
 import { Wallet as EthersWallet, Transaction } from 'ethers';
 import * as fc from 'fast-check';
@@ -77,7 +77,7 @@ async function send(attempt: Attempt): Promise<void> {
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
 }
 
-test('a refund passes through every stage, and costs what is told', async () => {
+test('a refund passes through every stage, and costs what was quoted', async () => {
   const wallets = await openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   const intent = wallets.refund('USDT', 12_345_678n);
@@ -104,7 +104,7 @@ test('a refund passes through every stage, and costs what is told', async () => 
   assert.equal(await node.broadcast(attempt.bytes), { kind: 'known' });
 });
 
-test('a collection address is given gas and swept', async () => {
+test('a deposit address gets gas and is swept', async () => {
   const wallets = openWallets();
   const owner = wallets.keyOf({ role: 'collection', index: 4 });
   await control('sandbox_fund', { to: `0x${wallets.keyOf({ role: 'gas' })}`, amount: ETHER.toString() });
@@ -128,13 +128,13 @@ test('a collection address is given gas and swept', async () => {
   assert.is(held(owner), 0n);
 });
 
-test('a quote knows what is missing', async () => {
+test('a quote reports the missing amount', async () => {
   const wallets = await openFundedWallets();
   const poor = await node.quote(wallets.draft(wallets.refund('USDT', 1_000_000_001n)), 0, []);
   assert.is(poor.kind === 'refused' && poor.missingUnits, 1n);
 });
 
-test('replacements are taken from a tenth more, and the one that is mined is found', async () => {
+test('replacements are accepted from 10 % more, and the one that is mined is found', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const first = await prepare(wallets, intent);
@@ -152,7 +152,7 @@ test('replacements are taken from a tenth more, and the one that is mined is fou
   assert.is(held(intent.to), 5n);
 });
 
-test('what offers less than the base fee waits, until it is outbid', async () => {
+test('an offer below the base fee waits until it is replaced', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const { terms } = quoted(await node.quote(wallets.draft(intent), 0, []));
@@ -167,7 +167,7 @@ test('what offers less than the base fee waits, until it is outbid', async () =>
   assert.is(outcome.kind === 'waiting' && outcome.included?.tx, dear.tx);
 });
 
-test('refused in the words of a real node', async () => {
+test('refusals have a real node’s texts', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const { terms } = quoted(await node.quote(wallets.draft(intent), 0, []));
@@ -190,7 +190,7 @@ test('refused in the words of a real node', async () => {
   }
 });
 
-test('a transaction fails in its block when the tokens are gone by then', async () => {
+test('a transaction fails in its block if the tokens were spent meanwhile', async () => {
   const wallets = await openFundedWallets();
   const one = wallets.refund('USDT', 600_000_000n);
   const other = wallets.refund('USDT', 600_000_000n);
@@ -208,7 +208,7 @@ test('a transaction fails in its block when the tokens are gone by then', async 
   assert.is(held(wallets.keyOf({ role: 'refund' })), 400_000_000n);
 });
 
-test('a reorg that drops a payout shows it as not included, and the same bytes are taken again', async () => {
+test('a reorg that drops a payout shows it as not included, and the same bytes are accepted again', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -239,7 +239,7 @@ test('a reorg that keeps a payout shows it in another block', async () => {
   });
 });
 
-test('a node may lie about what it was sent, in three ways', async () => {
+test('a node may lie about a broadcast in three ways', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -247,20 +247,20 @@ test('a node may lie about what it was sent, in three ways', async () => {
   await control('sandbox_fault', { rates: { send_dropped: 1 } });
   await send(attempt);
   mine();
-  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'accepted, and thrown away');
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet, 'accepted, and discarded');
 
   await control('sandbox_fault', { heal: true, rates: { send_denied: 1 } });
   const denied = await node.broadcast(attempt.bytes);
   assert.is(denied.kind, 'rejected');
   mine(1 + FINAL_BLOCKS);
-  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and taken');
+  assert.is((await outcomeOf(wallets, intent, [attempt])).kind, 'succeeded', 'refused, and mined');
 
   await control('sandbox_fault', { heal: true, rates: { unknown_block: 1 } });
   const outcome = await outcomeOf(wallets, intent, [attempt]).catch((error) => error.code);
-  assert.is.not(outcome.kind, 'succeeded', 'denied that it stands');
+  assert.is.not(outcome.kind, 'succeeded', 'its inclusion denied');
 });
 
-test('a transaction that was made to fail does', async () => {
+test('a transaction that is set to fail does', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   await control('sandbox_fault', { rates: { send_failed: 1 } });
@@ -271,7 +271,7 @@ test('a transaction that was made to fail does', async () => {
   assert.is(held(intent.to), 0n);
 });
 
-test('an answer that never came does not undo the sending', async () => {
+test('a missing answer does not undo the broadcast', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
   const attempt = await prepare(wallets, intent);
@@ -346,7 +346,7 @@ test('signed transactions are read as ethers wrote them', () => {
   );
 });
 
-test('changed bytes are refused or somebody else’s, as by ethers', () => {
+test('changed bytes are refused or have another sender, as with ethers', () => {
   const { bytes, address } = signed({
     secret: 7,
     chainId: 1n,
@@ -381,9 +381,10 @@ test('changed bytes are refused or somebody else’s, as by ethers', () => {
   }
 });
 
-// ── Beside a real node ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── Compared with a real node
+// ───────────────────────────────────────────────────────────────────────────────────────────────
 
-test('what wallets ask is answered with the fields of a real node', async () => {
+test('answers to wallets have the fields of a real node’s', async () => {
   const anvil = await startAnvil({ chainId: 31_337, mining: 'auto' });
   try {
     const wallets = await openFundedWallets();

@@ -21,7 +21,7 @@ test('which requests are hit depends on the seed and not on their order', () => 
   assert.is.not(run('another seed', requests).join(), once.join());
 });
 
-test('rates are kept, kinds do not disturb each other, and healing ends it all', () => {
+test('rates are kept, kinds do not affect each other, and healing ends all faults', () => {
   const faults = createFaults('rates', { drop: 0.3 });
   const strikes = (count: number) => {
     let hits = 0;
@@ -47,7 +47,7 @@ test.after.each(() => node.close());
 // biome-ignore lint/suspicious/noExplicitAny: looked into freely; every field used is asserted
 type Json = any;
 
-/** The answer with one fault at full rate, then healed. */
+/** Returns the answer with one fault at full rate, then heals. */
 async function hit(kind: FaultKind, method: string, params: unknown[] = []): Promise<Json> {
   node.faults.set({ rates: { [kind]: 1 } });
   try {
@@ -61,7 +61,7 @@ function mineMany(count: number): void {
   for (let left = count; left > 0; left--) node.world.mine();
 }
 
-test('a lagging node shows an older head, by every door', async () => {
+test('a lagging node shows an older head in every answer', async () => {
   mineMany(29);
   const tx = node.pay(payee, 1n);
   mineMany(1);
@@ -80,7 +80,7 @@ test('a lagging node shows an older head, by every door', async () => {
   assert.is((await node.ask('eth_blockNumber')).result, '0x1e');
 });
 
-test('a head that goes backwards is now here, now there', async () => {
+test('a head that goes backwards moves back and forth', async () => {
   mineMany(30);
   node.faults.set({ rates: { backwards: 0.5 }, lagBlocks: 3 });
   const heads = new Set<number>();
@@ -100,7 +100,7 @@ test('a known block and its transactions are denied', async () => {
   assert.is((await hit('unknown_block', 'eth_getLogs', [{ blockHash: hash }])).error.message, 'unknown block');
 });
 
-test('a full block is called empty, or another block’s content is given', async () => {
+test('a full block is reported as empty, or another block’s content is returned', async () => {
   node.pay(payee, 1n);
   node.world.mine();
   const { added } = node.world.reorg({ depth: 1, keep: 'all' });
@@ -114,7 +114,7 @@ test('a full block is called empty, or another block’s content is given', asyn
   assert.is(truth.at(-1).blockHash, hash);
 });
 
-test('a header belongs to no chain; the chain and a token claim to be others', async () => {
+test('a header belongs to no chain; chain id and decimals are wrong', async () => {
   mineMany(5);
   const stray = (await hit('unlinked', 'eth_getBlockByNumber', ['0x4', false])).result;
   const below = (await node.ask('eth_getBlockByNumber', ['0x3', false])).result as Json;
@@ -181,7 +181,7 @@ test('over a WebSocket: limits, silence, cut answers, closed connections', async
   node.faults.heal();
   node.faults.set({ rates: { cut: 1 } });
   client.socket.send(call);
-  await until('half an answer comes', () => client.received.some((message) => typeof message === 'string'));
+  await until('half an answer arrives', () => client.received.some((message) => typeof message === 'string'));
   node.faults.heal();
   node.faults.set({ rates: { hang: 1 } });
   client.socket.send(call);
@@ -198,7 +198,7 @@ test('over a WebSocket: limits, silence, cut answers, closed connections', async
   await until('the connection is closed', () => isClosed);
 });
 
-test('a half-open connection looks alive and is not', async () => {
+test('a half-open connection looks open and transmits nothing', async () => {
   const { client, heads } = await subscribed();
   const { client: other, heads: otherHeads } = await subscribed();
   node.faults.set({ rates: { half_open: 1 } });
@@ -212,7 +212,7 @@ test('a half-open connection looks alive and is not', async () => {
   client.socket.ping();
   client.socket.send(call);
   mineMany(1);
-  await until('the other connection hears the bell', () => other.notified(otherHeads).length === 1);
+  await until('the other connection gets the announcement', () => other.notified(otherHeads).length === 1);
   assert.equal(client.notified(heads), []);
   assert.is(ponged, false);
   assert.is(client.socket.readyState, client.socket.OPEN);
@@ -220,18 +220,18 @@ test('a half-open connection looks alive and is not', async () => {
   await other.close();
 });
 
-test('bells are lost or ring twice', async () => {
+test('announcements are lost or sent twice', async () => {
   const { client, heads } = await subscribed();
   node.faults.set({ rates: { push_twice: 1 } });
   mineMany(1);
-  await until('it rings twice', () => client.notified(heads).length === 2);
+  await until('it is announced twice', () => client.notified(heads).length === 2);
   assert.equal(client.notified(heads)[0], client.notified(heads)[1]);
   node.faults.heal();
   node.faults.set({ rates: { push_lost: 1 } });
   mineMany(3);
   node.faults.heal();
   mineMany(1);
-  await until('it rings once more', () => client.notified(heads).length === 3);
+  await until('it is announced once more', () => client.notified(heads).length === 3);
   assert.is(Number(client.notified(heads)[2].number), 5);
   await client.close();
 });

@@ -43,7 +43,7 @@ function live(world: World): void {
   world.mine(2);
 }
 
-/** The text of a journal in which the chain above was lived. */
+/** Returns the text of a journal of the chain above. */
 function livedJournal(): string {
   const file = newFile();
   const { world, close } = openAt(file);
@@ -59,12 +59,12 @@ function fileWith(text: string): string {
   return file;
 }
 
-test('a world goes on where it ended, orphans and all', () => {
+test('a world continues where it ended, orphans included', () => {
   const file = newFile();
   const first = openAt(file);
   live(first.world);
   first.close();
-  const second = openAt(file, { seed: 'the seed in the file counts' });
+  const second = openAt(file, { seed: 'the seed in the file applies' });
   assert.equal([...second.world.kept()], [...first.world.kept()]);
   assert.equal([...second.world.canonical()], [...first.world.canonical()]);
   assert.equal(second.world.transfers(), first.world.transfers());
@@ -74,31 +74,31 @@ test('a world goes on where it ended, orphans and all', () => {
 
   const undisturbed = openAt(newFile());
   live(undisturbed.world);
-  assert.equal(undisturbed.world.mine(), second.world.tip(), 'and as if it had never stopped');
+  assert.equal(undisturbed.world.mine(), second.world.tip(), 'as if it had never stopped');
   undisturbed.close();
 });
 
-test('cut off at any byte, it is a shorter chain of the same world and grows on', () => {
+test('cut off at any byte, it is a shorter chain of the same world and keeps growing', () => {
   const text = livedJournal();
   const whole = openAt(fileWith(text));
   const firstLineBytes = text.indexOf('\n') + 1 + text.slice(text.indexOf('\n') + 1).indexOf('\n') + 1;
   for (let length = firstLineBytes; length < text.length; length += 37) {
     const file = fileWith(text.slice(0, length));
     const { world, close } = openAt(file);
-    assert.is(whole.world.byHash(world.tip().hash)?.hash, world.tip().hash, `cut at ${length}: a block that was there`);
+    assert.is(whole.world.byHash(world.tip().hash)?.hash, world.tip().hash, `cut at ${length}: a block of the chain`);
     pay(world, 7n);
     const chain = [...world.canonical()];
     assert.ok(isLinked(chain));
     assert.is(chain[0]?.number, 0);
     close();
     const again = openAt(file);
-    assert.equal([...again.world.canonical()], chain, `cut at ${length}: what came after the cut is durable`);
+    assert.equal([...again.world.canonical()], chain, `cut at ${length}: blocks after the cut are durable`);
     again.close();
   }
   whole.close();
 });
 
-test('lost blocks are made anew under other hashes as soon as anything differs', () => {
+test('lost blocks are mined again with other hashes as soon as anything differs', () => {
   const text = livedJournal();
   const lines = text.trimEnd().split('\n');
   const lost = JSON.parse(lines.at(-1) ?? '');
@@ -110,7 +110,7 @@ test('lost blocks are made anew under other hashes as soon as anything differs',
   close();
 });
 
-test('damage in the middle is refused with the line and what to do', () => {
+test('damage in the middle is refused with the line and the remedy', () => {
   const lines = livedJournal().split('\n');
   for (const [line, damage] of [
     [3, '{"hash":"00'],
@@ -128,7 +128,7 @@ test('damage in the middle is refused with the line and what to do', () => {
         error.message.includes(`line ${line} of`) &&
         error.message.includes('delete the file'),
     );
-    assert.is(readFileSync(file, 'utf8'), damaged, 'and left as it is');
+    assert.is(readFileSync(file, 'utf8'), damaged, 'the file is unchanged');
   }
 });
 
@@ -139,7 +139,7 @@ test('a torn end made of zeros is dropped', () => {
   assert.equal(readJournal(file).blocks, before);
 });
 
-test('the file stays small however long the world runs', () => {
+test('the file stays small, however long the world runs', () => {
   const file = newFile();
   const small = { windowBlocks: 50, olderPaidBlocksMax: 5, compactAfterBlocks: 100 };
   const { world, close } = openAt(file, small);

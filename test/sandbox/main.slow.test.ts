@@ -30,7 +30,7 @@ test.after(() => {
 
 type Program = Readonly<{
   child: ChildProcess;
-  /** What the program told its parent. */
+  /** The program's message to its parent. */
   message: { ready: boolean; networks: Record<string, { url: string }> };
   output(): string;
   /** Resolves with exit code or signal. */
@@ -77,7 +77,7 @@ async function ask(network: string, method: string, params: unknown = []) {
 
 const heightOf = async (network: string) => Number(await ask(network, 'eth_blockNumber'));
 
-test('it serves the configured networks, mines by itself, and says so in a file that only its owner may read', async () => {
+test('it serves the configured networks, mines at intervals, and writes a file that only its owner may read', async () => {
   const { child, message, ended } = await start();
   assert.is(message.ready, true);
   const file = readFile();
@@ -109,7 +109,7 @@ test('it serves the configured networks, mines by itself, and says so in a file 
   assert.is(await ended, 0);
 });
 
-test('a stranger on the machine may read, but not pay', async () => {
+test('another user of the machine may read, but not pay', async () => {
   const { child, ended } = await start();
   const client = await openRpcClient(readFile().networks.bsc.url);
   assert.ok((await client.ask('eth_blockNumber')).result);
@@ -123,7 +123,7 @@ test('a stranger on the machine may read, but not pay', async () => {
   assert.is(await ended, 0);
 });
 
-test('after SIGKILL it comes back at the same addresses with the same chain, account and payments', async () => {
+test('after SIGKILL it restarts at the same addresses with the same chain, account and payments', async () => {
   const first = await start();
   const before = readFile();
   const to = evmAddress.format(accountKey('payee'));
@@ -146,18 +146,18 @@ test('after SIGKILL it comes back at the same addresses with the same chain, acc
     truth.transfers.map(({ amount, symbol }: { amount: string; symbol: string }) => [amount, symbol]),
     [['25000000', 'USDC']],
   );
-  await until('it mines on', async () => (await heightOf('ethereum')) > Number(head.number));
+  await until('it continues mining', async () => (await heightOf('ethereum')) > Number(head.number));
   second.child.kill('SIGTERM');
   assert.is(await second.ended, 0);
 });
 
-test('it ends when its supervisor is gone', async () => {
+test('it ends when its supervisor has exited', async () => {
   const { child, ended } = await start();
   child.disconnect();
   assert.is(await ended, 0);
 });
 
-test('a file that cannot be read ends it with what to do', async () => {
+test('a file that cannot be read ends it with the remedy', async () => {
   const file = join(dataDir, 'sandbox.json');
   const good = readFileSync(file, 'utf8');
   writeFileSync(file, '{"xpub":');

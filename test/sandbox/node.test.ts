@@ -1,4 +1,4 @@
-/** The real node clients against nodes that fail in every way that heals: whatever they accept is the truth. */
+/** The real node clients against nodes with every kind of temporary fault: whatever they accept is true. */
 import { test } from 'uvu';
 import { openNode } from '../../src/chains/evm/node/node.ts';
 import { evmWire } from '../../src/chains/evm/wire.ts';
@@ -14,10 +14,10 @@ import { startTronNode, tronTokens } from '../support/tron-node.ts';
 
 const limits = { requestTimeoutMs: 250, responseBytesMax: 1_000_000, idleMsMax: 400, concurrencyMax: 4 };
 
-for (const road of ['wsUrl', 'httpUrl'] as const) {
-  test(`through every fault, an EVM node’s ${road} gives exactly the true transfers`, async () => {
-    const sandbox = await startSandboxNode({ seed: `node test ${road}` });
-    const node = openNode({ url: sandbox[road], tokens: sandboxTokens, ...limits });
+for (const way of ['wsUrl', 'httpUrl'] as const) {
+  test(`through every fault, an EVM node’s ${way} gives exactly the true transfers`, async () => {
+    const sandbox = await startSandboxNode({ seed: `node test ${way}` });
+    const node = openNode({ url: sandbox[way], tokens: sandboxTokens, ...limits });
     try {
       await readThroughFaults({ sandbox, node, wire: evmWire, tokens: sandboxTokens }, [
         'empty_content',
@@ -34,11 +34,11 @@ for (const road of ['wsUrl', 'httpUrl'] as const) {
   });
 }
 
-for (const road of ['java-tron', 'the bridge'] as const) {
-  test(`through every fault, ${road} gives exactly the true transfers`, async () => {
-    const sandbox = await startTronNode({ seed: `node test ${road}` });
+for (const way of ['java-tron', 'the bridge'] as const) {
+  test(`through every fault, ${way} gives exactly the true transfers`, async () => {
+    const sandbox = await startTronNode({ seed: `node test ${way}` });
     const bridge = await startTronBridge(sandbox.url, { requestTimeoutMs: limits.requestTimeoutMs });
-    const url = road === 'java-tron' ? sandbox.url : bridge.url;
+    const url = way === 'java-tron' ? sandbox.url : bridge.url;
     const node = openTronNode({ url, tokens: tronTokens, ...limits });
     try {
       await readThroughFaults({ sandbox, node, wire: tronWire, tokens: tronTokens }, [
@@ -58,13 +58,13 @@ for (const road of ['java-tron', 'the bridge'] as const) {
   });
 }
 
-for (const road of ['url', 'httpUrl'] as const) {
-  test(`through every fault, a Solana node’s ${road === 'url' ? 'RPC and PubSub' : 'RPC'} gives exactly the true transfers`, async () => {
+for (const way of ['url', 'httpUrl'] as const) {
+  test(`through every fault, a Solana node’s ${way === 'url' ? 'RPC and PubSub' : 'RPC'} gives exactly the true transfers`, async () => {
     const sandbox = await startSolanaNode({
-      seed: `node test ${road}`,
+      seed: `node test ${way}`,
       isSkipped: (slot) => slot > 0 && slot % 4 === 0,
     });
-    const place = road === 'url' ? { url: sandbox.url, rpcUrl: sandbox.rpcUrl } : { url: sandbox.rpcUrl };
+    const place = way === 'url' ? { url: sandbox.url, rpcUrl: sandbox.rpcUrl } : { url: sandbox.rpcUrl };
     const node = openSolanaNode({ ...place, tokens: solanaTokens, ...limits });
     try {
       await readThroughFaults({ sandbox, node, wire: solanaWire, tokens: solanaTokens }, [

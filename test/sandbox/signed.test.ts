@@ -52,7 +52,7 @@ function open(): World {
 
 const fees = (world: World) => 1_000n - world.accounts().native(wallet);
 
-test('what a wallet signed moves its tokens and costs its fee', () => {
+test('a signed transaction moves tokens and costs its fee', () => {
   const world = open();
   const one = spend(0, 60n);
   world.submit(one);
@@ -65,7 +65,7 @@ test('what a wallet signed moves its tokens and costs its fee', () => {
   assert.is(world.balance(usdtKey, wallet), 40n);
 });
 
-test('more than there is fails, costs its fee and uses up its number', () => {
+test('a transfer of too much fails, costs its fee and uses its number', () => {
   const world = open();
   world.submit(spend(0, 60n));
   world.submit(spend(1, 60n));
@@ -79,7 +79,7 @@ test('more than there is fails, costs its fee and uses up its number', () => {
   assert.is(fees(world), 20n);
 });
 
-test('numbers are taken in their order, whatever came first; one that is used up is dropped', () => {
+test('numbers are mined in order, whatever arrived first; a used one is dropped', () => {
   const world = open();
   world.submit(spend(2, 1n));
   world.submit(spend(1, 2n));
@@ -95,7 +95,7 @@ test('numbers are taken in their order, whatever came first; one that is used up
   assert.is(world.pending().length, 0);
 });
 
-test('a replacement pushes out what it replaces', () => {
+test('a replacement removes what it replaces', () => {
   const world = open();
   const [one, other] = [spend(0, 1n), spend(0, 2n)];
   world.submit(one);
@@ -106,7 +106,7 @@ test('a replacement pushes out what it replaces', () => {
   );
 });
 
-test('accounts are known as of any block', () => {
+test('accounts are known at any block', () => {
   const world = open();
   world.submit(spend(0, 60n));
   const { number } = world.mine();
@@ -117,7 +117,7 @@ test('accounts are known as of any block', () => {
   assert.is(world.accounts(number - 2).token(usdtKey, wallet), 0n);
 });
 
-test('a reorg that drops what was signed gives everything back, and the same can be sent again', () => {
+test('a reorg that drops a signed transaction restores everything, and the same can be sent again', () => {
   const world = open();
   const one = spend(0, 60n);
   world.submit(one);
@@ -131,7 +131,7 @@ test('a reorg that drops what was signed gives everything back, and the same can
   assert.is(world.accounts().token(usdtKey, wallet), 40n);
 });
 
-test('however blocks are replaced, numbers on the chain rise by one and no money is made', () => {
+test('however blocks are replaced, numbers on the chain rise by one and no money is created', () => {
   const acts = fc.array(
     fc.oneof(
       fc.record({ act: fc.constant('spend' as const), units: fc.integer({ min: 1, max: 40 }) }),
@@ -177,7 +177,7 @@ test('however blocks are replaced, numbers on the chain rise by one and no money
   );
 });
 
-test('what was signed stands in the journal', () => {
+test('signed transactions are in the journal', () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-signed-'));
   try {
     const file = join(folder, 'any.jsonl');

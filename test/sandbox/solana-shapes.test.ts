@@ -10,7 +10,7 @@ import { solanaAccountKey, startSolanaNode } from '../support/solana-node.ts';
 
 const sample = (name: string) => JSON.parse(readFileSync(`test/vectors/solana-${name}.json`, 'utf8'));
 
-/** Every path to a value and the value's type, lists as one item. Errors and their names differ from case to case. */
+/** Returns every path to a value and the value's type, lists as one item. Errors and their names differ by case. */
 function shapeOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => shapeOf(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [`${path} ${value === null ? 'null' : typeof value}`];
@@ -43,7 +43,7 @@ test('a block, with and without its transactions, and the announcement of a slot
       ).result;
     const [block, header] = [await ask('accounts'), await ask('none')];
     assert.equal(shapes(header), shapes(sample('header').result));
-    // An account that holds nothing has no float to show, which the sample's accounts all have.
+    // An empty account has no float, which the sample's accounts all have.
     const own = shapes(block).filter((shape) => !shape.endsWith('uiAmount null'));
     assert.equal(
       own,

@@ -24,7 +24,7 @@ test.after.each(() => node.faults.heal());
 
 const ask = async (path: string, body: object = {}): Promise<Json> => JSON.parse(await node.ask(path, body));
 
-/** Fields and kinds of value, at any depth; lists by their first item, hex by its length. */
+/** Returns fields and kinds of value, at any depth; lists by their first item, hex by its length. */
 function shape(value: Json, path = '', into = new Map<string, string>()): Map<string, string> {
   if (Array.isArray(value)) {
     into.set(path, 'list');
@@ -61,7 +61,7 @@ test('headers, blocks and infos have the recorded shapes', async () => {
   const [transaction, info] = transactionOf('direct');
   assert.equal(differences(transaction, block.transactions[0]), []);
   const [ours] = await ask('/wallet/gettransactioninfobyblocknum', { num: number });
-  // Who has no energy of his own burns TRX for it, and then there is a fee.
+  // An account without energy burns TRX for it, and then there is a fee.
   const burning = { ...golden.infos[2], log: info.log };
   assert.equal(differences(burning, ours), []);
   assert.is(ours.result, undefined, 'omitted on success');
@@ -71,7 +71,7 @@ test('headers, blocks and infos have the recorded shapes', async () => {
 test('failed transactions are recorded as such: with logs when out of time, without when reverted', async () => {
   const seen = new Map<string, [Json, Json]>();
   for (let tries = 0; seen.size < 2; tries++) {
-    assert.ok(tries < 50, 'both kinds come up');
+    assert.ok(tries < 50, 'both kinds occur');
     node.pay(payee, BigInt(tries + 1), 'failed');
     const { number } = node.world.mine();
     const block = await ask('/wallet/getblock', { id_or_num: String(number), detail: true });
@@ -91,7 +91,7 @@ test('failed transactions are recorded as such: with logs when out of time, with
   }
 });
 
-test('a transferFrom has its own call data, its caller is another than its payer, and its info has the recorded shape', async () => {
+test('a transferFrom has its own call data, a caller other than its payer, and an info of the recorded shape', async () => {
   node.pay(payee, 5n, 'delegated');
   const { number } = node.world.mine();
   const block = await ask('/wallet/getblock', { id_or_num: String(number), detail: true });
@@ -110,7 +110,7 @@ test('a transferFrom has its own call data, its caller is another than its payer
   );
 });
 
-test('what has its default value is left out', async () => {
+test('default values are omitted', async () => {
   const { number } = node.world.mine();
   const empty = await ask('/wallet/getblock', { id_or_num: String(number), detail: true });
   assert.equal(differences(answers.emptyBlock, empty), []);
@@ -131,7 +131,7 @@ test('unknown things are {}, unknown infos [], and the first block’s infos {}'
   assert.equal(await ask('/wallet/gettransactioninfobyid', { value: 'ab'.repeat(32) }), {});
 });
 
-test('a block that a reorg replaced is forgotten, with its transactions', async () => {
+test('a replaced block is unknown, with its transactions', async () => {
   const tx = node.pay(payee, 9n);
   const { hash, number } = node.world.mine();
   assert.is((await ask('/wallet/gettransactioninfobyid', { value: tx })).blockNumber, number);
@@ -140,7 +140,7 @@ test('a block that a reorg replaced is forgotten, with its transactions', async 
   assert.equal(await ask('/wallet/gettransactioninfobyid', { value: tx }), {});
 });
 
-test('errors come with status 200 and in java-tron’s words', async () => {
+test('errors have status 200 and java-tron’s texts', async () => {
   const cases: readonly (readonly [string, object, RegExp])[] = [
     ['/wallet/getblock', { id_or_num: 5 }, /JsonFormat\$ParseException .* Expected string/],
     ['/wallet/getblock', { id_or_num: 'abc' }, /^id must be legal block hash\.$/],
@@ -178,7 +178,7 @@ test('GET works as POST does', async () => {
   );
 });
 
-test('the solidified interface shows the chain as far as it is final', async () => {
+test('the solidified interface shows the final part of the chain', async () => {
   for (let left = 6; left > 0; left--) node.world.mine();
   const tip = node.world.tip().number;
   const numberOf = (block: Json) => block.block_header.raw_data.number;
@@ -189,7 +189,7 @@ test('the solidified interface shows the chain as far as it is final', async () 
   assert.is(numberOf(await ask('/walletsolidity/getblock', { id_or_num: String(tip - 3) })), tip - 3);
 });
 
-test('constant calls have the recorded shape; strangers are no contracts', async () => {
+test('constant calls have the recorded shape; other accounts are not contracts', async () => {
   const [usdt, usdc] = tronTokenKeys;
   const call = (contract: string, selector: string, parameter = '') =>
     ask('/wallet/triggerconstantcontract', {
@@ -215,7 +215,7 @@ test('control is JSON-RPC at the root', async () => {
   const before = node.world.tip().number;
   const answer = await ask('/', { jsonrpc: '2.0', id: 1, method: 'sandbox_mine', params: [{ blocks: 2 }] });
   assert.is(answer.result.number, before + 2);
-  assert.is(answer.result.hash, node.world.tip().hash, 'in the family’s own writing');
+  assert.is(answer.result.hash, node.world.tip().hash, 'in the family’s own format');
   assert.is((await ask('/', { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] })).error.code, -32601);
 });
 

@@ -1,6 +1,6 @@
 /**
- * The simulated java-tron as wallets meet it: what it takes, in whose words it refuses, and what its blocks make of it.
- * What the payout client sees of it stands in `test/chains/tron/node/payout-node.test.ts`.
+ * The simulated java-tron from the point of view of wallets: what it accepts, the texts of its refusals, and the effect
+ * in its blocks. The payout client's side is in `test/chains/tron/node/payout-node.test.ts`.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,7 +37,7 @@ function asJson(bytes: Uint8Array): object {
   return { raw_data_hex: hex(parts.bytes(1)), signature: [hex(parts.bytes(2))] };
 }
 
-test('a transaction is taken as bytes or as JSON, and a second time by neither', async () => {
+test('a transaction is accepted as bytes or as JSON, and a second time as neither', async () => {
   const wallets = openFundedWallets();
   const [one, other] = [
     await prepare(wallets, wallets.refund('USDT', 1n)),
@@ -60,7 +60,7 @@ test('a transaction is taken as bytes or as JSON, and a second time by neither',
   assert.match(Buffer.from(late.message, 'hex').toString(), 'already exists');
 });
 
-test('a block shows what was signed, byte for byte, and what it cost', async () => {
+test('a block shows what was signed, byte by byte, and what it cost', async () => {
   const wallets = openFundedWallets();
   const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
   await send(attempt);
@@ -88,7 +88,7 @@ test('a block shows what was signed, byte for byte, and what it cost', async () 
   assert.is(resource.freeNetUsed, 345);
 });
 
-test('what it lent shows, and is charged before TRX is; allowances come back within a day', async () => {
+test('lent energy is listed and used before TRX is burned; allowances regenerate within a day', async () => {
   const wallets = openFundedWallets();
   const wallet = wallets.keyOf({ role: 'refund' });
   assert.equal(await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(wallet), type: 1 }), {});
@@ -109,7 +109,7 @@ test('what it lent shows, and is charged before TRX is; allowances come back wit
   assert.is(await used(), undefined);
 });
 
-test('a loan is listed until it is taken back', async () => {
+test('a loan is listed until it is reclaimed', async () => {
   const wallets = openWallets();
   const [lender, borrower] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 0 })];
   world.fund(lender, 10n * TRX);
@@ -133,7 +133,7 @@ test('a loan is listed until it is taken back', async () => {
   assert.equal(await list(), {});
 });
 
-test('what cannot be carried out is refused with java-tron’s code', async () => {
+test('what cannot be executed is refused with java-tron’s code', async () => {
   const wallets = openWallets();
   const owner = wallets.keyOf({ role: 'gas' });
   world.fund(owner, TRX);
@@ -146,7 +146,7 @@ test('what cannot be carried out is refused with java-tron’s code', async () =
   };
   const codeOfGas = (form: 'transfer' | 'delegate', index: number, units: bigint) =>
     codeOf(signOn(wallets, gas(form, index, units), free).bytes);
-  assert.match(await codeOfGas('transfer', 0, TRX), /^BANDWITH_ERROR/, 'an account that is made costs 1.1 TRX');
+  assert.match(await codeOfGas('transfer', 0, TRX), /^BANDWITH_ERROR/, 'creating an account costs 1.1 TRX');
   assert.match(await codeOfGas('delegate', 0, 100n), /^CONTRACT_VALIDATE_ERROR.*1 TRX/);
   assert.match(await codeOfGas('delegate', 0, TRX), /^CONTRACT_VALIDATE_ERROR.*available FreezeEnergyV2/);
   world.fund(owner, 100n * TRX, true);
@@ -163,7 +163,7 @@ test('what cannot be carried out is refused with java-tron’s code', async () =
   assert.match(await codeOf(Uint8Array.of(8, 1)), /^SIGERROR/);
 });
 
-test('a block holds what had not expired when the one before was made, and nothing later', async () => {
+test('a block includes what had not expired when the one before was made, and nothing else', async () => {
   const wallets = openFundedWallets();
   const [one, other] = [
     await prepare(wallets, wallets.refund('USDT', 1n)),
@@ -181,7 +181,7 @@ test('a block holds what had not expired when the one before was made, and nothi
   assert.is(late.kind === 'rejected' && late.code, 'expired');
 });
 
-test('what was signed, lent and used up survives a restart', () => {
+test('signatures, loans and used allowances survive a restart', () => {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-tron-wallets-'));
   try {
     const clock = handClock();

@@ -29,7 +29,7 @@ const payment = (units: bigint, kind: PaymentKind = 'direct', token = usdtKey): 
   outputs: [{ token, to: payee, units }],
 });
 
-/** What the payee truly received, as [transaction, index, units]. */
+/** Returns what the payee really received, as [transaction, index, units]. */
 const received = (world: World) =>
   world
     .transfers()
@@ -44,7 +44,7 @@ function mineMany(world: World, count: number): void {
   for (let left = count; left > 0; left--) world.mine();
 }
 
-test('a payment stands in the next block and nowhere before', () => {
+test('a payment is in the next block and in none before', () => {
   const world = open();
   const id = world.pay(payment(5n));
   assert.equal(received(world), []);
@@ -56,7 +56,7 @@ test('a payment stands in the next block and nowhere before', () => {
   assert.is(world.mine().transactions.length, 0);
 });
 
-test('each kind of payment counts for what the chain really moved', () => {
+test('each kind of payment counts as what really moved', () => {
   const credited: Record<PaymentKind, bigint[]> = {
     direct: [1_000_000n],
     contract: [1_000_000n],
@@ -70,11 +70,11 @@ test('each kind of payment counts for what the chain really moved', () => {
     world.pay(payment(1_000_000n, kind));
     world.mine();
     assert.equal(unitsReceived(world), credited[kind], kind);
-    assert.is(world.tip().transactions.length, 1, `${kind}: it stands in the block all the same`);
+    assert.is(world.tip().transactions.length, 1, `${kind}: it is still in the block`);
   }
 });
 
-test('the fee of a fee-on-transfer token is a second transfer to somebody else, and none is made of nothing', () => {
+test('the fee of a fee-on-transfer token is a second transfer to somebody else, unless it is zero', () => {
   const world = open();
   world.pay(payment(1_000_000n, 'fee'));
   world.pay(payment(499n, 'fee'));
@@ -89,7 +89,7 @@ test('the fee of a fee-on-transfer token is a second transfer to somebody else, 
   );
 });
 
-test('a zero-value transfer is in the block but is no money; approvals take an index each', () => {
+test('a zero-value transfer is in the block but is not money; approvals take an index each', () => {
   const world = open();
   world.pay(payment(0n));
   const outputs = [1n, 2n].map((units) => ({ token: usdtKey, to: payee, units }));
@@ -101,7 +101,7 @@ test('a zero-value transfer is in the block but is no money; approvals take an i
   ]);
 });
 
-test('balances are what came in less what went out, per token', () => {
+test('balances are received less sent, per token', () => {
   const world = open();
   world.pay(payment(10n));
   world.pay(payment(7n, 'direct', usdcKey));
@@ -121,7 +121,7 @@ test('block times follow the clock and never go back', () => {
   assert.equal(times, [1_795_000_000, 1_795_000_001, 1_795_000_061, 1_795_000_061]);
 });
 
-test('a reorg without its transactions takes the money back', () => {
+test('a reorg without its transactions removes the money', () => {
   const world = open();
   world.pay(payment(5n));
   const dropped = world.mine();
@@ -174,7 +174,7 @@ test('a reorg can make the chain shorter, and it grows again', () => {
   assert.is(world.tip().number, 6);
 });
 
-test('what is final is not replaced unless that is asked for', () => {
+test('final blocks are not replaced unless that is requested', () => {
   const world = open({ finalityDistance: 3 });
   mineMany(world, 5);
   assert.is(world.finalized().number, 2);
@@ -207,7 +207,7 @@ test('a block that cannot be made durable is never seen', () => {
   assert.equal(heard, [1]);
 });
 
-test('too many waiting payments are refused', () => {
+test('too many pending payments are refused', () => {
   const world = open();
   const fill = () => {
     for (let at = 0; at <= 10_000; at++) world.pay(payment(1n));
@@ -218,7 +218,7 @@ test('too many waiting payments are refused', () => {
   assert.is(received(world).length, 10_000);
 });
 
-test('below the window only blocks with transactions are kept, and of those a limited number', () => {
+test('below the window only a limited number of blocks with transactions is kept', () => {
   const world = open({ windowBlocks: 100, olderPaidBlocksMax: 10 });
   for (let number = 1; number <= 1000; number++) {
     if (number % 20 === 0) world.pay(payment(BigInt(number)));
@@ -236,7 +236,7 @@ test('below the window only blocks with transactions are kept, and of those a li
   assert.is(world.transfers().length, 16);
 });
 
-/** One thing done to a world; a reorg may be refused. */
+/** One action on a world; a reorg may be refused. */
 type Act =
   | { kind: 'pay'; payment: PaymentKind; units: bigint; outputs: number }
   | { kind: 'mine'; noise: number }
@@ -285,7 +285,7 @@ function perform(seed: string, script: readonly Act[], check: (world: World) => 
   return world;
 }
 
-test('whatever happens, the chain is linked, finality only rises, memory is bounded and every lookup agrees', () => {
+test('after any actions, the chain is linked, finality only rises, memory is bounded and every lookup agrees', () => {
   fc.assert(
     fc.property(fc.string(), acts, (seed, script) => {
       let finalNumber = 0;
@@ -301,14 +301,14 @@ test('whatever happens, the chain is linked, finality only rises, memory is boun
           for (const [index, { id }] of block.transactions.entries()) assert.equal(world.find(id), { block, index });
         }
         const ids = chainOf(world).flatMap(({ transactions }) => transactions.map(({ id }) => id));
-        assert.is(new Set(ids).size, ids.length, 'no transaction stands twice');
+        assert.is(new Set(ids).size, ids.length, 'no transaction is included twice');
       });
     }),
     { numRuns: 150 },
   );
 });
 
-test('the same seed and the same acts make the same chain; another seed makes another', () => {
+test('the same seed and actions make the same chain; another seed makes another', () => {
   fc.assert(
     fc.property(acts, (script) => {
       const hashes = (seed: string) => [...perform(seed, script).kept()].map(({ hash }) => hash);

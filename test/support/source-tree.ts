@@ -44,7 +44,7 @@ export const withoutComments = (text: string): string =>
 
 const IMPORT = /\bfrom\s+'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+)'/gm;
 
-/** Code without texts that only speak of code: an import's name always stands in single quotes. */
+/** Code without texts that only mention code: an import's name is always in single quotes. */
 const withoutDoubleQuoted = (code: string): string => code.replace(/"(?:\\.|[^"\\\n])*"/g, '""');
 
 /**

@@ -25,7 +25,7 @@ import { solanaErrors } from './rpc-errors.ts';
 
 export const TOKEN_PROGRAM = 'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA';
 
-/** A block's description of itself. `slot` is not part of the answer: it is what was requested. */
+/** A block's header. `slot` is not part of the answer: it is what was requested. */
 export type Header = Readonly<{ ref: BlockRef; parentSlot: number }>;
 
 const HASH = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;

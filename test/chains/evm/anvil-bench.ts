@@ -35,8 +35,8 @@ export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: A
     anvil,
     chain: chains.evm,
     urls: [
-      { url: anvil.wsUrl, rings: true },
-      { url: anvil.httpUrl, rings: false },
+      { url: anvil.wsUrl, pushes: true },
+      { url: anvil.httpUrl, pushes: false },
     ],
     chainId: String(CHAIN_ID),
     tokens: [

@@ -12,8 +12,8 @@ async function makeSandboxBench(): Promise<ChainBench> {
   return {
     chain: chains.evm,
     urls: [
-      { url: node.wsUrl, rings: true },
-      { url: node.httpUrl, rings: false },
+      { url: node.wsUrl, pushes: true },
+      { url: node.httpUrl, pushes: false },
     ],
     chainId: SANDBOX_CHAIN_ID,
     tokens: [usdt, usdc],

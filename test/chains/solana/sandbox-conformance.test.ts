@@ -12,8 +12,8 @@ chainConformance('Solana over the sandbox', async () => {
   return {
     chain: chains.solana,
     urls: [
-      { url: node.url, rpcUrl: node.rpcUrl, rings: true },
-      { url: node.rpcUrl, rings: false },
+      { url: node.url, rpcUrl: node.rpcUrl, pushes: true },
+      { url: node.rpcUrl, pushes: false },
     ],
     addsUp: true,
     chainId: SOLANA_CHAIN_ID,

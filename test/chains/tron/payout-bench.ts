@@ -1,6 +1,6 @@
 /**
  * Payouts on the simulated java-tron, over real HTTP, by a clock that is moved by hand: a block every three seconds,
- * unless told otherwise. A block is final when three stand on it.
+ * by default. A block is final when three are on top of it.
  *
  * @module
  */

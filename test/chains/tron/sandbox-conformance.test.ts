@@ -17,8 +17,8 @@ async function makeBench(): Promise<ChainBench> {
   return {
     chain: chains.tron,
     urls: [
-      { url: node.url, rings: false },
-      { url: bridge.url, rings: true },
+      { url: node.url, pushes: false },
+      { url: bridge.url, pushes: true },
     ],
     chainId: TRON_CHAIN_ID,
     tokens: tronTokens,

@@ -63,7 +63,7 @@ const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
 type Proto = { deserializeBinary(bytes: Uint8Array): { getRawData(): { serializeBinary(): Uint8Array } } };
 const { Transaction } = (globalThis as unknown as { TronWebProto: { Transaction: Proto } }).TronWebProto;
 
-/** java-tron hashes the raw data as it was sent; tronweb writes it anew, so any difference between the two shows. */
+/** java-tron hashes the raw data as it was sent; tronweb encodes it again, so any difference between the two shows. */
 function idByTronWeb(bytes: Uint8Array): string {
   const raw = Transaction.deserializeBinary(bytes).getRawData().serializeBinary();
   return createHash('sha256').update(raw).digest('hex');

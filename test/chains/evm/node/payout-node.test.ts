@@ -297,11 +297,11 @@ test('a reverted transaction is failed once it is final, and its number is used'
   assert.equal(await finalOutcome(wallets, intent, [attempt]), { kind: 'failed', tx: attempt.tx, number, feeUnits });
   assert.equal(await node.sequence(wallet), { final: 1, head: 1 });
 
-  const anew = await prepare(wallets, intent);
-  assert.is(anew.terms.nonce, '1');
-  await send(anew);
+  const again = await prepare(wallets, intent);
+  assert.is(again.terms.nonce, '1');
+  await send(again);
   await anvil.mine();
-  assert.is((await finalOutcome(wallets, intent, [anew])).kind, 'succeeded');
+  assert.is((await finalOutcome(wallets, intent, [again])).kind, 'succeeded');
   assert.is(await usdc.balanceOf(`0x${intent.to}`), 5n);
 });
 

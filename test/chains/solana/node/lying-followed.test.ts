@@ -388,7 +388,7 @@ for (const [about, edit] of contradictions) {
 }
 
 test('a push connection that sends nonsense, falls silent or closes delays nothing', async () => {
-  const order = await shop.order('bell');
+  const order = await shop.order('push');
   const before = proxy.connections();
   proxy.say('{"jsonrpc":"2.0","method":"blockNotification","params":{}}');
   await until('the connection is closed', () => proxy.connections() > before);
