@@ -154,11 +154,7 @@ test('log filters work by address and by topic position', async () => {
   assert.equal(await found({ topics: [null, null, topicOf(payee)] }), [1, 3]);
   assert.equal(await found({ topics: [TRANSFER, [], [topicOf(payee), topicOf(accountKey('other'))]] }), [1, 2, 3]);
   assert.equal(await found({ topics: [nowhere] }), []);
-  assert.equal(
-    await found({ topics: [null, null, null, null] }),
-    [],
-    'a log must have as many topics as the filter',
-  );
+  assert.equal(await found({ topics: [null, null, null, null] }), [], 'a log must have as many topics as the filter');
   assert.equal(await found({ fromBlock: '0x0', toBlock: '0x0' }), []);
 });
 

@@ -1,6 +1,6 @@
 /**
- * The simulated java-tron at its socket: the shapes that were recorded, its odd answers, its two interfaces and its
- * control.
+ * The simulated java-tron at its socket: the recorded shapes, its odd answers, its two interfaces and its control
+ * methods.
  */
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';

@@ -1,6 +1,6 @@
 /**
- * Checks what Quayside concluded against what really happened. It shares no code with the decisions under test: it
- * reads the world's own record of canonical transfers, adds them up its own way, and holds sessions and events against
+ * Checks Quayside's conclusions against what really happened. It shares no code with the decisions under test: it reads
+ * the world's own record of canonical transfers, adds them up in its own way, and checks sessions and events against
  * the documented rules.
  *
  * @module
@@ -24,7 +24,7 @@ export type Audited = Readonly<{
 
 /**
  * A canonical transfer to a session's address. `par` is its value with 18 decimals, `atS` its block's time, `index` its
- * place in the block where the family's own rule is the world's.
+ * index in the block if the family's rule is the world's.
  */
 type Credit = Readonly<{
   key: string;
@@ -39,7 +39,7 @@ const PAR_DECIMALS = 18n;
 
 const toPar = (units: bigint, decimals: number): bigint => units * 10n ** (PAR_DECIMALS - BigInt(decimals));
 
-/** Numbers what is alike in the order in which it comes: the keys of a list, unique. */
+/** Numbers equal names in order: the keys of a list, made unique. */
 function numbered(names: readonly string[]): string[] {
   const seen = new Map<string, number>();
   return names.map((name) => {
@@ -52,8 +52,8 @@ function numbered(names: readonly string[]): string[] {
 const nameOf = (network: string, tx: string, currency: string): string => `${network} ${tx} ${currency}`;
 
 /**
- * What the world says was paid to an address of a network. Where balances tell, what one transaction brings is one
- * transfer.
+ * Returns what was paid to an address of a network, according to the world. Where money is read from balances, one
+ * transaction is one transfer.
  */
 function paidTo({ config, world }: AuditedNetwork, address: string): TrueTransfer[] {
   const own = world.transfers().filter(({ to }) => to === address);
@@ -67,7 +67,7 @@ function paidTo({ config, world }: AuditedNetwork, address: string): TrueTransfe
   return [...sums.values()];
 }
 
-/** What was paid to a session, on every network. */
+/** Returns what was paid to a session, on every network. */
 function creditsOf(networks: readonly AuditedNetwork[], { addresses }: Session): Credit[] {
   return networks.flatMap((network) => {
     const { config, world, written } = network;
@@ -103,10 +103,7 @@ async function sessionOf(database: Database, id: string): Promise<Session> {
   return session as Session;
 }
 
-/**
- * At any moment: nothing is confirmed that was not deep enough at some time, and nothing is shown that was never in a
- * block.
- */
+/** At any time: nothing is confirmed that was never deep enough, and nothing is shown that was never in a block. */
 export async function auditNow({ database, networks, sessionIds }: Audited): Promise<void> {
   for (const id of sessionIds) {
     const { payments } = await sessionOf(database, id);
@@ -115,7 +112,7 @@ export async function auditNow({ database, networks, sessionIds }: Audited): Pro
   }
 }
 
-/** Where small amounts need not be final, all that a session was credited so early is small together. */
+/** Where small amounts need not be final, all early credits of a session together are small. */
 function auditSmall({ config, written, witness }: AuditedNetwork, id: string, payments: readonly Payment[]): void {
   const { confirmations } = config;
   if (confirmations.kind !== 'finalized' || confirmations.confirmedParMax === undefined) return;
@@ -137,7 +134,7 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
   const { world, written } = network;
   const hash = written.digits(payment.block);
   const transaction = world.byHash(hash)?.transactions.find(({ id }) => written.transaction(id) === payment.tx);
-  assert.ok(transaction?.succeeded, `${name} really stood in block ${payment.block}, as a success`);
+  assert.ok(transaction?.succeeded, `${name} was really in block ${payment.block}, as a success`);
   if (payment.state !== 'confirmed' && payment.state !== 'final') return;
   const { confirmations } = network.config;
   if (confirmations.kind === 'finalized') {
@@ -150,7 +147,8 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
 }
 
 /**
- * At the end, with healthy nodes and level indexers, past every deadline: all money is where it belongs, exactly once.
+ * At the end, with healthy nodes, indexers at the head, past every deadline: all money is where it belongs, exactly
+ * once.
  */
 export async function auditEnd(audited: Audited, events: readonly ClaimedDelivery[]): Promise<void> {
   await auditNow(audited);
@@ -166,7 +164,7 @@ export async function auditEnd(audited: Audited, events: readonly ClaimedDeliver
   }
 }
 
-/** Every canonical transfer once, confirmed; nothing else stands. */
+/** Every canonical transfer counts once, confirmed; nothing else counts. */
 function auditCredits({ id, payments, standing, terms }: Session, credits: readonly Credit[]): void {
   const standingOnes = payments.filter(({ state }) => state !== 'orphaned').toSorted((a, b) => a.index - b.index);
   const keys = numbered(standingOnes.map(({ networkKey, tx, currency }) => nameOf(networkKey, tx, currency)));
@@ -175,13 +173,13 @@ function auditCredits({ id, payments, standing, terms }: Session, credits: reado
   const invented = keys.filter((key) => !onChain.includes(key));
   assert.ok(
     lost.length + invented.length === 0,
-    `${id}: the payments that stand are those on the chain; lost: ${lost.join(', ')}; not on it: ${invented.join(', ')}`,
+    `${id}: the valid payments are those on the chain; lost: ${lost.join(', ')}; not on it: ${invented.join(', ')}`,
   );
   for (const [at, payment] of standingOnes.entries()) {
     const name = keys[at];
     const credit = credits.find(({ key }) => key === name);
     assert.is(toPar(payment.units, payment.decimals), credit?.par, `${id} ${name}: value`);
-    if (credit && credit.index !== null) assert.is(payment.index, credit.index, `${id} ${name}: place in the block`);
+    if (credit && credit.index !== null) assert.is(payment.index, credit.index, `${id} ${name}: index in the block`);
     assert.ok(payment.state !== 'seen' || !credit?.isDeep, `${id} ${name} is deep enough and must be confirmed`);
   }
   const accepted = credits.filter(({ currency }) => (terms.accepts as readonly string[]).includes(currency));
@@ -208,7 +206,7 @@ function auditStatus({ id, life, terms, standing }: Session, credits: readonly C
       assert.ok(inTime < enough, `${id} is ${life.status} although enough came in time`);
       break;
   }
-  // A paid session whose money a deep reorg took away stays paid; all others have what they were promised.
+  // A paid session whose money was removed by a deep reorg stays paid; all others have what they were promised.
   if (life.status === 'paid' && sum(accepted) < enough) assert.ok(life.paidAtS !== null);
 }
 
@@ -233,7 +231,7 @@ const mayFollow: Readonly<Record<string, readonly string[]>> = {
   paid: [],
 };
 
-/** The events of a session are a legal path that ends where the session stands; their bodies agree with them. */
+/** The events of a session are a legal path to its present state; their bodies agree with them. */
 function auditEvents({ id, life, request, terms }: Session, events: readonly ClaimedDelivery[]): void {
   let status = 'pending';
   let lastId = '';
@@ -247,11 +245,11 @@ function auditEvents({ id, life, request, terms }: Session, events: readonly Cla
       status = next;
     }
     if (eventType === 'payment.reversed') assert.is(status, 'paid', `${id}: only what was paid is reversed`);
-    if (eventType === 'payment.late') assert.is.not(status, 'pending', `${id}: late is told of after the end`);
+    if (eventType === 'payment.late') assert.is.not(status, 'pending', `${id}: late is announced after the end`);
     const { object } = JSON.parse(body).data;
     assert.is(object.session_id, id);
     assert.is(object.order_id, request.orderId);
-    // What tells no status of its own may come of the same moment as the next one that does.
+    // An event without a status of its own may have the same moment as the next one that has one.
     const ahead = next ?? statusesAhead(events.slice(at))[0] ?? status;
     assert.ok(
       [status, ahead].map(toldAs).includes(object.status),
@@ -262,5 +260,5 @@ function auditEvents({ id, life, request, terms }: Session, events: readonly Cla
       assert.ok(BigInt(object.amount) * 10n ** (PAR_DECIMALS - 2n) >= duePar, `${id}: it was paid in full`);
     }
   }
-  assert.is(status, life.status, `${id}: the last event tells its status`);
+  assert.is(status, life.status, `${id}: the last event has its status`);
 }

@@ -1,6 +1,6 @@
 /**
- * Looks at what simulated payouts came to, with code of its own: the chain itself, the rows of the database, the
- * signer's journal.
+ * Checks the result of simulated payouts with code of its own: the chain itself, the rows of the database, the signer's
+ * journal.
  *
  * @module
  */
@@ -26,7 +26,7 @@ type PayoutRow = Readonly<{
   generation: number;
 }>;
 
-/** No intent has moved money twice, wherever and whenever; the numbers of each wallet are used in order. */
+/** No intent has moved money twice, at any time or place; the numbers of each wallet are used in order. */
 export function auditChain(chain: Chain): void {
   const paid = new Map<string, string>();
   for (const { tx, intentId, paid: isPaid } of chain.final().flat() as Mined[]) {
@@ -36,17 +36,17 @@ export function auditChain(chain: Chain): void {
   }
 }
 
-/** What an engine puts on the wire must be on the disk of its database before. */
+/** What an engine broadcasts must be on the disk of its database before. */
 export function auditWire({ raw }: Base, tx: string): void {
   const row = raw.prepare('SELECT bytes FROM payout_attempts WHERE tx = ?').get(tx) as AttemptRow | undefined;
-  assert.ok(row?.bytes, `${tx} went out, and no database has its bytes`);
+  assert.ok(row?.bytes, `${tx} was broadcast, and no database has its bytes`);
 }
 
 const postingsOf = `SELECT entry_id AS entry, asset, units FROM ledger_postings WHERE network = ?`;
 
 /**
- * The database, the journal and the chain say the same, and nothing is left half done.
- * @returns what came about, for a tally
+ * The database, the journal and the chain agree, and nothing is left half done.
+ * @returns what occurred, for a tally
  */
 export function auditEnd(
   main: Base,
@@ -60,7 +60,7 @@ export function auditEnd(
   const attempts = main.raw.prepare('SELECT * FROM payout_attempts WHERE network = ?').all(network) as AttemptRow[];
   const mined = chain.final().flat();
 
-  assert.equal(payouts.map(({ id }) => id).sort(), [...planned].sort(), 'no payout is forgotten, and none is made up');
+  assert.equal(payouts.map(({ id }) => id).sort(), [...planned].sort(), 'no payout is forgotten, and none is invented');
   for (const { id, state, tx, wait_code, generation } of payouts) {
     const effects = mined.filter(({ intentId, paid }) => intentId === id && paid);
     if (state === 'succeeded') {
@@ -117,7 +117,7 @@ function auditNumbers({ raw }: Base, attempts: readonly AttemptRow[], chain: Cha
       );
     }
     if (halted_code !== null) continue;
-    assert.ok(next_nonce <= used.length, `${payer}: no number was given out in vain`);
+    assert.ok(next_nonce <= used.length, `${payer}: no number was given out without being used`);
     const beyond = used.slice(next_nonce).filter(({ intentId }) => intentId !== 'foreign');
     assert.equal(beyond, [], `${payer}: all numbers that we used were given out`);
   }

@@ -1,7 +1,7 @@
 /**
- * Where simulated payouts live: two real databases and the signer's journal, used by one history after the other, each
- * with a network of its own. What a network has can be copied from one database to the other, as a backup is made and
- * put back.
+ * The storage of simulated payouts: two real databases and the signer's journal, used by one history after the other,
+ * each with a network of its own. A network's rows can be copied from one database to the other, as a backup is made
+ * and restored.
  *
  * @module
  */
@@ -16,7 +16,7 @@ import { connectTo } from '../support/temp-database.ts';
 import { openSimSigner, type SimSigner } from './payout-signer.ts';
 
 /**
- * A database, through the store and from the outside, with what reads, writes and removes a network's rows, table by
+ * A database, through its port and directly, with statements that read, write and remove a network's rows, table by
  * table.
  */
 export type Base = Readonly<{
@@ -29,7 +29,7 @@ export type Base = Readonly<{
 
 export type Bench = Readonly<{
   main: Base;
-  /** A backup, or what a second engine works on. */
+  /** A backup, or the database of a second engine. */
   other: Base;
   signer: SimSigner;
   close(): void;
@@ -48,8 +48,7 @@ const parts: readonly (readonly [string, string])[] = [
 ];
 
 /**
- * Memory is as good as a disk here, and many times faster: what is proved is the order of commits, and nobody cuts the
- * power.
+ * Memory is as good as a disk here, and many times faster: what is tested is the order of commits, not a loss of power.
  */
 const MEMORY = '/dev/shm';
 const folderFor = (): string => mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'quayside-payouts-'));
@@ -63,7 +62,7 @@ function statementsOf(raw: Sqlite.Database): Pick<Base, 'selections' | 'insertio
       const names = columnsOf(table);
       return raw.prepare(`INSERT INTO ${table} (${names}) VALUES (${names.map((name) => `:${name}`)})`);
     }),
-    // Entries are found by their postings, so those go last.
+    // Entries are found through their postings, so those are removed last.
     removals: [...parts.slice(0, -1)]
       .reverse()
       .concat(parts.slice(-1))
@@ -103,7 +102,7 @@ export function clear({ raw, removals }: Base, network: NetworkKey): void {
   })();
 }
 
-/** Puts a network's rows of one database in place of those of another. */
+/** Replaces a network's rows in one database with those of another. */
 export function copy(from: Base, to: Base, network: NetworkKey): void {
   clear(to, network);
   to.raw.transaction(() => {

@@ -1,7 +1,8 @@
 /**
- * A chain as payouts know it, in its two kinds: numbers that are used up in order (`sequence`), or transactions that
- * expire (`expiry`). Of what was accepted it mines what the dice say, of competing replacements any; it forgets, and
- * reorganises above finality. Two nodes show it: one that may lie or lose things, and an honest witness.
+ * A chain from the point of view of payouts, in its two kinds: numbers that are used in order (`sequence`), or
+ * transactions that expire (`expiry`). Of the accepted transactions it mines a random choice, and of competing
+ * replacements any; it forgets, and reorganises above finality. Two nodes show it: one that may lie or lose things, and
+ * an honest witness.
  *
  * @module
  */
@@ -13,7 +14,7 @@ import type { Random } from '../../src/sandbox/random.ts';
 
 export type Lane = 'sequence' | 'expiry';
 
-/** What signed bytes are here. */
+/** The content of signed bytes here. */
 export type Spend = Readonly<{ intent: { id: string; kind: Intent['kind'] }; payer: string; terms: Terms }>;
 
 export const encodeSpend = (spend: Spend): Uint8Array =>
@@ -24,17 +25,17 @@ export function decodeSpend(bytes: Uint8Array): Spend & { tx: string } {
   return { intent, payer, terms, tx: createHash('sha256').update(bytes).digest('hex') };
 }
 
-/** A transaction that stands in a block: it paid, or it failed and used its number up all the same. */
+/** A transaction in a block: it paid, or it failed and still used its number. */
 export type Mined = Readonly<{ tx: string; intentId: string; payer: string; nonce: number | null; paid: boolean }>;
 type Pooled = Spend & { tx: string };
 type Block = readonly Mined[];
 
 const FINAL_DEPTH = 3;
-/** Blocks that a transaction of an expiring kind has from its quote. */
+/** How many blocks an expiring transaction is valid from its quote. */
 const LIFE_BLOCKS = 6;
 const FEE = 7n;
 
-/** What may go wrong between an engine and its node; all chances from 0 to 1. */
+/** What may go wrong between an engine and its node; all probabilities from 0 to 1. */
 export type Weather = Readonly<{
   lost: number;
   timeoutAfterAccepting: number;
@@ -64,18 +65,21 @@ export const calm: Weather = {
 export interface Chain {
   readonly lane: Lane;
   weather: Weather;
-  /** One block, after a reorg if the dice say so. */
+  /** Mines one block, sometimes after a reorg. */
   step(): void;
   /** Someone else uses the wallet's next number. */
   usurp(payer: string): void;
   blocks(): readonly Block[];
-  /** Blocks that can never leave. */
+  /** Blocks that can never be removed. */
   final(): readonly Block[];
   nonceOf(payer: string, blocks: readonly Block[]): number;
   node(): PayoutNode;
 }
 
-/** @param onWire hears every transaction before the node does anything with it */
+/**
+ * Creates a chain.
+ * @param onWire called with every transaction before the node does anything with it
+ */
 export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Array) => void): Chain {
   let blocks: Block[] = [];
   let price = 100n;
@@ -105,14 +109,14 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     for (const tx of pool.keys()) if (random.chance(chain.weather.forgets)) pool.delete(tx);
   }
 
-  /** Takes blocks away that are not final. Their transactions are mined again, unless they were forgotten. */
+  /** Removes blocks that are not final. Their transactions are mined again, unless they were forgotten. */
   function reorganise(): void {
     const depth = 1 + random.int(Math.min(FINAL_DEPTH - 1, blocks.length));
     blocks = blocks.slice(0, blocks.length - depth);
     for (let n = 0; n < depth; n++) mine();
   }
 
-  /** What one node says. A liar finds nothing. */
+  /** Returns one node's answer. A liar finds nothing. */
   function askOutcome(attempts: readonly SentAttempt[], lies: boolean): Outcome {
     const seen = final();
     for (const { tx } of lies ? [] : attempts) {
@@ -126,7 +130,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     if (!first) return { kind: 'waiting', included: null };
     if (lane === 'sequence') {
       const isUsed = nonceOf(first.payer, seen) > Number(first.terms.nonce);
-      return isUsed ? { kind: 'foreign', message: 'its number was used up' } : { kind: 'waiting', included: null };
+      return isUsed ? { kind: 'foreign', message: 'its number was used' } : { kind: 'waiting', included: null };
     }
     const isOver = attempts.every(({ terms }) => seen.length > Number(terms.expires) + 1);
     return isOver ? { kind: 'dead' } : { kind: 'waiting', included: null };
@@ -176,12 +180,12 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     },
     async outcome(_draft, attempts) {
       refuseWhenDown();
-      const told = [askOutcome(attempts, random.chance(chain.weather.lies)), askOutcome(attempts, false)];
-      const [one, witness] = told.map((outcome) =>
+      const answers = [askOutcome(attempts, random.chance(chain.weather.lies)), askOutcome(attempts, false)];
+      const [one, witness] = answers.map((outcome) =>
         JSON.stringify(outcome, (_, v) => (typeof v === 'bigint' ? String(v) : v)),
       );
-      if (one === witness) return told[0] as Outcome;
-      if (told.every(({ kind }) => kind !== 'waiting')) throw transient('payout_nodes_disagree', 'one node lies');
+      if (one === witness) return answers[0] as Outcome;
+      if (answers.every(({ kind }) => kind !== 'waiting')) throw transient('payout_nodes_disagree', 'one node lies');
       return { kind: 'waiting', included: null };
     },
     async close() {},

@@ -1,6 +1,6 @@
 /**
- * One run of the real payout engine, whose every call to the outside can be its last: before it does anything, or just
- * after.
+ * One run of the real payout engine, any of whose calls to the outside can be its last: before the call takes effect,
+ * or just after.
  *
  * @module
  */
@@ -18,16 +18,18 @@ import type { SigningService } from '../../src/signer/signing-service.ts';
 import type { Lane } from './payout-chain.ts';
 import { familyOf, tokens } from './payout-signer.ts';
 
-/** What a process that was killed would have done next. */
+/** Thrown by every call after the process was killed. */
 export class Killed extends Error {}
 
 export type Fuse = {
-  /** Calls until the process dies; null: it does not. A call dies halfway: even, before its effect, odd, after it. */
+  /**
+   * Calls until the process dies; null: never. An even number dies before the call takes effect, an odd one after it.
+   */
   left: number | null;
   isDead: boolean;
 };
 
-/** Every method of `port`, cut off where the fuse ends. */
+/** Wraps every method of `port` so that it dies when the fuse ends. */
 function mortal<T extends object>(port: T, fuse: Fuse): T {
   const burn = (): void => {
     if (fuse.left === 0) fuse.isDead = true;
@@ -48,7 +50,7 @@ function mortal<T extends object>(port: T, fuse: Fuse): T {
   });
 }
 
-/** The service as an engine reaches it: an answer may be lost on the way, after the service has signed. */
+/** The service as an engine reaches it: an answer may be lost after the service has signed. */
 export const overSocket = (service: SigningService, random: Random, lossy: () => number): Signer => {
   const lose = (): void => {
     if (random.chance(lossy())) throw transient('signer_unreachable', 'the signer closed the connection');

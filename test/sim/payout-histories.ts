@@ -14,8 +14,8 @@ const STORY_LINES_MAX = 80;
 const numberOf = (flag: string, fallback: number): number =>
   Number(process.argv.find((word) => word.startsWith(`--${flag}=`))?.slice(flag.length + 3) ?? fallback);
 
-/** What must have happened in at least one history, or they prove little. */
-const HAPPENINGS = [
+/** What must have occurred in at least one history, or they prove little. */
+const EXPECTED = [
   'payout succeeded in generation 0',
   'payout succeeded in generation 1',
   'payout succeeded in generation 2',
@@ -23,16 +23,16 @@ const HAPPENINGS = [
   'payout canceled in generation 0',
   'fee raised',
   'killed',
-  'backup put back',
+  'backup restored',
   'second engine',
   'adopted',
   'payouts_not_adopted',
   'signer_refused_fence',
   'usurped',
-  'resumed anew',
+  'resumed to be signed again',
 ];
 
-/** Plays the histories of so many seeds from `first`, or that of the variable SEED alone. */
+/** Plays the histories of this many seeds from `first`, or that of the variable SEED alone. */
 export function payoutHistories(first: number, usual: number): void {
   const only = process.env.SEED;
   const from = only === undefined ? numberOf('from', first) : Number(only);
@@ -48,10 +48,10 @@ export function payoutHistories(first: number, usual: number): void {
         try {
           await playHistory(seed, bench, clock, story, tally);
         } catch (error) {
-          const told = story.slice(-STORY_LINES_MAX).join('\n');
+          const text = story.slice(-STORY_LINES_MAX).join('\n');
           const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
           const replay = `replay: SEED=${seed} npx tsx test/sim/payouts.test.ts`;
-          throw new Error(`seed ${seed}: ${why}\n${told}\n${replay}`, { cause: error });
+          throw new Error(`seed ${seed}: ${why}\n${text}\n${replay}`, { cause: error });
         }
       }
     } finally {
@@ -59,11 +59,11 @@ export function payoutHistories(first: number, usual: number): void {
     }
   });
 
-  test('the histories were not idle: everything that may become of a payout did', () => {
+  test('the histories were not idle: every possible result of a payout occurred', () => {
     const seen = [...tally].map(([name, times]) => `${name}: ${times}`).sort();
     if (process.env.TALLY) process.stderr.write(`${seen.join('\n')}\n`);
     if (count < usual) return;
-    for (const what of HAPPENINGS) assert.ok(tally.has(what), `never "${what}" in\n${seen.join('\n')}`);
+    for (const what of EXPECTED) assert.ok(tally.has(what), `never "${what}" in\n${seen.join('\n')}`);
   });
 
   test.run();

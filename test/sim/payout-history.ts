@@ -1,7 +1,8 @@
 /**
- * One history of payouts on one simulated network: the real engine, store and signing service, while the process is
- * killed at any step, answers are lost, a node lies, blocks reorganise, fees rise, a backup is put back, a second
- * engine runs, and operators do what they are told. Then everything heals, and each payout must have been made once.
+ * One history of payouts on one simulated network: the real engine, database and signing service, while the process is
+ * killed at any step, answers are lost, a node lies, blocks reorganise, fees rise, a backup is restored, a second
+ * engine runs, and operators do what messages tell them. Then everything heals, and each payout must have been made
+ * once.
  *
  * @module
  */
@@ -23,10 +24,10 @@ import { familyOf, keyOf, macKey } from './payout-signer.ts';
 
 const STEPS = 12;
 const HEALING_STEPS_MAX = 120;
-/** No engine calls so often in one look. */
+/** More calls than any engine makes in one iteration. */
 const CALLS_MAX = 24;
 
-/** How often something came about, by name. */
+/** How often something occurred, by name. */
 export type Tally = Map<string, number>;
 
 type Engine = { payer: Payer; fuse: Fuse };
@@ -39,16 +40,19 @@ type Stage = Readonly<{
   lane: Lane;
   chain: Chain;
   signer: Signer;
-  /** Whoever is on the wire now. */
+  /** The engine that is broadcasting now. */
   at: { base: Base; loss: number; broken: unknown };
   engine: { own: Engine; second: Engine | null };
   planned: Map<string, Intent>;
   hasBackup: { yes: boolean };
-  tell(what: string): void;
+  note(what: string): void;
   count(what: string): void;
 }>;
 
-/** @throws an assertion when a promise was broken; `story` then tells what led there */
+/**
+ * Plays one history.
+ * @throws an assertion when a promise was broken; `story` then says what led there
+ */
 export async function playHistory(
   seed: number,
   bench: Bench,
@@ -60,11 +64,11 @@ export async function playHistory(
   const lane: Lane = random.chance(0.5) ? 'sequence' : 'expiry';
   const network: NetworkKey = `test:h${seed}`;
   const at: Stage['at'] = { base: bench.main, loss: 0, broken: null };
-  const tell = (what: string) => story.push(what);
+  const note = (what: string) => story.push(what);
   const chain = createChain(lane, random, (bytes) => {
     const { tx, intent, terms } = decodeSpend(bytes);
-    tell(`  on the wire: ${intent.id} ${tx.slice(0, 8)} ${JSON.stringify(terms)}`);
-    // Where it is thrown it would pass for a fault of the node.
+    note(`  on the wire: ${intent.id} ${tx.slice(0, 8)} ${JSON.stringify(terms)}`);
+    // Thrown here, it would pass for a fault of the node.
     try {
       auditWire(at.base, tx);
     } catch (error) {
@@ -84,11 +88,11 @@ export async function playHistory(
     engine: { own: { payer: null as unknown as Payer, fuse: { left: null, isDead: true } }, second: null },
     planned: new Map(),
     hasBackup: { yes: false },
-    tell,
+    note,
     count: (what) => tally.set(what, (tally.get(what) ?? 0) + 1),
   };
   try {
-    tell(`lane ${lane}`);
+    note(`lane ${lane}`);
     for (let n = 1 + random.int(3); n > 0; n--) await plan(stage);
     restart(stage);
     await live(stage);
@@ -152,16 +156,16 @@ async function write({ bench, clock }: Stage, intents: readonly Intent[], notBef
 }
 
 async function live(stage: Stage): Promise<void> {
-  const { random, chain, clock, at, tell } = stage;
+  const { random, chain, clock, at, note } = stage;
   chain.weather = weatherOf(random);
   at.loss = rarely(random, 0.2);
   const usurps = random.chance(0.1);
-  tell(`weather ${JSON.stringify(chain.weather)}, signer loses ${at.loss}`);
+  note(`weather ${JSON.stringify(chain.weather)}, signer loses ${at.loss}`);
   for (let step = 0; step < STEPS; step++) {
-    tell(`— step ${step}`);
+    note(`— step ${step}`);
     if (random.chance(0.1)) await plan(stage);
     if (random.chance(0.1)) backUp(stage);
-    if (random.chance(0.1)) await putBack(stage);
+    if (random.chance(0.1)) await restoreBackup(stage);
     if (random.chance(0.1)) startSecond(stage);
     if (usurps && stage.lane === 'sequence' && random.chance(0.1)) usurp(stage);
     clock.advance(1000 * (1 + random.int(50)));
@@ -172,22 +176,22 @@ async function live(stage: Stage): Promise<void> {
   }
 }
 
-function backUp({ bench, network, engine, hasBackup, tell }: Stage): void {
+function backUp({ bench, network, engine, hasBackup, note }: Stage): void {
   if (engine.second) return;
   copy(bench.main, bench.other, network);
   hasBackup.yes = true;
-  tell('a backup is made');
+  note('a backup is made');
 }
 
 /**
- * The machine is lost, and an earlier state of the database comes back. Merchants ask again for what it has forgotten.
+ * The machine is lost, and an older state of the database is restored. Merchants repeat requests that it has forgotten.
  */
-async function putBack(stage: Stage): Promise<void> {
-  const { bench, network, engine, hasBackup, planned, clock, tell, count } = stage;
+async function restoreBackup(stage: Stage): Promise<void> {
+  const { bench, network, engine, hasBackup, planned, clock, note, count } = stage;
   if (!hasBackup.yes || engine.second) return;
   copy(bench.other, bench.main, network);
-  tell('the backup is put back');
-  count('backup put back');
+  note('the backup is restored');
+  count('backup restored');
   restart(stage);
   const database = bench.main.database;
   const lost = [...planned.values()];
@@ -198,43 +202,46 @@ async function putBack(stage: Stage): Promise<void> {
 
 /** Another installation starts from a copy of the database, with the same signer. */
 function startSecond(stage: Stage): void {
-  const { bench, network, engine, hasBackup, tell, count } = stage;
+  const { bench, network, engine, hasBackup, note, count } = stage;
   if (engine.second) return;
   copy(bench.main, bench.other, network);
   hasBackup.yes = false;
   engine.second = start(stage, bench.other);
-  tell('a second engine starts from a copy');
+  note('a second engine starts from a copy');
   count('second engine');
 }
 
-function usurp({ chain, tell, count }: Stage): void {
+function usurp({ chain, note, count }: Stage): void {
   const payer = keyOf({ role: 'refund' });
   chain.usurp(payer);
-  tell('somebody else spends from the refund wallet');
+  note('somebody else spends from the refund wallet');
   count('usurped');
 }
 
-/** One look of an engine; if it is its last, the next one starts. @returns the fault that keeps it from working */
+/**
+ * Runs one iteration of an engine; if it is the engine's last, the next one starts.
+ * @returns the fault that prevents it from working
+ */
 async function look(stage: Stage, which: 'own' | 'second'): Promise<Fault | null> {
-  const { engine, at, bench, tell, count } = stage;
+  const { engine, at, bench, note, count } = stage;
   const running = engine[which];
   if (!running) return null;
   if (at.broken) throw at.broken;
   at.base = which === 'own' ? bench.main : bench.other;
   try {
     const fault = await running.payer.look();
-    if (fault) tell(`  ${which}: ${fault.code}`);
+    if (fault) note(`  ${which}: ${fault.code}`);
     return fault;
   } catch (error) {
     if (error instanceof Fault) {
-      tell(`  ${which}: ${error.code}`);
+      note(`  ${which}: ${error.code}`);
       count(error.code);
       return error;
     }
     if (!(error instanceof Killed)) throw error;
-    tell(`  ${which} is killed`);
+    note(`  ${which} is killed`);
     count('killed');
-    // What was under way in the dead process runs into the dead calls.
+    // Calls in flight in the dead process end in dead calls.
     await new Promise((resolve) => setImmediate(resolve));
     engine[which] = start(stage, at.base);
     return null;
@@ -242,9 +249,9 @@ async function look(stage: Stage, which: 'own' | 'second'): Promise<Fault | null
 }
 
 async function heal(stage: Stage): Promise<void> {
-  const { chain, clock, at, engine, bench, network, tell } = stage;
-  tell('— everything heals');
-  // Rarely a payout can never succeed, for its token refuses it: then it ends with a person.
+  const { chain, clock, at, engine, bench, network, note } = stage;
+  note('— everything heals');
+  // Rarely a payout can never succeed, because its token refuses it: it then waits for a person.
   chain.weather = { ...calm, fails: stage.random.chance(0.03) ? 1 : 0 };
   at.loss = 0;
   engine.second = null;
@@ -265,7 +272,10 @@ async function heal(stage: Stage): Promise<void> {
   assert.unreachable(`payouts are still open after ${HEALING_STEPS_MAX} calm steps: ${JSON.stringify(left)}`);
 }
 
-/** The last blocks become final, and the engine looks once more. @returns false when it has found something */
+/**
+ * Makes the last blocks final, and runs the engine once more.
+ * @returns false if it found something
+ */
 async function rest(stage: Stage): Promise<boolean> {
   for (let n = 0; n < 5; n++) {
     stage.clock.advance(20_000);
@@ -278,21 +288,24 @@ async function rest(stage: Stage): Promise<boolean> {
   return true;
 }
 
-/** Does what the fault says. */
+/** Does what the fault's message says. */
 async function operate(stage: Stage, { code }: Fault): Promise<void> {
   if (code === 'payouts_not_adopted' || code === 'signer_refused_nonce') await adopt(stage);
 }
 
 async function adopt(stage: Stage): Promise<void> {
-  const { network, lane, signer, bench, clock, count, tell } = stage;
+  const { network, lane, signer, bench, clock, count, note } = stage;
   const rules = chains[familyOf[lane]].spendRules;
   const { added } = await adoptPayouts({ network, rules, signer, database: bench.main.database, nowMs: clock.nowMs() });
-  tell(`  adopted ${added}`);
+  note(`  adopted ${added}`);
   count('adopted');
   restart(stage);
 }
 
-/** Lets halted wallets and the payouts that were robbed of their number go on. @returns whether there was one */
+/**
+ * Resumes halted wallets and the payouts whose number was used by others.
+ * @returns whether there was one
+ */
 async function revive(stage: Stage): Promise<boolean> {
   const { bench, network, chain, clock, count } = stage;
   const { database } = bench.main;
@@ -306,11 +319,11 @@ async function revive(stage: Stage): Promise<boolean> {
     (await database.listPayouts({ network, state: 'stuck', limit: 100 })).filter(
       ({ wait }) => wait?.code === 'payout_nonce_foreign',
     );
-  // An attempt that is not known here may have paid it already.
+  // An attempt that is unknown here may have paid it already.
   if ((await stuck()).length > 0) await adopt(stage);
   for (const { id } of await stuck()) {
     await database.resumePayout(id, true, clock.nowMs());
-    count('resumed anew');
+    count('resumed to be signed again');
     found = true;
   }
   return found;

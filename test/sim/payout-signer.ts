@@ -17,7 +17,7 @@ import { openSigningService, type SigningService } from '../../src/signer/signin
 import { decodeSpend, encodeSpend, type Lane } from './payout-chain.ts';
 
 export const macKey = intentMacKey(new Uint8Array(32).fill(7));
-/** Families stand here for the two kinds of lanes. */
+/** Families represent the two kinds of lanes here. */
 export const familyOf: Readonly<Record<Lane, Family>> = { sequence: 'evm', expiry: 'tron' };
 
 const token = { symbol: 'USDT', address: 'token', decimals: 6 } as const;
@@ -29,7 +29,7 @@ const plenty = 10n ** 30n;
 export const keyOf = (wallet: Wallet): string =>
   createHash('sha256').update(JSON.stringify(wallet)).digest('hex').slice(0, 40);
 
-/** Bytes here name their intent; what it says is looked up. */
+/** Bytes here name their intent, which is looked up. */
 const signed = new Map<string, Intent>();
 
 function spending(lane: Lane): Spending {

@@ -1,7 +1,7 @@
 /**
  * More than a thousand further histories of payouts.
  *
- *   npx tsx test/sim/payouts.slow.test.ts --seeds=20000 --from=5000     as many as one likes
+ *   npx tsx test/sim/payouts.slow.test.ts --seeds=20000 --from=5000     any number of them
  * @module
  */
 import { payoutHistories } from './payout-histories.ts';

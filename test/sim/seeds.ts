@@ -1,5 +1,6 @@
 /**
- * Seeds that once found something, with what it was. They are run each time and never removed.
+ * Seeds that once found a bug, with a description. They are run each time and never removed.
+ *
  * @module
  */
 
@@ -7,6 +8,6 @@ export const notableSeeds: readonly Readonly<{ seed: number; found: string }>[] 
   {
     seed: 0,
     found:
-      'a node is away while it is paid in time, and another network is paid late: when the first is read, both count at once, so that detected and completed come of one moment',
+      'a node is unreachable while it is paid in time, and another network is paid late: when the first is read, both count at once, so that detected and completed have the same moment',
   },
 ];

@@ -1,5 +1,6 @@
 /**
- * One network of a simulation: its node with the world behind it, and the indexer between it and the store.
+ * One network of a simulation: its node with the world behind it, and the indexer between the node and the database.
+ *
  * @module
  */
 import type { Node } from '../../src/chains/chain.ts';
@@ -17,10 +18,10 @@ export type SimNetworkOptions = Readonly<{
   database: Database;
   config: Partial<NetworkConfig> & Pick<NetworkConfig, 'name' | 'family'>;
   finalityDistance: number;
-  /** Numbers without a block, where the family has such. */
+  /** Numbers without a block, if the family has them. */
   isSkipped?: (number: number) => boolean;
   blocksPerIngestMax: number;
-  /** Without bells the indexer only polls. */
+  /** Without push connections the indexer only polls. */
   hasPush: boolean;
 }>;
 
@@ -29,23 +30,23 @@ export interface SimNetwork {
   readonly node: SimulatedNode;
   readonly written: Writing;
   readonly witness: Witness;
-  /** Ends the node, and starts it again with the same chain. Nothing when it is so already. */
+  /** Stops the node, and starts it again with the same chain. Does nothing if that is its state already. */
   stopNode(): Promise<void>;
   startNode(): Promise<void>;
   start(): void;
   isRunning(): boolean;
-  /** Ends the indexer wherever it is, as a crash would. */
+  /** Ends the indexer at any point, like a crash. */
   kill(): Promise<void>;
   /**
-   * Waits until the indexer has done what there is to do and sleeps. @throws what broke it, or when it does not come to
-   * rest
+   * Waits until the indexer has done all there is to do and sleeps.
+   * @throws what broke it, or if it never becomes idle
    */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
 
 const REST_MS_MAX = 30_000;
-/** Real milliseconds: silent nodes must not cost a simulation much. */
+/** Real milliseconds: a silent node must not cost a simulation much. */
 const REQUEST_TIMEOUT_MS = 150;
 
 export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNetwork> {
@@ -106,7 +107,7 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
       const startedAtMs = performance.now();
       while (running && running.view.asleep() < SLEEPERS) {
         if (broken) throw broken;
-        if (performance.now() - startedAtMs > REST_MS_MAX) throw new Error(`${config.key} does not come to rest`);
+        if (performance.now() - startedAtMs > REST_MS_MAX) throw new Error(`${config.key} does not become idle`);
         await new Promise(setImmediate);
       }
       if (broken) throw broken;

@@ -32,16 +32,16 @@ for (const seed of seeds) {
     try {
       await simulate(seed, story, tally);
     } catch (error) {
-      const told = story.slice(-STORY_LINES_MAX).join('\n');
+      const text = story.slice(-STORY_LINES_MAX).join('\n');
       const why = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      throw new Error(`seed ${seed}: ${why}\n${told}\nreplay: SEED=${seed} npx tsx test/sim/sim.test.ts`, {
+      throw new Error(`seed ${seed}: ${why}\n${text}\nreplay: SEED=${seed} npx tsx test/sim/sim.test.ts`, {
         cause: error,
       });
     }
   });
 }
 
-test('the simulations were not idle: everything that may become of a session and a payment did', () => {
+test('the simulations were not idle: every possible result of a session and of a payment occurred', () => {
   if (seeds.length < SEEDS) return;
   const seen = [...tally].map(([name, times]) => `${name}: ${times}`).sort();
   for (const status of ['paid', 'paid late', 'failed', 'expired', 'canceled']) {

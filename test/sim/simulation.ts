@@ -1,11 +1,11 @@
 /**
  * One simulated life of an installation: networks of the chain families with a simulated node each, a real database,
- * real indexers, and sessions that are paid in every way that people and chains come up with, while nodes fail, chains
+ * real indexers, and sessions that are paid in every possible way, while nodes fail, chains
  * reorganise, and indexers are killed and started again. Then everything heals, and all that was promised must have
  * come true.
  *
  * Everything random comes from the seed, and time passes only between steps. In seeds that poll, a run repeats exactly;
- * in seeds with bells, a notification may come before or after a request that it races with, as in life.
+ * in seeds with push connections, a notification may arrive before or after a request that it races with.
  *
  * @module
  */
@@ -19,13 +19,13 @@ import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts'
 import { merchantStore } from '../support/new-session.ts';
 import { statusOf } from '../support/running-indexer.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
+import { actions, addAddresses, pick, restart, type Stage, settleDue, startNodes, stir } from './actions.ts';
 import { type Audited, auditEnd, auditNow } from './auditor.ts';
-import { addAddresses, happenings, pick, restart, type Stage, settleDue, startNodes, stir } from './happenings.ts';
 import { openSimNetwork, type SimNetwork, type SimNetworkOptions } from './sim-network.ts';
 
 const STEPS = 150;
 const STEP_MS = 3000;
-/** One network makes a block in each step, the other in every so many. */
+/** One network makes a block in each step, the other in every few. */
 const SLOW_STEPS = 4;
 /** The share of Solana's slots that have no block. */
 const SKIPPED = 0.2;
@@ -34,17 +34,20 @@ const ADDRESSES = 4;
 const OUTAGE_WAIT_S = 240;
 const MONITORING_S = 600;
 const AUDIT_STEPS = 10;
-/** What need not be final, where that is so: about every fourth order. */
+/** The limit below which payments need not be final, where there is one: about every fourth order. */
 const SMALL_MINOR = 25_000n;
-/** After healing, an indexer that is not level by then never will be. */
+/** After healing, an indexer that has not reached the head by then never will. */
 const HEALING_STEPS_MAX = 300;
 
 const extendedEvents = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'] as const;
 
-/** How often something came about, by name: that simulations are not idle can be seen from it. */
+/** How often something occurred, by name: shows that simulations were not idle. */
 export type Tally = Map<string, number>;
 
-/** @throws an assertion when a promise was broken; `story` then tells what led there */
+/**
+ * Plays one simulation.
+ * @throws an assertion when a promise was broken; `story` then says what led there
+ */
 export async function simulate(seed: number, story: string[], tally: Tally): Promise<void> {
   const random = createRandom('simulation', seed);
   const clock = lockstepClock();
@@ -143,7 +146,7 @@ async function setUp(
     networks,
     sessions: [],
     addresses: { count: 0 },
-    tell: (what) => story.push(what),
+    note: (what) => story.push(what),
   };
   await addAddresses(stage, ADDRESSES);
   for (const network of networks) {
@@ -158,15 +161,14 @@ async function setUp(
 }
 
 /**
- * Whether every network is followed from some block on: what was paid before that, and deeper than a reorg may reach,
- * is nobody's.
+ * Whether every network is followed from some block on: earlier payments, deeper than a reorg may reach, do not count.
  */
 async function isBegun({ database, networks }: Stage): Promise<boolean> {
   const begun = await database.listNetworks();
   return networks.every(({ config }) => begun.some(({ network, cursor }) => network === config.key && cursor !== null));
 }
 
-/** Lets a step's time pass, with a block on each of `mining`, until the indexers have done what there is to do. */
+/** Lets a step's time pass, with a block on each of `mining`, until the indexers are idle. */
 async function step({ clock, database, networks }: Stage, mining: readonly SimNetwork[]): Promise<void> {
   for (const { node } of mining) node.world.mine();
   clock.advance(STEP_MS);
@@ -175,11 +177,11 @@ async function step({ clock, database, networks }: Stage, mining: readonly SimNe
 }
 
 async function live(stage: Stage): Promise<void> {
-  const { random, networks, tell } = stage;
-  const wheel = happenings.flatMap(([weight, happening]) => Array.from({ length: weight }, () => happening));
+  const { random, networks, note } = stage;
+  const wheel = actions.flatMap(([weight, action]) => Array.from({ length: weight }, () => action));
   for (let at = 0; at < STEPS; at++) {
-    tell(`— step ${at}`);
-    // Now and then things happen while the indexers are in the middle of something.
+    note(`— step ${at}`);
+    // Sometimes things happen while the indexers are in the middle of something.
     if (random.chance(0.3)) await stir(stage);
     for (let happened = random.int(3); happened > 0; happened--) await pick(random, wheel)(stage);
     const mining = networks.filter(({ config }) => config.blockTimeMs === STEP_MS || at % SLOW_STEPS === 0);
@@ -194,17 +196,17 @@ const auditedOf = ({ database, networks, sessions }: Stage): Audited => ({
   sessionIds: sessions.map(({ id }) => id),
 });
 
-/** Ends all faults, lets every deadline pass, and demands that everything has come to its right end. */
+/** Ends all faults, lets every deadline pass, and checks that everything ends correctly. */
 async function heal(stage: Stage, tally: Tally): Promise<void> {
-  const { clock, database, networks, tell } = stage;
-  tell('— everything heals');
+  const { clock, database, networks, note } = stage;
+  note('— everything heals');
   for (const { node } of networks) {
     for (const [kind, times] of Object.entries(node.faults.report().injected)) count(tally, `fault ${kind}`, times);
     node.faults.heal();
   }
   await startNodes(stage);
   await restart(stage);
-  // Enough blocks that what was paid last is final, and that a lasting fork is overtaken.
+  // Enough blocks to make the last payment final, and to overtake a lasting fork.
   for (let n = 0; n < 40; n++) await step(stage, networks);
   clock.advance((MONITORING_S + OUTAGE_WAIT_S) * 1000);
   for (let n = 0; !(await isLevel(stage)); n++) {
@@ -230,7 +232,9 @@ async function isLevel({ database, networks }: Stage): Promise<boolean> {
   return true;
 }
 
-/** What is stored about a session is what its facts say now: there is no undo that could have left something behind. */
+/**
+ * The stored state of a session follows from its present facts: there is no undo that could have left something behind.
+ */
 async function checkDerived({ database, sessions }: Stage, tally: Tally): Promise<void> {
   for (const { id } of sessions) {
     const session = await database.findSession(id);
@@ -250,7 +254,7 @@ async function checkDerived({ database, sessions }: Stage, tally: Tally): Promis
   }
 }
 
-/** Takes every event as a dispatcher would, in the order in which it may. */
+/** Takes every event as a dispatcher would, in the permitted order. */
 async function takeEvents(database: Database, nowMs: number): Promise<ClaimedDelivery[]> {
   const taken: ClaimedDelivery[] = [];
   for (;;) {

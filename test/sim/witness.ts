@@ -1,5 +1,5 @@
 /**
- * Watches a simulated chain and remembers what an indexer could have known: how deep each block ever stood while it was
+ * Watches a simulated chain and remembers what an indexer could have known: how deep each block ever was while it was
  * canonical, and whether the chain ever called it final. What was confirmed without this was confirmed too early.
  *
  * @module
@@ -7,12 +7,15 @@
 import type { World } from '../../src/sandbox/world.ts';
 
 export interface Witness {
-  /** The largest depth (the block itself counts one) that the block had while it was canonical; 0 when it never was. */
+  /**
+   * Returns the largest depth (the block itself counts one) that the block had while it was canonical; 0 if it never
+   * was.
+   */
   deepest(hash: string): number;
   wasFinal(hash: string): boolean;
 }
 
-/** How far below the tip depths are still told apart; far more than any confirmation policy asks for. */
+/** Depths are distinguished down to this; far more than any confirmation policy requires. */
 const DEPTH_MAX = 100;
 
 export function watchWorld(world: World): Witness {

@@ -1,5 +1,6 @@
 /**
- * What may happen to an installation in a simulation. Each happening picks its details from the stage's random source.
+ * What may happen to an installation in a simulation. Each action picks its details from the stage's random source.
+ *
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
@@ -22,14 +23,14 @@ export type Stage = Readonly<{
   shopId: string;
   networks: readonly SimNetwork[];
   sessions: Session[];
-  /** How many addresses each family's pool was given. */
+  /** How many addresses each family's pool has. */
   addresses: { count: number };
-  tell(what: string): void;
+  note(what: string): void;
 }>;
 
-export type Happening = (stage: Stage) => void | Promise<void>;
+export type Action = (stage: Stage) => void | Promise<void>;
 
-/** Faults and how often each may strike a request. The two kinds that are left out halt a network, as they should. */
+/** Faults and how often each may hit a request. The two missing kinds halt a network, as they should. */
 const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   rpc_error: 0.1,
   http_error: 0.05,
@@ -60,14 +61,14 @@ export async function addAddresses({ database, networks, addresses }: Stage, cou
   addresses.count += count;
 }
 
-/** Wakes the indexers and leaves them at some point of their work. */
-export const stir: Happening = async ({ random, clock }) => {
+/** Wakes the indexers and interrupts them at some point of their work. */
+export const stir: Action = async ({ random, clock }) => {
   clock.advance(1000);
   for (let tick = random.int(60); tick > 0; tick--) await new Promise(setImmediate);
 };
 
-export const order: Happening = async (stage) => {
-  const { random, clock, database, shopId, networks, sessions, tell } = stage;
+export const order: Action = async (stage) => {
+  const { random, clock, database, shopId, networks, sessions, note } = stage;
   if (random.chance(0.7)) await addAddresses(stage, 1 + random.int(2));
   const name = `order${sessions.length}`;
   const accepts = pick(random, [['USDT', 'USDC'], ['USDT', 'USDC'], ['USDT'], ['USDC']] as const);
@@ -84,32 +85,32 @@ export const order: Happening = async (stage) => {
       nowMs: clock.nowMs(),
     }),
   );
-  if (!('session' in outcome)) return tell(`${name} is refused: ${outcome.kind}`);
+  if (!('session' in outcome)) return note(`${name} is refused: ${outcome.kind}`);
   sessions.push(outcome.session);
-  tell(`${name} for ${amountMinor} in ${accepts.join(' or ')}, expires in ${expiresInS} s`);
+  note(`${name} for ${amountMinor} in ${accepts.join(' or ')}, expires in ${expiresInS} s`);
 };
 
-export const cancel: Happening = async ({ random, clock, database, sessions, tell }) => {
+export const cancel: Action = async ({ random, clock, database, sessions, note }) => {
   if (sessions.length === 0) return;
   const { id, storeId, mode, request } = pick(random, sessions.slice(-6));
   const replay = { idempotencyKey: null, path: `/cancel/${id}`, bodyHash: '' };
   const { kind } = await database.cancelSession({ id, storeId, mode, replay, nowMs: clock.nowMs() });
-  tell(`${request.orderId} is canceled: ${kind}`);
+  note(`${request.orderId} is canceled: ${kind}`);
 };
 
-/** Somebody pays a session, old or new, in one of the ways of people and swindlers. */
-export const pay: Happening = ({ random, networks, sessions, tell }) => {
+/** Pays a session, old or new, in one of the ways of people and fraudsters. */
+export const pay: Action = ({ random, networks, sessions, note }) => {
   const network = pick(random, networks);
   const { family, tokens } = network.config;
   const token = pick(random, tokens);
   const session = sessions.length > 0 ? pick(random, sessions.slice(-12)) : undefined;
   const to = session?.addresses[family];
-  // A network that nobody followed when the session was made is not offered.
+  // A network that was not followed when the session was created is not offered.
   if (!session || to === undefined || network.node.world.pending().length > 50) return;
   const asked = session.options.find(
     ({ networkKey, token: address }) => networkKey === network.config.key && address === token.address,
   );
-  // A currency that was not asked for is paid by value, too.
+  // A currency that was not requested is paid by value, too.
   const due = asked?.units ?? (session.terms.duePar / 10n ** 12n) * 10n ** BigInt(token.decimals - 6);
   const percent = pick(random, [100n, 100n, 100n, 100n, 50n, 50n, 30n, 101n, 150n, 0n]);
   const units = (due * percent) / 100n;
@@ -119,10 +120,10 @@ export const pay: Happening = ({ random, networks, sessions, tell }) => {
   const kind = random.chance(0.7) ? 'direct' : pick(random, paymentKinds);
   const id = network.node.world.pay({ kind, from: accountKeyOf(family, 'payer'), outputs });
   const what = `${percent} % in ${token.symbol} on ${network.config.name}, ${outputs.length} transfer(s)`;
-  tell(`${session.request.orderId} gets a ${kind} payment of ${what}: ${id.slice(0, 8)}`);
+  note(`${session.request.orderId} gets a ${kind} payment of ${what}: ${id.slice(0, 8)}`);
 };
 
-export const reorganise: Happening = ({ random, networks, tell }) => {
+export const reorganise: Action = ({ random, networks, note }) => {
   const { node, config } = pick(random, networks);
   const { world } = node;
   // Mostly shallow; now and then as deep as the chain allows.
@@ -132,76 +133,76 @@ export const reorganise: Happening = ({ random, networks, tell }) => {
   const keep = pick(random, ['none', 'all', 'some'] as const);
   const blocks = Math.max(1, depth - 1 + random.int(4));
   world.reorg({ depth, keep, blocks });
-  tell(`${config.name} replaces ${depth} block(s) by ${blocks}, keeping ${keep}`);
+  note(`${config.name} replaces ${depth} block(s) by ${blocks}, keeping ${keep}`);
 };
 
-/** How many blocks are not final. */
+/** Returns how many blocks are not final. */
 function openBlocks(world: World): number {
   let blocks = 0;
   for (let number = world.tip().number; number > world.finalized().number; number--) if (world.at(number)) blocks++;
   return blocks;
 }
 
-/** A node goes away, and comes back with the same chain: at once, or when somebody starts it again. */
-export const stopNode: Happening = async ({ random, networks, tell }) => {
+/** Stops a node, and starts it again with the same chain: at once, or by a later action. */
+export const stopNode: Action = async ({ random, networks, note }) => {
   const network = pick(random, networks);
   await network.stopNode();
   const isBackAtOnce = random.chance(0.5);
   if (isBackAtOnce) await network.startNode();
-  tell(`the node of ${network.config.name} is stopped${isBackAtOnce ? ' and started again' : ''}`);
+  note(`the node of ${network.config.name} is stopped${isBackAtOnce ? ' and started again' : ''}`);
 };
 
-export const startNodes: Happening = async ({ networks }) => {
+export const startNodes: Action = async ({ networks }) => {
   for (const network of networks) await network.startNode();
 };
 
-export const breakNode: Happening = ({ random, networks, tell }) => {
+export const breakNode: Action = ({ random, networks, note }) => {
   const { node, config } = pick(random, networks);
   node.faults.heal();
-  if (random.chance(0.4)) return tell(`${config.name} heals`);
+  if (random.chance(0.4)) return note(`${config.name} heals`);
   const struck = Object.entries(rateMax).filter(() => random.chance(0.3));
   const rates = Object.fromEntries(struck.map(([kind, max]) => [kind, (max * random.int(101)) / 100]));
   node.faults.set({ rates, lagBlocks: 1 + random.int(6) });
-  tell(`${config.name} has faults ${JSON.stringify(rates)}`);
+  note(`${config.name} has faults ${JSON.stringify(rates)}`);
 };
 
-/** An indexer dies in the middle of something, and is perhaps not started again for a while. */
-export const kill: Happening = async (stage) => {
-  const { random, networks, tell } = stage;
+/** Kills an indexer in the middle of something; it may not be restarted for a while. */
+export const kill: Action = async (stage) => {
+  const { random, networks, note } = stage;
   const network = pick(random, networks);
   if (!network.isRunning()) return;
   await stir(stage);
   await network.kill();
   const isBackAtOnce = random.chance(0.6);
   if (isBackAtOnce) network.start();
-  tell(`the indexer of ${network.config.name} is killed${isBackAtOnce ? ' and started again' : ''}`);
+  note(`the indexer of ${network.config.name} is killed${isBackAtOnce ? ' and started again' : ''}`);
 };
 
-export const restart: Happening = ({ networks, tell }) => {
+export const restart: Action = ({ networks, note }) => {
   for (const network of networks) {
     if (network.isRunning()) continue;
     network.start();
-    tell(`the indexer of ${network.config.name} is started again`);
+    note(`the indexer of ${network.config.name} is started again`);
   }
 };
 
-/** Blocks that come while nobody looks. */
-export const mineMany: Happening = ({ random, clock, networks, tell }) => {
+/** Mines blocks that nobody sees one by one. */
+export const mineMany: Action = ({ random, clock, networks, note }) => {
   const { node, config } = pick(random, networks);
   const blocks = 5 + random.int(40);
   for (let n = 0; n < blocks; n++) {
     clock.advance(200);
     node.world.mine();
   }
-  tell(`${config.name} mines ${blocks} blocks at once`);
+  note(`${config.name} mines ${blocks} blocks at once`);
 };
 
-export const settleDue: Happening = async ({ clock, database }) => {
+export const settleDue: Action = async ({ clock, database }) => {
   await database.settleDue(clock.nowMs(), 100);
 };
 
-/** Happenings by weight. */
-export const happenings: readonly (readonly [number, Happening])[] = [
+/** Actions by weight. */
+export const actions: readonly (readonly [number, Action])[] = [
   [14, order],
   [40, pay],
   [3, cancel],
