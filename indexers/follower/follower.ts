@@ -1,9 +1,11 @@
 /**
- * Follows one network: reads the node's chain, finds the transfers to watched addresses, and saves blocks, transfers and cursor together.
- * What a chain's answer means is decided in `src/core/follow.ts`; this is the shell that asks and acts, at its own pace.
+ * Follows one network: reads the node's chain, finds the transfers to watched addresses, and saves blocks, transfers
+ * and cursor together. `src/core/follow.ts` decides what a chain's answer means; this is the loop that asks and acts.
  *
- * Each turn starts from the store's last commit and the node's head, so catching up after an outage, a reconnect or a crash is the same
- * code as following. A wakeup from the node only shortens the wait between turns.
+ * Each iteration starts from the database's last commit and the node's head, so catching up after an outage, a
+ * reconnect or a crash is the same code as following. A wake-up from the node only shortens the wait between
+ * iterations.
+ *
  * @module
  */
 import PQueue from 'p-queue';
@@ -26,18 +28,21 @@ import { createWalk, type WalkEnd } from './walk.ts';
 
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
-/** Blocks whose content is asked for at once; bounds memory to as many answers. */
+/** Concurrent requests for blocks' content; bounds memory to as many answers. */
 const FETCHES_MAX = 8;
-/** Blocks with unconfirmed transfers that one turn looks at. */
+/** Blocks with unconfirmed transfers that one iteration checks. */
 const UNCONFIRMED_MAX = 500;
-/** Transfers that are not final, of which sums are made; with more of them, everything waits until it is final. */
+/** Transfers before finality that are added up; with more of them, everything waits until it is final. */
 const OPEN_MAX = 5000;
-/** A head that is older than this, and than so many block times, is no live chain: the node is syncing or cut off. */
+/** If the head is older than this, and than this many block times, the node is syncing or cut off. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
-/** A gateway may put another network's node behind the same connection. Where its chain links to ours, nothing else would tell. */
+/**
+ * A gateway may put another network's node behind the same connection. If its chain links to ours, only the identity
+ * shows it.
+ */
 const PROOF_AGE_MS_MAX = 60_000;
-/** While the node's head is behind what we hold; asking at every look would double what a syncing node has to answer. */
+/** The same while the node's head is behind ours; at every poll it would double the load of a syncing node. */
 const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 
 export type FollowerOptions = Readonly<{
@@ -46,25 +51,25 @@ export type FollowerOptions = Readonly<{
   database: Pick<Database, 'tail' | 'unconfirmed' | 'transfersAbove' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
   matcher: Matcher;
   watch: Watch;
-  reporter: Pick<Reporter, 'tell'>;
+  reporter: Pick<Reporter, 'update'>;
   clock: Clock;
   blocksPerIngestMax: number;
   /** A number from 0 to 1, for jitter. */
   random: () => number;
 }>;
 
-/** How a follower ends: as it was told, or because another process moved the cursor (two followers must not run). */
+/** How a follower ends: as requested, or because another process moved the cursor (only one may follow). */
 export type FollowerEnd = 'stopped' | 'moved';
 
 export interface Follower {
   /**
-   * Follows until the signal aborts. A network that must not go on (a wrong node, a reorg of final blocks) is halted: nothing is
-   * asked any more until the signal aborts.
+   * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
+   * halted: the node gets no more requests until the signal aborts.
    */
   run(signal: AbortSignal): Promise<FollowerEnd>;
 }
 
-/** `again`: there is more to do at once. `rest`: wait for the wakeup. */
+/** `again`: there is more to do at once. `rest`: wait for a wake-up. */
 type StepEnd = 'again' | 'rest' | 'moved';
 
 export function createFollower(options: FollowerOptions): Follower {
@@ -83,14 +88,15 @@ export function createFollower(options: FollowerOptions): Follower {
   async function look(): Promise<Look> {
     const askedAtMs = clock.nowMs();
     const [final, head] = await Promise.all([node.finalized(), node.head()]);
-    // What is final above the head is of another chain (a gateway has several nodes), or a race that the next look settles.
+    // A final block above the head is from another chain (a gateway with several nodes), or a race that the next poll
+    // resolves.
     const finalized = final && final.number <= head.number ? final : null;
     return { head, finalized, askedAtMs, isStale: head.timeS * 1000 < askedAtMs - staleMs };
   }
 
   async function decide(head: BlockRef): Promise<WalkEnd> {
     if (cursor.tip()) return walk.towards(head, cursor.blocks(), cursor.floor(), blocksMax);
-    // The first step ever starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
+    // The first step starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
     const from = Math.max(0, head.number - network.reorgDepthMax);
     return { kind: 'advance', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
   }
@@ -105,7 +111,10 @@ export function createFollower(options: FollowerOptions): Follower {
     }
   }
 
-  /** Reads blocks side by side. What stands before the first failure is kept, so that a node which often fails is still caught up with. */
+  /**
+   * Reads blocks concurrently. Everything before the first failure is kept, so that even a node which fails often is
+   * caught up with.
+   */
   async function readBlocks(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }> {
     const results: (MatchedBlock | undefined)[] = blocks.map(() => undefined);
     let fault: Fault | null = null;
@@ -127,12 +136,12 @@ export function createFollower(options: FollowerOptions): Follower {
     const outcome = await cursor.save(step, seen, watch.throughId());
     if (outcome === 'moved') return 'moved';
     if (outcome === 'stale_watch') {
-      // Somebody may be paid at an address that the matcher did not know: look again, with less to do at a time.
+      // Somebody may have paid an address that the matcher did not know: read again, fewer blocks at a time.
       await watch.load(true);
       shorten();
       return 'again';
     }
-    reporter.tell({ headNumber: seen.head.number, readThroughS: cursor.readThroughS(seen) });
+    reporter.update({ headNumber: seen.head.number, readThroughS: cursor.readThroughS(seen) });
     if (step.connect.length > 0) {
       blocksMax = Math.min(blocksMax * 2, options.blocksPerIngestMax);
       retryMs = RETRY_MS_MIN;
@@ -151,13 +160,15 @@ export function createFollower(options: FollowerOptions): Follower {
   ): Promise<StepEnd | 'done'> {
     const { read, fault } = await readBlocks(connect);
     const top = read.at(-1)?.block.number ?? -1;
-    // A chain that is shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
+    // A chain shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
     const end = top >= (cursor.tip()?.number ?? 0) ? await save({ drop, connect: read, confirm: [] }, seen) : 'done';
     if (fault) throw fault;
     return end;
   }
 
-  /** Blocks that need not be final, for they pay small amounts; none where the policy asks all to be. */
+  /**
+   * Returns the blocks that need not be final because they pay small amounts; none if the policy requires all to be.
+   */
   async function earlyBlocks(final: number | null): Promise<ReadonlySet<string>> {
     const parMax = smallParMax(network.confirmations);
     if (parMax === null || final === null) return new Set();
@@ -165,7 +176,7 @@ export function createFollower(options: FollowerOptions): Follower {
     return open.length > OPEN_MAX ? new Set() : smallBlocks(open, parMax);
   }
 
-  /** Blocks whose transfers count now, if the node stands by them. */
+  /** Returns the blocks whose transfers count now, if the node confirms them. */
   async function dueBlocks(final: number | null): Promise<Unconfirmed[]> {
     const tip = cursor.tip()?.number ?? 0;
     const waiting = await database.unconfirmed(network.key, UNCONFIRMED_MAX);
@@ -190,13 +201,15 @@ export function createFollower(options: FollowerOptions): Follower {
     if (lost) {
       throw transient(
         'confirmation_contradicted',
-        `the node no longer stands by block ${lost.number} ${lost.hash}, which holds payments that are due; they stay unconfirmed until its chain shows why`,
+        `the node no longer confirms block ${lost.number} ${lost.hash}, whose payments are due; they stay unconfirmed until its chain shows why`,
       );
     }
     return 'done';
   }
 
-  /** How old a proof of identity may be for such a step: what does not go on where our chain ends may be another network's. */
+  /**
+   * Returns how old a proof of identity may be for a step: what does not continue our chain may be another network's.
+   */
   function proofAgeMsMax(next: WalkEnd): number {
     switch (next.kind) {
       case 'halt':
@@ -208,9 +221,9 @@ export function createFollower(options: FollowerOptions): Follower {
     }
   }
 
-  /** One look at the node, and at most one step towards its head. */
+  /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
-    // Before anything else: a node of another network may not even answer what is asked of ours.
+    // First of all: a node of another network may not even answer our requests.
     await identity.renew(PROOF_AGE_MS_MAX);
     if (!isLoaded) await cursor.load();
     isLoaded = true;
@@ -223,8 +236,8 @@ export function createFollower(options: FollowerOptions): Follower {
       throw permanent('reorg_below_floor', `${network.key}: ${next.why}. Find out which chain is right, then restart`);
     }
     if (next.kind === 'rest' && next.why === 'behind') {
-      const message = `the node shows block ${head.number}; block ${cursor.tip()?.number} was read already`;
-      reporter.tell({ state: 'behind', reason: { code: 'node_behind', message }, headNumber: head.number });
+      const message = `the node shows block ${head.number}, but block ${cursor.tip()?.number} was read already`;
+      reporter.update({ state: 'behind', reason: { code: 'node_behind', message }, headNumber: head.number });
       return 'rest';
     }
     if (next.kind === 'advance') {
@@ -241,7 +254,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const reason = whyBehind(seen, gap);
     const readThroughS = cursor.readThroughS(seen);
-    reporter.tell({ state: reason ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
+    reporter.update({ state: reason ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';
   }
 
@@ -255,9 +268,9 @@ export function createFollower(options: FollowerOptions): Follower {
     return { code: 'node_stale', message };
   }
 
-  /** Tells of a permanent fault, once, and waits for the end. */
+  /** Reports a permanent fault, once, and waits for the end. */
   async function halt({ code, message }: Fault, signal: AbortSignal): Promise<void> {
-    reporter.tell({ state: 'halted', reason: { code, message } });
+    reporter.update({ state: 'halted', reason: { code, message } });
     const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
     for (let isTold = false; !signal.aborted; ) {
       try {
@@ -282,15 +295,15 @@ export function createFollower(options: FollowerOptions): Follower {
           if (end === 'rest') await wakeup.wait(network.pollMs);
         } catch (error) {
           if (!(error instanceof Fault)) throw error;
-          // Stopping closes the node, so what was under way fails.
+          // Stopping closes the node, so requests in flight fail.
           if (signal.aborted) break;
           if (error.kind === 'permanent') {
             await halt(error, signal);
             break;
           }
-          reporter.tell({ state: 'fault', reason: { code: error.code, message: error.message } });
+          reporter.update({ state: 'fault', reason: { code: error.code, message: error.message } });
           shorten();
-          // A wakeup may say that the node is back; it never makes the retries faster than the first.
+          // A wake-up may mean that the node is back; it never makes the retries faster than the first.
           await clock.sleep(RETRY_MS_MIN, signal);
           await wakeup.wait((retryMs - RETRY_MS_MIN) * (0.5 + options.random() / 2));
           retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);

@@ -29,7 +29,7 @@ export type ReporterOptions = Readonly<{
 }>;
 
 export interface Reporter {
-  tell(change: Partial<Situation>): void;
+  update(change: Partial<Situation>): void;
   state(): NetworkState;
   /** Reports until `stop`; the last situation is reported too. An unavailable database is tried again. */
   run(): Promise<void>;
@@ -59,7 +59,7 @@ export function createReporter({ network, database, node, clock, log, pid, befor
   }
 
   return {
-    tell(change) {
+    update(change) {
       const last = situation;
       situation = { ...last, ...change };
       const { state, reason } = situation;

@@ -19,7 +19,7 @@ type Role = (typeof roles)[number];
 
 export interface BalanceWatch {
   /** Learns from a quote what payouts cost now, and what is short. */
-  hear(draft: SpendDraft, quote: Quote): void;
+  recordQuote(draft: SpendDraft, quote: Quote): void;
   /** Makes the next `renew` read at once: a payout has ended, so the balances have changed. */
   expire(): void;
   /** Reads the balances if they are due. A fault of the node is the caller's. */
@@ -57,7 +57,7 @@ export function createBalanceWatch(
   }
 
   return {
-    hear(draft, quote) {
+    recordQuote(draft, quote) {
       const role = roleOf(draft);
       if (quote.kind === 'quoted') feeUnitsMax.set(role, quote.feeUnitsMax);
       else if (quote.code === 'native_short' && (role === 'refund' || role === 'gas')) short[role].add('native');

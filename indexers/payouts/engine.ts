@@ -1,8 +1,10 @@
 /**
- * The payout engine of one network. It stands beside the follower, and only where a signer is configured: it takes what is planned, has it
- * signed, sends it, and watches it until it is final. What happens next to a payout is decided in `src/core/payout.ts`.
+ * The payout engine of one network. It runs next to the follower if a signer is configured: it takes planned payouts,
+ * has them signed, broadcasts them, and watches them until they are final. `src/core/payout.ts` decides what happens
+ * next to a payout.
  *
- * It works only while the network is followed: what a node that is behind calls missing may well be there.
+ * It works only while the network is followed: what a node that is behind does not find may exist.
+ *
  * @module
  */
 import PQueue from 'p-queue';
@@ -22,17 +24,20 @@ import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createPayoutWallets } from './wallets.ts';
 
-/** Payouts that are looked at, and so on their way, at once. */
+/** Payouts in progress at once. */
 const OPEN_MAX = 64;
 const CONCURRENCY = 8;
-/** Where nothing is counted, signatures need no order. */
+/** Without sequence numbers, signatures need no order. */
 const ALLOTTING = { sequence: 1, expiry: CONCURRENCY } as const;
 const LOOK_MS = 1000;
-/** How soon it is seen that something else uses the same signer. */
+/** How soon it notices that another engine uses the same signer. */
 const FOLLOW_MS = 60_000;
 const RETRY_MS_MIN = 1000;
 const RETRY_MS_MAX = 30_000;
-/** Between two sends of the same bytes: nodes pass them on for a while, but drop what expires soon or does not fit. */
+/**
+ * The interval between two broadcasts of the same bytes: nodes relay them for a while, but drop what expires soon or
+ * does not fit.
+ */
 const RESEND_MS = { sequence: { min: 1000, max: 15_000 }, expiry: { min: 3000, max: 3000 } } as const;
 const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
@@ -48,17 +53,20 @@ export type PayerOptions = Readonly<{
 }>;
 
 export interface Payer {
-  /** Pays until the signal aborts. @throws what is no operating fault; faults are reported and waited out */
+  /**
+   * Pays until the signal aborts.
+   * @throws anything but operating faults; those are reported and waited out
+   */
   run(signal: AbortSignal): Promise<void>;
   /**
-   * One look at everything that is open and due.
-   * @returns what keeps single payouts from going on, if anything does
-   * @throws Fault when nothing can be paid now
+   * Runs one iteration over everything that is open and due.
+   * @returns what delays single payouts, if anything
+   * @throws Fault if nothing can be paid now
    */
   look(): Promise<Fault | null>;
 }
 
-/** How often the same bytes go out again, and when a fee is compared with the price. */
+/** Returns how often the same bytes are broadcast, and when a fee is compared with the price. */
 export const paceOf = ({ lane }: SpendRules, blockTimeMs: number): PayoutRules => {
   const { min, max } = RESEND_MS[lane];
   const resendMs = Math.min(max, Math.max(min, 1.5 * blockTimeMs));
@@ -73,7 +81,7 @@ export function createPayer(options: PayerOptions): Payer {
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
-  /** When each open payout is looked at next, what is remembered of it, and what went wrong with it last. */
+  /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
     string,
     Readonly<{ nextAtMs: number; memory: Memory; retryMs: number; fault: Fault | null }>
@@ -81,7 +89,7 @@ export function createPayer(options: PayerOptions): Payer {
   let lease: PayoutLease | null = null;
   let advance: AdvancePayout | null = null;
   let followedAtMs = 0;
-  let told: string | null | undefined;
+  let reported: string | null | undefined;
 
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
@@ -96,12 +104,15 @@ export function createPayer(options: PayerOptions): Payer {
       pace,
       allotting,
       clock,
-      onQuote: balances.hear,
+      onQuote: balances.recordQuote,
     });
     return advance;
   }
 
-  /** @throws Fault transient `network_not_followed` */
+  /**
+   * Refuses to pay while the network is not followed.
+   * @throws Fault transient `network_not_followed`
+   */
   async function refuseUnfollowed(): Promise<void> {
     const status = (await database.listNetworks()).find((one) => one.network === network.key);
     if (status && isFollowed(status, clock.nowMs())) return;
@@ -113,8 +124,8 @@ export function createPayer(options: PayerOptions): Payer {
     const { id } = open.payout;
     const { memory = { sentAtMs: null, outbidAtMs: null }, retryMs = 0 } = schedule.get(id) ?? {};
     try {
-      const carried = await advancePayout(open, memory);
-      schedule.set(id, { ...carried, retryMs: 0, fault: null });
+      const progress = await advancePayout(open, memory);
+      schedule.set(id, { ...progress, retryMs: 0, fault: null });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       const waitMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, 2 * retryMs));
@@ -126,7 +137,7 @@ export function createPayer(options: PayerOptions): Payer {
     try {
       return await lookOnce();
     } catch (error) {
-      // The right to sign has gone to somebody else; it must be earned anew.
+      // Another engine has the lease; it must be acquired again.
       if (error instanceof Fault && endsLease(error)) {
         lease = null;
         schedule.clear();
@@ -159,27 +170,27 @@ export function createPayer(options: PayerOptions): Payer {
     return faults[0] ?? null;
   }
 
-  /** Keeps what is wrong, for `status`; an alarm when only a person can change it. */
-  async function tell(fault: Fault | null): Promise<void> {
-    if (told === (fault?.code ?? null)) return;
+  /** Saves the present fault for `status`, with an alarm if only a person can end it. */
+  async function report(fault: Fault | null): Promise<void> {
+    if (reported === (fault?.code ?? null)) return;
     const nowMs = clock.nowMs();
     const reason = fault && { code: fault.code, message: fault.message };
     await database.reportEngine(network.key, reason, nowMs);
     if (reason && fault.kind === 'permanent') {
       await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
     }
-    told = reason?.code ?? null;
-    // A network that is not followed (yet) is told of by its follower.
+    reported = reason?.code ?? null;
+    // The follower reports a network that is not followed (yet).
     const level = reason?.code === 'network_not_followed' ? 'info' : 'warn';
-    if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts wait');
-    else log.info({ fence: lease?.fence }, 'payouts go on');
+    if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts are waiting');
+    else log.info({ fence: lease?.fence }, 'payouts resume');
   }
 
   return {
     look,
     run(signal) {
-      const work = async (): Promise<void> => tell(await look());
-      return every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: tell });
+      const work = async (): Promise<void> => report(await look());
+      return every(LOOK_MS, work, { clock, log, signal, what: 'paying out', onFault: report });
     },
   };
 }

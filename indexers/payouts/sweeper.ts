@@ -1,6 +1,7 @@
 /**
- * Finds what lies on a network's collection addresses and brings it to the treasury: judges it by the policy, asks what it costs, and plans
- * sweeps, with native coin for those that lack it. The payout engine makes them.
+ * Finds the money on a network's deposit addresses and brings it to the treasury: applies the policy, gets quotes, and
+ * plans sweeps, with native coin for those that lack it. The payout engine makes them.
+ *
  * @module
  */
 import type { PayoutNode, Quote, SpendRules } from '../../src/chains/spend.ts';
@@ -31,13 +32,13 @@ import { ADDRESSES_MAX } from '../../src/signer/protocol.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { createPayoutWallets } from './wallets.ts';
 
-/** Transactions of one round; each takes a few questions to the node. */
+/** Transactions of one round; each takes a few requests to the node. */
 const SWEEPS_MAX = 200;
-/** So many times a sweep is given native coin; what still lacks some then needs a person. */
+/** How often a sweep is sent native coin; if it still lacks some, a person must act. */
 const TOP_UPS_MAX = 5;
-/** What a sweep that says so waits for may never come. */
+/** Reasons that may never resolve by themselves. */
 const hopeless: readonly string[] = ['token_short', 'would_fail'];
-/** Native coin is given with a tenth more than is missing now: the price moves until the sweep is signed. */
+/** Sends a tenth more native coin than is missing now: the price moves until the sweep is signed. */
 const withMargin = (missing: bigint): bigint => divideCeil(missing * 11n, 10n);
 
 export type SweeperOptions = Readonly<{
@@ -49,16 +50,19 @@ export type SweeperOptions = Readonly<{
   clock: Clock;
 }>;
 
-/** What a sweep needs before it, one after the other, and after it. */
+/** What a sweep needs before it, in this order, and after it. */
 export type SweepNeeds = Pick<PlannedSweep, 'before' | 'after'>;
 
-/** A sweep as it would be planned now. `costUnits` is its likely cost with that of its gas, in base units of the native coin. */
+/**
+ * A sweep as it would be planned now. `costUnits` is its likely cost including its gas, in base units of the native
+ * coin.
+ */
 export type PricedSweep = Readonly<{
   group: SweepGroup;
   sweep: SweepIntent;
   needs: SweepNeeds;
   costUnits: bigint;
-  /** Cost of value, in millionths; null: nobody told the coin's price. */
+  /** Cost relative to the value, in millionths; null: the coin's price is unknown. */
   sharePpm: bigint | null;
 }>;
 
@@ -66,25 +70,31 @@ export type PricedSweep = Readonly<{
 export type SweepPlan = Readonly<{ treasury: string; sweeps: readonly PricedSweep[]; left: readonly LeftOwner[] }>;
 
 export interface Sweeper {
-  /** @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted` */
+  /**
+   * Plans without saving.
+   * @throws Fault of the node or the signer; permanent `treasury_collects`, `payouts_not_adopted`
+   */
   plan(owners: readonly SweepOwner[], policy: SweepPolicy): Promise<SweepPlan>;
-  /** @returns the ids of the sweeps that were planned: those whose money nobody else has planned meanwhile */
+  /**
+   * Saves a plan.
+   * @returns the ids of the planned sweeps: those whose money is in no other plan meanwhile
+   */
   commit(plan: SweepPlan): Promise<readonly string[]>;
   /**
-   * Looks after sweeps that wait: those that lack native coin get more, and those that cannot be made as they are, for an address holds less
-   * or is frozen, are taken back, to be planned anew without it.
+   * Helps waiting sweeps: those that lack native coin get more, and those that are impossible, because an address holds
+   * less or is frozen, are withdrawn, to be planned again without it.
    */
   tend(): Promise<Readonly<{ toppedUp: number; takenBack: number }>>;
 }
 
-/** What a group takes, or why it cannot be made. */
+/** The price of a group, or why it is impossible. */
 type Price = Readonly<{ kind: 'priced'; costUnits: bigint; needs: SweepNeeds }> | Refused;
 type Refused = Quote & Readonly<{ kind: 'refused' }>;
 
-/** What the address that is swept lacks to pay for it. */
+/** What the swept address lacks to pay for its sweep. */
 type Short = Readonly<{ index: number; missing: bigint; loan: NonNullable<Refused['loan']> | null }>;
 
-/** What one plan has given away already. */
+/** What one plan has lent already. */
 type Round = { lentUnits: bigint };
 
 const noNeeds: SweepNeeds = { before: [], after: null };
@@ -96,7 +106,9 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   const decimalsOf = (currency: Currency): number | undefined =>
     tokens.find(({ symbol }) => symbol === currency)?.decimals;
 
-  /** Those whose key the signer has at their index; the others would be signed for with a stranger's key. */
+  /**
+   * Separates the owners whose key the signer has at their index; the others would be signed for with the wrong key.
+   */
   async function ours(due: readonly DueOwner[]): Promise<Readonly<{ own: DueOwner[]; foreign: LeftOwner[] }>> {
     const own: DueOwner[] = [];
     const foreign: LeftOwner[] = [];
@@ -129,7 +141,7 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     units,
   });
 
-  /** What the sweep's own address lacks; null when the quote says anything else. */
+  /** Returns what the sweep's own address lacks; null for any other quote. */
   function shortOf(sweep: SweepIntent, quote: Quote): Short | null {
     const payer = rules.payer(sweep);
     if (quote.kind !== 'refused' || quote.code !== 'native_short' || payer.role !== 'collection') return null;
@@ -145,7 +157,10 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return (await lend(sweep, short, round)) ?? give(sweep, short.index, short.missing);
   }
 
-  /** Native coin for the whole fee. What is missing is what it costs at most: nobody else pays from a payment address. */
+  /**
+   * Plans native coin for the whole fee. The missing amount is the maximum cost: nothing else is paid from a deposit
+   * address.
+   */
   async function give({ id }: SweepIntent, index: number, missing: bigint): Promise<Price> {
     const gas = gasIntent(id, 'transfer', index, 0, withMargin(missing));
     const quote = await node.quote(await wallets.draft(gas), null, []);
@@ -154,14 +169,14 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
   }
 
   /**
-   * Resources of the gas wallet's stake, lent for the sweep and taken back after it, where enough of the stake is free; null otherwise. Lent
-   * resources cost only the transactions around them.
+   * Plans a loan of the gas wallet's stake, reclaimed after the sweep, if enough of the stake is free; null otherwise.
+   * Lent resources cost only the transactions around them.
    */
   async function lend(sweep: SweepIntent, { index, loan }: Short, round: Round): Promise<Price | null> {
     if (!loan) return null;
     const units = withMargin(loan.units);
     const delegate = gasIntent(sweep.id, 'delegate', index, 0, units);
-    // An address that never held coin cannot be lent anything before it is sent some; a wallet that is there can be asked about.
+    // Nothing can be lent to an address without an account; the refund wallet, which has one, is quoted instead.
     const draft = { ...(await wallets.draft(delegate)), to: (await wallets.own()).refund };
     const asked = { ...draft, intent: { ...delegate, units: round.lentUnits + units } };
     const quote = await node.quote(asked, null, []);
@@ -199,11 +214,11 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     const decimals = decimalsOf(group.currency);
     invariant(decimals !== undefined, `${group.currency} is a token of ${key}`);
     const sharePpm = costSharePpm(costUnits, rules.nativeDecimals, toPar(unitsOfGroup(group), decimals), policy);
-    if (isTooDear(sharePpm, policy)) return leave('too_dear', `it would cost ${percent(sharePpm ?? 0n)} of it`);
+    if (isTooDear(sharePpm, policy)) return leave('too_dear', `it would cost ${percent(sharePpm ?? 0n)} of its value`);
     return { sweeps: [{ group, sweep, needs, costUnits, sharePpm }], left: [] };
   }
 
-  /** @returns whether more is on its way now */
+  /** Returns whether more is being sent now. */
   async function topUp(sweep: SweepIntent): Promise<boolean> {
     const topUp = await database.countTopUps(sweep.id);
     const short = shortOf(sweep, await node.quote(await wallets.draft(sweep), null, []));
@@ -212,14 +227,17 @@ export function createSweeper({ network, rules, node, signer, database, clock }:
     return database.topUpSweep(sweep.id, gas, clock.nowMs());
   }
 
-  /** What an older database calls unswept may be on its way already. @throws Fault permanent `payouts_not_adopted` */
+  /**
+   * Money that an older database calls unswept may have been swept already.
+   * @throws Fault permanent `payouts_not_adopted`
+   */
   async function refuseBehind(): Promise<void> {
     const served = await signer.fence(key);
     const engine = (await database.listEngines()).find((one) => one.network === key);
     if (served <= (engine?.fence ?? 0)) return;
     throw permanent(
       'payouts_not_adopted',
-      `this database is older than what was signed on ${key}: nothing is swept before \`quayside payouts adopt ${key}\``,
+      `this database is older than the newest signatures on ${key}: run \`quayside payouts adopt ${key}\` before any sweep`,
     );
   }
 

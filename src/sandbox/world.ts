@@ -1,6 +1,8 @@
 /**
- * A simulated chain: accounts pay each other, blocks are mined, the newest blocks may be replaced, and the world knows the truth about it.
- * The same seed, clock and calls make the same chain. It knows no chain family; node servers render it in theirs.
+ * A simulated chain: accounts pay each other, blocks are mined, the newest blocks may be replaced, and the world knows
+ * the truth about it. The same seed, clock and calls make the same chain. It knows no chain family; node servers render
+ * it for theirs.
+ *
  * @module
  */
 
@@ -26,11 +28,11 @@ export type WorldOptions = Readonly<{
   tokens: readonly string[];
   /** Width of this network's address keys. */
   keyBytes: number;
-  /** A block's hash out of its height and 64 hex digits; the digits themselves when absent. */
+  /** Returns a block's hash from its height and 64 hex digits; the digits themselves if absent. */
   blockHash?: (number: number, digits: string) => string;
-  /** Whether nobody makes a block with this number (never 0); every number has one when absent. */
+  /** Whether no block has this number (never 0); every number has one if absent. */
   isSkipped?: (number: number) => boolean;
-  /** What the family's blocks take of what wallets signed; everything when absent. */
+  /** Which signed transactions the family's blocks include; all if absent. */
   admit?: Admit;
   /** A block this far below the tip is final. */
   finalityDistance: number;
@@ -38,9 +40,9 @@ export type WorldOptions = Readonly<{
   windowBlocks?: number;
   /** Blocks with transactions kept below the window. */
   olderPaidBlocksMax?: number;
-  /** What an earlier run of this world kept, in order of birth. */
+  /** What an earlier run of this world kept, in order of creation. */
   kept?: readonly WorldBlock[];
-  /** Makes a block durable. Called before anyone can see the block; when it throws, the block was never mined. */
+  /** Makes a block durable. Called before anyone can see the block; if it throws, the block was never mined. */
   record?: (block: WorldBlock) => void;
 }>;
 
@@ -48,16 +50,16 @@ export type ReorgOptions = Readonly<{
   /** How many of the newest blocks are replaced. */
   depth: number;
   keep: KeepChoice;
-  /** By how many blocks; `depth` when absent. */
+  /** By how many blocks; `depth` if absent. */
   blocks?: number;
   /** Allows replacing final blocks, which an honest chain never does. */
   breakFinality?: boolean;
 }>;
 
-/** One transfer that really happened: in the canonical chain, in a successful transaction, of real money, above zero. */
+/** One real transfer: in the canonical chain, in a successful transaction, of real money, above zero. */
 export type TrueTransfer = Readonly<{
   transactionId: string;
-  /** Position among everything that the block reports (EVM: the log index). */
+  /** Index among everything that the block reports (EVM: the log index). */
   index: number;
   block: WorldBlock;
   token: string;
@@ -77,32 +79,41 @@ export type World = Pick<
     finalized(): WorldBlock;
     pending(): readonly WorldTransaction[];
     /**
-     * Sends a payment; it stands in the next block that is mined.
+     * Sends a payment, included in the next block.
      * @returns the transaction's id
-     * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` when too many wait
+     * @throws Fault `sandbox_request_invalid`, or transient `sandbox_full` if too many are pending
      */
     pay(payment: Payment): string;
-    /** Gives native coin to an account in the next block, as a stake if wanted. @returns the transaction's id @throws as `pay` */
+    /**
+     * Gives native coin to an account in the next block, as a stake if requested.
+     * @returns the transaction's id
+     * @throws as `pay`
+     */
     fund(account: string, units: bigint, isStaked?: boolean): string;
     /**
-     * Takes what a wallet signed; a block holds it as soon as the family's rules let it.
-     * @param replaces the id of a waiting transaction that it pushes out
+     * Accepts a signed transaction; a block includes it as soon as the family's rules allow.
+     * @param replaces the id of a pending transaction that it replaces
      * @throws Fault transient `sandbox_full`
      */
     submit(transaction: SignedTransaction, replaces?: string): void;
-    /** Mines one block of what waits, after adding `noise` payments between strangers. */
+    /** Mines one block of pending transactions, after adding `noise` payments between strangers. */
     mine(noise?: number): WorldBlock;
-    /** @throws Fault permanent `sandbox_request_invalid` when the blocks cannot be replaced */
+    /**
+     * Replaces the newest blocks.
+     * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
+     */
     reorg(options: ReorgOptions): Change;
-    /** Makes everything up to `number` (the tip when absent) final. */
+    /** Makes everything up to `number` (default: the tip) final. */
     finalize(number?: number): WorldBlock;
-    /** The truth to audit against, oldest first, as far back as blocks are kept. */
+    /** Returns the truth to audit against, oldest first, as far back as blocks are kept. */
     transfers(): TrueTransfer[];
-    /** What an account received less what it sent; never below zero, because strangers' wallets are bottomless. */
+    /**
+     * Returns what an account received less what it sent; never below zero, because strangers' wallets are bottomless.
+     */
     balance(token: string, account: string): bigint;
-    /** Accounts as the canonical chain has them up to a block number (the tip when absent). */
+    /** Returns accounts at a block number of the canonical chain (default: the tip). */
     accounts(upTo?: number): Accounts;
-    /** @returns a function that ends the subscription */
+    /** Returns a function that ends the subscription. */
     onChange(listener: (change: Change) => void): () => void;
   }>;
 
@@ -164,7 +175,7 @@ export function createWorld(options: WorldOptions): World {
 
   function enqueue<T extends WorldTransaction>(make: () => T, replaces?: string): T {
     if (pending.length >= PENDING_MAX) {
-      throw transient('sandbox_full', `${PENDING_MAX} payments wait to be mined: mine a block, then pay again`);
+      throw transient('sandbox_full', `${PENDING_MAX} payments are pending: mine a block, then pay again`);
     }
     const transaction = make();
     if (replaces !== undefined) pending = pending.filter(({ id }) => id !== replaces);
@@ -177,7 +188,7 @@ export function createWorld(options: WorldOptions): World {
   }
   const accounts = (upTo = tree.tip().number): Accounts => accountsOf(canonicalUpTo(upTo));
 
-  /** A stranger pays a stranger. */
+  /** A payment between strangers. */
   function makeNoise(): WorldTransaction {
     const random = createRandom('noise', seed, serial);
     const stranger = () => digest('stranger', seed, random.int(2 ** 32)).slice(0, keyBytes * 2);
@@ -248,13 +259,13 @@ export function createWorld(options: WorldOptions): World {
         throw refused(`a reorg makes 1 to ${REORG_BLOCKS_MAX} new blocks, not ${blocks}`);
       }
       if (lowest.number <= finalized().number && !breakFinality) {
-        throw refused(`block ${lowest.number} is final; ask to break finality if that is meant`);
+        throw refused(`block ${lowest.number} is final; set break_finality to replace it`);
       }
       const random = createRandom('reorg', seed, serial);
       const shares = replay(removed, keep, blocks, random, makeNoise);
       const added: WorldBlock[] = [];
       for (const [at, share] of shares.entries()) {
-        // A sibling stands in the same slot as the block it replaces.
+        // A sibling is in the same slot as the block it replaces.
         const timeS = removed[at]?.timeS ?? nowS();
         added.push(makeBlock(added.at(-1) ?? ancestor, timeS, share));
       }

@@ -398,7 +398,7 @@ test('the control methods pay, mine, reorganise, finalize and report the truth',
   assert.is((await result('sandbox_finalize')).number, 3);
   assert.equal(await refusal('sandbox_reorg', [{ depth: 1 }]), [
     -32602,
-    'block 3 is final; ask to break finality if that is meant',
+    'block 3 is final; set break_finality to replace it',
   ]);
   await result('sandbox_reorg', [{ depth: 1, break_finality: true }]);
 });

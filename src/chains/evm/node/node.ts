@@ -1,6 +1,6 @@
 /**
- * A connection to one EVM node: `ws://`, `wss://` with a bell, `http://`, `https://` by polling; the same calls over
- * both. Blocks are asked for by hash wherever the answer carries money.
+ * A connection to one EVM node: `ws://`, `wss://` with wake-ups, `http://`, `https://` by polling; the same calls over
+ * both. Blocks are requested by hash wherever the answer contains money.
  *
  * Methods used: eth_chainId, eth_syncing, eth_getCode, eth_call (decimals), eth_getBlockByNumber, eth_getBlockByHash,
  * eth_getLogs, eth_getBlockReceipts, eth_getTransactionReceipt, eth_getTransactionByHash, eth_subscribe. Source:
@@ -19,12 +19,12 @@ import { readTransactionReport } from '../transaction-report.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
 import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
 
-/** Headers whose bloom and transaction count are at hand when the block's content is asked for: some 700 bytes each. */
+/** Headers whose bloom and transaction count are kept until the block's content is requested: about 700 bytes each. */
 const HEADERS_KEPT_MAX = 2_048;
 /** Selector of `decimals()`. */
 const DECIMALS_CALL = '0x313ce567';
 const DECIMALS_MAX = 77;
-/** A node whose head is older may not have reached the block in which a token's contract was made. */
+/** A node with an older head may not have reached the block that created a token's contract. */
 const SYNCING_S = 600;
 
 /**
@@ -46,7 +46,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return header;
   }
 
-  /** A block's header out of an answer to `eth_getBlockByNumber`; null where the node has no such block. */
+  /** Reads a block's header from an answer to `eth_getBlockByNumber`; null if the node has no such block. */
   function headerAt(answer: RpcAnswer, number: number): Header | null {
     const origin = { method: 'eth_getBlockByNumber', host };
     if (!answer.ok) throw errorFault(answer.error, origin);
@@ -69,7 +69,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return keep(header);
   }
 
-  /** The header of a block that we hold by reference: from memory where that is good enough, or asked for again. */
+  /** Returns the header of a block that we hold by reference: from memory if that suffices, or requested again. */
   async function headerOf(block: BlockRef, mayRemember: boolean): Promise<Header> {
     const known = mayRemember ? kept.get(block.hash) : undefined;
     const header = known ?? (await headerByHash(block.hash));
@@ -94,7 +94,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       return answer.result;
     };
     const chainId = readQuantity(resultOf(0));
-    if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered with no number');
+    if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered without a number');
     const isSyncing = resultOf(1) !== false;
     const decimals = new Map<string, number>();
     for (const [at, token] of options.tokens.entries()) {
@@ -111,7 +111,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   }
 
   async function noContract(address: string, isSyncing: boolean): Promise<Error> {
-    // A node that was just started says that it is not syncing, until it has found others.
+    // A node that was just started reports that it is not syncing until it has found peers.
     if (isSyncing || (await head()).timeS * 1000 < clock.nowMs() - SYNCING_S * 1000)
       return transient(
         'node_syncing',
@@ -128,7 +128,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       return errorFault(answer.error, { method: 'eth_call', host });
     return permanent(
       'token_not_a_contract',
-      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is no ERC-20 token: correct the network's token address`,
+      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is not an ERC-20 token: correct the network's token address`,
     );
   }
 
@@ -158,15 +158,15 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       return header;
     });
     const refs = headers.map((header) => keep(header).ref);
-    if (!isLinked(refs)) throw rangeBroken(`are not a chain: it was reorganised while it was read`);
+    if (!isLinked(refs)) throw rangeBroken(`are not a chain: there was a reorg during the reading`);
     return refs;
   }
 
   const rangeBroken = (what: string) =>
-    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
+    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is read again`);
 
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
-    // What raised the doubt may have been the header itself.
+    // The header itself may have caused the doubt.
     const { bloom, txCount } = await headerOf(block, !thorough);
     if (thorough) {
       const bytes = await rpc.raw('eth_getBlockReceipts', [block.hash]);

@@ -1,11 +1,11 @@
 /**
- * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and the PubSub WebSocket as a bell. `ws://` is
- * the address of the WebSocket, and the RPC's is next to it (8900 and 8899) unless it is given; `http://` is the RPC's,
- * and there is no bell.
+ * A connection to one Solana node (Agave): blocks by JSON-RPC over HTTP, and wake-ups from the PubSub WebSocket.
+ * `ws://` is the address of the WebSocket, and the RPC is next to it (8900 and 8899) unless given; `http://` is the
+ * RPC's, without wake-ups.
  *
- * A block's number is its slot, and slots may have no block. Blocks are asked for by slot, for the node has no other
- * way, and each answer is held against the hash that was expected. The chain is what the cluster calls `confirmed` (two
- * thirds of the stake have voted for it), from the head to the last check before a credit: a block that one node alone
+ * A block's number is its slot, and slots may have no block. Blocks are requested by slot, because the node has no
+ * other way, and each answer is compared with the expected hash. The chain is what the cluster calls `confirmed` (two
+ * thirds of the stake have voted for it), from the head to the last check before a credit: a block that only one node
  * has seen is never shown.
  *
  * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock,
@@ -32,11 +32,11 @@ import { readUrls } from './urls.ts';
 
 type Commitment = 'confirmed' | 'finalized';
 
-/** Hashes whose slot is known, so that a block can be asked for by its hash: some 100 bytes each. */
+/** Hashes whose slot is known, so that a block can be requested by its hash: about 100 bytes each. */
 const SLOTS_KNOWN_MAX = 8_192;
-/** How far below the newest slot a readable block is looked for. */
+/** How far below the newest slot a readable block is searched. */
 const HEAD_SLOTS = 16;
-/** What `getSignatureStatuses` takes at once. */
+/** How many signatures `getSignatureStatuses` takes at once. */
 const SIGNATURES_MAX = 256;
 
 /**
@@ -48,7 +48,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   // Path and user part often hold an access key; host and port are enough to find the node.
   const { host } = rpcUrl;
   const http = openRpcHttp({ ...options, url: rpcUrl, host }, clock);
-  const bell = pushUrl && openSlotSubscription({ ...options, url: pushUrl, host: pushUrl.host }, clock);
+  const push = pushUrl && openSlotSubscription({ ...options, url: pushUrl, host: pushUrl.host }, clock);
   const rpc = createRpcClient(http, { ...options, host, meanings: solanaErrors });
   const slots = new Map<string, number>();
 
@@ -88,10 +88,10 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function newestSlot(commitment: Commitment): Promise<number> {
     const slot = await rpc.call('getSlot', [{ commitment }]);
     if (Number.isSafeInteger(slot) && Number(slot) >= 0) return Number(slot);
-    throw nonsense({ method: 'getSlot', host }, 'answered with no slot');
+    throw nonsense({ method: 'getSlot', host }, 'answered without a slot');
   }
 
-  /** Slots with blocks, in order, from a method that lists them. */
+  /** Returns slots with blocks, in order, from a method that lists them. */
   async function listSlots(method: string, params: readonly unknown[], from: number): Promise<number[]> {
     const listed = await rpc.call(method, params);
     const rises = (slot: unknown, at: number, all: unknown[]) =>
@@ -110,7 +110,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       rpc.call('getGenesisHash', []),
       rpc.call(accounts, [mints, { encoding: 'base64', commitment: 'confirmed' }]),
     ]);
-    if (typeof chainId !== 'string') throw nonsense({ method: 'getGenesisHash', host }, 'answered with no hash');
+    if (typeof chainId !== 'string') throw nonsense({ method: 'getGenesisHash', host }, 'answered without a hash');
     const { value } = (answer ?? {}) as { value?: unknown };
     if (!Array.isArray(value) || value.length !== mints.length) {
       throw nonsense({ method: accounts, host }, `answered with something that is not ${mints.length} accounts`);
@@ -136,11 +136,11 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return readBlock(answer, slot).ref;
   }
 
-  /** The slots from `from` to `to` that have blocks; if none has, the next one above that does. */
+  /** Returns the slots from `from` to `to` that have blocks; if none has, the next one above that does. */
   async function slotsOf(from: number, to: number): Promise<number[]> {
     const listed = await blocksBetween(from, to);
     if (listed.at(-1) === to) return listed;
-    // What is missing at the end was skipped, if the node has come so far.
+    // Missing slots at the end were skipped, if the node has reached them.
     if ((await newestSlot('confirmed')) < to) throw rangeBroken(`end before slot ${to}`);
     if (listed.length > 0) return listed;
     const next = await listSlots('getBlocksWithLimit', [from, 1, { commitment: 'confirmed' }], from);
@@ -165,18 +165,18 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       if (parentSlot > slot) throw historyMissing(slot, parentSlot);
     });
     const refs = headers.map(({ ref }) => ref);
-    if (!isLinked(refs)) throw rangeBroken('are not a chain: it was reorganised while it was read');
+    if (!isLinked(refs)) throw rangeBroken('are not a chain: there was a reorg during the reading');
     return refs;
   }
 
   const rangeBroken = (what: string) =>
-    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
+    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is read again`);
 
-  /** Nothing is read past a hole: what was paid in it would be lost. */
+  /** Nothing is read beyond a gap: payments in it would be lost. */
   const historyMissing = (below: number, missing: number) =>
     transient(
       'node_block_missing',
-      `${host} lost blocks between slots ${below} and ${missing} (a restart from a snapshot leaves such a hole): they must come from a node that has them`,
+      `${host} lost blocks between slots ${below} and ${missing} (a restart from a snapshot leaves such a gap): catch up from a node that has them`,
     );
 
   async function header(hash: string): Promise<BlockRef | null> {
@@ -189,7 +189,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     const { method, params } = blockCall(block.number, 'accounts', 'confirmed');
     const bytes = await rpc.raw(method, params);
-    // The decoder checks the block again, and strictly.
+    // The decoder checks the block again, strictly.
     const isThere = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(`"${block.hash}"`);
     if (!isThere) throw otherBlock(block, { method, host });
     return { block, kind: thorough ? 'whole' : 'slices', bytes, context: { host } };
@@ -231,8 +231,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   function health(): ReturnType<Node['health']> {
     const asked = http.health();
-    if (!bell) return asked;
-    const pushed = bell.health();
+    if (!push) return asked;
+    const pushed = push.health();
     return {
       connected: asked.connected && pushed.connected,
       heardAtMs: Math.max(asked.heardAtMs, pushed.heardAtMs),
@@ -249,13 +249,15 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     content,
     attest,
     lookup,
-    onChange: (ring) => bell?.onChange(ring),
+    onChange: (listener) => push?.onChange(listener),
     health,
     async close() {
-      await Promise.all([http.close(), bell?.close()]);
+      await Promise.all([http.close(), push?.close()]);
     },
   };
 }
 
-/** Whether enough of the cluster has voted; one node's own word (`processed`, or none) is too little to credit on. */
+/**
+ * Returns whether enough of the cluster has voted; one node alone (`processed`, or none) is not enough to credit on.
+ */
 const isConfirmed = (status: unknown): boolean => status === 'confirmed' || status === 'finalized';

@@ -1,6 +1,6 @@
 /**
- * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge beside it
- * (`scripts/tron-ws.ts`) with a bell; the same calls over both.
+ * A connection to one java-tron node: `http://`, `https://` by polling, `ws://`, `wss://` through the bridge next to it
+ * (`scripts/tron-ws.ts`) with wake-ups; the same calls over both.
  *
  * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid,
  * triggerconstantcontract, and getblock of the solidified chain. Source:
@@ -26,9 +26,9 @@ const INFO_PATH = '/wallet/gettransactioninfobyid';
 const TRANSACTION_PATH = '/wallet/gettransactionbyid';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 const DECIMALS_MAX = 77;
-/** Who asks for decimals: nobody in particular. */
+/** The caller when decimals are requested: an address that nobody owns. */
 const NOBODY = wireAddress('0'.repeat(40));
-/** A node whose head is older may not have reached the block in which a token's contract was made. */
+/** A node with an older head may not have reached the block that created a token's contract. */
 const SYNCING_S = 600;
 
 const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
@@ -37,7 +37,7 @@ const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
 });
 
 /**
- * Starts connecting to a bridge; connects to a node when first asked.
+ * Starts connecting to a bridge; connects to a node at the first request.
  * @throws Fault permanent `node_url_invalid`
  */
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
@@ -59,7 +59,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   async function head(): Promise<BlockRef> {
     const found = await readHeaderAt(node, BLOCK_PATH, null);
-    if (!found) throw nonsense({ path: BLOCK_PATH, host }, 'knows no newest block');
+    if (!found) throw nonsense({ path: BLOCK_PATH, host }, 'has no newest block');
     return found.ref;
   }
 
@@ -73,7 +73,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       readHeaderAt(node, BLOCK_PATH, 0),
       ...options.tokens.map(decimalsOf),
     ]);
-    if (!first) throw nonsense({ path: BLOCK_PATH, host }, 'knows no first block');
+    if (!first) throw nonsense({ path: BLOCK_PATH, host }, 'has no first block');
     return {
       chainId: chainIdOf(first),
       decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])),
@@ -88,7 +88,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       body: { owner_address: NOBODY, contract_address: wireAddress(key), function_selector: 'decimals()' },
     });
     const origin = { path: CONSTANT_PATH, host };
-    if (!isFields(value) || !isFields(value.result)) throw nonsense(origin, 'answered with no result');
+    if (!isFields(value) || !isFields(value.result)) throw nonsense(origin, 'answered without a result');
     const { result, message } = value.result;
     if (result !== true) {
       const text = messageText(message);
@@ -101,7 +101,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (decimals !== null && decimals <= DECIMALS_MAX) return Number(decimals);
     throw permanent(
       'token_not_a_contract',
-      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is no TRC-20 token: correct the network's token address`,
+      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is not a TRC-20 token: correct the network's token address`,
     );
   }
 
@@ -131,17 +131,16 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
         return found.ref;
       }),
     );
-    if (!isLinked(refs)) throw rangeBroken(`are not a chain: it was reorganised while it was read`);
+    if (!isLinked(refs)) throw rangeBroken(`are not a chain: there was a reorg during the reading`);
     return refs;
   }
 
   const rangeBroken = (what: string) =>
-    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is asked for again`);
+    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is read again`);
 
   /**
-   * The block, then the infos of its transactions, then the header again, each by height. The infos are those of
-   * whatever block stands at that height when they are asked for: they belong to ours if it stood there before and
-   * after.
+   * Reads the block, then the infos of its transactions, then the header again, each by height. The infos are those of
+   * the block at that height when they are requested: they belong to ours if it was there before and after.
    */
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     const { number } = block;
@@ -166,15 +165,15 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     };
   }
 
-  /** The header is asked for last: the infos then belong to that block. */
+  /** The header is requested last: the infos then belong to that block. */
   async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
-    const stand = await Promise.all(txs.map((tx) => standsIn(block.number, tx)));
+    const successes = await Promise.all(txs.map((tx) => succeededIn(block.number, tx)));
     const found = await readHeaderAt(node, BLOCK_PATH, block.number);
     if (!found) return 'unsure';
-    return found.ref.hash === block.hash && stand.every((stands) => stands) ? 'holds' : 'gone';
+    return found.ref.hash === block.hash && successes.every(Boolean) ? 'holds' : 'gone';
   }
 
-  async function standsIn(number: number, tx: string): Promise<boolean> {
+  async function succeededIn(number: number, tx: string): Promise<boolean> {
     const value = await ask({ path: INFO_PATH, body: { value: tx } });
     if (isUnknown(value)) return false;
     const origin = { path: INFO_PATH, host };
