@@ -81,8 +81,6 @@ const unfinished: readonly string[] = [
   'test/sandbox',
   'test/scripts',
   'test/signer',
-  'test/sim',
-  'test/support',
 ];
 
 /** The folder as the list names it. */
