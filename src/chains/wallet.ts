@@ -89,8 +89,10 @@ export const phantomLink = (pageUrl: string): string =>
 /**
  * Returns a link that opens a page in OKX Wallet's browser. https://web3.okx.com/build/dev-docs/sdks/app-universal-link
  */
-const okxLink = (pageUrl: string): string =>
-  `https://web3.okx.com/download?deeplink=${encodeURIComponent(`okx://wallet/dapp/url?dappUrl=${encodeURIComponent(pageUrl)}`)}`;
+function okxLink(pageUrl: string): string {
+  const inApp = `okx://wallet/dapp/url?dappUrl=${encodeURIComponent(pageUrl)}`;
+  return `https://web3.okx.com/download?deeplink=${encodeURIComponent(inApp)}`;
+}
 
 /**
  * Returns the links of the wallets that support networks of several families, if they know this one.

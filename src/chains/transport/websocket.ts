@@ -1,8 +1,9 @@
 /**
- * One WebSocket that is kept up for good: it reconnects with back-off, asks for announcements again after each connect, and is dropped
- * when the other side gives no sign of life. An announcement is a doorbell; its content is not read.
+ * One WebSocket that is kept open: it reconnects with back-off, subscribes again after each connect, and is dropped
+ * when the other side shows no sign of life. An announcement is a wake-up; its content is not read.
  *
- * What the messages look like is the dialect's business.
+ * The dialect defines the messages.
+ *
  * @module
  */
 import type { Socket } from 'node:net';
@@ -14,23 +15,28 @@ import { excerpt } from '../excerpt.ts';
 
 const RETRY_DELAY_MS_MIN = 250;
 const RETRY_DELAY_MS_MAX = 10_000;
-/** Signs of life are looked for so often within the longest silence allowed. */
+/** How often the connection is checked within the longest silence allowed. */
 const LOOKS_PER_IDLE_MAX = 3;
 
-/** A request and the ids that its answer may be known by: one for a call, several for a batch. */
+/** A request and the ids that identify its answer: one for a call, several for a batch. */
 export type SocketRequest = Readonly<{ text: string; ids: readonly number[] }>;
 
 export type SocketDialect = Readonly<{
   /**
-   * The id of the request that a message answers, or null for an announcement.
-   * @throws Fault transient when it is neither: the connection is then dropped
+   * Returns the id of the request that a message answers, or null for an announcement.
+   * @throws Fault transient if it is neither: the connection is then dropped
    */
   read(bytes: Buffer): number | null;
-  /** Asks for announcements; null where they come unasked, the first one right after the connection was made. */
+  /**
+   * The subscription to announcements; null if they come without one, the first right after the connection was made.
+   */
   subscribe: Readonly<{
     id: number;
     text: string;
-    /** Whether the answer grants it. @throws Fault transient */
+    /**
+     * Returns whether the answer grants it.
+     * @throws Fault transient
+     */
     isGranted(answer: Uint8Array): boolean;
   }> | null;
 }>;
@@ -41,36 +47,36 @@ export type WebSocketTransportOptions = Readonly<{
   host: string;
   requestTimeoutMs: number;
   responseBytesMax: number;
-  /** With no sign of life for this long, the connection is dropped and made again. */
+  /** After this long without a sign of life, the connection is dropped and opened again. */
   idleMsMax: number;
 }>;
 
 export type WebSocketTransport = Readonly<{
   /**
-   * Sends the request and resolves with the bytes of the whole message that answers it.
-   * @throws Fault transient: `node_unreachable`, `node_refused`, `node_timeout` (the signal aborted), `node_response_too_large`, or what
-   * the dialect threw
+   * Sends the request and returns the bytes of the message that answers it.
+   * @throws Fault transient: `node_unreachable`, `node_refused`, `node_timeout` (the signal aborted),
+   * `node_response_too_large`, or what the dialect threw
    */
   exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array>;
-  /** Calls `ring` at each announcement and each connection made again. */
-  onChange(ring: () => void): void;
+  /** Calls `listener` at each announcement and each new connection. */
+  onChange(listener: () => void): void;
   health: Node['health'];
   close(): Promise<void>;
 }>;
 
 type Pending = Readonly<{ resolve(bytes: Uint8Array): void; reject(fault: Fault): void }>;
 
-/** One connection, from its first packet to its end. `fault` is what those who wait are told when it ends. */
+/** One connection, from its first packet to its end. `fault` is the reason given to waiting requests when it ends. */
 type Link = {
   readonly socket: WebSocket;
   tcp: Socket | null;
   isOpen: boolean;
-  /** Announcements come. */
+  /** Announcements are arriving. */
   isSubscribed: boolean;
   fault: Fault | null;
 };
 
-/** What lasts longer than one connection. `heardAtMs`: the last sign of life. `failures`: attempts since a message came. */
+/** What outlives a connection. `heardAtMs`: the last sign of life. `failures`: attempts since the last message. */
 type State = {
   link: Link | null;
   lastFault: Fault;
@@ -79,7 +85,7 @@ type State = {
   failures: number;
 };
 
-/** Opens the connection in the background and keeps it up until `close`. */
+/** Opens the connection in the background and keeps it open until `close`. */
 export function openWebSocketTransport(
   options: WebSocketTransportOptions,
   dialect: SocketDialect,
@@ -88,7 +94,7 @@ export function openWebSocketTransport(
   const { host } = options;
   const closing = new AbortController();
   const pending = new Map<number, Pending>();
-  const bells: (() => void)[] = [];
+  const listeners: (() => void)[] = [];
   const state: State = {
     link: null,
     lastFault: unreachable('not connected yet'),
@@ -105,10 +111,10 @@ export function openWebSocketTransport(
       cause,
     );
   }
-  function ring(): void {
-    for (const bell of bells) bell();
+  function notify(): void {
+    for (const listener of listeners) listener();
   }
-  function heard(): void {
+  function markAlive(): void {
     state.heardAtMs = clock.nowMs();
   }
 
@@ -116,7 +122,7 @@ export function openWebSocketTransport(
     const socket = new WebSocket(options.url, {
       maxPayload: options.responseBytesMax,
       handshakeTimeout: options.requestTimeoutMs,
-      // Answers are hex: compressing them costs more than it saves, and inflating is a way to be flooded.
+      // Answers are hex: compressing them costs more than it saves, and inflating invites floods.
       perMessageDeflate: false,
       skipUTF8Validation: true,
     });
@@ -127,16 +133,16 @@ export function openWebSocketTransport(
     socket.on('open', () => {
       made.isOpen = true;
       state.connections += 1;
-      heard();
+      markAlive();
       subscribe(made);
     });
     socket.on('message', (data: Buffer) => {
-      heard();
+      markAlive();
       state.failures = 0;
       receive(made, data);
     });
-    socket.on('ping', heard);
-    socket.on('pong', heard);
+    socket.on('ping', markAlive);
+    socket.on('pong', markAlive);
     socket.on('error', (error) => {
       made.fault ??= connectionFault(error);
     });
@@ -151,17 +157,17 @@ export function openWebSocketTransport(
     if (error.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH')
       return transient(
         'node_response_too_large',
-        `${host} sent a message of more than ${options.responseBytesMax} bytes: raise the limit, or find out what the node sends`,
+        `${host} sent a message of more than ${options.responseBytesMax} bytes, more than any block needs: check that the network's url is a node's`,
         error,
       );
     const why = excerpt(error.message || String(error.code));
-    // The library's words for a handshake that was answered with another status.
+    // The library's text for a handshake that was answered with another status.
     if (/^Unexpected server response: 40[13]$/.test(error.message))
       return transient('node_refused', `${host}: ${why}. Check the credentials in the node's URL`, error);
     return unreachable(why, error);
   }
 
-  /** Fails everything under way and plans the next connection. */
+  /** Fails all requests in flight and plans the next connection. */
   function ended(fault: Fault): void {
     state.link = null;
     state.lastFault = fault;
@@ -183,16 +189,18 @@ export function openWebSocketTransport(
     made.socket.terminate();
   }
 
-  /** Pings, and drops a connection that is silent for too long: a half-open TCP connection reports no error by itself. */
+  /**
+   * Pings, and drops a connection that is silent for too long: a half-open TCP connection reports no error by itself.
+   */
   async function watch(made: Link): Promise<void> {
     let bytesSeen = 0;
     for (;;) {
       await clock.sleep(options.idleMsMax / LOOKS_PER_IDLE_MAX, closing.signal);
       if (closing.signal.aborted || state.link !== made) return;
       if (!made.isOpen) continue;
-      // A long answer that is still on its way is a sign of life before it is a message.
+      // A long answer is a sign of life while it is arriving.
       const bytes = made.tcp?.bytesRead ?? 0;
-      if (bytes !== bytesSeen) heard();
+      if (bytes !== bytesSeen) markAlive();
       bytesSeen = bytes;
       if (clock.nowMs() - state.heardAtMs > options.idleMsMax) {
         drop(made, unreachable(`no sign of life for ${options.idleMsMax} ms`));
@@ -203,15 +211,15 @@ export function openWebSocketTransport(
     }
   }
 
-  /** Asks for announcements. A node that refuses is asked again by `watch`: it may have been starting. */
+  /** Subscribes. If the node refuses, `watch` tries again: it may have been starting. */
   function subscribe(made: Link): void {
     const { subscribe: request } = dialect;
     if (!request || pending.has(request.id)) return;
     pending.set(request.id, {
       resolve: (answer) => {
         made.isSubscribed = request.isGranted(answer);
-        // New heads from here on are announced; whatever came before must be looked for.
-        ring();
+        // New heads from here on are announced; earlier ones must be polled.
+        notify();
       },
       reject: () => {},
     });
@@ -223,12 +231,12 @@ export function openWebSocketTransport(
       const id = dialect.read(bytes);
       if (id === null) {
         made.isSubscribed = true;
-        ring();
+        notify();
         return;
       }
       const waiting = pending.get(id);
       pending.delete(id);
-      // Nobody waits any more for an answer that came after its timeout.
+      // An answer after its time-out has no waiting request any more.
       waiting?.resolve(bytes);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
@@ -275,8 +283,8 @@ export function openWebSocketTransport(
 
   return {
     exchange,
-    onChange: (bell) => {
-      bells.push(bell);
+    onChange: (listener) => {
+      listeners.push(listener);
     },
     health: () => {
       const { link, heardAtMs, connections } = state;
