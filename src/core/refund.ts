@@ -51,7 +51,7 @@ export type ReceivedPart = Readonly<{
   sender: string;
 }>;
 
-/** An earlier refund of the same session, as far as it matters to the next. */
+/** What the next refund of a session must know of an earlier one. */
 export type EarlierRefund = Readonly<{
   network: NetworkKey;
   currency: Currency;

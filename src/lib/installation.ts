@@ -11,7 +11,7 @@ export const isBuilt = import.meta.url.endsWith('.js');
 /** The folder that holds `package.json`, `config/` and, once built, `dist/`. */
 export const installationFolder = fileURLToPath(new URL(isBuilt ? '../../../' : '../../', import.meta.url));
 
-/** Returns the file to run for a module that is named by its source: the `.js` file where this code is built. */
+/** Returns the file to run for a module's source: the `.js` file if this code is built. */
 export const runnable = (module: URL): URL => (isBuilt ? new URL(module.href.replace(/\.ts$/, '.js')) : module);
 
 /** Reads a JSON file that comes with the program. @param path from the installation's folder, such as `package.json` */

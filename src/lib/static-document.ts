@@ -1,5 +1,5 @@
 /**
- * Texts that do not change while the process runs: compressed once, and not sent again to whom has them.
+ * Texts that do not change while the process runs: compressed once, and not sent again to a client that has them.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -26,7 +26,7 @@ export function staticDocument(
   const tag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`;
   const headers = {
     'Cache-Control': cacheControl,
-    // Weak, for it is the same with and without compression.
+    // Weak, because it is the same with and without compression.
     ETag: `W/${tag}`,
     Vary: 'Accept-Encoding',
   };

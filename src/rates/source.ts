@@ -66,6 +66,6 @@ export function readPrice(source: string, field: string, value: unknown): Rate |
   if (typeof value !== 'string') throw malformed(source, field, `is not text but ${typeof value}`);
   if (/^0(\.0{1,40})?$/.test(value)) return null;
   const price = plausiblePrice(value);
-  if (!price) throw malformed(source, field, `is no plausible price: ${JSON.stringify(value.slice(0, 40))}`);
+  if (!price) throw malformed(source, field, `is not a plausible price: ${JSON.stringify(value.slice(0, 40))}`);
   return price;
 }

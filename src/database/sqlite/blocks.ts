@@ -16,7 +16,7 @@ export type BlockRow = typeof blocks.$inferSelect;
 /** Blocks that one step prunes at most. */
 const PRUNED_MAX = 200;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Blocks = Readonly<{
   find(network: NetworkKey, hash: string): BlockRow | undefined;
   /** Returns the newest canonical block. */

@@ -13,7 +13,7 @@ type EndpointCommands = Pick<Database, 'addEndpoint' | 'listEndpoints' | 'enable
 
 const isPresent = eq(endpoints.removed, sql`0`);
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type SessionEndpoints = Readonly<{
   /** Returns the endpoint for the URL that a session names, and adds it if needed; null when the session names none. */
   forSession(session: Pick<NewSession, 'storeId' | 'mode' | 'request' | 'nowMs'>): string | null;

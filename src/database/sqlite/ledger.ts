@@ -21,7 +21,7 @@ import { addresses, blocks, transfers } from './schema.ts';
 import { termsOf } from './session-row.ts';
 import type { FindSessionRow } from './sessions.ts';
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Ledger = Readonly<{
   /** Saves an entry; null saves nothing. The same entry twice breaks a constraint, and with it the transaction. */
   post(entry: Entry | null, atMs: number): void;

@@ -16,7 +16,7 @@ type Progress = Pick<
   'tipHash' | 'tipNumber' | 'tipTimeS' | 'floor' | 'readThroughS' | 'prunedThrough' | 'updatedAtMs'
 >;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Networks = Readonly<{
   find(key: NetworkKey): NetworkRow | undefined;
   /** Inserts the row of a network that has none. */

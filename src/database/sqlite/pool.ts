@@ -18,7 +18,7 @@ type PoolCommands = Pick<Database, 'addAddresses' | 'poolLevel' | 'poolSource' |
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Addresses = Readonly<{
   /** Returns the free address with the lowest id of the pool's current source, or null. */
   nextFree(pool: PoolKey): Readonly<{ id: number; key: string; poolId: number }> | null;

@@ -17,7 +17,7 @@ const CLEARED_MAX = 4;
 /** A key belongs to one store, mode and path. */
 export type ReplayScope = Readonly<{ storeId: string; mode: Mode; replay: Replay; nowMs: number }>;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Replays = Readonly<{
   /** Returns what this key led to within its day. */
   recall(scope: ReplayScope): Readonly<{ kind: 'new' | 'other_body' } | { kind: 'same_body'; sessionId: string }>;

@@ -27,7 +27,7 @@ import { sessionCounts, sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
 import { type Transfers, toReceipt } from './transfers.ts';
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type SessionTransitions = Readonly<{
   /**
    * Advances a session as far as its transfers and the clock allow.

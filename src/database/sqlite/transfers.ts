@@ -13,7 +13,7 @@ import { addresses, blocks, networks, transfers } from './schema.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Transfers = Readonly<{
   insert(transfer: Omit<TransferRow, 'id'>): void;
   ofBlock(blockId: number): TransferRow[];

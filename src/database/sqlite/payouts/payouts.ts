@@ -27,7 +27,7 @@ type PayoutCommands = Pick<
  */
 export type Planned = Readonly<{ kind: 'planned' | 'known' | 'other'; payout: PayoutRow }>;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Payouts = Readonly<{
   find(id: string): PayoutRow | undefined;
   /**

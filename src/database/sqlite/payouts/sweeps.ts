@@ -19,7 +19,7 @@ type Part = Readonly<{ currency: Currency; units: string; state: string }>;
 type Taken = Readonly<{ units: bigint; openUnits: bigint; sweepCount: number }>;
 const nothingTaken: Taken = { units: 0n, openUnits: 0n, sweepCount: 0 };
 /** What an address holds; `gone` is what sweeps have yet to take from the transfers that follow. */
-type Holding = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
+type Balance = Readonly<{ gone: bigint; units: bigint; oldestAtMs: number }>;
 
 /** States in which a sweep has moved nothing. */
 const without = ['failed', 'canceled'];
@@ -45,18 +45,18 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
      FROM sweep_parts AS p JOIN payouts AS y ON y.id = p.payout_id
      WHERE p.network = ? AND p.derivation_index = ? AND (p.pool_id IS NULL OR p.pool_id = ?)`,
   );
-  const isCollecting = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
-  const givers = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
+  const isDepositAddress = client.prepare('SELECT 1 FROM addresses WHERE family = ? AND mode = ? AND key = ?').pluck();
+  const gasStates = client.prepare('SELECT state FROM payouts WHERE serves_id = ?').pluck();
 
   /** Returns what one address holds, by currency. */
   function ownersAt(poolId: number, network: NetworkKey, { id, index, key }: Given): SweepOwner[] {
     const taken = takenFrom(parts.all(network, index, poolId) as Part[]);
-    const balances = new Map<Currency, Holding>();
+    const balances = new Map<Currency, Balance>();
     for (const transfer of received.iterate(id, network) as IterableIterator<Received>) {
       const { currency } = transfer;
       const { units, openUnits } = taken.get(currency) ?? nothingTaken;
-      const holding = balances.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
-      balances.set(currency, receive(holding, transfer));
+      const balance = balances.get(currency) ?? { gone: units + openUnits, units: 0n, oldestAtMs: 0 };
+      balances.set(currency, addTransfer(balance, transfer));
     }
     return [...balances].map(([currency, { units, oldestAtMs }]) => {
       const { openUnits, sweepCount } = taken.get(currency) ?? nothingTaken;
@@ -65,7 +65,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
   }
 
   function refuseTreasury({ family, mode }: PoolKey, treasury: string): void {
-    if (isCollecting.get(family, mode, treasury) === undefined) return;
+    if (isDepositAddress.get(family, mode, treasury) === undefined) return;
     throw permanent(
       'treasury_collects',
       `the treasury ${treasury} in the signer's policy is one of our deposit addresses: a sweep would look like a ` +
@@ -135,13 +135,13 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
     async topUpSweep(sweepId, gas, nowMs) {
       return db.write(() => {
         if (payouts.find(sweepId)?.state !== 'waiting') return false;
-        const states = givers.all(sweepId) as string[];
+        const states = gasStates.all(sweepId) as string[];
         if (states.some((state) => ['waiting', 'sent', 'stuck'].includes(state))) return false;
         return payouts.find(gas.id) === undefined && plan(gas, sweepId, nowMs);
       });
     },
     async countTopUps(sweepId) {
-      return db.read(() => givers.all(sweepId).length);
+      return db.read(() => gasStates.all(sweepId).length);
     },
     async recordUnswept(network, levels) {
       db.write(() => {
@@ -175,7 +175,7 @@ function takenFrom(parts: readonly Part[]): Map<Currency, Taken> {
 }
 
 /** Adds a transfer to what an address holds. Sweeps take the oldest units first. */
-function receive({ gone, units, oldestAtMs }: Holding, { units: text, timeS }: Received): Holding {
+function addTransfer({ gone, units, oldestAtMs }: Balance, { units: text, timeS }: Received): Balance {
   const came = BigInt(text);
   const rest = came > gone ? came - gone : 0n;
   return {

@@ -15,7 +15,7 @@ import { refundAddresses } from './schema.ts';
 
 type Destination = Pick<RefundRow, 'destination' | 'destinationFrom' | 'mac'>;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type RefundDestinations = Readonly<{
   /** Returns the key of an address that somebody typed, or what is wrong with it. */
   read(network: NetworkKey, mode: Mode, text: string, check: DestinationCheck): string | { why: DestinationFault };

@@ -16,7 +16,7 @@ import { refundDays, refundPolicies } from './schema.ts';
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type RefundLimits = Readonly<{
   received(session: SessionRow): ReceivedPart[];
   policyOf(storeId: string): RefundPolicy;

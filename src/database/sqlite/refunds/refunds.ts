@@ -37,7 +37,7 @@ export type RefundEffects = Readonly<{
 /** How a refund's payout ended. */
 export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type Refunds = Readonly<{
   /** Ends a refund that is processing. */
   settle(id: string, end: RefundEnd, nowMs: number): void;

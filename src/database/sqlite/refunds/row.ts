@@ -15,7 +15,7 @@ import { refunds } from './schema.ts';
 export type RefundRow = typeof refunds.$inferSelect;
 export type RefundOwner = Pick<NewRefund, 'storeId' | 'mode' | 'refundId'>;
 
-/** Steps of a larger transaction. */
+/** To be called within a transaction. */
 export type RefundRows = Readonly<{
   insert(row: RefundRow): void;
   /** @returns the row with its changes */
