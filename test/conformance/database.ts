@@ -6,17 +6,17 @@ import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { historiesConform } from './database/histories.ts';
-import { lifetimesConform } from './database/lifetimes.ts';
+import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
 import { merchantsConform } from './database/merchants.ts';
 import { operationsConform } from './database/operations.ts';
 import { paymentsConform } from './database/payments.ts';
-import { payoutsConform } from './database/payouts.ts';
+import { attemptsConform, payoutsConform } from './database/payouts.ts';
 import type { MakePlace } from './database/place.ts';
 import { poolsConform } from './database/pools.ts';
 import { reorgsConform } from './database/reorgs.ts';
 import { sweepsConform } from './database/sweeps.ts';
-import { webhooksConform } from './database/webhooks.ts';
+import { resendsConform, webhooksConform } from './database/webhooks.ts';
 
 /** @param makePlace makes an empty database, and removes it with all its data when it is closed */
 export function storeConforms(makePlace: MakePlace): void {
@@ -25,11 +25,14 @@ export function storeConforms(makePlace: MakePlace): void {
   creationConforms(makePlace);
   paymentsConform(makePlace);
   reorgsConform(makePlace);
-  lifetimesConform(makePlace);
+  expiryConforms(makePlace);
+  cancelsConform(makePlace);
   webhooksConform(makePlace);
+  resendsConform(makePlace);
   lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);
+  attemptsConform(makePlace);
   adoptionConforms(makePlace);
   sweepsConform(makePlace);
   operationsConform(makePlace);

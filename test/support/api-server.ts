@@ -133,14 +133,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   let database = open();
 
   const clock = handClock();
-  const lines: string[] = [];
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
-  const log = pino({ level: 'debug' }, sink);
+  const { log, logged } = loggedText();
   const rates = createRates({
     sources: [staticRates(staticTable)],
     refresh: '0 0 1 1 *',
@@ -157,95 +150,25 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     refuse: (error) => refuseUnread({ config, clock, log })(error),
   }));
   const baseUrl = `http://127.0.0.1:${server.port}`;
-  const config: Config = {
-    dataDir: folder,
-    host: '127.0.0.1',
-    port: 0,
-    metricsPort: 0,
-    baseUrl,
-    checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
-    logLevel: 'debug',
-    signer: null,
-    networks,
-    rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
-    webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
-    limits: {
-      bodyBytesMax: 262_144,
-      requestsPerSecondPerKey: 100_000,
-      requestsPerSecondPerAddress: 100_000,
-      poolTarget: 0,
-      outageWaitS: 0,
-      blocksPerIngestMax: 64,
-      storageBytesMax: null,
-      ...options.limits,
-    },
-    sandbox: false,
-  };
+  const config = configOf(options, folder, baseUrl, networks);
   // The application keeps its database; a proxy lets the test close and reopen the file under it.
   const current = new Proxy({} as Database, { get: (_, name) => Reflect.get(database, name) });
   let isDraining = false;
   const stopping = new AbortController();
   const checkDestination = await createDestinationCheck(config);
   const pageClock: Clock = { nowMs: clock.nowMs, sleep: systemClock.sleep };
+  const shared = { database: current, config, log, checkDestination };
   app = createApp({
-    database: current,
-    config,
+    ...shared,
     rates,
     clock,
-    log,
     checkWebhookUrl: options.checkWebhookUrl ?? (async () => null),
-    checkDestination,
     isDraining: () => isDraining,
-    ...(options.pages && {
-      pages: createCheckout({
-        database: current,
-        config,
-        clock: pageClock,
-        log,
-        checkDestination,
-        signal: stopping.signal,
-      }),
-    }),
+    ...(options.pages && { pages: createCheckout({ ...shared, clock: pageClock, signal: stopping.signal }) }),
   });
 
-  const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
-    const id = `mer_${sortableId(clock.nowMs())}`;
-    await database.createStore({
-      id,
-      name: 'A shop',
-      status,
-      settings: { ...plainSettings, ...settings },
-      webhookSecret: newWebhookSecret(),
-      createdAtMs: clock.nowMs(),
-    });
-    return id;
-  };
-  const addKey = async (storeId: string, mode: Mode, scopes = allScopes): Promise<TestKey> => {
-    const apiKey = `sk_${mode}_${randomBase62(32)}`;
-    const apiSecret = `ss_${randomBase62(40)}`;
-    const key: ApiKey = {
-      id: `key_${sortableId(clock.nowMs())}`,
-      storeId,
-      mode,
-      hint: 'sk_…',
-      scopes,
-      createdAtMs: clock.nowMs(),
-      revokedAtMs: null,
-    };
-    const keyHash = createHash('sha256').update(apiKey).digest('hex');
-    await database.createKey({ ...key, keyHash, secret: apiSecret });
-    return { ...key, baseUrl, apiKey, apiSecret };
-  };
-
-  for (const family of new Set(networks.map((one) => one.family))) {
-    for (const [mode, count] of [
-      ['test', options.addresses ?? 2000],
-      ['live', 50],
-    ] as const) {
-      const keys = Array.from({ length: count }, () => randomBytes(chains[family].address.keyBytes).toString('hex'));
-      await database.addAddresses({ family, mode, source: 'test-source', firstIndex: 0, keys });
-    }
-  }
+  const { addMerchant, addKey } = merchantsOf(() => database, clock, baseUrl);
+  await addPools(database, networks, options.addresses ?? 2000);
   const chainOf = new Map(networks.map((one) => [one.key, ingestedChain(() => database, clock, one)]));
   if (options.ready ?? true) for (const chain of chainOf.values()) await chain.mine();
 
@@ -274,7 +197,7 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       invariant(chain, `there is a ${mode} network ${name}`);
       return chain;
     },
-    logged: () => lines.join(''),
+    logged,
     drain() {
       isDraining = true;
     },
@@ -286,6 +209,95 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+const configOf = (
+  options: ApiServerOptions,
+  dataDir: string,
+  baseUrl: string,
+  networks: readonly NetworkConfig[],
+): Config => ({
+  dataDir,
+  host: '127.0.0.1',
+  port: 0,
+  metricsPort: 0,
+  baseUrl,
+  checkoutUrl: options.checkoutUrl ?? (options.pages ? baseUrl : 'https://pay.shop.example'),
+  logLevel: 'debug',
+  signer: null,
+  networks,
+  rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
+  webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
+  limits: {
+    bodyBytesMax: 262_144,
+    requestsPerSecondPerKey: 100_000,
+    requestsPerSecondPerAddress: 100_000,
+    poolTarget: 0,
+    outageWaitS: 0,
+    blocksPerIngestMax: 64,
+    storageBytesMax: null,
+    ...options.limits,
+  },
+  sandbox: false,
+});
+
+/** Adds stores and keys as the operator's tool does. */
+function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string) {
+  const addMerchant = async (status: MerchantStore['status'] = 'approved', settings: Partial<StoreSettings> = {}) => {
+    const id = `mer_${sortableId(clock.nowMs())}`;
+    await database().createStore({
+      id,
+      name: 'A shop',
+      status,
+      settings: { ...plainSettings, ...settings },
+      webhookSecret: newWebhookSecret(),
+      createdAtMs: clock.nowMs(),
+    });
+    return id;
+  };
+  const addKey = async (storeId: string, mode: Mode, scopes = allScopes): Promise<TestKey> => {
+    const apiKey = `sk_${mode}_${randomBase62(32)}`;
+    const apiSecret = `ss_${randomBase62(40)}`;
+    const key: ApiKey = {
+      id: `key_${sortableId(clock.nowMs())}`,
+      storeId,
+      mode,
+      hint: 'sk_…',
+      scopes,
+      createdAtMs: clock.nowMs(),
+      revokedAtMs: null,
+    };
+    const keyHash = createHash('sha256').update(apiKey).digest('hex');
+    await database().createKey({ ...key, keyHash, secret: apiSecret });
+    return { ...key, baseUrl, apiKey, apiSecret };
+  };
+  return { addMerchant, addKey };
+}
+
+/** Fills each family's pools: `testCount` addresses for test mode, and a few for live mode. */
+async function addPools(database: Database, networks: readonly NetworkConfig[], testCount: number): Promise<void> {
+  for (const family of new Set(networks.map((one) => one.family))) {
+    for (const [mode, count] of [
+      ['test', testCount],
+      ['live', 50],
+    ] as const) {
+      const keys = Array.from({ length: count }, () => randomBytes(chains[family].address.keyBytes).toString('hex'));
+      await database.addAddresses({ family, mode, source: 'test-source', firstIndex: 0, keys });
+    }
+  }
+}
+
+/** A log that keeps what is written to it. */
+function loggedText() {
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      lines.push(String(chunk));
+      done();
+    },
+  });
+  const log = pino({ level: 'debug' }, sink);
+  return { log, logged: () => lines.join('') };
 }
 
 /** Starts a server for one test and stops it even if the test fails. */

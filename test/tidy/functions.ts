@@ -114,13 +114,8 @@ function nameOf(node: Node, file: SourceFile): string {
 
 /** Longer functions that were there before the rule, with their lines; the list only shrinks. */
 const longer: Readonly<Record<string, number>> = {
-  'test/conformance/chain.ts chainConformance': 72,
   'test/e2e/anvil-crash.slow.test.ts (anonymous)': 124,
   'test/e2e/payout-crash.slow.test.ts (anonymous)': 99,
-  'test/support/api-server.ts startApi': 115,
-  'test/conformance/database/lifetimes.ts lifetimesConform': 78,
-  'test/conformance/database/payouts.ts payoutsConform': 71,
-  'test/conformance/database/webhooks.ts webhooksConform': 88,
 };
 
 function functionFindings(sources: Sources): string[] {

@@ -22,11 +22,27 @@ import {
 const END_S = T0_S + 1800;
 const GRACE_END_S = END_S + 1800;
 
-/** How sessions end: by the clock, or by the merchant. */
-export function lifetimesConform(makePlace: MakePlace): void {
-  const test = suite('expiry and cancel');
-  const readBoth = (one: Feed, two: Feed, readThroughS: number) =>
-    Promise.all([one.readThrough(readThroughS), two.readThrough(readThroughS)]);
+const readBoth = (one: Feed, two: Feed, readThroughS: number) =>
+  Promise.all([one.readThrough(readThroughS), two.readThrough(readThroughS)]);
+
+const cancel = (
+  database: Database,
+  id: string,
+  more: { key?: string; body?: string; nowMs?: number; storeId?: string } = {},
+) =>
+  database.cancelSession({
+    id,
+    storeId: more.storeId ?? 'm1',
+    mode: 'test',
+    replay: { idempotencyKey: more.key ?? null, path: `/sessions/${id}/cancel`, bodyHash: more.body ?? 'empty' },
+    nowMs: more.nowMs ?? T0_MS,
+  });
+const outcome = (result: CancelSessionOutcome) =>
+  result.kind === 'refused' ? `refused: ${result.why}, ${result.session.life.status}` : result.kind;
+
+/** How the clock ends sessions. */
+export function expiryConforms(makePlace: MakePlace): void {
+  const test = suite('expiry');
 
   test(
     'an unpaid session expires once the clock and every network have passed its end',
@@ -167,20 +183,12 @@ export function lifetimesConform(makePlace: MakePlace): void {
     }),
   );
 
-  const cancel = (
-    database: Database,
-    id: string,
-    more: { key?: string; body?: string; nowMs?: number; storeId?: string } = {},
-  ) =>
-    database.cancelSession({
-      id,
-      storeId: more.storeId ?? 'm1',
-      mode: 'test',
-      replay: { idempotencyKey: more.key ?? null, path: `/sessions/${id}/cancel`, bodyHash: more.body ?? 'empty' },
-      nowMs: more.nowMs ?? T0_MS,
-    });
-  const outcome = (result: CancelSessionOutcome) =>
-    result.kind === 'refused' ? `refused: ${result.why}, ${result.session.life.status}` : result.kind;
+  test.run();
+}
+
+/** How a merchant ends a session, and money that comes after its end. */
+export function cancelsConform(makePlace: MakePlace): void {
+  const test = suite('cancel');
 
   test(
     'a session with nothing seen is canceled once, with one event',

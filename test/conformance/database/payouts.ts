@@ -71,19 +71,19 @@ async function bringOut(database: Database, intent: RefundIntent | SweepIntent, 
 const stateOf = async (database: Database, id: string) => (await database.findPayout(id))?.state;
 const codes = async (database: Database) => (await database.listAlarms(100)).map(({ code }) => code);
 
-/** Payouts: fences, numbers, attempts, ends. */
+/** Creates a lane from number 0, and a fence under which signatures are recorded. */
+const ready = (makePlace: MakePlace, work: (database: Database) => Promise<void>) =>
+  inWorld(makePlace, async ({ database }) => {
+    assert.is(await database.nextFence(network, 0, T0_MS), 1);
+    assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
+    await work(database);
+    const { unbalanced, differences } = await database.verifyLedger();
+    assert.equal([unbalanced, differences], [[], []]);
+  });
+
+/** Payouts: fences, plans, cancels. */
 export function payoutsConform(makePlace: MakePlace): void {
   const test = suite('payouts');
-
-  /** Creates a lane from number 0, and a fence under which signatures are recorded. */
-  const ready = (work: (database: Database) => Promise<void>) =>
-    inWorld(makePlace, async ({ database }) => {
-      assert.is(await database.nextFence(network, 0, T0_MS), 1);
-      assert.equal(await database.offerNonce(network, payer, 0, T0_MS), { kind: 'free', nonce: 0 });
-      await work(database);
-      const { unbalanced, differences } = await database.verifyLedger();
-      assert.equal([unbalanced, differences], [[], []]);
-    });
 
   test(
     'the fence rises with each start, and is refused when the signer has served a higher one',
@@ -109,7 +109,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a payout is planned once, keeps its intent, and is open when it is due',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await database.planPayouts([
         { intent: refund('r1'), sessionId: null, servesId: null, notBeforeMs: T0_MS + 60_000, nowMs: T0_MS },
       ]);
@@ -126,7 +126,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a payout can be canceled only while nothing of it is allotted',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       assert.is(await database.cancelPayout('r1', T0_MS), true);
       assert.is(await database.cancelPayout('r1', T0_MS), false);
@@ -148,7 +148,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a payout that the signer refused for good can be canceled, one that it may have signed cannot',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       const why = { code: 'signer_refused_mac', message: 'made with another secret key' };
       const stick = (id: string) =>
@@ -167,7 +167,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a sweep waits for its gas',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       const gas = { kind: 'gas', id: 'g1', network, form: 'transfer', index: 3, units: 7n } as const;
       const common = { sessionId: null, notBeforeMs: T0_MS, nowMs: T0_MS };
       await database.planPayouts([
@@ -194,9 +194,16 @@ export function payoutsConform(makePlace: MakePlace): void {
     }),
   );
 
+  test.run();
+}
+
+/** Attempts of payouts: numbers, signatures, replacements, ends. */
+export function attemptsConform(makePlace: MakePlace): void {
+  const test = suite('attempts');
+
   test(
     'numbers have no gaps: each is given out once, after the last was signed, and taken back with a refusal',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       assert.is((await allot(database, 'r1', { nonce: 1 })).kind, 'moved', 'no number is skipped');
       assert.is((await allot(database, 'r1')).kind, 'allotted');
@@ -234,7 +241,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a wallet has at most `IN_FLIGHT_MAX` numbers open, and halts when somebody else has used one',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       const intents = Array.from({ length: IN_FLIGHT_MAX }, (_, n) => refund(`r${n}`));
       await plan(database, ...intents, refund('last'));
       for (const [nonce, intent] of intents.entries()) await bringOut(database, intent, nonce + 1, { nonce });
@@ -262,7 +269,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a signature is recorded with the attempt that asked for it on its terms; a stray one stops everything',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'));
       await allot(database, 'r1');
       const signature = signatureOf(refund('r1'), 4);
@@ -286,7 +293,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a replacement has the number of the attempt that it replaces, a new generation has its own',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'));
       await bringOut(database, refund('r1'), 1);
       await breaks(allot(database, 'r1', { attempt: 1, nonce: 1 }));
@@ -311,7 +318,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'the reason to wait raises one alarm; a node’s refusal is reported, and the payout continues',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'));
       const wait = { code: 'token_short', message: 'the wallet has 3' };
       const later = { id: 'r1', generation: 0, wait, nextLookAtMs: T0_MS + 5000.5, nowMs: T0_MS };
@@ -337,7 +344,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a sweep is in transit while it is on its way, in any generation',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, sweep('s1'));
       const transit = async () =>
         (await database.verifyLedger()).balances.flatMap(({ account, units }) =>
@@ -357,7 +364,7 @@ export function payoutsConform(makePlace: MakePlace): void {
 
   test(
     'a payout fails only while none of its attempts can be on the chain, and a stuck one waits for a person',
-    ready(async (database) => {
+    ready(makePlace, async (database) => {
       await plan(database, refund('r1'), refund('r2'));
       const failed = { kind: 'failed', code: 'destination_frozen', message: 'by its issuer' } as const;
       await database.settlePayout({ id: 'r1', generation: 0, outcome: failed, nowMs: T0_MS });

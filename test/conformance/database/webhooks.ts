@@ -17,34 +17,35 @@ import {
   T0_MS,
 } from './place.ts';
 
+const attempt = (claimed: ClaimedDelivery, more: Partial<Attempt> = {}): Attempt => ({
+  deliveryId: claimed.id,
+  attempt: claimed.attempt,
+  trigger: claimed.trigger,
+  startedAtMs: T0_MS,
+  durationMs: 20,
+  status: 500,
+  error: null,
+  responseExcerpt: 'oops',
+  ...more,
+});
+const only = <T>(items: readonly T[]): T => {
+  assert.is(items.length, 1);
+  return items[0] as T;
+};
+/** Cancels a new session: the easiest way to one documented event. */
+async function cancelNew(database: Database, orderId: string, nowMs = T0_MS, webhookUrl: string | null = null) {
+  sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
+  const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
+  await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
+}
+const claim = (database: Database, nowMs: number, limit = 100, perEndpointMax = 100) =>
+  database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
+const stateOf = async (database: Database, id: string) =>
+  only((await database.listDeliveries({ limit: 1000 })).filter((delivery) => delivery.id === id));
+
 /** Events, endpoints and deliveries. */
 export function webhooksConform(makePlace: MakePlace): void {
   const test = suite('webhooks');
-  const attempt = (claimed: ClaimedDelivery, more: Partial<Attempt> = {}): Attempt => ({
-    deliveryId: claimed.id,
-    attempt: claimed.attempt,
-    trigger: claimed.trigger,
-    startedAtMs: T0_MS,
-    durationMs: 20,
-    status: 500,
-    error: null,
-    responseExcerpt: 'oops',
-    ...more,
-  });
-  const only = <T>(items: readonly T[]): T => {
-    assert.is(items.length, 1);
-    return items[0] as T;
-  };
-  /** Cancels a new session: the easiest way to one documented event. */
-  async function cancelNew(database: Database, orderId: string, nowMs = T0_MS, webhookUrl: string | null = null) {
-    sessionOf(await database.createSession(newSession(orderId, { request: request(orderId, { webhookUrl }) })));
-    const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };
-    await database.cancelSession({ id: `cs_${orderId}`, storeId: 'm1', mode: 'test', replay, nowMs });
-  }
-  const claim = (database: Database, nowMs: number, limit = 100, perEndpointMax = 100) =>
-    database.claimDeliveries({ nowMs, leaseMs: 60_000, limit, perEndpointMax });
-  const stateOf = async (database: Database, id: string) =>
-    only((await database.listDeliveries({ limit: 1000 })).filter((delivery) => delivery.id === id));
 
   test(
     'each enabled endpoint of the store and mode gets one delivery, due at once, ready to send',
@@ -299,6 +300,13 @@ export function webhooksConform(makePlace: MakePlace): void {
       assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
     }),
   );
+
+  test.run();
+}
+
+/** Deliveries that are sent again by hand, and the list of deliveries. */
+export function resendsConform(makePlace: MakePlace): void {
+  const test = suite('resends');
 
   test(
     'a resend is due in any state, and its failure leaves the schedule as it was',
