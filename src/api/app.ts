@@ -1,5 +1,5 @@
 /**
- * The HTTP application: the door, then health, reference and the signed endpoints. It holds no state but its rate limits.
+ * The HTTP application: middleware, health, reference, signed endpoints. Its only state is the rate limits.
  * @module
  */
 import express, { type Express, type Request, type Response } from 'express';
@@ -29,11 +29,11 @@ import { sessionEndpoints } from './sessions.ts';
 import { simulationEndpoint } from './simulate.ts';
 import { quickStartEndpoints } from './variants.ts';
 
-/** How many callers' rates are remembered at once. */
+/** How many callers' rates are kept at once. */
 const LIMITED_NAMES_MAX = 10_000;
 const REFERENCE_AGE_S = 300;
 
-/** Every signed endpoint there is. A more exact path stands before one with a parameter in the same place. */
+/** Returns every signed endpoint. A literal path comes before one with a parameter in the same place. */
 export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   ...sessionEndpoints(deps),
   ...quickStartEndpoints(deps),
@@ -41,7 +41,7 @@ export const apiEndpoints = (deps: ApiDeps): readonly Endpoint[] => [
   ...(deps.simulate ? [simulationEndpoint(deps, deps.simulate)] : []),
 ];
 
-/** The whole API as an express application; nothing is listened to and no timer runs. */
+/** Creates the API as an express application. It opens no port and starts no timer. */
 export function createApp(deps: ApiDeps): Express {
   const { config, clock } = deps;
   const app = express();
@@ -50,7 +50,7 @@ export function createApp(deps: ApiDeps): Express {
   app.enable('case sensitive routing');
   app.enable('strict routing');
   app.set('query parser', false);
-  // A reverse proxy on the same machine names the real address; nobody else is believed.
+  // Only a reverse proxy on the same machine is trusted to name the client's address.
   app.set('trust proxy', 'loopback');
 
   const limiter = (perSecond: number) => createLimiter({ perSecond, namesMax: LIMITED_NAMES_MAX, clock });
@@ -68,7 +68,7 @@ export function createApp(deps: ApiDeps): Express {
   return app;
 }
 
-/** Health stands before the address limit: a load balancer asks often, from one address. */
+/** Serves health before the address limit, because a load balancer asks often and from one address. */
 function serveHealth(app: Express, deps: ApiDeps): void {
   routeAt(app, '/livez')
     .get((_request, response) => {
@@ -83,13 +83,13 @@ function serveHealth(app: Express, deps: ApiDeps): void {
     .all(refuseMethod(['get']));
 }
 
-/** The reference, and the way to it from where people look for it. */
+/** Serves the reference, and redirects to it from where people look first. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {
   for (const { path, type, text } of pages) {
     const send = staticDocument(text, type, `public, max-age=${REFERENCE_AGE_S}`);
     routeAt(app, path)
       .get((request, response) => {
-        // Tools that run in a browser read the document from their own origin; nothing in it is a secret.
+        // API tools in a browser fetch the document from another origin. Nothing in it is secret.
         if (type === 'json') {
           response.set({ 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' });
         }
@@ -104,7 +104,7 @@ function servePages(app: Express, pages: ReturnType<typeof referencePages>): voi
   }
 }
 
-/** Endpoints of one path share a route, so that a path without the method is told from a path that is not there. */
+/** Serves the endpoints. Those of one path share a route, so that a wrong method answers 405 and a wrong path 404. */
 function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiDeps, keyLimiter: Limiter): void {
   const bytesMax = deps.config.limits.bodyBytesMax;
   const answer = async (request: Request, response: Response, endpoint: Endpoint): Promise<Answer> => {
@@ -131,7 +131,7 @@ function serveEndpoints(app: Express, endpoints: readonly Endpoint[], deps: ApiD
   }
 }
 
-/** An express route for an OpenAPI path; whatever is asked of it, the log names it by that path. */
+/** Returns an express route for an OpenAPI path. The log shows that template for every request to it. */
 function routeAt(app: Express, path: string) {
   return app.route(path.replace(/\{(\w+)\}/g, ':$1')).all((_request, response, next) => {
     note(response, { route: path });

@@ -1,8 +1,8 @@
 /**
- * Who is calling: the checks of a signed request, in the order in which they are promised.
+ * Authentication of signed requests. The documented order of checks:
  *
- * headers present → key known → timestamp in the window → signature → rate limit of the key → nonce unused → merchant id.
- * Only a request whose signature is right uses up its nonce, and a rate-limited one does not.
+ * headers present → key known → timestamp in the window → signature → key's rate limit → nonce unused → merchant id.
+ * A nonce is used up only if the signature is right and the request is not rate-limited.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -14,10 +14,10 @@ import type { Limiter } from '../lib/rate-limit.ts';
 import type { Caller } from './endpoint.ts';
 import { refuse } from './errors.ts';
 
-/** A timestamp exactly this far from the server's clock is still inside. */
+/** A timestamp exactly this far from the server's clock is still accepted. */
 export const TIMESTAMP_WINDOW_S = 300;
 
-/** A timestamp from the future stays valid for two windows and the rest of a second; the nonce is kept as long. */
+/** A timestamp from the future stays valid for up to two windows and a second, so the nonce is kept that long. */
 const NONCE_KEPT_MS = (2 * TIMESTAMP_WINDOW_S + 1) * 1000;
 
 const API_KEY = /^bearer +(sk_(?:live|test)_[0-9A-Za-z]{32})$/i;
@@ -28,16 +28,16 @@ export type AuthDeps = Readonly<{
   database: Pick<Database, 'findKey' | 'useNonce'>;
   clock: Pick<Clock, 'nowMs'>;
   keyLimiter: Limiter;
-  /** Told as soon as the key is known, so that the log names it also when a later check fails. */
+  /** Called as soon as the key is known, so that the log names it even if a later check fails. */
   onKey(keyId: string): void;
 }>;
 
-/** A caller, and whether its store may trade yet. */
+/** A caller, and whether its store is approved. */
 export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 
 /**
  * Authenticates one request.
- * @param body the raw bytes that were sent; empty for GET and for an empty body
+ * @param body the raw bytes of the body; empty for GET
  * @throws Refusal 401, 403 or 429; Fault `storage_unavailable`
  */
 export async function authenticate(
@@ -64,20 +64,20 @@ export async function authenticate(
   const waitS = deps.keyLimiter.take(key.id);
   if (waitS > 0) throw refuse('rate_limited', { headers: { 'Retry-After': String(waitS) } });
 
-  // A dot in the nonce would let one signature fit two requests that are cut at different dots.
+  // With a dot in the nonce, one signature could fit two requests that are split at different dots.
   if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
   const isFresh = await deps.database.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS });
   if (!isFresh) throw refuse('nonce_reused');
 
-  // Clients that have no merchant id to send may send the header empty.
+  // An empty header counts as absent, for clients that always send it.
   const merchantId = headers['x-merchant-id'];
   if (merchantId && merchantId !== key.storeId) throw refuse('FORBIDDEN', { param: 'X-Merchant-Id' });
   return { keyId: key.id, storeId: key.storeId, mode: key.mode, scopes: key.scopes, storeStatus: key.storeStatus };
 }
 
 /**
- * Whether an authenticated caller may use an endpoint.
- * @throws Refusal 403
+ * Checks that an authenticated caller may use an endpoint.
+ * @throws Refusal `store_not_approved` or `insufficient_scope`
  */
 export function authorize(caller: Authenticated, scope: Scope): void {
   if (caller.storeStatus !== 'approved') throw refuse('store_not_approved');
@@ -94,7 +94,7 @@ function required(headers: IncomingHttpHeaders, name: string): string {
   return value;
 }
 
-/** The key that the header names, unless it is revoked or its prefix speaks of the other mode. */
+/** Returns the key in the header, or null if it is unknown, revoked, or has the prefix of the other mode. */
 async function findKey(database: Pick<Database, 'findKey'>, authorization: string): Promise<ApiKeyWithSecret | null> {
   const text = API_KEY.exec(authorization)?.[1];
   if (!text) return null;

@@ -1,5 +1,5 @@
 /**
- * From an HTTP request to an authenticated call with a parsed body: what happens between the door and an endpoint.
+ * Turns an HTTP request into an authenticated call with a parsed body.
  * @module
  */
 import type { Request, Response } from 'express';
@@ -15,7 +15,7 @@ const NO_BODY = new Uint8Array();
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /**
- * Authenticates and reads a request whose body was taken in by `takeBody`.
+ * Authenticates and parses a request whose body `takeBody` has read.
  * @throws Refusal; Fault `storage_unavailable`
  */
 export async function openCall(
@@ -24,7 +24,7 @@ export async function openCall(
   endpoint: Endpoint,
   deps: Omit<AuthDeps, 'onKey'>,
 ): Promise<Call> {
-  // A GET is signed as if it had no body, so whatever it carries is not looked at.
+  // A GET is signed without a body, so a body that it carries is ignored.
   const isPost = endpoint.method === 'post';
   const bytes: Uint8Array = isPost && request.body instanceof Uint8Array ? request.body : NO_BODY;
   const onKey = (keyId: string) => note(response, { keyId });

@@ -1,5 +1,5 @@
 /**
- * The readable reference, rendered from the OpenAPI document and the error table. Plain HTML and one style sheet, all from here.
+ * The reference pages, rendered from the OpenAPI document and the error table: plain HTML and one style sheet.
  * @module
  */
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { type Field, fieldsOf } from './schema-fields.ts';
 
 type Page = Readonly<{ path: string; type: StaticType; text: string }>;
 
-/** The pages of the reference, ready to be sent. */
+/** Renders the pages of the reference. */
 export function referencePages(document: OpenApiDocument): readonly Page[] {
   return [
     { path: '/openapi.json', type: 'json', text: JSON.stringify(document) },
@@ -62,7 +62,7 @@ ${tags.map(
 <li><a href="/openapi.json">OpenAPI document</a></li>
 </ul>`;
   const main = html`<h1>${title}</h1>
-<p>${prose(description)} Version ${version}; base address <code>${document.servers[0]?.url ?? ''}</code>.</p>
+<p>${prose(description)} Version ${version}; base URL <code>${document.servers[0]?.url ?? ''}</code>.</p>
 ${signingSection(document)}
 ${tags.map(
   (tag) => html`<h2>${tag}</h2>
@@ -89,7 +89,7 @@ curl "$BASE_URL/api/v1/checkout/sessions/create" \\
 function signingSection(document: OpenApiDocument): Html {
   const schemes = Object.values(document.components.securitySchemes);
   return html`<section id="signing"><h2>Signing a request</h2>
-<p>Every request carries these headers. Sign the bytes that you send: do not serialize the body a second time.</p>
+<p>Every request needs these headers. Sign exactly the bytes that you send: do not serialize the body twice.</p>
 <dl>${schemes.map(
     ({ name, description }) => html`<dt><code>${name ?? 'Authorization'}</code></dt><dd>${prose(description)}</dd>`,
   )}</dl>
@@ -148,13 +148,13 @@ function webhooksSection(document: OpenApiDocument, webhooks: readonly Listed[])
   const body = first?.requestBody?.content;
   const headers = first?.parameters ?? [];
   return html`<section id="webhooks"><h2>Webhooks</h2>
-<p>Sent as a signed POST to the store’s endpoints. Delivery is at least once: recognise repeats by the event id.</p>
+<p>Events are sent as signed POST requests to the store’s endpoints, at least once: recognize repeats by the event id.</p>
 <dl>${webhooks.map(({ path, summary }) => html`<dt><code>${path}</code></dt><dd>${prose(summary)}</dd>`)}</dl>
 <h3>Headers</h3>
 <dl>${headers.map(({ name, description }) => html`<dt><code>${name}</code></dt><dd>${prose(description ?? '')}</dd>`)}</dl>
 <h3>Body</h3>
 ${body ? contentView(document, body) : null}
-<h3>Your answer</h3>
+<h3>Your response</h3>
 <dl>${Object.entries(first?.responses ?? {}).map(
     ([status, { description }]) => html`<dt><code>${status}</code></dt><dd>${prose(description)}</dd>`,
   )}</dl></section>`;
@@ -162,7 +162,7 @@ ${body ? contentView(document, body) : null}
 
 // ── The errors ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Codes in backticks, each linked to its explanation. */
+/** Turns codes in backticks into links to their explanations. */
 const codeLinks = (text: string): Html[] =>
   [...text.matchAll(/`(\w+)`/g)].map(
     ([, code]) => html`<a href="/docs/errors#${code ?? ''}"><code>${code ?? ''}</code></a> `,
@@ -173,7 +173,7 @@ function errorsPage(document: OpenApiDocument): string {
   const nav = html`<p class="brand"><a href="/docs">${document.info.title}</a></p>
 <ul>${codes.map((code) => html`<li><a href="#${code}"><code>${code}</code></a></li>`)}</ul>`;
   const main = html`<h1>Errors</h1>
-<p>Every refusal has the same body; <code>error.code</code> is stable and <code>request_id</code> names the request in the log.</p>
+<p>All errors have the same body. <code>error.code</code> never changes its meaning, and <code>request_id</code> identifies the request in the server’s log.</p>
 ${codes.map((code) => {
   const { status, type, meaning, remedy } = errorTable[code];
   return html`<section id="${code}"><h2><code>${code}</code></h2>

@@ -1,6 +1,6 @@
 /**
- * What an endpoint is: where it stands, who may call it, what it says of itself, and what it does. `app.ts` serves the list,
- * `openapi.ts` describes it; neither knows more of an endpoint than this.
+ * The type of an endpoint: its path, the scope that it needs, its documentation, and its code. `app.ts` serves the list
+ * of endpoints and `openapi.ts` documents it; neither knows anything else about an endpoint.
  * @module
  */
 import type { RequestHandler } from 'express';
@@ -22,24 +22,24 @@ export type ApiDeps = Readonly<{
   rates: Pick<Rates, 'quote'>;
   clock: Clock;
   log: Log;
-  /** A sentence why this webhook URL is not allowed, or null. */
+  /** Says in one sentence why this webhook URL is not allowed, or returns null. */
   checkWebhookUrl(url: string, mode: Mode): Promise<string | null>;
-  /** Whether a refund can be paid to an address that somebody typed. */
+  /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   /** True once the process has begun to stop; `/readyz` says so. */
   isDraining?(): boolean;
-  /** Present where there are simulated networks. */
+  /** Present only if there are simulated networks. */
   simulate?: Simulate;
-  /** Pages for people, behind the same door; a path that they pass on is the API's. */
+  /** The payment pages, behind the same middleware. Paths that they do not handle belong to the API. */
   pages?: RequestHandler;
-  /** Told of every request once it is over; `route` is the template, null where none matched. */
+  /** Called after every request; `route` is the path template, or null if none matched. */
   onAnswered?(answered: Readonly<{ route: string | null; method: string; status: number; ms: number }>): void;
 }>;
 
 /** Who signed the request. */
 export type Caller = Readonly<{ keyId: string; storeId: string; mode: Mode; scopes: readonly Scope[] }>;
 
-/** An authenticated request. `body` is the JSON object that was sent, or null when the body was empty. */
+/** An authenticated request. `body` is the JSON object that was sent, or null if the body was empty. */
 export type Call = Readonly<{
   caller: Caller;
   params: Readonly<Record<string, string>>;
@@ -47,19 +47,19 @@ export type Call = Readonly<{
   idempotencyKey: string | null;
 }>;
 
-/** A success. `replayed` marks an answer that an earlier identical request was already given. */
+/** A success. `replayed` means that an earlier identical request got the same answer. */
 export type Answer = Readonly<{ body: object; replayed?: boolean }>;
 
-/** The endpoint's part of the reference. Schemas are the ones the endpoint itself uses. */
+/** The endpoint's part of the reference, with the same schemas that the endpoint uses. */
 export type EndpointDoc = Readonly<{
   operationId: string;
   tag: string;
   summary: string;
   description: string;
-  /** Schema and named examples of the body; absent when the endpoint takes none. */
+  /** Schema and named examples of the body; absent if the endpoint takes none. */
   body?: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
   answer: Readonly<{ schema: z.ZodType; examples: Readonly<Record<string, unknown>> }>;
-  /** Codes beyond those that every signed request may meet. */
+  /** Error codes other than those that every signed request can get. */
   errors: readonly ErrorCode[];
 }>;
 
@@ -68,11 +68,11 @@ export type Endpoint = Readonly<{
   /** OpenAPI template: `/api/v1/…/{session_id}`. */
   path: string;
   scope: Scope;
-  /** The status of a success; 200 when absent. */
+  /** HTTP status of a success; 200 if absent. */
   status?: 200 | 201;
-  /** Codes that this endpoint's documentation writes in another way. */
+  /** Codes that have another name in this endpoint's documentation. */
   renames?: Readonly<Partial<Record<ErrorCode, ErrorCode>>>;
   doc: EndpointDoc;
-  /** @throws Refusal, or a Fault of the store */
+  /** @throws Refusal; Fault `storage_unavailable` */
   run(call: Call): Promise<Answer>;
 }>;

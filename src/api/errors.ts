@@ -1,6 +1,6 @@
 /**
- * Every way the API says no. One table holds each code's HTTP status, type and words; the bodies, the OpenAPI document and the
- * page at `/docs/errors` are made from it.
+ * Every error of the API. One table holds the HTTP status, type and text of each code; the error bodies, the OpenAPI
+ * document and the page at `/docs/errors` are made from it.
  * @module
  */
 import { Fault } from '../core/fault.ts';
@@ -17,7 +17,7 @@ export const errorTypes = [
 
 export type ErrorType = (typeof errorTypes)[number];
 
-/** `meaning` and `remedy` are whole sentences: together they are the default message. */
+/** `meaning` and `remedy` are whole sentences; together they are the default message. */
 type Row = Readonly<{ status: number; type: ErrorType; meaning: string; remedy: string; retryAfterS?: number }>;
 
 const invalid = (status: number, meaning: string, remedy: string): Row => ({
@@ -48,81 +48,78 @@ const unavailable = (retryAfterS: number, meaning: string, remedy: string): Row 
 
 export const errorTable = {
   missing_header: unauthenticated(
-    'A header that every signed request needs is missing or empty.',
-    'Send Authorization, X-Service-Timestamp, X-Service-Nonce and X-Service-Signature; `param` names the missing one.',
+    'A required header is missing or empty.',
+    'Send Authorization, X-Service-Timestamp, X-Service-Nonce and X-Service-Signature; `param` names the missing header.',
   ),
   invalid_api_key: unauthenticated(
     'The API key is unknown, revoked or malformed.',
     'Send `Authorization: Bearer <API key>` with a current key of this installation.',
   ),
   timestamp_out_of_range: unauthenticated(
-    'X-Service-Timestamp is not an integer, or more than 300 seconds from the server clock.',
+    'X-Service-Timestamp is not an integer, or is more than 300 seconds away from the server clock.',
     'Send Unix time in seconds and compare your clock with `error.server_time`.',
   ),
   invalid_signature: unauthenticated(
-    'X-Service-Signature does not fit this request.',
-    'Sign timestamp + "." + nonce + "." + the exact bytes of the body (nothing for GET or an empty body) with HMAC-SHA256 and the secret paired with the key, as 64 hex digits.',
+    'X-Service-Signature does not match this request.',
+    'Sign timestamp + "." + nonce + "." + the exact bytes of the body (nothing for GET or an empty body) with HMAC-SHA256 and the secret of the API key; send 64 hex digits.',
   ),
   invalid_nonce: unauthenticated(
     'X-Service-Nonce must be 8 to 128 visible ASCII characters without a dot.',
-    'Send a fresh UUID.',
+    'Send a new UUID.',
   ),
   nonce_reused: unauthenticated(
-    'X-Service-Nonce was used before with this key.',
-    'Make a new nonce and a new signature for every request, also when you repeat one.',
+    'X-Service-Nonce was already used with this API key.',
+    'Use a new nonce and a new signature for every request, also when you repeat one.',
   ),
   FORBIDDEN: forbidden(
-    'The request names a merchant that this API key does not belong to.',
-    'Leave the merchant id out, or send the one that came with the key.',
+    'The request names another merchant than that of this API key.',
+    'Leave out the merchant id, or send the one that belongs to the key.',
   ),
   insufficient_scope: forbidden(
     'The API key is not allowed to do this.',
-    'Use a key that has the scope; the operator issues keys.',
+    'Use a key that has the scope; the operator creates keys.',
   ),
-  store_not_approved: forbidden(
-    'The store of this API key waits for the approval of the operator.',
-    'Ask the operator to approve the store.',
-  ),
-  route_not_found: invalid(404, 'There is nothing at this path.', 'See /docs for the paths there are.'),
+  store_not_approved: forbidden('The store of this API key is not approved yet.', 'Ask the operator to approve it.'),
+  route_not_found: invalid(404, 'This path does not exist.', 'See /docs for a list of paths.'),
   method_not_allowed: invalid(
     405,
-    'This path exists, but not for this method.',
-    'The Allow header lists the methods it has.',
+    'This path does not support this method.',
+    'Use one of the methods in the Allow header.',
   ),
   body_too_large: invalid(413, 'The body is larger than this server accepts.', 'Send a smaller body.'),
   malformed_request: invalid(
     400,
-    'This is no HTTP/1.1 request that can be read, or it has not exactly one Host header.',
-    'Check what stands between your program and this server; an ordinary HTTP client never sends this.',
+    'The request is not valid HTTP/1.1, or does not have exactly one Host header.',
+    'Check the proxies between your program and this server; an ordinary HTTP client never sends this.',
   ),
   request_timeout: invalid(
     408,
-    'The request did not arrive in time.',
+    'The request took too long to arrive.',
     'Send the headers within 10 seconds and the whole request within 30.',
   ),
   expectation_failed: invalid(
     417,
-    'The Expect header asks for something that this server does not know.',
-    'Leave the header out, or send 100-continue.',
+    'The Expect header has a value that this server does not support.',
+    'Leave out the header, or send 100-continue.',
   ),
-  headers_too_large: invalid(431, 'The headers, path included, are larger than 16 KiB.', 'Send less in headers.'),
+  headers_too_large: invalid(431, 'The path and headers are larger than 16 KiB.', 'Send smaller headers.'),
   invalid_content_type: invalid(
     400,
-    'A request with a body must be sent as JSON in UTF-8, uncompressed.',
-    'Set `Content-Type: application/json` and no Content-Encoding.',
+    'The body must be uncompressed JSON in UTF-8.',
+    'Send `Content-Type: application/json` and no Content-Encoding.',
   ),
-  invalid_json: invalid(400, 'The body is not a JSON object in UTF-8.', 'Check the JSON text that was sent.'),
-  missing_parameter: invalid(400, 'A required parameter is missing.', '`param` names it.'),
-  invalid_parameter: invalid(400, 'A parameter has a wrong type or value.', '`param` names it.'),
+  invalid_json: invalid(400, 'The body is not a JSON object in UTF-8.', 'Check the JSON that you sent.'),
+  missing_parameter: invalid(400, 'A required parameter is missing.', 'Send the field that `param` names.'),
+  invalid_parameter: invalid(400, 'A parameter has a wrong type or value.', 'Correct the field that `param` names.'),
   unsupported_currency: invalid(
     400,
-    'This currency cannot be taken.',
+    'This currency is not accepted.',
     'Use USD, USDT, USDC or another upper-case currency code that this installation has rates for.',
   ),
   order_id_conflict: invalid(
     400,
-    'This order_id was used before with another request body.',
-    'Use a new order_id for a new order; repeat the exact request to get the first session again.',
+    'This order_id was already used with a different request body.',
+    'Use a new order_id for a new order; repeat the exact request to get the existing session.',
   ),
   idempotency_key_conflict: invalid(
     400,
@@ -132,56 +129,56 @@ export const errorTable = {
   session_not_found: invalid(
     404,
     'No session with this id exists for this API key.',
-    'Check the id, and that key and session are of the same store and mode.',
+    'Check the id, and that the key belongs to the store and mode of the session.',
   ),
   payment_in_progress: invalid(
     400,
-    'Money for this session was seen on the chain, so it can no longer be canceled.',
-    'Wait for it to confirm, then refund.',
+    'A payment for this session was seen on the chain, so the session can no longer be canceled.',
+    'Wait until the payment is confirmed, then refund it.',
   ),
-  session_expired: invalid(400, 'The session has expired.', 'Nothing is left to cancel.'),
-  session_not_cancelable: invalid(400, 'The session has ended as paid or failed.', 'Only a pending one is cancelable.'),
-  simulation_refused: invalid(400, 'The sandbox cannot play this now.', '`message` says why, and what to do first.'),
+  session_expired: invalid(400, 'The session has expired.', 'It need not be canceled.'),
+  session_not_cancelable: invalid(400, 'The session has ended as paid or failed.', 'Cancel only pending sessions.'),
+  simulation_refused: invalid(400, 'The sandbox cannot do this now.', '`message` says why, and what to do first.'),
   MISSING_CHARGE: invalid(400, 'The payment session’s id is missing.', 'Send it as `order_id`.'),
-  MISSING_REFUND_ID: invalid(400, 'The refund’s id is missing.', 'Send an id of your own as `refund_id`.'),
+  MISSING_REFUND_ID: invalid(400, 'The refund’s id is missing.', 'Send your own id for it as `refund_id`.'),
   INVALID_JSON: invalid(
     400,
     'The body is not a JSON object in UTF-8, or a field has a wrong type or value.',
-    '`param` names the field, if it is one.',
+    'Check the JSON that you sent; if a field is wrong, `param` names it.',
   ),
   INVALID_CURRENCY: invalid(
     400,
-    'The currency is not one that this session was paid in.',
-    'Refund in the currency that the session’s `payments` show.',
+    'The session was not paid in this currency.',
+    'Use the currency shown in the session’s `payments`.',
   ),
   INVALID_AMOUNT: invalid(
     400,
     'The amount is not a decimal string above zero with at most 2 decimals.',
-    'Write it like "4.50".',
+    'Send it like "4.50".',
   ),
   INVALID_SESSION_STATUS: invalid(
     400,
     'Only a paid session can be refunded.',
-    'Wait until it is paid; money held on another session is returned by the operator.',
+    'Wait until it is paid. Only the operator can return money that is held on another session.',
   ),
   REFUND_AMOUNT_EXCEEDED: invalid(
     400,
-    'The refunds of this session would be more than was received.',
-    'Refund at most what is left; failed and canceled refunds do not count.',
+    'The refunds of this session would exceed what was received.',
+    'Refund at most the rest; failed and canceled refunds do not count.',
   ),
   REFUND_TIME_EXPIRED: invalid(
     400,
-    'The payment is too long ago to be refunded.',
-    'Ask the operator, who sets the refund window of the store.',
+    'The refund window for this payment has closed.',
+    'Ask the operator, who can extend the store’s refund window.',
   ),
   CANNOT_CANCEL_REFUND: invalid(
     400,
-    'Only a refund that is processing, and not yet on its way, can be canceled.',
+    'This refund can no longer be canceled, or is still pending.',
     'Read the refund to see its status; the operator can cancel a pending one.',
   ),
   DUPLICATE_REFUND_ID: invalid(
     400,
-    'This refund_id was used before with another request body.',
+    'This refund_id was already used with a different request body.',
     'Use a new refund_id for a new refund; repeat the exact request to get the first answer again.',
   ),
   IDEMPOTENCY_KEY_CONFLICT: invalid(
@@ -189,30 +186,34 @@ export const errorTable = {
     'This Idempotency-Key was used before with another request body.',
     'Use a new key for a new request.',
   ),
-  SESSION_NOT_FOUND: invalid(404, 'There is no session with this id.', 'Check `order_id`: it is the session’s id.'),
-  REFUND_NOT_FOUND: invalid(404, 'There is no refund with this id.', 'Check the refund_id and the mode of the key.'),
+  SESSION_NOT_FOUND: invalid(404, 'There is no session with this id.', 'Send the session’s id as `order_id`.'),
+  REFUND_NOT_FOUND: invalid(
+    404,
+    'There is no refund with this id.',
+    'Check the refund_id and the mode of the API key.',
+  ),
   session_access_denied: forbidden(
-    'The session belongs to another merchant, or to the other mode.',
-    'Use a key of the store and mode that the session was made with.',
+    'The session belongs to another merchant or to the other mode.',
+    'Use an API key of the store and mode that the session was created with.',
   ),
   DAILY_REFUND_LIMIT_EXCEEDED: {
     status: 429,
     type: 'rate_limit_error',
-    meaning: 'This refund would exceed what the store may refund in one day (UTC).',
+    meaning: 'This refund would exceed the store’s refund limit for one day (UTC).',
     remedy: 'Repeat it tomorrow, or ask the operator to raise the limit.',
   },
   rate_limited: {
     status: 429,
     type: 'rate_limit_error',
-    meaning: 'Too many requests came in too short a time.',
-    remedy: 'Wait for the seconds in the Retry-After header; the nonce was not used up.',
+    meaning: 'Too many requests in a short time.',
+    remedy: 'Wait for the number of seconds in the Retry-After header; the nonce was not used up.',
   },
   internal_error: {
     status: 500,
     type: 'api_error',
     meaning: 'The server failed to handle the request.',
     remedy:
-      'Repeat it with the same order_id or Idempotency-Key; if it fails again, give the request_id to the operator.',
+      'Repeat it with the same order_id or Idempotency-Key; if it fails again, send the request_id to the operator.',
   },
   exchange_rate_unavailable: unavailable(
     30,
@@ -221,12 +222,12 @@ export const errorTable = {
   ),
   address_pool_empty: unavailable(
     5,
-    'No network can take this payment right now: none of them is followed and has a free address.',
-    'Repeat the request in a few seconds; if it goes on, the operator checks `quayside status`.',
+    'No network can take this payment right now: none is both followed and has a free address.',
+    'Repeat the request in a few seconds; if it keeps failing, ask the operator to run `quayside status`.',
   ),
   storage_unavailable: unavailable(
     1,
-    'The storage is busy or full; nothing was changed.',
+    'The database is busy or its disk is full; nothing was changed.',
     'Repeat the request in a few seconds with the same order_id or Idempotency-Key.',
   ),
 } as const satisfies Record<string, Row>;
@@ -234,14 +235,14 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable;
 
 type Detail = Readonly<{
-  /** Replaces the table's words where a more exact sentence is known. */
+  /** Replaces the table's text if a more exact one is known. */
   message?: string;
   param?: string;
   serverTimeS?: number;
   headers?: Readonly<Record<string, string>>;
 }>;
 
-/** A documented "no" on its way to the client. */
+/** A documented error, thrown on its way to the client. */
 export class Refusal extends Error {
   readonly code: ErrorCode;
   readonly detail: Detail;
@@ -253,7 +254,7 @@ export class Refusal extends Error {
     this.detail = detail;
   }
 
-  /** The same refusal under the code that an endpoint's documentation has for it. */
+  /** Returns the same refusal under the code of the endpoint's documentation. */
   renamed(names: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {}): Refusal {
     const code = names[this.code];
     return code ? new Refusal(code, { message: this.message, ...this.detail }) : this;
@@ -263,7 +264,7 @@ export class Refusal extends Error {
     return errorTable[this.code].status;
   }
 
-  /** Response headers that belong to this refusal. */
+  /** Response headers of this refusal. */
   get headers(): Readonly<Record<string, string>> {
     const row: Row = errorTable[this.code];
     return {
@@ -274,13 +275,13 @@ export class Refusal extends Error {
   }
 }
 
-/** Makes the refusal for a code; the caller throws it. */
+/** Creates the refusal for a code, for the caller to throw. */
 export const refuse = (code: ErrorCode, detail: Detail = {}): Refusal => new Refusal(code, detail);
 
-/** Param names echo what the client sent (metadata keys), so they are cut to a sane length. */
+/** Names of parameters can echo what the client sent (metadata keys), so they are cut. */
 const PARAM_CHARACTERS_MAX = 200;
 
-/** The documented error body. `baseUrl` has no trailing slash; `nowS` is Unix seconds. */
+/** Returns the documented error body. `baseUrl` has no trailing slash; `nowS` is Unix seconds. */
 export function errorBody(refusal: Refusal, context: Readonly<{ requestId: string; baseUrl: string; nowS: number }>) {
   const { param, serverTimeS } = refusal.detail;
   return {
@@ -298,8 +299,8 @@ export function errorBody(refusal: Refusal, context: Readonly<{ requestId: strin
 }
 
 /**
- * What the client is told about anything that was thrown. Only words from this file ever leave.
- * @returns the refusal, and whether it hides a failure that the operator must see in the log
+ * Turns anything that was thrown into a refusal. Clients see only texts that are meant for them.
+ * @returns the refusal, and whether it hides a failure that must be logged
  */
 export function toRefusal(thrown: unknown): Readonly<{ refusal: Refusal; unexpected: boolean }> {
   if (thrown instanceof Refusal) return { refusal: thrown, unexpected: false };

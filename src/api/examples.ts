@@ -1,5 +1,5 @@
 /**
- * The examples of the reference. A test reads each one with the schema that it illustrates.
+ * The examples of the reference. A test checks each one against its schema.
  * @module
  */
 const sessionId = 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p';

@@ -1,5 +1,5 @@
 /**
- * `/livez`: the process answers. `/readyz`: it can do its work; a load balancer sends nobody here while it says no.
+ * `/livez`: the process answers. `/readyz`: it can do its work; if not, a load balancer sends nobody here.
  * @module
  */
 import { z } from 'zod';
@@ -19,7 +19,10 @@ export const healthSchema = z
 
 export type Health = z.infer<typeof healthSchema>;
 
-/** Ready means: storage can be written, at least one network of every configured mode is followed, and no stop is under way. */
+/**
+ * Says whether the server is ready: the database is writable, each configured mode has a followed network, and no stop
+ * is under way.
+ */
 export async function readiness({
   database,
   config,

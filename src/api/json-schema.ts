@@ -1,10 +1,10 @@
 /**
- * The JSON Schemas of the OpenAPI document, from the schemas that requests are checked with.
+ * Writes the JSON Schemas of the OpenAPI document, from the zod schemas that check requests.
  * @module
  */
 import { z } from 'zod';
 
-/** The part of JSON Schema that is written here. */
+/** The part of JSON Schema that is used here. */
 export type JsonSchema = {
   $ref?: string;
   type?: string | readonly string[];
@@ -21,9 +21,9 @@ export type JsonSchema = {
 type Override = NonNullable<NonNullable<Parameters<typeof z.toJSONSchema>[1]>['override']>;
 
 export interface SchemaWriter {
-  /** Schemas with an `id` by that name: every schema that was asked for, and all that they refer to. */
+  /** The schemas that have an `id`, by that id: every schema written so far, and all that they refer to. */
   readonly named: Readonly<Record<string, JsonSchema>>;
-  /** Returns the schema, or a reference where it has an `id`. */
+  /** Returns the schema, or a reference to it if it has an `id`. */
   write(schema: z.ZodType): JsonSchema;
 }
 
@@ -43,7 +43,7 @@ export function createSchemaWriter(): SchemaWriter {
   };
 }
 
-/** Takes out what says nothing, and writes the rest as OpenAPI's tools expect it. */
+/** Removes what adds nothing, and writes the rest as OpenAPI tools expect it. */
 const shorten: Override = ({ zodSchema, jsonSchema }) => {
   const { id: _, const: only, propertyNames: _names, ...schema } = jsonSchema;
   if (zodSchema._zod.def.type === 'number') {

@@ -1,5 +1,5 @@
 /**
- * JSON as the API reads it: strict UTF-8, one object, each key once, and numbers that are what they say.
+ * JSON as the API reads it: strict UTF-8, one object, each key once, numbers kept exactly.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * Reads a request body.
- * @returns the object; a number such as 1050.0 is an `ExactNumber`, which no schema takes for an integer
+ * @returns the object; a number such as 1050.0 is an `ExactNumber`, which no schema accepts as an integer
  * @throws Refusal `invalid_json`
  */
 export function readJsonObject(bytes: Uint8Array): Readonly<Record<string, unknown>> {
@@ -30,8 +30,8 @@ function parse(bytes: Uint8Array): unknown {
   }
 }
 
-/** JSON text with sorted keys, so that the same meaning has the same text. Bigints become decimal strings. */
+/** Returns JSON with sorted keys, so that equal values have equal text. Bigints become decimal strings. */
 export const canonicalJson = (value: unknown): string => writeExactly(value, (a, b) => (a < b ? -1 : 1));
 
-/** SHA-256, hex, of what a request means. */
+/** Returns the SHA-256, in hex, of the canonical JSON of a value. */
 export const meaningHash = (value: unknown): string => createHash('sha256').update(canonicalJson(value)).digest('hex');

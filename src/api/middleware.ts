@@ -1,6 +1,6 @@
 /**
- * The door every request passes: an id, security headers, one log line, the limit per address, the raw body; and the way out for
- * everything that was thrown.
+ * Middleware for every request: request id, security headers, access log, per-IP rate limit, raw body; and the error
+ * handler.
  * @module
  */
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from 'express';
@@ -12,19 +12,19 @@ import { discardBody, isUnread, readBody } from '../lib/request-body.ts';
 import type { ApiDeps } from './endpoint.ts';
 import { errorBody, refuse, toRefusal } from './errors.ts';
 
-/** What one request is known by, from the door to the log line. `route` is the template, never the path with its ids. */
+/** What the log says about a request. `route` is the path template, never the path with its ids. */
 type Trace = { readonly requestId: string; keyId: string | null; route: string | null };
 
 const traceOf = (response: Response): Trace => response.locals.trace as Trace;
 
-/** Notes which key or route a request turned out to be, for the log line. */
+/** Records the API key or route of a request for the log. */
 export function note(response: Response, known: Partial<Omit<Trace, 'requestId'>>): void {
   Object.assign(traceOf(response), known);
 }
 
 export const newRequestId = (nowMs: number): string => `req_${sortableId(nowMs)}`;
 
-/** Gives the request its id and the answer its `Request-Id`; logs one line when it is over. Never headers, never bodies. */
+/** Assigns the request id, sends it as `Request-Id`, and logs one line at the end: never headers, never bodies. */
 export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'log' | 'onAnswered'>): RequestHandler {
   return (request, response, next) => {
     const startedAtMs = clock.nowMs();
@@ -34,7 +34,7 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
     response.set('Cache-Control', 'no-store');
     response.once('close', () => {
       const answered = { method: request.method, status: response.statusCode, ms: clock.nowMs() - startedAtMs };
-      // Pages note nothing; express itself knows their template.
+      // Pages record no route; express knows their template.
       const route = trace.route ?? request.route?.path ?? null;
       onAnswered?.({ route, ...answered });
       log.info(
@@ -51,7 +51,7 @@ export function openTrace({ clock, log, onAnswered }: Pick<ApiDeps, 'clock' | 'l
   };
 }
 
-/** Nothing is loaded from outside. `https` upgrades are asked for only where the public address is https. */
+/** Sets security headers. Nothing may be loaded from elsewhere, and https is enforced if the public URL has it. */
 export function securityHeaders(baseUrl: string): RequestHandler {
   const isHttps = baseUrl.startsWith('https:');
   return helmet({
@@ -73,14 +73,14 @@ export function securityHeaders(baseUrl: string): RequestHandler {
 
 const VERSION = /^[ -~]{1,64}$/;
 
-/** A client's `Service-Version` comes back unchanged and decides nothing. */
+/** Returns a client's `Service-Version` unchanged. It has no effect. */
 export const echoVersion: RequestHandler = (request, response, next) => {
   const version = request.get('Service-Version');
   if (version !== undefined && VERSION.test(version)) response.set('Service-Version', version);
   next();
 };
 
-/** Refuses what an HTTP/1.1 server must refuse and Node lets through, or refuses without a word. */
+/** Refuses what an HTTP/1.1 server must refuse and Node lets through, or refuses without a body. */
 export const refuseMalformed: RequestHandler = (request, _response, next) => {
   const hosts = request.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1 || (hosts === 0 && request.httpVersion === '1.1')) {
@@ -91,7 +91,7 @@ export const refuseMalformed: RequestHandler = (request, _response, next) => {
   next();
 };
 
-/** Keeps one address from using up the server before anybody is authenticated. */
+/** Limits the request rate of each IP address, before authentication. */
 export function limitAddresses(limiter: Limiter): RequestHandler {
   return (request, _response, next) => {
     const waitS = limiter.take(subscriberOf(request.ip ?? ''));
@@ -100,7 +100,7 @@ export function limitAddresses(limiter: Limiter): RequestHandler {
   };
 }
 
-/** Reads the body as the bytes that were sent, whatever they claim to be; the signature covers exactly these. */
+/** Reads the body as raw bytes, whatever its content type, because the signature covers exactly these. */
 export const takeBody =
   (bytesMax: number): RequestHandler =>
   async (request, _response, next) => {
@@ -108,7 +108,7 @@ export const takeBody =
     next();
   };
 
-/** Answers every method that a path does not have. */
+/** Refuses the methods that a path does not support. */
 export function refuseMethod(allowed: readonly string[]): RequestHandler {
   const headers = { Allow: allowed.map((method) => method.toUpperCase()).join(', ') };
   return () => {
@@ -120,13 +120,13 @@ export const refuseRoute: RequestHandler = () => {
   throw refuse('route_not_found');
 };
 
-/** Callers decide how many requests fail, so alarms about them are raised at most once in this time. */
+/** Alarms about failed requests are raised at most once in this time, because callers decide how many fail. */
 const ALARM_PAUSE_MS = 60_000;
 const ALARM_CHARACTERS_MAX = 300;
 
 /**
- * Turns whatever was thrown into the documented error body. The client gets a `request_id`, the log the failure, and the operator an
- * alarm when it is one that nobody expected. Only a broken invariant ends the process.
+ * Answers with the documented error body. An unexpected failure is logged under its `request_id` and raises an alarm.
+ * Only a broken invariant ends the process.
  */
 export function answerErrors({
   config,
@@ -141,11 +141,11 @@ export function answerErrors({
     if (atMs - alarmAtMs < ALARM_PAUSE_MS) return;
     alarmAtMs = atMs;
     const why = (thrown instanceof Error ? thrown.message : String(thrown)).slice(0, ALARM_CHARACTERS_MAX);
-    const message = `${where} failed: ${why}. It was answered with 500. Find ${requestId} in the log of the server and report what it says there.`;
+    const message = `${where} failed: ${why}. The client got a 500. Find ${requestId} in the server's log and report that entry as a bug.`;
     try {
       await database.raiseAlarm({ atMs, code: 'request_failed', message, network: null, sessionId: null });
     } catch (error) {
-      log.error({ requestId, err: error }, 'the alarm about a failed request could not be stored');
+      log.error({ requestId, err: error }, 'could not store the alarm about a failed request');
     }
   }
 
@@ -161,7 +161,7 @@ export function answerErrors({
     const body = errorBody(refusal, { requestId, baseUrl: config.baseUrl, nowS: toSeconds(clock.nowMs()) });
     if (isUnread(request)) answerAndClose(request, response, JSON.stringify(body));
     else response.json(body);
-    // A broken invariant ends the process once the client has its answer: the supervisor starts it from the last commit.
+    // A broken invariant ends the process once the client has its answer; the supervisor restarts it.
     if (thrown instanceof Error && thrown.name === 'InvariantBroken') {
       response.once('close', () => {
         throw thrown;
@@ -170,7 +170,7 @@ export function answerErrors({
   };
 }
 
-/** Answers a client that has more to send, and closes the connection once it has had the time to read that. */
+/** Answers a client that is still sending, and closes the connection after it had time to read the answer. */
 function answerAndClose(request: Request, response: Response, text: string): void {
   response.type('json').set({ Connection: 'close', 'Content-Length': String(Buffer.byteLength(text)) });
   response.write(text);

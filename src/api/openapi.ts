@@ -1,5 +1,5 @@
 /**
- * The OpenAPI 3.1 document, made from the endpoints and the schemas they check requests with.
+ * The OpenAPI 3.1 document, made from the endpoints and the schemas that check requests.
  * @module
  */
 import { z } from 'zod';
@@ -36,10 +36,10 @@ export type Operation = Readonly<{
   responses: Readonly<Record<string, Response>>;
 }>;
 
-/** Operations by path or name of a webhook, then by method. */
+/** Operations by path, or by name of the webhook, then by method. */
 export type Operations = Readonly<Record<string, Readonly<{ get?: Operation; post?: Operation }>>>;
 
-/** The part of OpenAPI that is written here. */
+/** The part of OpenAPI that is used here. */
 export type OpenApiDocument = Readonly<{
   openapi: string;
   info: Readonly<{
@@ -61,9 +61,9 @@ export const errorSchema = z
   .object({
     error: z.object({
       type: z.enum(errorTypes),
-      code: z.string().meta({ description: 'Stable; what programs branch on.' }),
-      message: z.string().meta({ description: 'For people; the words may change.' }),
-      param: z.string().optional().meta({ description: 'The field or header at fault.' }),
+      code: z.string().meta({ description: 'Stable, for programs to branch on.' }),
+      message: z.string().meta({ description: 'For people; the text may change.' }),
+      param: z.string().optional().meta({ description: 'The field or header that is wrong.' }),
       doc_url: z.string(),
       server_time: z.int().optional().meta({ description: 'Unix seconds; with `timestamp_out_of_range` only.' }),
     }),
@@ -72,7 +72,7 @@ export const errorSchema = z
   })
   .meta({ id: 'Error' });
 
-/** What every signed request may meet, and what every request with a body may meet as well. */
+/** The errors that every signed request can get; below, those of every request with a body. */
 const signedErrors: readonly ErrorCode[] = [
   'missing_header',
   'invalid_api_key',
@@ -110,7 +110,7 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'X-Service-Nonce',
-    description: '8 to 128 visible ASCII characters without a dot, never used before with this key. A UUID will do.',
+    description: '8 to 128 visible ASCII characters without a dot, new for every request of this key, such as a UUID.',
   },
   signature: {
     type: 'apiKey',
@@ -125,17 +125,17 @@ type Headers = Readonly<Record<string, z.ZodType>>;
 
 const sharedHeaders: Headers = {
   'X-Merchant-Id': z.string().optional().meta({ description: 'If sent, it must be the merchant of the API key.' }),
-  'Service-Version': z.string().optional().meta({ description: 'Comes back unchanged; decides nothing.' }),
+  'Service-Version': z.string().optional().meta({ description: 'Returned unchanged; it has no effect.' }),
 };
 
 const idempotencyHeader: Headers = {
   'Idempotency-Key': z.string().max(255).optional().meta({
-    description: 'The same key on the same path returns the first success for 24 hours.',
+    description: 'For 24 hours, the same key on the same path returns the first success again.',
   }),
 };
 
 const answerHeaders: Headers = {
-  'Request-Id': z.string().meta({ description: 'Names this request in the log.' }),
+  'Request-Id': z.string().meta({ description: 'Identifies this request in the server’s log.' }),
 };
 
 const replayHeaders: Headers = {
@@ -143,10 +143,13 @@ const replayHeaders: Headers = {
   'Idempotent-Replayed': z
     .literal('true')
     .optional()
-    .meta({ description: 'An earlier identical request did the work.' }),
+    .meta({ description: 'This is the answer to an earlier identical request.' }),
 };
 
-/** @param baseUrl public base URL without a trailing slash */
+/**
+ * Returns the OpenAPI document.
+ * @param baseUrl public base URL without a trailing slash
+ */
 export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string): OpenApiDocument {
   const schemas = createSchemaWriter();
   const security = [Object.fromEntries(Object.keys(securitySchemes).map((name) => [name, []]))];
@@ -162,7 +165,8 @@ export function openApiDocument(endpoints: readonly Endpoint[], baseUrl: string)
     info: {
       title: 'Quayside merchant API',
       version: packageInfo.version,
-      description: 'Take USDT and USDC from your own nodes to your own addresses. Amounts are integers in minor units.',
+      description:
+        'Take USDT and USDC at your own addresses, through your own nodes. Amounts are integers in minor units.',
       license: { name: packageInfo.license, identifier: packageInfo.license },
     },
     servers: [{ url: baseUrl }],
@@ -215,7 +219,7 @@ const headers = (shape: Headers, schemas: SchemaWriter): Readonly<Record<string,
 const parameters = (where: 'path' | 'header', shape: Headers, schemas: SchemaWriter) =>
   Object.entries(headers(shape, schemas)).map(([name, header]) => ({ ...header, name, in: where }));
 
-/** One response per status, naming the codes that come with it. */
+/** Returns one response for each status, with the codes that it has. */
 function refusals(
   codes: readonly ErrorCode[],
   schemas: SchemaWriter,
@@ -260,14 +264,14 @@ function healthPaths(schemas: SchemaWriter): Operations {
     '/livez': {
       get: {
         tags,
-        summary: 'The process answers',
+        summary: 'Check that the process answers',
         responses: { 200: { description: 'Alive.', content: ok } },
       },
     },
     '/readyz': {
       get: {
         tags,
-        summary: 'The process can do its work',
+        summary: 'Check that the server can do its work',
         responses: {
           200: { description: 'Ready.', content: ok },
           503: { description: 'Not ready.', content: json(schemas, healthSchema, { draining }) },
@@ -284,11 +288,11 @@ function webhook({ meaning, schema, example }: (typeof eventDocs)[number], schem
     parameters: parameters('header', webhookHeadersSchema.shape, schemas),
     requestBody: { required: true, content: json(schemas, schema, { event: example }) },
     responses: {
-      '2XX': { description: 'Delivered. Answer within 30 seconds; `{"received": true}` is the customary body.' },
-      '4XX': { description: 'Not tried again, except 429. 410 switches the endpoint off.' },
+      '2XX': { description: 'Delivered. Respond within 30 seconds; `{"received": true}` is the usual body.' },
+      '4XX': { description: 'Not sent again, except after 429. 410 disables the endpoint.' },
       '5XX': {
         description:
-          'Tried again, as after a timeout: up to 10 times, after 2 minutes and then twice as long each time.',
+          'Sent again, as after a timeout: at most 10 attempts, after 2 minutes and then twice as long each time.',
       },
     },
   };

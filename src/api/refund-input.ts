@@ -1,6 +1,6 @@
 /**
- * What a merchant may ask for when refunding: the schema of the reference shape and the plain request that comes out. The documented codes
- * name the field at fault, so each has a code of its own here.
+ * The input of a refund: its schema, and the plain request that is read from it. The documented codes say which field
+ * is wrong, so most fields have their own code here.
  * @module
  */
 import { z } from 'zod';
@@ -15,12 +15,12 @@ import { descriptionSchema, isAtMost, textSchema } from './session-input.ts';
 
 const REFUND_ID_CHARACTERS_MAX = 128;
 const METADATA_BYTES_MAX = 8 * 1024;
-/** Objects and arrays in each other, the metadata itself being the first. */
+/** Nested objects and arrays, with the metadata itself as the first level. */
 const METADATA_LEVELS_MAX = 32;
 const ADDRESS_CHARACTERS_MAX = 128;
 
 const AMOUNT = /^(0|[1-9][0-9]*)(\.[0-9]{1,2})?$/;
-/** More digits than any stablecoin has units. */
+/** More digits than any amount of a stablecoin has. */
 const AMOUNT_CHARACTERS_MAX = 24;
 
 export const createRefundSchema = z
@@ -30,7 +30,8 @@ export const createRefundSchema = z
       example: 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p',
     }),
     refund_id: textSchema().meta({
-      description: 'The merchant’s own id of the refund, unique per merchant and mode; repeating it refunds once.',
+      description:
+        'The merchant’s own id of the refund, unique per merchant and mode. A repeated request refunds once.',
       minLength: 1,
       maxLength: REFUND_ID_CHARACTERS_MAX,
       example: 'refund-77',
@@ -44,14 +45,14 @@ export const createRefundSchema = z
       .nullish()
       .meta({
         description:
-          'Any values, at most 8 KiB as JSON and 32 levels deep. `refund_address` names where the money goes; without it the payer is asked.',
+          'Any values, at most 8 KiB as JSON and 32 levels deep. `refund_address` is the address to pay; without it the payer is asked for one.',
         example: { ticket: 4711 },
       }),
   })
   .meta({ id: 'CreateRefund' });
 
 export type RefundInput = Readonly<{
-  /** Null when no session can have the id that was sent. */
+  /** Null if no session can have the id that was sent. */
   sessionId: string | null;
   refundId: string;
   amountMinor: bigint;
@@ -62,7 +63,7 @@ export type RefundInput = Readonly<{
   refundAddress: string | null;
 }>;
 
-/** The fields whose absence or wrong value has a documented code of its own, in the order in which they are looked at. */
+/** The fields with their own documented code if they are missing or wrong, in the order of the checks. */
 const namedFaults = [
   ['order_id', 'MISSING_CHARGE'],
   ['refund_id', 'MISSING_REFUND_ID'],
@@ -88,7 +89,7 @@ export function readRefundInput(body: Readonly<Record<string, unknown>>): Refund
   const currency = currencies.find((one) => one === body.currency);
   if (!currency) throw badParam('currency', `must be ${currencies.join(' or ')}`, 'INVALID_CURRENCY');
   const { order_id, reason, description } = check(createRefundSchema, body);
-  // As it was sent: what the schema returns lacks a key `__proto__`.
+  // Taken as it was sent, because the output of the schema lacks a key `__proto__`.
   const metadata = body.metadata as RefundInput['metadata'] | undefined;
   return {
     sessionId: parseSessionId(order_id),
@@ -101,7 +102,7 @@ export function readRefundInput(body: Readonly<Record<string, unknown>>): Refund
   };
 }
 
-/** A path that ends in one of these is another one: clients resolve dots, and `create` is an endpoint. */
+/** Refunds with these ids could not be read: clients resolve dots in a path, and `create` is an endpoint. */
 const unreachableIds: readonly string[] = ['create', '.', '..'];
 
 function readId(value: unknown, param: string): string {
@@ -124,14 +125,14 @@ function readAmount(value: unknown): bigint {
   }
   const minor = parseUnits(value, MINOR_DECIMALS);
   if (minor === null || minor <= 0n) throw bad('must be above zero');
-  // The webhook tells it as an integer of minor units.
+  // The webhook sends it as an integer of minor units.
   if (minor > BigInt(Number.MAX_SAFE_INTEGER)) throw bad('is larger than any payment');
   return minor;
 }
 
 function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
   if (metadata === null) return { metadata, refundAddress: null };
-  // Looked at first: what goes through the levels one call a level would run out of stack.
+  // Checked first: code that recurses once for each level would run out of stack.
   if (isDeeper(metadata, METADATA_LEVELS_MAX)) {
     throw badParam('metadata', `must be at most ${METADATA_LEVELS_MAX} levels deep`, 'INVALID_JSON');
   }
@@ -145,13 +146,16 @@ function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
   return { metadata, refundAddress: address };
 }
 
-/** Whether a value has more than `levels` objects and arrays in each other. */
+/** Says whether a value nests objects and arrays deeper than `levels`. */
 const isDeeper = (value: unknown, levels: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
 
-/** The refusal of an id in a path that no refund can have. */
+/**
+ * Reads the refund id of a path.
+ * @throws Refusal `REFUND_NOT_FOUND` for an id that no refund can have
+ */
 export const readRefundId = (text: string): string => {
   if (text === '' || !isAtMost(text, REFUND_ID_CHARACTERS_MAX)) throw refuse('REFUND_NOT_FOUND');
   return text;

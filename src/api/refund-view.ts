@@ -23,19 +23,19 @@ const subset = {
   description: z.string().optional(),
   created_at: unixSeconds('Creation'),
   metadata: z.record(z.string(), z.unknown()).optional().meta({
-    description: 'What was sent; with `claim_url` when the payer is asked for an address: send that link to the payer.',
+    description: 'What was sent. If the payer has to give an address, also `claim_url`: send that link to the payer.',
   }),
 };
 
-/** What creating a refund answers. */
+/** The answer of the create call. */
 export const createdRefundSchema = z.object(subset).meta({ id: 'CreatedRefund' });
 
 export const refundSchema = z
   .object({
     ...subset,
-    failure_reason: z.string().nullable().optional().meta({ description: 'Only when failed.' }),
-    transaction_hash: z.string().optional().meta({ description: 'Only when completed.' }),
-    receipt_number: z.string().optional().meta({ description: 'Only when completed.', example: 'RF-2026-00000001' }),
+    failure_reason: z.string().nullable().optional().meta({ description: 'Only if failed.' }),
+    transaction_hash: z.string().optional().meta({ description: 'Only if completed.' }),
+    receipt_number: z.string().optional().meta({ description: 'Only if completed.', example: 'RF-2026-00000001' }),
     processed_at: unixSeconds('End of processing').optional(),
   })
   .meta({ id: 'Refund' });
@@ -44,11 +44,11 @@ export const canceledRefundSchema = z
   .object({ refund_id: z.string(), status: z.literal('canceled'), canceled_at: unixSeconds('When it was canceled') })
   .meta({ id: 'CanceledRefund' });
 
-/** Where the payer names an address for a refund. */
+/** Returns the claim link of a refund. */
 export const claimUrl = (token: string, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): string =>
   `${checkoutUrl}/refund/${token}`;
 
-/** The answer to its creation: the same whenever it is asked for again. */
+/** Returns the answer to the creation of a refund, which never changes. */
 export function createdRefund(
   refund: Refund,
   config: Pick<Config, 'checkoutUrl'>,
@@ -56,7 +56,7 @@ export function createdRefund(
   return { ...common(refund, config), status: 'pending' };
 }
 
-/** The refund as it is now. */
+/** Returns the refund as it is now. */
 export function fullRefund(refund: Refund, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof refundSchema> {
   const { failureReason, tx, receiptNumber, processedAtMs } = refund;
   return {

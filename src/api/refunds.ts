@@ -16,20 +16,20 @@ import { canceledRefundSchema, createdRefund, createdRefundSchema, fullRefund, r
 const PATH = '/api/v1/refunds';
 const CREATE_PATH = `${PATH}/create`;
 
-/** What is a code of its own elsewhere has the documented one on these endpoints. */
+/** The documented codes of these endpoints, by those of the other endpoints. */
 const renames: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
   invalid_json: 'INVALID_JSON',
   invalid_parameter: 'INVALID_JSON',
   missing_parameter: 'INVALID_JSON',
 };
 
-/** Why an address cannot be paid, in the words of an error about `metadata.refund_address`. */
+/** Says why an address cannot be paid, to follow the name of the field `metadata.refund_address`. */
 const destinationFaults = {
   malformed: 'is not an address of the network that the session was paid on',
   unspendable: 'is an address that nobody can have the key of',
   token_contract: 'is a token contract: money sent there is lost',
-  own_address: 'is a payment address of this installation',
-  network_unknown: 'cannot be read: the network that the session was paid on is not configured any more',
+  own_address: 'is a deposit address of this installation',
+  network_unknown: 'cannot be read: the network that the session was paid on is no longer configured',
 } as const;
 
 export const refundEndpoints = (deps: ApiDeps): Endpoint[] => [
@@ -49,9 +49,9 @@ const createEndpoint = (deps: ApiDeps): Endpoint => ({
     tag: 'Refunds',
     summary: 'Create a refund',
     description:
-      'Refunds a paid session, in part or in full, several times up to what was received, in the token and on the network that it was paid in. ' +
-      'The same `refund_id` with the same body returns the first answer, with `Idempotent-Replayed: true`. ' +
-      'Without an address from the payer or in `metadata.refund_address`, the answer’s `metadata.claim_url` asks the payer for one.',
+      'Refunds a paid session in part or in full, in the token and on the network of the payment. Several refunds are possible, up to what was received. ' +
+      'The same `refund_id` with the same body returns the first answer again, with `Idempotent-Replayed: true`. ' +
+      'If neither the payer nor `metadata.refund_address` gave an address, the answer’s `metadata.claim_url` is a link that asks the payer for one.',
     body: { schema: createRefundSchema, examples: { refund: exampleRefundBody } },
     answer: { schema: createdRefundSchema, examples: { refund: exampleCreatedRefund } },
     errors: [
@@ -85,7 +85,7 @@ const readEndpoint = ({ database, config }: ApiDeps): Endpoint => ({
     operationId: 'getRefund',
     tag: 'Refunds',
     summary: 'Read a refund',
-    description: 'The refund as it is now.',
+    description: 'Returns the refund as it is now.',
     answer: { schema: refundSchema, examples: { refund: exampleRefund } },
     errors: ['REFUND_NOT_FOUND'],
   },
@@ -106,7 +106,7 @@ const cancelEndpoint = ({ database, clock }: ApiDeps): Endpoint => ({
     tag: 'Refunds',
     summary: 'Cancel a refund',
     description:
-      'Stops a refund that is processing, as long as no signature for it is under way (the store’s cancel window, 60 seconds by default). Takes no body.',
+      'Cancels a refund that is processing and for which no signature was requested yet (within the store’s cancel window, 60 seconds by default). Takes no body.',
     answer: {
       schema: canceledRefundSchema,
       examples: {
@@ -141,7 +141,9 @@ const canceled = ({ refundId, canceledAtMs }: Refund) => ({
 
 const unknownRefund = (kind: 'not_found' | 'foreign') =>
   kind === 'foreign'
-    ? refuse('FORBIDDEN', { message: 'This refund belongs to another merchant. Use a key of the store that made it.' })
+    ? refuse('FORBIDDEN', {
+        message: 'This refund belongs to another merchant. Use an API key of the store that created it.',
+      })
     : refuse('REFUND_NOT_FOUND');
 
 async function createRefund(

@@ -1,6 +1,6 @@
 /**
- * Refusals of what never became a request: bytes that are no HTTP, headers that are too large, a client that is too slow. They have the
- * documented body like all others.
+ * Answers to what never became a request: bytes that are not HTTP, headers that are too large, a client that is too
+ * slow. They have the documented error body too.
  * @module
  */
 import { STATUS_CODES } from 'node:http';
@@ -9,14 +9,14 @@ import type { ApiDeps } from './endpoint.ts';
 import { type ErrorCode, errorBody, refuse } from './errors.ts';
 import { newRequestId } from './middleware.ts';
 
-/** Node's error codes that say more than that the bytes are no HTTP. */
+/** Node's error codes that mean something other than bytes that are not HTTP. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
 };
 
-/** Returns a function that makes the answer, as it goes over the wire, to an error of Node's HTTP parser. */
+/** Returns a function that writes the raw HTTP response to an error of Node's HTTP parser. */
 export function refuseUnread({
   config,
   clock,

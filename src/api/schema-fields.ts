@@ -1,20 +1,20 @@
 /**
- * Flattens a JSON Schema of the OpenAPI document into the rows of a table: one per field, nested ones by their full path.
+ * Flattens a JSON Schema of the OpenAPI document into table rows: one for each field, nested ones by their full path.
  * @module
  */
 import type { JsonSchema } from './json-schema.ts';
 import type { OpenApiDocument } from './openapi.ts';
 
-/** `path` as the errors write it, with `[]` for "each": `line_items[].price_data.unit_amount`. */
+/** `path` as in errors, with `[]` for any index: `line_items[].price_data.unit_amount`. */
 export type Field = Readonly<{ path: string; type: string; isRequired: boolean; notes: string }>;
 
-/** One shape that the content may have; `name` when there are several. */
+/** One shape that the content can have; `name` if there are several. */
 export type Shape = Readonly<{ name: string | null; fields: readonly Field[] }>;
 
-/** Deeper than any schema here; a schema that refers to itself would not end otherwise. */
+/** Deeper than any schema here. Stops at a schema that refers to itself. */
 const DEPTH_MAX = 12;
 
-/** The shapes of a schema: one, or each member of a union. */
+/** Returns the shapes of a schema: one, or each member of a union. */
 export function fieldsOf(document: OpenApiDocument, schema: JsonSchema): Shape[] {
   const shapes = schema.anyOf ?? [schema];
   return shapes.map((shape) => ({
@@ -39,7 +39,7 @@ function rows(document: OpenApiDocument, schema: JsonSchema, prefix: string, dep
   });
 }
 
-/** Follows a reference; what is written beside it is kept. */
+/** Follows a reference and keeps the keywords beside it. */
 function resolve(document: OpenApiDocument, { $ref, ...own }: JsonSchema): JsonSchema {
   const name = $ref?.split('/').at(-1);
   return { ...(name && document.components.schemas[name]), ...own };

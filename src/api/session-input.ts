@@ -1,6 +1,6 @@
 /**
- * What a merchant may ask for when creating a session: the schema of the reference shape, the rules between its fields, and the
- * plain request that comes out.
+ * The input of a session: the schema of the reference shape, the rules between its fields, and the plain request that
+ * is read from it.
  * @module
  */
 import { z } from 'zod';
@@ -18,25 +18,25 @@ const DESCRIPTION_CHARACTERS_MAX = 1000;
 const PRODUCT_NAME_CHARACTERS_MAX = 500;
 const EXPIRES_IN_S_DEFAULT = 1800;
 
-/** Characters are Unicode code points. A text that is longer in UTF-16 units than twice the limit need not be counted. */
+/** Counts Unicode code points. A text with more UTF-16 units than twice the limit need not be counted. */
 export const isAtMost = (text: string, charactersMax: number): boolean =>
   text.length <= charactersMax || (text.length <= 2 * charactersMax && [...text].length <= charactersMax);
 
 const LONE_SURROGATE = /\p{Cs}/u;
 
-/** Any text that survives storage unchanged: half a surrogate pair would not. */
+/** Returns a schema for text that can be stored unchanged; half a surrogate pair cannot. */
 export const textSchema = () =>
   z.string('must be a string').refine((value) => !LONE_SURROGATE.test(value), 'must be well-formed Unicode text');
 
 const INTEGER = 'must be an integer written in digits only, at most 9007199254740991';
 
-/** Text with a limit of its own. */
+/** Returns a schema for text of limited length. */
 const shortTextSchema = (charactersMax: number) =>
   textSchema()
     .refine((value) => isAtMost(value, charactersMax), `must be at most ${charactersMax} characters`)
     .meta({ maxLength: charactersMax });
 
-/** An int64 of minor units; JSON numbers stay exact up to 2^53 - 1. */
+/** Returns a schema for an int64 of minor units. JSON numbers are exact up to 2^53 - 1. */
 const minorUnits = () =>
   z
     .int({ error: INTEGER })
@@ -60,14 +60,14 @@ export const orderIdSchema = textSchema()
   .refine((value) => !/\p{Cc}/u.test(value), 'must not contain control characters')
   .meta({
     description:
-      'The merchant’s own order id, unique per merchant and mode. The same body again returns the first session.',
+      'The merchant’s own order id, unique per merchant and mode. The same request again returns the same session.',
     minLength: 1,
     maxLength: ORDER_ID_CHARACTERS_MAX,
     example: 'order-1001',
   });
 
 export const currencySchema = textSchema().meta({
-  description: 'Upper-case currency code: USD, USDT and USDC at par, others converted at a locked rate.',
+  description: 'Upper-case currency code. USD, USDT and USDC are taken at par, others converted at a locked rate.',
   example: 'USD',
 });
 
@@ -130,12 +130,12 @@ export const lineItemSchema = z
   )
   .meta({ id: 'LineItemInput' });
 
-/** Fields that every shape of the create call shares. */
+/** The fields that all shapes of the create call have. */
 export const commonFields = {
   order_id: orderIdSchema,
   description: descriptionSchema().nullish(),
   success_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after paying.' }),
-  cancel_url: redirectUrl().nullish().meta({ description: 'Where the payer goes after giving up.' }),
+  cancel_url: redirectUrl().nullish().meta({ description: 'Where a payer who gives up goes.' }),
   metadata: metadataSchema.nullish(),
   expires_in: z
     .int({ error: INTEGER })
@@ -150,7 +150,7 @@ export const createSessionSchema = z
   .object({
     amount: minorUnits().min(1, 'must be at least 1').meta({
       description:
-        'Minor units. Equals the sum of the line items, the tax and the shipping; without line items at least tax plus shipping.',
+        'Minor units. Must equal line items plus tax plus shipping or, without line items, be at least tax plus shipping.',
     }),
     currency: currencySchema,
     ...commonFields,
@@ -163,15 +163,15 @@ export const createSessionSchema = z
   })
   .meta({ id: 'CreateSession' });
 
-/** A session as asked for, whatever the shape it was asked in. */
+/** The request for a session, whatever its shape. */
 export type SessionInput = Readonly<{
   request: SessionRequest;
   expiresInS: number;
-  /** Offer only these, by network name and currency; null for no restriction. */
+  /** The only network name and currency to offer; null for no restriction. */
   only: Readonly<{ network: string | null; currency: string | null }>;
 }>;
 
-/** A shape that leaves the choice of network and stablecoin to the payer. */
+/** Leaves the choice of network and stablecoin to the payer. */
 export const anyOption: SessionInput['only'] = { network: null, currency: null };
 
 /**
@@ -201,8 +201,8 @@ export function readSessionInput(body: unknown, mode: Mode): SessionInput {
 type CommonFields = z.infer<z.ZodObject<typeof commonFields>>;
 
 /**
- * Reads the part of a request that every shape writes the same way.
- * @param sent the body that was checked, as it came
+ * Reads the part of a request that is the same in every shape.
+ * @param sent the body as it was sent
  * @throws Refusal when a live session names a plain http URL
  */
 export function readCommon(parsed: CommonFields, sent: unknown, mode: Mode) {
@@ -219,7 +219,7 @@ export function readCommon(parsed: CommonFields, sent: unknown, mode: Mode) {
   };
 }
 
-/** Reads checked metadata as it was sent: the schema passes over a key named `__proto__`. */
+/** Reads checked metadata as it was sent, because the schema skips a key named `__proto__`. */
 function readMetadata(sent: unknown): Readonly<Record<string, string>> {
   const metadata = Object(Object(sent).metadata ?? {}) as Record<string, string>;
   if (!Object.hasOwn(metadata, PASSED_OVER)) return metadata;
@@ -240,7 +240,7 @@ function checkLineCurrencies({ currency, line_items }: CreateSession): void {
   if (at >= 0) throw badParam(`line_items[${at}].price_data.currency`, `must equal the session currency ${currency}`);
 }
 
-/** Sums are bigint: a hundred products of two large integers leave the exact range of numbers. */
+/** Adds up as bigint: a hundred products of two large integers exceed the exact range of numbers. */
 function checkSum({ amount, line_items, tax_amount, shipping_amount }: CreateSession): void {
   const extras = BigInt(tax_amount ?? 0) + BigInt(shipping_amount ?? 0);
   if (!line_items?.length) {
@@ -258,7 +258,7 @@ function checkSum({ amount, line_items, tax_amount, shipping_amount }: CreateSes
 
 const toMinor = (amount: number | null | undefined): bigint | null => (amount == null ? null : BigInt(amount));
 
-/** A line item with its defaults applied and nothing that was not documented. */
+/** Returns a line item with its defaults and without undocumented fields. */
 function plainItem({ price_data, quantity }: Item): LineItem {
   const { name, description } = price_data.product_data;
   return {

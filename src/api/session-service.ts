@@ -1,5 +1,6 @@
 /**
- * What the API does with sessions, whatever shape a request came in: create (which ways to pay, at which rate), find, cancel.
+ * What the API does with sessions, whatever the shape of the request: create (with which ways to pay, at which rate),
+ * find, cancel.
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
@@ -18,7 +19,7 @@ import { meaningHash } from './json.ts';
 import { badParam } from './parameter.ts';
 import type { SessionInput } from './session-input.ts';
 
-/** What creating a session may be refused with, beyond what every signed request may meet. */
+/** The errors of creating a session, besides those of every signed request. */
 export const createErrors: readonly ErrorCode[] = [
   'missing_parameter',
   'invalid_parameter',
@@ -29,21 +30,21 @@ export const createErrors: readonly ErrorCode[] = [
   'address_pool_empty',
 ];
 
-/** How a request is recognised when it is sent again, beside its body. */
+/** What identifies a repeated request, besides its body. */
 type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
 
-/** A session, and whether an earlier identical request had already made it so. */
+/** A session, and whether an earlier identical request had the same result. */
 type Kept = Readonly<{ session: Session; replayed: boolean }>;
 
 type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options'>;
 
 const nothing: Offer = { conversion: null, duePar: 0n, accepts: [], options: [] };
 
-/** Sessions in these are due one stablecoin cent per cent. */
+/** One cent of these currencies is one cent of a stablecoin. */
 const parCurrencies: readonly string[] = ['USD', ...currencies];
 
 /**
- * Creates a session, or finds the one that the same request created before.
+ * Creates a session, or returns the one that the same request created before.
  * @throws Refusal; Fault `storage_unavailable`
  */
 export async function createSession(
@@ -54,7 +55,7 @@ export async function createSession(
 ): Promise<Kept> {
   const nowMs = deps.clock.nowMs();
   const offer = await makeOffer(deps, caller, input);
-  // What cannot be offered now may have been created before: the store looks for that first, and finds nothing to offer after it.
+  // A refusal goes to the database too: the same request may have created a session before, when it was possible.
   const outcome = await deps.database.createSession({
     id: newSessionId(nowMs),
     storeId: caller.storeId,
@@ -79,8 +80,8 @@ export async function createSession(
 }
 
 /**
- * The caller's own session.
- * @throws Refusal `session_not_found`, also for another merchant's or the other mode's session and for a malformed id
+ * Returns the caller's session.
+ * @throws Refusal `session_not_found`, also for a session of another merchant or mode and for a malformed id
  */
 export async function findSession(
   { database }: Pick<ApiDeps, 'database'>,
@@ -94,7 +95,7 @@ export async function findSession(
 }
 
 /**
- * Cancels the caller's own session, as long as no money was seen for it.
+ * Cancels the caller's session if no money was seen for it.
  * @throws Refusal
  */
 export async function cancelSession(
@@ -120,7 +121,7 @@ export async function cancelSession(
   }
 }
 
-/** The ways to pay for a request and the value they ask, or the reason why there are none. */
+/** Returns the ways to pay and the amount due, or the reason why there are none. */
 async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: SessionInput): Promise<Offer | Refusal> {
   const isPar = parCurrencies.includes(request.currency);
   const conversion = isPar ? null : await convert(deps, caller, request.currency, request.amountMinor);
@@ -134,14 +135,14 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
     .flatMap((network) => optionsOn(network, accepts, duePar))
     .filter(({ network }) => only.network === null || only.network === network)
     .filter(({ currency }) => only.currency === null || only.currency === currency);
-  // Without any network of the mode there is no address to take: the store says so.
+  // If the mode has no networks at all, the database answers that no address is free.
   if (options.length === 0 && networks.length > 0) {
-    return badParam('currency', `${request.currency} can be paid on no enabled network`, 'unsupported_currency');
+    return badParam('currency', `${request.currency} cannot be paid on any enabled network`, 'unsupported_currency');
   }
   return { conversion, duePar, accepts, options };
 }
 
-/** Locks a rate to the store's settlement currency. Everything follows from the shown text of the rate. */
+/** Locks a rate to the store's settlement currency. Amounts are computed from the text of the rate, as it is shown. */
 async function convert(
   { rates, database, log }: ApiDeps,
   { storeId }: Caller,
@@ -160,12 +161,12 @@ async function convert(
   }
   const converted = convertMinor(amountMinor, exponent, quote.rate);
   if (converted > BigInt(Number.MAX_SAFE_INTEGER)) {
-    return badParam('amount', `is too large: converted to ${target} it leaves the range of exact integers`);
+    return badParam('amount', `is too large: converted to ${target} it exceeds the range of exact integers`);
   }
   return { rate: quote.rate, currency: target, amountMinor: converted };
 }
 
-/** One option for each accepted token of a network. */
+/** Returns one option for each accepted token of a network. */
 function optionsOn(network: NetworkConfig, accepts: readonly Currency[], duePar: bigint): PaymentOption[] {
   const { confirmations } = network;
   return network.tokens

@@ -1,5 +1,5 @@
 /**
- * A session as the API shows it. Fields that have nothing to say are left out, never null.
+ * A session as the API shows it. Fields without a value are left out, never null.
  * @module
  */
 import { z } from 'zod';
@@ -17,11 +17,11 @@ export const paymentOptionSchema = z
   .object({
     network: z.string().meta({ example: 'ethereum' }),
     currency: z.enum(currencies),
-    address: z.string().meta({ description: 'Collection address; used for this session only.' }),
+    address: z.string().meta({ description: 'Deposit address, used for this session only.' }),
     amount: tokenAmount(),
     confirmations_required: z.int().meta({
       description:
-        'Confirmations after which this amount counts; their usual number where the chain’s own finality decides.',
+        'Confirmations after which this amount counts; a typical number if the chain’s own finality decides.',
       example: 12,
     }),
     qr_code_data: z.string().meta({ description: 'The bare address.' }),
@@ -38,7 +38,7 @@ export const paymentSchema = z
     confirmations: z.int(),
     status: z.enum(['seen', 'confirmed', 'orphaned']),
   })
-  .meta({ id: 'Payment', description: 'A transfer that the chain has shown for the session.' });
+  .meta({ id: 'Payment', description: 'A transfer to the session that was seen on the chain.' });
 
 const lineItemSchema = z
   .object({
@@ -66,7 +66,8 @@ export const paymentSessionSchema = z
     tax_amount: minorUnits('Minor units.').optional(),
     shipping_amount: minorUnits('Minor units.').optional(),
     exchange_rate: z.string().optional().meta({
-      description: 'Stablecoin per unit of `currency`. This and the next three only when a conversion applies.',
+      description:
+        'Stablecoin per unit of `currency`. This field and the next three are present only if the amount was converted.',
       example: '1.08340',
     }),
     target_currency: z.enum(currencies).optional(),
@@ -78,15 +79,15 @@ export const paymentSessionSchema = z
     underpaid: z
       .boolean()
       .optional()
-      .meta({ description: 'Money was seen, and seen and confirmed together are below what is due.' }),
-    overpaid: z.boolean().optional().meta({ description: 'Seen and confirmed together are above what is due.' }),
-    paid_late: z.boolean().optional().meta({ description: 'Paid by money that came after the end of the session.' }),
+      .meta({ description: 'Money was seen, but less than is due, counting both seen and confirmed.' }),
+    overpaid: z.boolean().optional().meta({ description: 'More was seen and confirmed than is due.' }),
+    paid_late: z.boolean().optional().meta({ description: 'Paid by money that arrived after the end of the session.' }),
   })
   .meta({ id: 'PaymentSession' });
 
 export type PaymentSession = z.infer<typeof paymentSessionSchema>;
 
-/** The reference shape of a session. */
+/** Returns the reference shape of a session. */
 export function paymentSession(session: Session, config: Pick<Config, 'checkoutUrl'>): PaymentSession {
   const { request, conversion, life, standing, terms } = session;
   return {
@@ -115,7 +116,7 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
   };
 }
 
-/** The hosted payment page of a session. */
+/** Returns the URL of a session's payment page. */
 export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'checkoutUrl'>): string =>
   `${config.checkoutUrl}/pay/${session.id}`;
 
@@ -147,12 +148,12 @@ function payment({
     amount: formatUnits(units, decimals, MINOR_DECIMALS),
     transaction_hash: tx,
     confirmations,
-    // Final is the chain's own word for what the API calls confirmed.
+    // The API makes no difference between confirmed and final.
     status: state === 'final' ? 'confirmed' : state,
   };
 }
 
-/** A copy without the port's read-only marks. */
+/** Returns a mutable copy, for the type of the schema. */
 function lineItem({ price_data, quantity }: NonNullable<Session['request']['lineItems']>[number]) {
   return { price_data: { ...price_data, product_data: { ...price_data.product_data } }, quantity };
 }

@@ -25,8 +25,8 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         tag: 'Payment sessions',
         summary: 'Create a session',
         description:
-          'Creates a session for an order. The same `order_id` with the same body returns the first session as it is now, with `Idempotent-Replayed: true`. ' +
-          'A body with a decimal string as `amount` and `mode` or `payment_method_types` is read as the quick-start shape and answered in its envelope.',
+          'Creates a session for an order. The same `order_id` with the same body returns the existing session as it is now, with `Idempotent-Replayed: true`. ' +
+          'A body with a decimal string as `amount` and with `mode` or `payment_method_types` is read as the quick-start shape and answered in its envelope.',
         body: {
           schema: z.union([createSessionSchema, modeBodySchema]),
           examples: { reference: exampleSessionBody, 'quick-start': exampleModeBody },
@@ -52,7 +52,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         operationId: 'getSession',
         tag: 'Payment sessions',
         summary: 'Read a session',
-        description: 'The session as it is now. The id may be given as `cs_<id>`, `sess_<id>` or bare.',
+        description: 'Returns the session as it is now. The id can be written as `cs_<id>`, `sess_<id>` or bare.',
         answer: { schema: paymentSessionSchema, examples: { session: exampleSession } },
         errors: ['session_not_found'],
       },
@@ -69,7 +69,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         tag: 'Payment sessions',
         summary: 'Cancel a session',
         description:
-          'Ends a pending session for which no money was seen. Takes no body. Canceling a canceled session changes nothing.',
+          'Cancels a pending session for which no money was seen. Takes no body. Canceling it again changes nothing.',
         answer: {
           schema: paymentSessionSchema,
           examples: { session: { ...exampleSession, payment_status: 'canceled' } },

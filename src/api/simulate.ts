@@ -1,5 +1,5 @@
 /**
- * Playing with a session in the sandbox. The endpoint exists only where simulated networks do.
+ * The endpoint that simulates payments in the sandbox. It exists only if there are simulated networks.
  * @module
  */
 import { z } from 'zod';
@@ -13,7 +13,7 @@ import { meaningHash } from './json.ts';
 import { badParam, check } from './parameter.ts';
 import { findSession } from './session-service.ts';
 
-/** How long, and how many, idempotency keys are remembered. */
+/** How long idempotency keys are kept, and at most how many. */
 const KEPT_MS = 24 * 3600 * 1000;
 const KEYS_MAX = 1000;
 
@@ -21,7 +21,7 @@ const bodySchema = z
   .object({
     action: z.enum(simulations).meta({
       description:
-        '`pay_*` sends simulated money; `mine` adds the blocks that confirm it; `reorg` takes unconfirmed payments away; `expire` ends the session’s time.',
+        '`pay_*` sends simulated money; `mine` adds the blocks that confirm it; `reorg` removes unconfirmed payments; `expire` makes the session expire.',
       example: 'pay_under',
     }),
     network: z.string().nullish().meta({ description: 'Default: the session’s first.' }),
@@ -47,9 +47,9 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
     doc: {
       operationId: 'simulate',
       tag: 'Sandbox',
-      summary: 'Play with a session',
+      summary: 'Simulate a payment',
       description:
-        'Makes something happen to a session on simulated networks. What follows is real: the session moves, webhooks are sent.',
+        'Simulates a payment or another event on the session’s simulated network. The effects are real: the session changes and webhooks are sent.',
       body: { schema: bodySchema, examples: { underpaid: { action: 'pay_under' } } },
       answer: {
         schema: answerSchema,
@@ -95,13 +95,13 @@ export function simulationEndpoint(deps: ApiDeps, simulate: Simulate): Endpoint 
 }
 
 /**
- * Remembers what was played, by idempotency key. In memory, unlike the keys of other calls: nothing here is money, and a sandbox that was
- * restarted may play again.
+ * Keeps the answers of simulations by idempotency key. In memory, unlike those of other calls: no real money is
+ * involved, and a sandbox that was restarted may simulate a payment again.
  */
 function createPlayed({ nowMs }: Pick<Clock, 'nowMs'>) {
   const past = new Map<string, Readonly<{ bodyHash: string; atMs: number; body: Promise<object> }>>();
   return {
-    /** Plays, or answers as the first call with this key was answered. @throws Refusal when that had another body */
+    /** Simulates, or returns the answer to the first call with this key. @throws Refusal if that had another body */
     async once(key: string, bodyHash: string, play: () => Promise<object>): Promise<Answer> {
       const known = past.get(key);
       if (known && nowMs() - known.atMs < KEPT_MS) {

@@ -1,6 +1,6 @@
 /**
- * The two quick-start shapes, as thin adapters over the same session service: `/v1/payment/sessions`, and the `mode` shape of the
- * create call. Both answer with a `base` + `session` envelope; refusals use the ordinary error body.
+ * The two quick-start shapes, as thin adapters over the session service: `/v1/payment/sessions`, and the `mode` shape
+ * of the create call. Both answer with a `base` + `session` envelope; errors have the ordinary body.
  * @module
  */
 import { z } from 'zod';
@@ -34,7 +34,7 @@ const decimalSchema = textSchema().meta({ description: 'Decimal amount in units 
 const baseSchema = z.object({ code: z.literal(0), message: z.literal('success') });
 const base = { code: 0, message: 'success' } as const;
 
-/** The quick-start's own words for the five statuses. */
+/** The quick-start names of the five statuses. */
 const upperStatuses = ['PENDING', 'COMPLETED', 'FAILED', 'EXPIRED', 'CANCELED'] as const;
 type UpperStatus = (typeof upperStatuses)[number];
 
@@ -46,7 +46,7 @@ const upperStatus: Readonly<Record<SessionStatus, UpperStatus>> = {
   canceled: 'CANCELED',
 };
 
-/** Fields of the reference that no quick-start shape has. */
+/** The reference fields that no quick-start shape has. */
 const absent = { lineItems: null, taxMinor: null, shippingMinor: null } as const;
 
 /**
@@ -71,7 +71,7 @@ export const quickStartBodySchema = z
     amount: z.object({ value: decimalSchema, currency: currencySchema }, 'must be an object'),
     ...commonFields,
     webhook_url: textSchema().max(2048, 'must be at most 2048 characters').nullish().meta({
-      description: 'Receives the events of this session, beside the endpoints of the store.',
+      description: 'Receives the events of this session, in addition to the store’s endpoints.',
     }),
   })
   .meta({ id: 'QuickStartCreate' });
@@ -92,11 +92,11 @@ export const quickStartAnswerSchema = z
         expires_at: z.int(),
       })
       .catchall(z.union([z.string(), z.number(), z.object({ value: z.string(), currency: z.string() })]))
-      .meta({ description: 'Holds `<network>_address` for every network on offer.' }),
+      .meta({ description: 'Contains `<network>_address` for every network on offer.' }),
   })
   .meta({ id: 'QuickStartSession' });
 
-/** POST and GET of `/v1/payment/sessions`. */
+/** Returns the endpoints POST and GET of `/v1/payment/sessions`. */
 export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
   const answer = {
     schema: quickStartAnswerSchema,
@@ -111,7 +111,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         operationId: 'createQuickStartSession',
         tag: 'Quick start',
         summary: 'Create a session (quick-start shape)',
-        description: 'The same as the reference call, with a decimal amount and an envelope.',
+        description: 'Like the reference call, with a decimal amount and an envelope.',
         body: { schema: quickStartBodySchema, examples: { session: exampleQuickStartBody } },
         answer,
         errors: ['FORBIDDEN', ...createErrors],
@@ -144,7 +144,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         operationId: 'getQuickStartSession',
         tag: 'Quick start',
         summary: 'Read a session (quick-start shape)',
-        description: 'The session as it is now, in the quick-start envelope.',
+        description: 'Returns the session as it is now, in the quick-start envelope.',
         answer,
         errors: ['session_not_found'],
       },
@@ -187,9 +187,7 @@ export const modeBodySchema = z
   .object({
     mode: textSchema().nullish().meta({ example: 'payment' }),
     amount: decimalSchema,
-    currency: currencySchema
-      .nullish()
-      .meta({ description: 'Without it, the currency of payment_method_options.crypto.' }),
+    currency: currencySchema.nullish().meta({ description: 'Default: the currency of payment_method_options.crypto.' }),
     payment_method_types: z
       .array(textSchema(), 'must be an array')
       .nullish()
@@ -234,13 +232,16 @@ export const modeAnswerSchema = z
   .meta({ id: 'QuickStartModeSession' });
 
 /**
- * Tells the quick-start body from the reference one. The reference amount is an integer and ignores unknown fields, so `mode`
- * beside an integer amount changes nothing.
+ * Says whether a body has the quick-start shape. The reference shape has an integer amount and ignores unknown fields,
+ * so `mode` with an integer amount changes nothing.
  */
 export const isModeShape = (body: Readonly<Record<string, unknown>> | null): boolean =>
   typeof body?.amount === 'string' && (body.mode !== undefined || body.payment_method_types !== undefined);
 
-/** @throws Refusal with `param` */
+/**
+ * Reads the `mode` shape.
+ * @throws Refusal with `param`
+ */
 export function readModeInput(body: unknown, mode: Mode, config: Pick<Config, 'networks'>): SessionInput {
   const parsed = check(modeBodySchema, body);
   const crypto = parsed.payment_method_options?.crypto;
@@ -260,11 +261,11 @@ export function readModeInput(body: unknown, mode: Mode, config: Pick<Config, 'n
   };
 }
 
-/** The configured name of the network that was asked for, whatever its case. */
+/** Returns the configured name of a network that was named in any case. */
 function offeredNetwork(name: string | null | undefined, mode: Mode, config: Pick<Config, 'networks'>): string | null {
   if (name == null) return null;
   const network = config.networks.find((one) => one.mode === mode && one.name === name.toLowerCase());
-  if (!network) throw badParam('payment_method_options.crypto.network', 'is not a network that is taken here');
+  if (!network) throw badParam('payment_method_options.crypto.network', 'is not a network that this server accepts');
   return network.name;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a merchant's endpoint receives, as schemas for the reference. The bodies themselves are written by `core/event`; a test
- * reads them with these.
+ * What a merchant's endpoint receives, as schemas for the reference. `core/event.ts` writes the bodies; a test checks
+ * them against these schemas.
  * @module
  */
 import { z } from 'zod';
@@ -20,14 +20,16 @@ import { exampleRefund, exampleSession } from './examples.ts';
 
 export const paymentEventSchema = z
   .object({
-    id: z.string().meta({ description: '`evt_<nanoseconds>`; the same on every try. Use it to recognise repeats.' }),
+    id: z
+      .string()
+      .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
     type: z.enum([...documentedPaymentEvents, ...extendedPaymentEvents]),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     data: z.object({
       object: z.object({
         amount: z.int().optional().meta({
           format: 'int64',
-          description: 'What was received, in 0.01 of the stablecoin; absent when nothing was.',
+          description: 'What was received, in 0.01 of the stablecoin; absent if nothing was.',
         }),
         status: z.enum(['completed', 'failed', 'expired', 'canceled', 'pending']),
         currency: z.enum(currencies).optional(),
@@ -42,7 +44,9 @@ export const paymentEventSchema = z
 
 export const refundEventSchema = z
   .object({
-    id: z.string().meta({ description: '`evt_<nanoseconds>`; the same on every try. Use it to recognise repeats.' }),
+    id: z
+      .string()
+      .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
     type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
     data: z.object({
@@ -61,7 +65,7 @@ export const refundEventSchema = z
 
 type EventDoc = Readonly<{ meaning: string; status: SessionStatus; received: boolean }>;
 
-/** When each event is sent, and the status and money that its example tells of. */
+/** When each event is sent, and the status and received money in its example. */
 const events: Readonly<Record<PaymentEventType, EventDoc>> = {
   'payment.completed': {
     meaning: 'The session was paid and the payment is confirmed on the chain.',
@@ -72,27 +76,27 @@ const events: Readonly<Record<PaymentEventType, EventDoc>> = {
   'payment.expired': { meaning: 'The session passed its expiry time unpaid.', status: 'expired', received: false },
   'payment.cancelled': { meaning: 'The merchant canceled the session.', status: 'canceled', received: false },
   'payment.detected': {
-    meaning: 'Opt-in: a first transfer for the session was seen.',
+    meaning: 'Opt-in: the first transfer for the session was seen.',
     status: 'pending',
     received: true,
   },
   'payment.partially_paid': {
-    meaning: 'Opt-in: a part of what is due is confirmed.',
+    meaning: 'Opt-in: part of the amount due is confirmed.',
     status: 'pending',
     received: true,
   },
-  'payment.late': { meaning: 'Opt-in: money came after the end of the session.', status: 'expired', received: true },
+  'payment.late': { meaning: 'Opt-in: money arrived after the end of the session.', status: 'expired', received: true },
   'payment.reversed': {
-    meaning: 'Opt-in: the chain took back money of a session that was already paid.',
+    meaning: 'Opt-in: a reorg removed money of a session that was already paid.',
     status: 'paid',
     received: true,
   },
 };
 
 const refundEvents: Readonly<Record<RefundEventType, string>> = {
-  'refund.succeeded': 'The refund was paid, and that is final on the chain.',
+  'refund.succeeded': 'The refund was paid, and the payment is final on the chain.',
   'refund.failed': 'The refund was not paid and will not be; its amount can be refunded again.',
-  'refund.processing': 'Opt-in: the refund has an address and its payment starts after the cancel window.',
+  'refund.processing': 'Opt-in: the refund has an address and is sent after the cancel window.',
 };
 
 const paymentDocs = Object.entries(events).map(([type, { meaning, status, received }]) => ({
@@ -131,7 +135,7 @@ const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
   ) as unknown,
 }));
 
-/** Every event with its meaning and a body as it would be sent. */
+/** Every event, with its meaning and an example of its body. */
 export const eventDocs: readonly Readonly<{ type: string; meaning: string; schema: z.ZodType; example: unknown }>[] = [
   ...paymentDocs,
   ...refundDocs,
@@ -142,8 +146,8 @@ export const webhookHeadersSchema = z.object({
     description:
       'HMAC-SHA256 in hex of timestamp + "." + nonce + "." + the raw body, keyed with the whole `whsec_…` text.',
   }),
-  'X-Service-Timestamp': z.string().meta({ description: 'Unix seconds at signing. Refuse what is older than 300 s.' }),
-  'X-Service-Nonce': z.string().meta({ description: 'UUID v4, fresh on every try.' }),
+  'X-Service-Timestamp': z.string().meta({ description: 'Unix seconds at signing. Reject what is older than 300 s.' }),
+  'X-Service-Nonce': z.string().meta({ description: 'UUID v4, new for every attempt.' }),
   'X-Service-Event-Type': z.string().meta({ description: 'The `type` of the body.' }),
   'X-Service-Event-ID': z.string().meta({ description: 'The `id` of the body.' }),
   'webhook-id': z.string().meta({ description: 'The event id, for Standard Webhooks libraries.' }),

@@ -10,7 +10,6 @@ import type { Rule } from './rule.ts';
 const unfinished: readonly string[] = [
   'scripts',
   'src/addresses',
-  'src/api',
   'src/app',
   'src/checkout',
   'src/config',

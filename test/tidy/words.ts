@@ -66,7 +66,6 @@ function widthFindings(path: string, text: string): string[] {
 const unfinished: readonly string[] = [
   'indexers',
   'scripts',
-  'src/api',
   'src/checkout',
   'src/signer',
   'src/webhooks',
