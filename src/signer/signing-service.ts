@@ -61,7 +61,10 @@ export function openSigningService({
     const found = policy.networks.find(({ key }) => key === network);
     const spending = found && spendings.get(found.family);
     if (found && spending) return { policy: found, spending };
-    throw refused('policy', `the signer's policy has no network ${network} that can be signed for`);
+    throw refused(
+      'policy',
+      `the signer's policy has no network ${network}: run \`quayside signer policy add <network>\`, then restart the signer`,
+    );
   }
 
   const keyOf = (spending: Spending, wallet: Wallet): string => {

@@ -26,12 +26,18 @@ import { until } from './until.ts';
 const ETHER = 10n ** 18n;
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 
-export async function openRefundShop() {
+/** The network's name in the operator's file, and what that file says about it beyond the usual. */
+export type ShopNetwork = Readonly<{ name: string; chainId: number; settings: Readonly<Record<string, unknown>> }>;
+
+const ethereum: ShopNetwork = { name: 'ethereum', chainId: 1, settings: {} };
+
+/** Opens the shop. The signer knows Ethereum only, whatever the network. */
+export async function openRefundShop({ name, chainId, settings }: ShopNetwork = ethereum) {
   const { key, secret } = evmSpending.derive(seed, { role: 'refund' });
   const wallet = `0x${key}`;
   const treasury = `0x${'71'.repeat(20)}`;
   const home = mkdtempSync(join(tmpdir(), 'quayside-refunds-'));
-  const anvil = await startAnvil({ chainId: 1, slotsInAnEpoch: 2, mining: { everyS: 1 } });
+  const anvil = await startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 1 } });
   const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
   const usdc = await deployGuardedToken(anvil, { symbol: 'USDC', decimals: 6 });
   const contracts = { USDT: usdt, USDC: usdc };
@@ -61,9 +67,10 @@ export async function openRefundShop() {
     block_time_ms: 1000,
     poll_ms: 100,
     tokens,
+    ...settings,
   };
   const quayside = await startInstance(
-    { networks: { ethereum: network }, limits: { pool_target: 50 }, signer },
+    { networks: { [name]: network }, limits: { pool_target: 50 }, signer },
     `${merchant.origin}/hook`,
   );
   await quayside.cli('refunds', 'policy', '--store', quayside.merchantId, '--cancel-window', '0');

@@ -1,0 +1,107 @@
+/**
+ * One network, one file: a network that nobody has heard of comes with a few settings and no code. It takes a payment,
+ * is refunded within its own caps once the signer has learned it, and is swept; payers see its own title.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openRefundShop } from '../support/refund-shop.ts';
+import { until } from '../support/until.ts';
+
+/** All that is known about Velum; the shop adds the node, the xpub and the tokens that it has just deployed. */
+const velum = {
+  family: 'evm',
+  chain_id: '4242424',
+  native_symbol: 'VLM',
+  title: 'Velum Main (VRC20)',
+  exchange_name: 'VELUM-VRC20',
+  fee_hint: 'low',
+  explorer: 'https://scan.velum.example/tx/{tx}',
+  wallets: { trust_coin: 4242, add: { chain_name: 'Velum', rpc_urls: ['https://rpc.velum.example'] } },
+  dust_floor: '0.05',
+  signer: {
+    fee_max: '3',
+    caps: { transaction: '40', hour: '90', day: '90' },
+    gas_caps: { transaction: '2', day: '5' },
+  },
+};
+const COIN = 10n ** 18n;
+
+const bench = await openRefundShop({ name: 'velum', chainId: Number(velum.chain_id), settings: velum });
+const { anvil, usdt, quayside, wallet, treasury, paidSession } = bench;
+const setBalance = (address: string, coins: bigint) =>
+  anvil.rpc('anvil_setBalance', [address, `0x${(coins * COIN).toString(16)}`]);
+test.before(async () => {
+  await setBalance(wallet, 100n);
+  await usdt.transfer(wallet, 1_000_000_000n);
+});
+test.after(() => bench.close());
+
+test('payers see its title and fee hint, the name that exchanges use, and what their wallets need', async () => {
+  const session = await bench.shop.newSession(1_050);
+  const headers = { 'user-agent': 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15' };
+  const page = async (query: string) => (await fetch(`${session.url}?${query}`, { headers })).text();
+  const choice = await page('token=USDT');
+  assert.match(choice, '<strong>Velum Main (VRC20)</strong>');
+  assert.match(choice, /network-velum-USDT.*usually the lowest fee/s);
+  const send = await page('pay=velum-USDT');
+  assert.match(send, 'Choose the withdrawal network VELUM-VRC20.');
+  assert.match(send, new RegExp(`href="https://link.trustwallet.com/send\\?asset=c4242_t${usdt.address}&`, 'i'));
+
+  const due = /data-due="(\d+)"/.exec(send)?.[1] ?? '';
+  const query = new URLSearchParams({ pay: 'velum-USDT', due, from: anvil.accounts[1] ?? '' });
+  const { transfer } = (await (await fetch(`${session.url}/transfer?${query}`)).json()) as { transfer: object };
+  assert.equal(Object(transfer).add, {
+    chainId: '0x40bbf8',
+    chainName: 'Velum',
+    nativeCurrency: { name: 'VLM', symbol: 'VLM', decimals: 18 },
+    rpcUrls: ['https://rpc.velum.example'],
+    blockExplorerUrls: ['https://scan.velum.example'],
+  });
+});
+
+test('a refund waits until the signer has learned the network by command, and is paid within the caps of its file', async () => {
+  const session = await paidSession(6_000);
+  const { id, payee } = await bench.refund(session, '12.34');
+  const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
+  assert.match(plan, 'run `quayside signer policy add <network>`, then restart the signer');
+  assert.is((await bench.show(id)).status, 'processing');
+  const learned = await quayside.cli('signer', 'policy', 'add', 'velum', '--treasury', treasury);
+  const { fee_max, gas_caps } = velum.signer;
+  assert.equal(
+    [learned.network, learned.added, learned.fee_max, learned.gas_caps],
+    ['test:velum', true, fee_max, gas_caps],
+  );
+  await quayside.stop();
+  // Base fees at which 0.02 coins, what Ethereum's file allows, would not do.
+  await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(20_000n * 10n ** 9n).toString(16)}`]);
+  await anvil.mine();
+  await quayside.start();
+
+  const { transaction_hash: tx } = await bench.completed(id);
+  assert.equal(await bench.paidTo(payee), [12_340_000n]);
+  const sent = await anvil.rpc<Record<'gas' | 'maxFeePerGas', string>>('eth_getTransactionByHash', [tx]);
+  const offered = BigInt(sent.gas) * BigInt(sent.maxFeePerGas);
+  assert.ok(offered > COIN / 50n && offered <= 3n * COIN, `the signer allowed ${offered}`);
+
+  await bench.refund(session, '40.01');
+  await bench.untilWaiting('signer_refused_approval', 1);
+});
+
+test('its deposit addresses are swept to the treasury that the command was given', async () => {
+  await setBalance(bench.gasWallet, 10n);
+  await anvil.mine(48);
+  await until('the payment is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length > 0);
+  const { sweeps } = await quayside.cli('sweep', 'run', '--yes');
+  assert.equal(
+    sweeps.map(({ amount, state }: { amount: string; state: string }) => [amount, state]),
+    [['60.00 USDT', 'succeeded']],
+  );
+  assert.is(await usdt.balanceOf(treasury), 60_000_000n);
+});
+
+test('the books balance afterwards', async () => {
+  const { balanced, problems } = await quayside.cli('ledger', 'verify');
+  assert.ok(balanced, JSON.stringify(problems));
+});
+
+test.run();
