@@ -193,8 +193,8 @@ export function createFollower(options: FollowerOptions): Follower {
       );
     }
     const due = await dueBlocks(finalized?.number ?? null);
-    const { stands, gone, fault } = await attestAll(node, due);
-    const end = await save({ drop: [], connect: [], confirm: stands }, seen);
+    const { confirmed, gone, fault } = await attestAll(node, due);
+    const end = await save({ drop: [], connect: [], confirm: confirmed }, seen);
     if (end !== 'done') return end;
     if (fault) throw fault;
     const [lost] = gone;
@@ -246,10 +246,10 @@ export function createFollower(options: FollowerOptions): Follower {
     }
     const end = await confirmBlocks(seen);
     if (end !== 'done') return end;
-    return tellProgress(seen);
+    return reportProgress(seen);
   }
 
-  function tellProgress(seen: Look): StepEnd {
+  function reportProgress(seen: Look): StepEnd {
     const { head } = seen;
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const reason = whyBehind(seen, gap);
@@ -272,10 +272,10 @@ export function createFollower(options: FollowerOptions): Follower {
   async function halt({ code, message }: Fault, signal: AbortSignal): Promise<void> {
     reporter.update({ state: 'halted', reason: { code, message } });
     const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
-    for (let isTold = false; !signal.aborted; ) {
+    for (let isRaised = false; !signal.aborted; ) {
       try {
-        if (!isTold) await database.raiseAlarm(alarm);
-        isTold = true;
+        if (!isRaised) await database.raiseAlarm(alarm);
+        isRaised = true;
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
       }

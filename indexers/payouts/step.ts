@@ -1,5 +1,6 @@
 /**
- * Carries one payout as far as it goes now: asks `core/payout` for the next step, does it, and asks again.
+ * Advances one payout as far as it gets now: asks `core/payout` for the next step, does it, and asks again.
+ *
  * @module
  */
 import type PQueue from 'p-queue';
@@ -26,9 +27,9 @@ import type { Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
 import type { PayoutWallets } from './wallets.ts';
 
-/** More steps than any payout needs before it must wait for somebody. */
+/** More steps than any payout needs before it must wait for something. */
 const STEPS_MAX = 20;
-/** A wallet whose newest attempt is just being signed has its next number soon. */
+/** If a wallet's newest attempt is just being signed, its next number will be free soon. */
 const LANE_WAIT_MS = 1000;
 
 export type AdvanceParts = Readonly<{
@@ -39,17 +40,17 @@ export type AdvanceParts = Readonly<{
   lease: PayoutLease;
   rules: SpendRules;
   pace: PayoutRules;
-  /** Allots and signs. One at a time where numbers must not have gaps. */
+  /** Queues allotting and signing. One at a time where numbers must not have gaps. */
   allotting: PQueue;
   clock: Clock;
-  /** Hears each quote of a first attempt: what a payout takes now, or why it cannot be made. */
+  /** Called with each quote of a first attempt: what a payout takes now, or why it is impossible. */
   onQuote(draft: SpendDraft, quote: Quote): void;
 }>;
 
-/** What one run of the engine keeps of a payout between its looks. */
+/** What one run of the engine remembers of a payout between iterations. */
 export type Memory = Recent;
 
-/** When to look at the payout again, and what to remember until then. */
+/** When the payout is due next, and what to remember until then. */
 export type Progress = Readonly<{ nextAtMs: number; memory: Memory }>;
 
 export type AdvancePayout = (open: OpenPayout, memory: Memory) => Promise<Progress>;
@@ -83,7 +84,10 @@ const restUntil = ({ memory }: Work, nextAtMs: number): Progress => ({ nextAtMs,
 const lookAgain = (work: Work): Progress => restUntil(work, work.parts.clock.nowMs());
 const later = ({ parts, payout }: Work): number => nextLookAtMs(payout, parts.clock.nowMs());
 
-/** @returns null to decide again at once */
+/**
+ * Does one step.
+ * @returns null to decide again at once
+ */
 async function act(work: Work, step: Step): Promise<Progress | null> {
   const { node, database, lease, allotting, clock } = work.parts;
   const name = nameOf(work);
@@ -107,7 +111,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
       await database.settlePayout({ ...name, outcome: { kind: 'succeeded', ended: step.ended }, nowMs });
       return lookAgain(work);
     case 'renew':
-      // What was concluded from the attempts that are known here holds only if they are all there are.
+      // Conclusions from the known attempts hold only if no others exist.
       await lease.follow();
       await database.newGeneration({ ...name, proof: step.proof, ended: step.ended, nowMs });
       return lookAgain(work);
@@ -121,7 +125,7 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
   }
 }
 
-/** A first attempt: a number, what it takes now, and the signature, before another payout gets the wallet's next number. */
+/** Makes a first attempt: a number, a quote, and the signature, before another payout gets the wallet's next number. */
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, draft } = work;
   const { node, database, clock, onQuote } = parts;
@@ -152,7 +156,7 @@ async function haltedWallet(work: Work): Promise<Progress> {
   return restUntil(work, later(work));
 }
 
-/** The wallet's next number, null where there are none, or that it has none to give now. */
+/** Returns the wallet's next number, null if the family has none, or why there is none now. */
 async function nextNonce({ parts, payout, draft }: Work): Promise<number | null | 'soon' | 'halted'> {
   const { node, database, rules, clock } = parts;
   if (rules.lane === 'expiry') return null;
@@ -179,7 +183,10 @@ async function allot(
   return sign(work, outcome.attempt);
 }
 
-/** @returns null when the attempt is signed and recorded */
+/**
+ * Has an attempt signed.
+ * @returns null when it is signed and recorded
+ */
 async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress | null> {
   const { payout, approval, parts } = work;
   const { id, generation, intent, proof } = payout;
@@ -187,13 +194,13 @@ async function sign(work: Work, { attempt, terms }: Attempt): Promise<Progress |
     const request = { fence: parts.lease.fence, intent, generation, attempt, proof, terms, approval };
     await parts.signer.sign(request);
   } catch (error) {
-    // Without an answer it may be signed all the same: the same is asked again.
+    // Without an answer it may have been signed: the same request is repeated.
     if (!(error instanceof Fault) || error.kind === 'transient') throw error;
     return refused(work, attempt, error);
   }
   await reload(work);
   if (isSignedHere(work, attempt)) return null;
-  throw journalBehind(`it has signed payout ${id} without an entry`);
+  throw journalBehind(`it signed payout ${id} but has no entry for it`);
 }
 
 async function reload(work: Work): Promise<void> {
@@ -212,7 +219,7 @@ async function refused(work: Work, attempt: number, { code, message }: Fault): P
   const judged = judgeRefusal(code);
   if (judged === 'stop') throw permanent(code, message);
   await reload(work);
-  // It was signed before, whatever was answered now.
+  // It had been signed before, whatever the answer is now.
   if (isSignedHere(work, attempt)) return null;
   const wait = { code, message };
   const nowMs = clock.nowMs();
@@ -232,21 +239,21 @@ async function send(work: Work, attempt: SignedAttempt): Promise<void> {
   work.attempts = work.attempts.map((one) => (one.attempt === attempt.attempt ? sent : one));
 }
 
-/** Whatever comes back proves nothing: a node that fails may have passed it on. */
+/** Broadcasts. No answer proves anything: a node that fails may still have relayed it. */
 async function broadcast(node: PayoutNode, { bytes }: SignedAttempt) {
   try {
     const answer = await node.broadcast(bytes);
     if (answer.kind !== 'rejected') return { answer: answer.kind, refusal: null };
     const { code, message } = answer;
-    const told = `a node refuses it (${code}: ${message}). It is sent again until it is on the chain or can never be.`;
-    return { answer: `rejected ${code}: ${message}`, refusal: { code: 'payout_rejected', message: told } };
+    const refused = `a node refuses it (${code}: ${message}). It is sent again until it is included or can never be.`;
+    return { answer: `rejected ${code}: ${message}`, refusal: { code: 'payout_rejected', message: refused } };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     return { answer: `no answer: ${error.code}`, refusal: null };
   }
 }
 
-/** A replacement with the same number, if the price has risen above what was offered. */
+/** Makes a replacement with the same number, if the price has risen above the offer. */
 async function outbid(work: Work, newest: SignedAttempt): Promise<Progress | null> {
   const { draft, parts } = work;
   const { node, clock } = parts;

@@ -36,9 +36,9 @@ export function replay(
   }
   const indexBefore = new Map(replaced.flatMap(firstIndexes));
   for (const share of shares) {
-    const standsStill = () =>
+    const isUnmoved = () =>
       firstIndexes({ transactions: share }).some(([transaction, index]) => indexBefore.get(transaction) === index);
-    while (standsStill()) share.unshift(makeNoise());
+    while (isUnmoved()) share.unshift(makeNoise());
   }
   return shares;
 }

@@ -10,7 +10,7 @@ import type { ErrorMeaning, RpcError } from '../json-rpc.ts';
 /** The slot's block will be readable in a moment: ask again. */
 export const isNotYet = ({ code }: RpcError): boolean => code === -32004 || code === -32014;
 
-/** "Skipped, or missing": the node cannot tell an empty slot from a block that it lost, and neither can we. */
+/** "Skipped, or missing": the node cannot distinguish an empty slot from a lost block, and neither can we. */
 export const isSkippedOrMissing = ({ code }: RpcError): boolean => code === -32007 || code === -32009;
 
 export const solanaErrors: readonly ErrorMeaning[] = [

@@ -48,7 +48,7 @@ async function policyOf(networks: readonly NetworkConfig[]): Promise<PolicySetti
   return { version: 1, approvers: [], networks: drafted };
 }
 
-/** Returns an address whose key nobody has. */
+/** Returns an address without a known key. */
 export async function strangersAddress(family: Family): Promise<string> {
   const { address, offlineKeys } = chains[family];
   const keys = await offlineKeys?.();

@@ -185,13 +185,13 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (!header) return 'unsure';
     if (header.ref.hash !== block.hash) return 'gone';
     const origin = { method: 'eth_getTransactionReceipt', host };
-    const stands = answers.every((answer) => {
+    const isIncluded = answers.every((answer) => {
       if (!answer.ok) throw errorFault(answer.error, origin);
       if (answer.result === null) return false;
       const receipt = readReceipt(answer.result, origin);
       return receipt.success && receipt.blockHash === block.hash;
     });
-    return stands ? 'holds' : 'gone';
+    return isIncluded ? 'holds' : 'gone';
   }
 
   async function lookup(tx: string): Promise<TransactionReport> {

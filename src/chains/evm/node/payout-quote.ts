@@ -173,7 +173,7 @@ const isRefusal = ({ code, message }: RpcError): boolean =>
   code === 3 ||
   /revert|invalid opcode|out of gas|exceeds allowance|always failing|insufficient (funds|balance)/i.test(message);
 
-/** A token whose contract has no such function has frozen nobody. */
+/** A token whose contract has no such function freezes no account. */
 function isListed(answer: RpcAnswer, host: string): boolean {
   if (answer.ok) {
     const text = hex(answer.result);

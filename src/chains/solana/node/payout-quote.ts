@@ -47,7 +47,7 @@ const sol = (lamports: bigint): string => `${formatUnits(lamports, NATIVE_DECIMA
 export async function askQuote(node: SolanaRpc, draft: SpendDraft): Promise<Quote> {
   const { intent, payer, owners, to, token } = draft;
   if (intent.kind === 'gas' || !token)
-    return refuse('would_fail', 'nobody needs gas on this network: the gas wallet pays for sweeps');
+    return refuse('would_fail', 'gas is not needed on this network: the gas wallet pays for sweeps');
   const isRefund = intent.kind === 'refund';
   if (!isSpendable(to))
     return refuse('destination_invalid', `${solanaAddress.format(to)} is not an address that a wallet can have`);

@@ -67,7 +67,7 @@ export type BridgeOptions = Readonly<{
 
 export type Bridge = Readonly<{ port: number; close(): Promise<void> }>;
 
-type Consumer = { readonly socket: WebSocket; readonly name: string; requests: number; isHeard: boolean };
+type Consumer = { readonly socket: WebSocket; readonly name: string; requests: number; isAlive: boolean };
 
 /** Close codes of https://www.rfc-editor.org/rfc/rfc6455#section-7.4.1 and IANA's registry. */
 const GOING_AWAY = 1001;
@@ -170,7 +170,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
 
   function welcome(socket: WebSocket, request: IncomingMessage, first: BlockRef): void {
     const name = `${request.socket.remoteAddress}:${request.socket.remotePort}`;
-    const consumer: Consumer = { socket, name, requests: 0, isHeard: true };
+    const consumer: Consumer = { socket, name, requests: 0, isAlive: true };
     consumers.add(consumer);
     log.info({ consumer: name, consumers: consumers.size }, 'consumer connected');
     socket.on('message', (data: Buffer) => {
@@ -179,7 +179,7 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
       else void serve(consumer, asked);
     });
     socket.on('pong', () => {
-      consumer.isHeard = true;
+      consumer.isAlive = true;
     });
     // A consumer that breaks the protocol loses its connection; `close` follows.
     socket.on('error', () => socket.terminate());
@@ -193,8 +193,8 @@ export async function startBridge(options: BridgeOptions): Promise<Bridge> {
     while (!stopping.signal.aborted) {
       await clock.sleep(limits.silenceMsMax, stopping.signal);
       for (const consumer of consumers) {
-        if (!consumer.isHeard) consumer.socket.terminate();
-        consumer.isHeard = false;
+        if (!consumer.isAlive) consumer.socket.terminate();
+        consumer.isAlive = false;
         consumer.socket.ping();
       }
     }
