@@ -14,7 +14,8 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startPool, xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { chains } from '../../src/chains/index.ts';
-import { loadConfig } from '../../src/config/config.ts';
+import { type Config, loadConfig } from '../../src/config/config.ts';
+import type { Database } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -22,7 +23,7 @@ import { openLog } from '../../src/lib/log.ts';
 import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { built } from '../support/built.ts';
-import { deployBatchSender, deployToken } from '../support/contracts.ts';
+import { deployBatchSender, deployToken, type TokenContract } from '../support/contracts.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
 import { until } from '../support/until.ts';
 
@@ -42,9 +43,8 @@ test.after(async () => {
   for (const close of opened.reverse()) await close();
 });
 
-test('killed at each of its commits, the indexer neither loses a payment nor credits one twice', async () => {
-  const dataDir = await mkdtemp(join(tmpdir(), 'quayside-crash-'));
-  opened.push(() => rm(dataDir, { recursive: true, force: true }));
+/** A chain with both tokens, and a contract that sends several payments in one transaction. */
+async function startChain() {
   const anvil = await startAnvil({ chainId: 1 });
   opened.push(() => anvil.close());
   const usdt = await deployToken(anvil, { symbol: 'USDT', decimals: 6 });
@@ -52,26 +52,65 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   const batch = await deployBatchSender(anvil);
   await usdt.transfer(batch.address, 100_000_000n);
   await anvil.mine(2);
+  return { anvil, usdt, usdc, batch };
+}
 
-  const file = join(dataDir, 'config.json');
-  const settings = {
-    data_dir: dataDir,
-    port: 0,
-    log_level: 'error',
-    limits: { blocks_per_ingest_max: 1 },
-    networks: {
-      ethereum: {
-        mode: 'test',
-        url: anvil.wsUrl,
-        xpub: XPUB,
-        confirmations: { kind: 'depth', blocks: DEPTH },
-        reorg_depth_max: 20,
-        poll_ms: 100,
-        block_time_ms: 1000,
-        tokens: [usdt, usdc].map(({ address, decimals }, at) => ({ symbol: at ? 'USDC' : 'USDT', address, decimals })),
-      },
+const settingsOf = (dataDir: string, url: string, tokens: readonly TokenContract[]) => ({
+  data_dir: dataDir,
+  port: 0,
+  log_level: 'error',
+  limits: { blocks_per_ingest_max: 1 },
+  networks: {
+    ethereum: {
+      mode: 'test',
+      url,
+      xpub: XPUB,
+      confirmations: { kind: 'depth', blocks: DEPTH },
+      reorg_depth_max: 20,
+      poll_ms: 100,
+      block_time_ms: 1000,
+      tokens: tokens.map(({ address, decimals }, at) => ({ symbol: at ? 'USDC' : 'USDT', address, decimals })),
     },
-  };
+  },
+});
+
+async function fillPool(database: Database, config: Config): Promise<void> {
+  const pool = startPool({ database, config, clock: systemClock, log: openLog('test', 'silent') });
+  await until(
+    'the pool is filled',
+    async () => (await database.poolLevel({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
+  );
+  await pool.stop();
+}
+
+/** What the indexer has committed, read beside it. */
+function openFacts(file: string) {
+  const facts = new Sqlite(file, { readonly: true });
+  opened.push(() => facts.close());
+  const factsNow = facts.prepare(
+    `SELECT (SELECT tip_hash FROM networks) || '/' || (SELECT count(*) FROM transfers) || '/' ||
+            (SELECT count(*) FROM transfers WHERE confirmed = 1) || '/' || (SELECT count(*) FROM events)`,
+  );
+  const fingerprint = () => factsNow.pluck().get();
+  const reports = facts.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
+  const tip = facts.prepare('SELECT tip_hash FROM networks').pluck();
+  return { facts, fingerprint, reports, tip };
+}
+
+async function expectPaid(database: Database, id: string, units: bigint): Promise<void> {
+  const now = await database.findSession(id);
+  assert.is(now?.life.status, 'paid');
+  assert.is(now?.standing.confirmedPar, units * 10n ** 12n);
+  const standing = now?.payments.filter(({ state }) => state !== 'orphaned') ?? [];
+  assert.is(
+    standing.reduce((sum, payment) => sum + payment.units, 0n),
+    units,
+  );
+}
+
+/** An installation with its database and addresses, and no process. */
+async function openShop(dataDir: string, settings: unknown) {
+  const file = join(dataDir, 'config.json');
   await writeFile(file, JSON.stringify(settings));
   const env = { ...process.env, QUAYSIDE_CONFIG: file };
   const config = loadConfig({ env, cwd: root });
@@ -83,21 +122,17 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   migrate({ file: databasePath, backupDir: dataDir });
   const database = openSqliteDatabase({ file: databasePath, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
   opened.push(() => database.close());
-  const pool = startPool({ database, config, clock: systemClock, log: openLog('test', 'silent') });
-  await until(
-    'the pool is filled',
-    async () => (await database.poolLevel({ family: 'evm', mode: 'test' }, xpubFingerprint(XPUB))).free > 20,
-  );
-  await pool.stop();
+  await fillPool(database, config);
+  return { env, network, database, databasePath };
+}
 
-  const facts = new Sqlite(databasePath, { readonly: true });
-  opened.push(() => facts.close());
-  const factsNow = facts.prepare(
-    `SELECT (SELECT tip_hash FROM networks) || '/' || (SELECT count(*) FROM transfers) || '/' ||
-            (SELECT count(*) FROM transfers WHERE confirmed = 1) || '/' || (SELECT count(*) FROM events)`,
-  );
-  const fingerprint = () => factsNow.pluck().get();
-  const reports = facts.prepare('SELECT max(updated_at_ms) FROM networks').pluck();
+test('killed at each of its commits, the indexer neither loses a payment nor credits one twice', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'quayside-crash-'));
+  opened.push(() => rm(dataDir, { recursive: true, force: true }));
+  const { anvil, usdt, usdc, batch } = await startChain();
+  const settings = settingsOf(dataDir, anvil.wsUrl, [usdt, usdc]);
+  const { env, network, database, databasePath } = await openShop(dataDir, settings);
+  const { facts, fingerprint, reports, tip } = openFacts(databasePath);
 
   /** Runs the indexer until `strike` says so or nothing happens any more, then kills it. @returns whether it was struck */
   async function life(strike: () => boolean): Promise<boolean> {
@@ -144,7 +179,6 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   const strike = async (kind: () => Promise<boolean>) => {
     if (await kind()) strikes += 1;
   };
-  const tip = facts.prepare('SELECT tip_hash FROM networks').pluck();
   /** One life a commit, until the indexer stands where the node stands. */
   const strikeUntilLevel = async () => {
     while (tip.get() !== (await anvil.head()).hash) await strike(untilCommit);
@@ -194,24 +228,17 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   }
 
   assert.ok(strikes >= 15, `only ${strikes} strikes`);
+  const completedEvents = facts
+    .prepare(`SELECT count(*) FROM events WHERE session_id = ? AND type = 'payment.completed'`)
+    .pluck();
   for (const [session, units] of [
     [exact, 10_000_000n],
     [topped, 20_000_000n],
     [twice, 30_000_000n],
     [moved, 40_000_000n],
   ] as const) {
-    const now = await database.findSession(session.id);
-    assert.is(now?.life.status, 'paid');
-    assert.is(now?.standing.confirmedPar, units * 10n ** 12n);
-    const standing = now?.payments.filter(({ state }) => state !== 'orphaned') ?? [];
-    assert.is(
-      standing.reduce((sum, payment) => sum + payment.units, 0n),
-      units,
-    );
-    const completed = facts
-      .prepare(`SELECT count(*) FROM events WHERE session_id = ? AND type = 'payment.completed'`)
-      .pluck()
-      .get(session.id);
+    await expectPaid(database, session.id, units);
+    const completed = completedEvents.get(session.id);
     assert.is(completed, 1);
   }
 });

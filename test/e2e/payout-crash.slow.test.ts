@@ -31,6 +31,7 @@ const ETHER = 10n ** 18n;
 /** Every so many deaths of the indexer, the signer dies too. */
 const SIGNER_DIES = 3;
 const LIVES_MAX = 40;
+const PASSPHRASE = 'a passphrase of the tests';
 
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 const refundWallet = evmSpending.derive(seed, { role: 'refund' }).key;
@@ -41,6 +42,48 @@ test.after(async () => {
   for (const close of opened.reverse()) await close();
   endSigners();
 });
+
+type PaidToken = Readonly<{ symbol: 'USDT'; address: string; decimals: number }>;
+
+const policyOf = (token: PaidToken): Parameters<typeof makeSigner>[3] => ({
+  version: 1,
+  approvers: [],
+  networks: {
+    [NETWORK]: {
+      family: 'evm',
+      chain_id: '1',
+      tokens: [token],
+      treasury: `0x${'71'.repeat(20)}`,
+      fee_max: '0.1',
+      caps: { USDT: { transaction: '500', hour: '1000', day: '2000' } },
+      gas_caps: { transaction: '0.1', day: '1' },
+    },
+  },
+});
+
+const settingsOf = (dataDir: string, dir: string, url: string, token: PaidToken) => ({
+  data_dir: dataDir,
+  port: 0,
+  log_level: 'fatal',
+  signer: { dir, unlock: 'external' },
+  networks: {
+    ethereum: {
+      mode: 'test',
+      url,
+      xpub: evmSpending.xpub(seed),
+      confirmations: { kind: 'depth', blocks: 2 },
+      reorg_depth_max: 40,
+      block_time_ms: 1000,
+      poll_ms: 100,
+      tokens: [token],
+    },
+  },
+});
+
+function refundTo(to: string, id: string, secretKey: Uint8Array): RefundIntent {
+  const plain = { kind: 'refund', id, network: NETWORK, currency: 'USDT', to, units: 5_000_000n } as const;
+  return { ...plain, mac: intentMac(intentMacKey(secretKey), plain) };
+}
 
 test('killed at each commit of a payout, indexer and signer pay each refund once', async () => {
   const home = mkdtempSync(join(tmpdir(), 'quayside-payout-crash-'));
@@ -55,41 +98,9 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   const [dir, passphraseFile, dataDir, configFile] = ['signer', 'passphrase', 'data', 'config.json'].map((name) =>
     join(home, name),
   ) as [string, string, string, string];
-  makeSigner(dir, seed, Buffer.from('a passphrase of the tests'), {
-    version: 1,
-    approvers: [],
-    networks: {
-      [NETWORK]: {
-        family: 'evm',
-        chain_id: '1',
-        tokens: [token],
-        treasury: `0x${'71'.repeat(20)}`,
-        fee_max: '0.1',
-        caps: { USDT: { transaction: '500', hour: '1000', day: '2000' } },
-        gas_caps: { transaction: '0.1', day: '1' },
-      },
-    },
-  });
-  writeFileSync(passphraseFile, 'a passphrase of the tests', { mode: 0o600 });
-  const settings = {
-    data_dir: dataDir,
-    port: 0,
-    log_level: 'fatal',
-    signer: { dir, unlock: 'external' },
-    networks: {
-      ethereum: {
-        mode: 'test',
-        url: anvil.wsUrl,
-        xpub: evmSpending.xpub(seed),
-        confirmations: { kind: 'depth', blocks: 2 },
-        reorg_depth_max: 40,
-        block_time_ms: 1000,
-        poll_ms: 100,
-        tokens: [token],
-      },
-    },
-  };
-  writeFileSync(configFile, JSON.stringify(settings));
+  makeSigner(dir, seed, Buffer.from(PASSPHRASE), policyOf(token));
+  writeFileSync(passphraseFile, PASSPHRASE, { mode: 0o600 });
+  writeFileSync(configFile, JSON.stringify(settingsOf(dataDir, dir, anvil.wsUrl, token)));
   const env = { ...process.env, QUAYSIDE_CONFIG: configFile };
 
   mkdirSync(dataDir);
@@ -107,17 +118,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   assert.ok(await signer.ready, signer.output());
 
   const payees = [1, 2].map((n) => n.toString(16).padStart(40, 'c'));
-  const intents = payees.map((to, at): RefundIntent => {
-    const plain = {
-      kind: 'refund',
-      id: `rf_${at}`,
-      network: NETWORK,
-      currency: 'USDT',
-      to,
-      units: 5_000_000n,
-    } as const;
-    return { ...plain, mac: intentMac(intentMacKey(secretKey), plain) };
-  });
+  const intents = payees.map((to, at) => refundTo(to, `rf_${at}`, secretKey));
   const nowMs = systemClock.nowMs();
   const plan = intents.map((intent) => ({ intent, sessionId: null, servesId: null, notBeforeMs: nowMs, nowMs }));
   await database.planPayouts(plan);
