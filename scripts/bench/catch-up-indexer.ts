@@ -42,7 +42,13 @@ const network = testNetwork({ ...settings, url });
 const folder = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
 const file = join(folder, 'quayside.db');
 migrate({ file, backupDir: folder });
-const database = openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 5000, bytesMax: null });
+const database = openSqliteDatabase({
+  file,
+  secretKey: new Uint8Array(32),
+  busyTimeoutMs: 5000,
+  bytesMax: null,
+  outageWaitS: 600,
+});
 const keys = Array.from({ length: ADDRESSES_WATCHED }, (_, n) => addressKeyOf(n, keyBytes));
 await database.addAddresses({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
 // The indexer was here when the outage began.

@@ -160,6 +160,9 @@ export type RefundLife = Readonly<{
 
 export type RefundStep = 'start' | 'expire' | null;
 
+/** How a refund's payout ended. */
+export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;
+
 /**
  * Returns what happens to a pending refund: it starts once it has a destination and every approval it needs, and fails
  * once its claim link has expired.

@@ -13,14 +13,13 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startPool, xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
+import { openDatabase, prepareDatabase } from '../../src/app/open-database.ts';
 import { chains } from '../../src/chains/index.ts';
 import { type Config, loadConfig } from '../../src/config/config.ts';
 import type { Database } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/sqlite/migrate.ts';
-import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { openLog } from '../../src/lib/log.ts';
-import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import { databaseFile } from '../../src/lib/secret-key.ts';
 import { startAnvil } from '../support/anvil.ts';
 import { built } from '../support/built.ts';
 import { deployBatchSender, deployToken, type TokenContract } from '../support/contracts.ts';
@@ -118,9 +117,8 @@ async function openShop(dataDir: string, settings: unknown) {
   assert.ok(network);
 
   const databasePath = databaseFile(dataDir);
-  const secretKey = readSecretKey(dataDir, env);
-  migrate({ file: databasePath, backupDir: dataDir });
-  const database = openSqliteDatabase({ file: databasePath, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
+  prepareDatabase(config, env);
+  const database = openDatabase(config, env);
   opened.push(() => database.close());
   await fillPool(database, config);
   return { env, network, database, databasePath };

@@ -107,7 +107,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
   const secretKey = readSecretKey(dataDir, env);
   const file = databaseFile(dataDir);
   migrate({ file, backupDir: dataDir });
-  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 10_000, bytesMax: null });
+  const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
   opened.push(() => database.close());
   const facts = new Sqlite(file, { readonly: true });
   opened.push(() => facts.close());

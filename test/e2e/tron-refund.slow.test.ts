@@ -162,6 +162,7 @@ test('a collection address is given TRX, and swept to the treasury; the books ba
     secretKey: readSecretKey(quayside.dataDir, {}),
     busyTimeoutMs: 10_000,
     bytesMax: null,
+    outageWaitS: 600,
   });
   const nowMs = systemClock.nowMs();
   const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };

@@ -47,7 +47,13 @@ test.before(() => {
   writeFileSync(file, JSON.stringify({ data_dir: 'data', signer, networks: { one: network } }));
   const secretKey = readSecretKey(dataDir, {});
   migrate({ file: databaseFile(dataDir), backupDir: dataDir });
-  database = openSqliteDatabase({ file: databaseFile(dataDir), secretKey, busyTimeoutMs: 5000, bytesMax: null });
+  database = openSqliteDatabase({
+    file: databaseFile(dataDir),
+    secretKey,
+    busyTimeoutMs: 5000,
+    bytesMax: null,
+    outageWaitS: 600,
+  });
 });
 
 test.after(() => {

@@ -129,7 +129,13 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const secretKey = new Uint8Array(randomBytes(32));
   migrate({ file, backupDir: folder });
   const open = () =>
-    openSqliteDatabase({ file, secretKey, busyTimeoutMs: options.busyTimeoutMs ?? 2000, bytesMax: null });
+    openSqliteDatabase({
+      file,
+      secretKey,
+      busyTimeoutMs: options.busyTimeoutMs ?? 2000,
+      bytesMax: null,
+      outageWaitS: 600,
+    });
   let database = open();
 
   const clock = handClock();

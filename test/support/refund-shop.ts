@@ -113,6 +113,7 @@ export async function openRefundShop({ name, chainId, settings }: ShopNetwork = 
         secretKey,
         busyTimeoutMs: 10_000,
         bytesMax: null,
+        outageWaitS: 600,
       });
       const nowMs = systemClock.nowMs();
       const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };

@@ -9,7 +9,7 @@ import type { Rule } from './rule.ts';
 type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** Folders that import each other; the list only shrinks. */
-const allowed: readonly string[] = ['src/database/sqlite/payouts <-> src/database/sqlite/refunds'];
+const allowed: readonly string[] = [];
 
 /** A folder and what lies inside it are one place: only what lies side by side can go round in a circle. */
 const areNested = (a: string, b: string): boolean => `${a}/`.startsWith(`${b}/`) || `${b}/`.startsWith(`${a}/`);

@@ -25,8 +25,10 @@ import { createPayouts, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { createAddresses, poolCommands } from './pool.ts';
-import { createRefundEffects } from './refunds/effects.ts';
-import { createRefunds } from './refunds/refunds.ts';
+import { createRefundLimits } from './refunds/limits.ts';
+import { refundCommands } from './refunds/refunds.ts';
+import { createRefundRows } from './refunds/row.ts';
+import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { createSessionTransitions } from './session-transitions.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
@@ -36,14 +38,12 @@ import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 
-/** At most this long after its deadline a session stays open because a network is unread. */
-const OUTAGE_WAIT_S = 600;
-
 export type SqliteDatabaseOptions = OpenOptions &
   Readonly<{
     /** 32 bytes; encrypts the secrets in the file. */
     secretKey: Uint8Array;
-    outageWaitS?: number;
+    /** At most this long after its deadline a session stays open because a network is unread. */
+    outageWaitS: number;
   }>;
 
 /**
@@ -51,11 +51,7 @@ export type SqliteDatabaseOptions = OpenOptions &
  * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient
  * `storage_unavailable`
  */
-export function openSqliteDatabase({
-  secretKey,
-  outageWaitS = OUTAGE_WAIT_S,
-  ...options
-}: SqliteDatabaseOptions): Database {
+export function openSqliteDatabase({ secretKey, outageWaitS, ...options }: SqliteDatabaseOptions): Database {
   const vault = createVault(secretKey);
   const db = openDatabase(options);
   try {
@@ -80,8 +76,9 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
   const transitions = createSessionTransitions(db, { networks, transfers, outbox, raiseAlarm }, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, raiseAlarm);
-  const effects = createRefundEffects(payouts, ledger, (...end) => refunds.steps.settle(...end));
-  const refunds = createRefunds(db, { secretKey, addresses, transfers, replays, outbox, findSession, effects });
+  const rows = createRefundRows(db, secretKey, findSession);
+  const limits = createRefundLimits(db, transfers);
+  const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession });
   // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
   const othersCommits = db.client.prepare('PRAGMA data_version').pluck();
   const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
@@ -102,9 +99,25 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
     }),
     ...blockCommands(db),
     ...ingestCommands(db, { addresses, blocks, transfers, networks, transitions, findSession, raiseAlarm, ledger }),
-    ...refunds.commands,
-    ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: refunds.steps.settle }),
-    ...payoutAttemptCommands(db, { steps: payouts, ledger, raiseAlarm, isCovered: refunds.steps.isCovered }),
+    ...refundCommands(db, {
+      rows,
+      limits,
+      settlement,
+      payouts,
+      ledger,
+      secretKey,
+      addresses,
+      replays,
+      findSession,
+    }),
+    ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
+    ...payoutAttemptCommands(db, {
+      steps: payouts,
+      ledger,
+      raiseAlarm,
+      isCovered: settlement.isCovered,
+      approvalOf: (id) => rows.find(id)?.approval ?? null,
+    }),
     ...adoptionCommands(db, { steps: payouts, ledger, raiseAlarm }),
     ...payoutViews(db),
     ...sweepCommands(db, payouts),

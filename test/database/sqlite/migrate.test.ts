@@ -53,7 +53,7 @@ const refuses = (work: () => unknown, code: string, words: RegExp) =>
   );
 
 const open = (file: string) =>
-  openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null });
+  openSqliteDatabase({ file, secretKey: new Uint8Array(32), busyTimeoutMs: 1000, bytesMax: null, outageWaitS: 600 });
 
 test(
   'a new file is readable by its owner only, gets the current schema, and is left alone the next time',

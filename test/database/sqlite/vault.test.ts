@@ -40,7 +40,7 @@ test('a key of another length is refused', () => {
 
 test('a file opens only with the key that it was first opened with', () => {
   const place = openTempDatabase();
-  const other = { file: place.file, secretKey: randomBytes(32), busyTimeoutMs: 1000, bytesMax: null };
+  const other = { file: place.file, secretKey: randomBytes(32), busyTimeoutMs: 1000, bytesMax: null, outageWaitS: 600 };
   assert.throws(() => openSqliteDatabase(other), isWrongKey);
   place.connect().close();
   place.close();

@@ -11,7 +11,7 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { noWait, type Payouts } from './payouts.ts';
-import type { PayoutRow } from './row.ts';
+import type { PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines } from './schema.ts';
 
 type AdoptionCommands = Pick<MoneyOutDatabase, 'resumePayout' | 'resumeLane' | 'adopt'>;

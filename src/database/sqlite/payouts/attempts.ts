@@ -6,17 +6,23 @@ import { and, asc, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { ATTEMPTS_MAX, IN_FLIGHT_MAX, nextLookAtMs } from '../../../core/payout.ts';
 import type { NetworkKey } from '../../../core/transfer.ts';
-import type { AttemptName, JournaledSignature, MoneyOutDatabase } from '../../money-out.ts';
+import type { AttemptName, JournaledSignature, MoneyOutDatabase, OpenPayout } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import type { Refunds } from '../refunds/refunds.ts';
-import { refunds } from '../refunds/schema.ts';
 import { writeIntent } from './intent-text.ts';
 import { noWait, type Payouts } from './payouts.ts';
-import { type AttemptRow, type PayoutRow, toAttempt, toPayout } from './row.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts } from './schema.ts';
+import {
+  type AttemptRow,
+  lanes,
+  type PayoutRow,
+  payoutAttempts,
+  payoutEngines,
+  payouts,
+  toAttempt,
+  toPayout,
+} from './schema.ts';
 
 type AttemptCommands = Pick<
   MoneyOutDatabase,
@@ -32,7 +38,9 @@ type Parts = Readonly<{
   ledger: Ledger;
   raiseAlarm: RaiseAlarm;
   /** Whether the payment behind a refund is still there. */
-  isCovered: Refunds['isCovered'];
+  isCovered(id: string): boolean;
+  /** The operator's approval of a refund, if there is one. */
+  approvalOf(id: string): OpenPayout['approval'];
 }>;
 
 /** Why a refund is not signed when a reorg took back its payment. */
@@ -43,10 +51,11 @@ const uncovered = {
     'confirmed again; otherwise reject it with `quayside refunds reject`.',
 } as const;
 
-export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCovered }: Parts): AttemptCommands {
+export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
+  const { steps, ledger, raiseAlarm, isCovered, approvalOf } = parts;
   const { insert, find, remove, setSigned, setSent, findLane, insertLane, moveLane, unsigned, moveJournal } =
     attemptStatements(db);
-  const { sent, dueRefunds, dueOthers, approvalOf } = openStatements(db);
+  const { sent, dueRefunds, dueOthers } = openStatements(db);
   const findAttempt = ({ id, generation, attempt }: AttemptName): AttemptRow | undefined =>
     find.get({ id, generation, attempt });
 
@@ -73,7 +82,7 @@ export function payoutAttemptCommands(db: Db, { steps, ledger, raiseAlarm, isCov
   const withAttempts = (row: PayoutRow) => ({
     payout: toPayout(row),
     attempts: row.state === 'sent' ? steps.attempts(row).map(toAttempt) : [],
-    approval: row.kind === 'refund' ? (approvalOf.get({ id: row.id })?.approval ?? null) : null,
+    approval: row.kind === 'refund' ? approvalOf(row.id) : null,
   });
 
   return {
@@ -272,12 +281,7 @@ function openStatements(db: Db) {
       .prepare();
   const dueRefunds = dueOf(sql`${payouts.kind} = 'refund'`);
   const dueOthers = dueOf(sql`${payouts.kind} <> 'refund'`);
-  const approvalOf = db.orm
-    .select({ approval: refunds.approval })
-    .from(refunds)
-    .where(eq(refunds.id, sql.placeholder('id')))
-    .prepare();
-  return { sent, dueRefunds, dueOthers, approvalOf };
+  return { sent, dueRefunds, dueOthers };
 }
 
 /** Terms are flat, and the order of their names does not matter. */

@@ -6,14 +6,14 @@ import { and, eq, sql } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { feeEntry, payoutEntry } from '../../../core/ledger.ts';
 import type { Ended } from '../../../core/payout.ts';
+import type { RefundEnd } from '../../../core/refund.ts';
 import type { EngineReason, MoneyOutDatabase, NewPayout, PayoutName } from '../../money-out.ts';
 import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import type { Refunds } from '../refunds/refunds.ts';
 import { writeIntent } from './intent-text.ts';
-import type { AttemptRow, PayoutRow } from './row.ts';
+import type { AttemptRow, PayoutRow } from './schema.ts';
 import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
 
 type PayoutCommands = Pick<
@@ -191,7 +191,7 @@ const alarmOf = ({ id, network, sessionId }: PayoutRow, { code, message }: Engin
 });
 
 /** Ends the refund that a payout pays, in the same transaction. */
-export type FollowRefund = Refunds['settle'];
+export type FollowRefund = (id: string, end: RefundEnd, nowMs: number) => void;
 
 type Parts = Readonly<{ steps: Payouts; ledger: Ledger; raiseAlarm: RaiseAlarm; followRefund: FollowRefund }>;
 

@@ -1,11 +1,11 @@
 /**
- * The tables of payouts and the ledger for the query builder; see `schema.ts`.
+ * The tables of payouts and the ledger for the query builder, and the form of their rows in core; see `../schema.ts`.
  * @module
  */
 import { blob, customType, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { Intent, Wallet } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
-import type { Attempt, PayoutState, Proof } from '../../../core/payout.ts';
+import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import { json, units } from '../column-types.ts';
 import { readIntent, writeIntent } from './intent-text.ts';
@@ -117,3 +117,15 @@ export const unsweptLevels = sqliteTable('unswept_levels', {
   openUnits: units().notNull(),
   readAtMs: integer().notNull(),
 });
+
+export type PayoutRow = typeof payouts.$inferSelect;
+export type AttemptRow = typeof payoutAttempts.$inferSelect;
+
+export function toPayout({ kind: _, waitCode, waitMessage, ...row }: PayoutRow): Payout {
+  const wait = waitCode === null || waitMessage === null ? null : { code: waitCode, message: waitMessage };
+  return { ...row, wait };
+}
+
+export function toAttempt({ payoutId: _, network: __, bytes, ...row }: AttemptRow): Attempt {
+  return { ...row, bytes: bytes && new Uint8Array(bytes) };
+}

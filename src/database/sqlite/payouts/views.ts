@@ -6,8 +6,7 @@ import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 
 import type { Asset } from '../../../core/ledger.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
-import { toAttempt, toPayout } from './row.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, walletBalances } from './schema.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, toAttempt, toPayout, walletBalances } from './schema.ts';
 
 type PayoutViews = Pick<
   MoneyOutDatabase,

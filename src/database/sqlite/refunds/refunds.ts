@@ -1,82 +1,40 @@
 /**
- * Refunds: creating, starting, paying and ending them. `core/refund` judges what may be refunded; a payout is planned
- * and settled in the transaction of the refund's own step.
+ * Refunds: creating, starting, canceling and approving them. `core/refund` judges what may be refunded; a payout is
+ * planned in the transaction of the refund's own step.
  * @module
  */
-import { eq } from 'drizzle-orm';
-import { type RefundEventType, refundEventBody } from '../../../core/event.ts';
 import { invariant } from '../../../core/fault.ts';
-import { isCovered, isHeld, judgeRefund, nextRefundStep, receiptNumber } from '../../../core/refund.ts';
+import { refundEntry } from '../../../core/ledger.ts';
+import { judgeRefund, nextRefundStep } from '../../../core/refund.ts';
 import { toSeconds } from '../../../lib/clock.ts';
 import type { CreateRefundOutcome, DestinationCheck, NewRefund, RefundDatabase } from '../../refunds.ts';
+import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
-import type { Outbox } from '../outbox.ts';
+import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
 import type { FindSessionRow } from '../sessions.ts';
-import type { Transfers } from '../transfers.ts';
 import { createRefundDestinations, refundAddressCommands } from './destinations.ts';
-import { createRefundLimits, refundPolicyCommands } from './limits.ts';
-import { createRefundRows, type RefundRow, refundIdOf } from './row.ts';
-import { receiptNumbers } from './schema.ts';
-
-/** What a refund causes elsewhere in the database, in the same transaction. */
-export type RefundEffects = Readonly<{
-  /** Reserves the amount when the refund is made. */
-  reserve(refund: RefundRow, nowMs: number): void;
-  /** Releases it when the refund fails or is canceled. */
-  release(refund: RefundRow, nowMs: number): void;
-  /** Plans the payout of a refund that starts. */
-  plan(refund: RefundRow, notBeforeMs: number, nowMs: number): void;
-  /** Cancels the payout. @returns false once an attempt was allotted: from then on the money may be on its way */
-  cancel(id: string, nowMs: number): boolean;
-  /** Makes the payout due now if it waits for the approval that has come. */
-  hasten(id: string, nowMs: number): void;
-}>;
-
-/** How a refund's payout ended. */
-export type RefundEnd = Readonly<{ kind: 'completed'; tx: string }> | Readonly<{ kind: 'failed'; reason: string }>;
-
-/** To be called within a transaction. */
-export type Refunds = Readonly<{
-  /** Ends a refund that is processing. */
-  settle(id: string, end: RefundEnd, nowMs: number): void;
-  find(id: string): RefundRow | undefined;
-  /** Returns false for a refund whose session no longer has the money for it and its other refunds. */
-  isCovered(id: string): boolean;
-}>;
+import { type RefundLimits, refundPolicyCommands } from './limits.ts';
+import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
+import type { RefundSettlement } from './settlement.ts';
 
 type Parts = Readonly<{
+  rows: RefundRows;
+  limits: RefundLimits;
+  settlement: RefundSettlement;
+  payouts: Payouts;
+  ledger: Ledger;
   secretKey: Uint8Array;
   addresses: Addresses;
-  transfers: Transfers;
   replays: Replays;
-  outbox: Outbox;
   findSession: FindSessionRow;
-  effects: RefundEffects;
 }>;
 
-export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands: RefundDatabase } {
-  const { secretKey, addresses, transfers, replays, outbox, findSession, effects } = parts;
-  const rows = createRefundRows(db, secretKey, findSession);
-  const limits = createRefundLimits(db, transfers);
+export function refundCommands(db: Db, parts: Parts): RefundDatabase {
+  const { rows, limits, settlement, payouts, ledger, secretKey, addresses, replays, findSession } = parts;
+  const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, addresses, secretKey);
-  function postEvent(row: RefundRow, type: RefundEventType, nowMs: number): void {
-    const session = findSession(row.sessionId);
-    invariant(session, `refund ${row.id} belongs to a session`);
-    outbox.post(session, type, nowMs, (id) =>
-      refundEventBody({
-        id,
-        type,
-        createdAtS: toSeconds(nowMs),
-        sessionId: row.sessionId,
-        orderId: session.orderId,
-        refundId: row.refundId,
-        amountMinor: row.amountMinor,
-        currency: row.currency,
-      }),
-    );
-  }
 
   function create(input: NewRefund, check: DestinationCheck): CreateRefundOutcome {
     const { storeId, mode, sessionId, nowMs } = input;
@@ -135,7 +93,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
     };
     rows.insert(row);
     limits.countDay(row, 1n);
-    effects.reserve(row, nowMs);
+    ledger.post(refundEntry(row, 'reserved'), nowMs);
     return { kind: 'created', refund: rows.view(row) };
   }
 
@@ -143,51 +101,28 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
     const started = rows.change(row, { status: 'processing', processingAtMs: nowMs });
     // The event first: a payout that was made before the database was restored from a backup ends the refund at once.
     postEvent(started, 'refund.processing', nowMs);
-    effects.plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
+    plan(started, nowMs + limits.policyOf(row.storeId).refundCancelWindowS * 1000, nowMs);
   }
 
-  /** Ends a refund and frees its amount. */
-  function giveBack(row: RefundRow, values: Partial<RefundRow>, nowMs: number): RefundRow {
-    invariant(isHeld(row), `refund ${row.id} holds its amount`);
-    const ended = rows.change(row, values);
-    limits.countDay(row, -1n);
-    effects.release(ended, nowMs);
-    return ended;
+  /** Plans the payout of a refund that starts. */
+  function plan(row: RefundRow, notBeforeMs: number, nowMs: number): void {
+    const { id, network, currency, destination, units, mac, sessionId } = row;
+    invariant(destination !== null && mac !== null, `refund ${id} has a destination`);
+    const intent = { kind: 'refund', id, network, currency, to: destination, units, mac } as const;
+    const planned = payouts.plan({ intent, sessionId, servesId: null, notBeforeMs, nowMs });
+    // The database was restored from a backup: this id was signed before, for the same intent or another.
+    const isOther = planned.kind === 'other';
+    const { state, tx, waitCode } = planned.payout;
+    if (isOther || state === 'failed') {
+      const reason = (isOther ? null : waitCode) ?? 'signed_otherwise';
+      settle(id, { kind: 'failed', reason }, nowMs);
+    } else if (state === 'succeeded' && tx !== null) {
+      ledger.post(refundEntry(row, 'matched'), nowMs);
+      settle(id, { kind: 'completed', tx }, nowMs);
+    }
   }
 
-  function fail(row: RefundRow, reason: string, nowMs: number): void {
-    const failed = giveBack(row, { status: 'failed', failureReason: reason, processedAtMs: nowMs }, nowMs);
-    postEvent(failed, 'refund.failed', nowMs);
-  }
-
-  function complete(row: RefundRow, tx: string, nowMs: number): void {
-    const next = db.orm.select().from(receiptNumbers).where(eq(receiptNumbers.storeId, row.storeId)).get()?.next ?? 1;
-    db.orm
-      .insert(receiptNumbers)
-      .values({ storeId: row.storeId, next: next + 1 })
-      .onConflictDoUpdate({ target: receiptNumbers.storeId, set: { next: next + 1 } })
-      .run();
-    const receipt = receiptNumber(next, new Date(nowMs).getUTCFullYear());
-    const done = rows.change(row, { status: 'completed', tx, receiptNumber: receipt, processedAtMs: nowMs });
-    postEvent(done, 'refund.succeeded', nowMs);
-  }
-
-  const steps: Refunds = {
-    settle(id, end, nowMs) {
-      const row = rows.find(id);
-      invariant(row?.status === 'processing', `refund ${id} is processing when its payout ends`);
-      if (end.kind === 'completed') complete(row, end.tx, nowMs);
-      else fail(row, end.reason, nowMs);
-    },
-    find: (id) => rows.find(id),
-    isCovered(id) {
-      const row = rows.find(id);
-      const session = row && findSession(row.sessionId);
-      return !session || isCovered(row.currency, limits.received(session), rows.ofSession(row.sessionId));
-    },
-  };
-
-  const commands: RefundDatabase = {
+  return {
     ...refundPolicyCommands(db, limits),
     ...refundAddressCommands(db, { rows, destinations, findSession }),
     async createRefund(input, check) {
@@ -225,7 +160,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
         const past = replays.recall(input);
         if (past.kind === 'other_body') return { kind: 'idempotency_key_conflict' };
         if (past.kind === 'same_body') return { kind: 'replayed', refund: rows.view(row) };
-        if (row.status !== 'processing' || !effects.cancel(row.id, input.nowMs)) return { kind: 'not_cancelable' };
+        if (row.status !== 'processing' || !payouts.cancel(row.id, input.nowMs)) return { kind: 'not_cancelable' };
         const canceled = giveBack(row, { status: 'canceled', canceledAtMs: input.nowMs }, input.nowMs);
         replays.remember(input, row.sessionId);
         return { kind: 'done', refund: rows.view(canceled) };
@@ -254,7 +189,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
         if (!row) return null;
         if (row.status !== 'pending' && row.status !== 'processing') return false;
         rows.change(row, { approvedAtMs: row.approvedAtMs ?? nowMs, ...(approval && { approval }) });
-        effects.hasten(id, nowMs);
+        payouts.hasten(id, nowMs);
         return true;
       });
     },
@@ -262,7 +197,7 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
       return db.write(() => {
         const row = rows.find(id);
         if (!row) return null;
-        if (row.status !== 'pending' && !(row.status === 'processing' && effects.cancel(id, nowMs))) return false;
+        if (row.status !== 'pending' && !(row.status === 'processing' && payouts.cancel(id, nowMs))) return false;
         fail(row, reason, nowMs);
         return true;
       });
@@ -271,5 +206,4 @@ export function createRefunds(db: Db, parts: Parts): { steps: Refunds; commands:
       return db.read(() => rows.list(filter).map(rows.view));
     },
   };
-  return { steps, commands };
 }
