@@ -1,8 +1,7 @@
 /**
  * What a new user does, with real processes: start, pay, look around.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'uvu';
@@ -12,6 +11,7 @@ import {
   endAll,
   find,
   runProgram,
+  runQuayside,
   type Supervisor,
   sandboxInstallation,
   spawnSupervisor,
@@ -103,15 +103,9 @@ test("the demo sends a part of the money back on each family's network, signed b
 });
 
 test('the books balance after payments and refunds', async () => {
-  const { code, stdout } = await runProgram(['scripts/quayside.ts', 'ledger', 'verify'], sandbox.variables);
-  assert.is(code, 0, stdout);
-  assert.match(stdout, /refunded +-4\.50 USDT/);
-});
-
-test('the demo says what to do when nothing runs', async () => {
-  const { code, stderr } = await runProgram(['scripts/demo.ts'], { QUAYSIDE_DATA_DIR: join(folder, 'nobody') });
-  assert.is(code, 1);
-  assert.match(stderr, /run `npm start` in another terminal first/);
+  const { code, out } = await runQuayside(['ledger', 'verify'], sandbox.variables);
+  assert.is(code, 0, out);
+  assert.match(out, /refunded +-4\.50 USDT/);
 });
 
 test('status shows networks, pools and rates, also from another folder', async () => {
@@ -139,9 +133,9 @@ test('status shows networks, pools and rates, also from another folder', async (
     rates?.map(({ source, fresh }) => [source, fresh]),
     [['static', true]],
   );
-  const elsewhere = await runProgram(['scripts/quayside.mjs', 'status'], { QUAYSIDE_DATA_DIR: 'data' }, folder);
-  assert.is(elsewhere.code, 0, elsewhere.stderr);
-  assert.match(elsewhere.stdout, /test:bsc +following/);
+  const elsewhere = await runQuayside(['status'], { QUAYSIDE_DATA_DIR: 'data' }, folder);
+  assert.is(elsewhere.code, 0, elsewhere.err);
+  assert.match(elsewhere.out, /test:bsc +following/);
 });
 
 test('pay sends an amount, then exactly what is still due, on another network in the other stablecoin', async () => {
@@ -165,9 +159,9 @@ test('pay sends an amount, then exactly what is still due, on another network in
       ['ethereum', '6.50'],
     ],
   );
-  const again = await runProgram(['scripts/quayside.mjs', 'pay', id, '--network', 'bsc'], sandbox.variables);
+  const again = await runQuayside(['pay', id, '--network', 'bsc'], sandbox.variables);
   assert.is(again.code, 1);
-  assert.match(again.stderr, /nothing is due/);
+  assert.match(again.err, /nothing is due/);
 });
 
 test('a second installation runs beside it, and one folder has one', async () => {
@@ -178,43 +172,6 @@ test('a second installation runs beside it, and one folder has one', async () =>
   assert.match(third.stderr(), new RegExp(`already running on .*other \\(process ${second.pid}\\)`));
   assert.is(await second.end('SIGTERM'), 0);
   assert.not.ok(existsSync(join(folder, 'other', 'server.json')));
-});
-
-test('a port in use is said, and ends the start', async () => {
-  const other = createServer();
-  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-  const { port } = other.address() as AddressInfo;
-  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: join(folder, 'crowded'), QUAYSIDE_PORT: String(port) });
-  assert.is(await supervisor.ended, 2);
-  assert.match(supervisor.stderr(), new RegExp(`port ${port} is in use by another program; .*QUAYSIDE_PORT`));
-  other.close();
-});
-
-test('a data folder that cannot be used is said, and ends the start', async () => {
-  const file = join(folder, 'no-folder');
-  writeFileSync(file, '');
-  for (const dataDir of [file, join(file, 'below')]) {
-    const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
-    assert.is(await supervisor.ended, 2);
-    assert.match(supervisor.stderr(), /^quayside: the data folder .*no-folder.* cannot be used .*QUAYSIDE_DATA_DIR/m);
-  }
-});
-
-test('a wrong configuration is told whole, and nothing is made', async () => {
-  const file = join(folder, 'wrong.json');
-  writeFileSync(file, JSON.stringify({ log_level: 'loud', networks: { ethereum: { url: 'ftp://x' } } }));
-  const unmade = join(folder, 'unmade');
-  const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: file, QUAYSIDE_DATA_DIR: unmade, QUAYSIDE_PRT: '1' });
-  assert.is(await supervisor.ended, 2);
-  for (const line of [
-    'log_level: "loud"',
-    'networks.ethereum.url: ',
-    'networks.ethereum.xpub: missing',
-    'QUAYSIDE_PRT',
-  ]) {
-    assert.ok(supervisor.stderr().includes(line), `${line} in:\n${supervisor.stderr()}`);
-  }
-  assert.not.ok(existsSync(unmade));
 });
 
 test.run();

@@ -4,8 +4,8 @@
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openRefundShop } from '../support/refund-shop.ts';
 import { until } from '../support/until.ts';
+import { openEvmPayouts } from './evm.ts';
 
 /** All that is known about Velum; the shop adds the node, the xpub and the tokens that it has just deployed. */
 const velum = {
@@ -26,13 +26,13 @@ const velum = {
 };
 const COIN = 10n ** 18n;
 
-const bench = await openRefundShop({ name: 'velum', chainId: Number(velum.chain_id), settings: velum });
-const { anvil, usdt, quayside, wallet, treasury, paidSession } = bench;
-const setBalance = (address: string, coins: bigint) =>
-  anvil.rpc('anvil_setBalance', [address, `0x${(coins * COIN).toString(16)}`]);
+const network = { name: 'velum', chainId: Number(velum.chain_id), settings: velum };
+const { shop: bench, anvil, usdt } = await openEvmPayouts(network);
+const { chain, quayside, paidSession } = bench;
+const treasury = `0x${chain.treasury}`;
 test.before(async () => {
-  await setBalance(wallet, 100n);
-  await usdt.transfer(wallet, 1_000_000_000n);
+  await chain.fund(bench.refundWallet, 100);
+  await chain.pay(bench.refundWallet, 'USDT', 1_000_000_000n);
 });
 test.after(() => bench.close());
 
@@ -84,12 +84,12 @@ test('a refund waits until the signer has learned the network by command, and is
   assert.ok(offered > COIN / 50n && offered <= 3n * COIN, `the signer allowed ${offered}`);
 
   await bench.refund(session, '40.01');
-  await bench.untilWaiting('signer_refused_approval', 1);
+  await bench.untilWaiting('signer_refused_approval');
 });
 
 test('its deposit addresses are swept to the treasury that the command was given', async () => {
-  await setBalance(bench.gasWallet, 10n);
-  await anvil.mine(48);
+  await chain.fund(bench.gasWallet, 10);
+  await chain.finalize?.();
   await until('the payment is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length > 0);
   const { sweeps } = await quayside.cli('sweep', 'run', '--yes');
   assert.equal(

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { runProgram, runQuayside } from '../support/quayside-process.ts';
+import { runQuayside } from '../support/quayside-process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'quayside-tool-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -145,15 +145,6 @@ test('a wrong configuration is exit code 2', async () => {
   const { code, err } = await runQuayside(['store', 'list'], { ...variables, QUAYSIDE_PORT: 'x' });
   assert.is(code, 2);
   assert.match(err, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);
-});
-
-test('the program prints what the command answers, and ends with its exit code', async () => {
-  const shown = await runProgram(['scripts/quayside.mjs', 'store', 'list'], variables);
-  assert.equal(shown, { code: 0, stdout: (await run('store', 'list')).out, stderr: '' });
-  const refusal = await runProgram(['scripts/quayside.mjs', 'session', 'show', 'cs_nonsense', '--json'], variables);
-  const { code, out, err } = await run('session', 'show', 'cs_nonsense', '--json');
-  assert.equal(refusal, { code: 3, stdout: out, stderr: err });
-  assert.is(code, 3);
 });
 
 test.run();

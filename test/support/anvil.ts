@@ -131,6 +131,8 @@ export async function startAnvil(options: AnvilOptions): Promise<Anvil> {
     ...(mining === 'manual' ? ['--no-mining'] : mining === 'auto' ? [] : ['--block-time', String(mining.everyS)]),
   ];
   let child: ChildProcess | null = null;
+  // A test that fails before it closes the node must not leave it running.
+  process.once('exit', () => child?.kill('SIGKILL'));
 
   async function start(): Promise<void> {
     // HOME: anvil keeps scratch files there.

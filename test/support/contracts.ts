@@ -1,5 +1,6 @@
 /**
- * The contracts of `test/contracts/`, compiled by solc once per process and deployed to an anvil.
+ * The contracts of `test/contracts/`, deployed to an anvil. solc compiles them once, for as long as they do not change
+ * (`.tmp/`).
  *
  * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on,
  *   as with USDT.
@@ -12,10 +13,10 @@
  *
  * @module
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import solc from 'solc';
 import { type AbiValue, encodeArguments, encodeCall } from './abi.ts';
 import type { Anvil } from './anvil.ts';
 
@@ -24,22 +25,39 @@ const GAS_DEPLOY = '0x2dc6c0';
 
 type ContractName = 'StandardToken' | 'FeeToken' | 'GuardedToken' | 'BatchSender' | 'LookAlike';
 
-let compiled: Record<string, string> | null = null;
+const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
+let compiled: Promise<Record<string, string>> | null = null;
 
 /** Creation code by contract name: hex without prefix. */
-function creationCode(name: ContractName): string {
-  compiled ??= compile();
-  const code = compiled[name];
+async function creationCode(name: ContractName): Promise<string> {
+  compiled ??= compileOnce();
+  const code = (await compiled)[name];
   if (!code) throw new Error(`no contract ${name} in test/contracts`);
   return code;
 }
 
-function compile(): Record<string, string> {
-  const folder = join(dirname(fileURLToPath(import.meta.url)), '../contracts');
+/** The compiler takes seconds to load, so its output is kept for other processes and later runs. */
+async function compileOnce(): Promise<Record<string, string>> {
+  const folder = join(root, 'test/contracts');
   const files = readdirSync(folder).filter((file) => file.endsWith('.sol'));
+  const sources = Object.fromEntries(
+    files.map((file) => [file, { content: readFileSync(join(folder, file), 'utf8') }]),
+  );
+  const kept = join(root, `.tmp/contracts-${createHash('sha256').update(JSON.stringify(sources)).digest('hex')}.json`);
+  if (existsSync(kept)) return JSON.parse(readFileSync(kept, 'utf8'));
+  const codes = await compile(sources);
+  const unfinished = `${kept}.${process.pid}`;
+  mkdirSync(dirname(kept), { recursive: true });
+  writeFileSync(unfinished, JSON.stringify(codes));
+  renameSync(unfinished, kept);
+  return codes;
+}
+
+async function compile(sources: object): Promise<Record<string, string>> {
+  const { default: solc } = await import('solc');
   const input = {
     language: 'Solidity',
-    sources: Object.fromEntries(files.map((file) => [file, { content: readFileSync(join(folder, file), 'utf8') }])),
+    sources,
     settings: { outputSelection: { '*': { '*': ['evm.bytecode.object'] } } },
   };
   type Output = {
@@ -57,7 +75,7 @@ function compile(): Record<string, string> {
 }
 
 async function deploy(anvil: Anvil, name: ContractName, values: readonly AbiValue[]): Promise<string> {
-  const data = `0x${creationCode(name)}${encodeArguments(values)}`;
+  const data = `0x${await creationCode(name)}${encodeArguments(values)}`;
   const tx = await anvil.send({ data, gas: GAS_DEPLOY });
   const isMined = (await anvil.receipt(tx)) !== null;
   if (!isMined) await anvil.mine();

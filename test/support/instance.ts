@@ -55,6 +55,8 @@ export async function startInstance(
   await writeFile(file, JSON.stringify({ ...settings, ...own }));
   const env = { ...process.env, QUAYSIDE_CONFIG: file };
   let child: ChildProcess | null = null;
+  // A test that fails before it closes the instance must not leave it running.
+  process.once('exit', () => child?.kill('SIGKILL'));
   let output = '';
   let baseUrl = '';
 

@@ -6,12 +6,15 @@
 import { Wallet } from 'ethers';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Json } from '../support/instance.ts';
-import { openRefundShop } from '../support/refund-shop.ts';
+import { seed } from '../support/payout-shop.ts';
 import { until } from '../support/until.ts';
+import { openEvmPayouts } from './evm.ts';
 
-const shop = await openRefundShop();
-const { anvil, usdt, usdc, wallet, quayside, paidSession, refund, show, completed, paidTo } = shop;
+const { shop, anvil, usdt, usdc } = await openEvmPayouts();
+const { quayside, refundWallet, paidSession, refund, show, completed, paidTo } = shop;
+const wallet = `0x${refundWallet}`;
 test.before(async () => {
   await usdt.transfer(wallet, 1_000_000_000n);
   await usdc.transfer(wallet, 1_000_000_000n);
@@ -71,7 +74,8 @@ test('a refund that reverts is signed anew once that is final, and paid once', a
 
 test('a wallet whose key was used elsewhere stops, and says so', async () => {
   const session = await paidSession(1_000);
-  const thief = new Wallet(`0x${Buffer.from(shop.secret).toString('hex')}`);
+  const { secret } = evmSpending.derive(seed, { role: 'refund' });
+  const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
   const nonce = Number(await anvil.rpc<string>('eth_getTransactionCount', [wallet, 'latest']));
   const theft = { type: 2, chainId: 1, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
   await anvil.sendRaw(

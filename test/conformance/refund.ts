@@ -1,0 +1,127 @@
+/**
+ * Money back to a payer, from the signed call to the signed webhook, on any family: the installation's own signer
+ * process signs, and each refund is paid once.
+ * @module
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Intent } from '../../src/core/intent.ts';
+import type { Faults } from '../../src/sandbox/faults.ts';
+import type { PayoutShop } from '../support/payout-shop.ts';
+import { until } from '../support/until.ts';
+
+/** What is particular of a family. */
+export type RefundTraits = Readonly<{
+  /** Coins that the refund wallet gets after a refund was seen to lack them; null when it has some from the start. */
+  coinsLate: number | null;
+  /**
+   * How an address that is swept gets its gas: base units for each, and coins for the gas wallet.
+   * Null where the gas wallet pays.
+   */
+  gas: Readonly<{ units: bigint; coins: number }> | null;
+}>;
+
+/** Registers the suite; `closeBooks` runs it. */
+export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTraits): void {
+  const { chain, quayside, shop, refundWallet, paidSession, refund, show, completed, untilWaiting, paidTo } = bench;
+  const units = (cents: number) => bench.unitsOf(cents, 'USDT');
+  test.after(() => bench.close());
+
+  test('a refund without float waits, and is paid as soon as the wallet can', async () => {
+    const session = await paidSession(2_000);
+    const { id, payee } = await refund(session, '12.34');
+    await untilWaiting('token_short');
+    assert.is((await show(id)).status, 'processing');
+    assert.equal(await paidTo(payee), []);
+    await chain.pay(refundWallet, 'USDT', units(100_000));
+    if (coinsLate !== null) {
+      await untilWaiting('native_short');
+      assert.equal(await paidTo(payee), []);
+      await chain.fund(refundWallet, coinsLate);
+    }
+    const { transaction_hash: tx, receipt_number: receipt } = await completed(id);
+    assert.match(receipt, /^RF-\d{4}-\d{8}$/);
+    assert.equal(await paidTo(payee), [units(1_234)]);
+    assert.ok(await chain.hasSucceeded(tx));
+    await until('it is announced', () => shop.events(session, 'refund.succeeded').length > 0);
+    const [event] = shop.events(session, 'refund.succeeded');
+    assert.is(event.data.object.refund_id, id);
+    assert.is(event.data.object.refund_amount, 1_234);
+  });
+
+  test('refunds of several sessions at once are each paid once, and together no more than was received', async () => {
+    const sessions = [await paidSession(1_000), await paidSession(1_500), await paidSession(700)];
+    const asked = await Promise.all(
+      sessions.flatMap((session) => [refund(session, '2.00'), refund(session, '1.50'), refund(session, '0.01')]),
+    );
+    const { status, body } = await bench.ask(sessions[2], 'too-much', '3.50', asked[0]?.payee ?? '');
+    assert.is(status, 400, JSON.stringify(body));
+    assert.is(body.error.code, 'REFUND_AMOUNT_EXCEEDED');
+    for (const { id } of asked) await completed(id);
+    const paid = await Promise.all(asked.map(({ payee }) => paidTo(payee)));
+    assert.equal(
+      paid,
+      sessions.flatMap(() => [[units(200)], [units(150)], [units(1)]]),
+    );
+  });
+
+  test('a stop in the middle and a start later pay once', async () => {
+    const session = await paidSession(900);
+    const { id, payee } = await refund(session, '9.00');
+    await until('it is under way', async () => (await show(id)).status !== 'pending');
+    await quayside.stop();
+    await quayside.start();
+    await completed(id);
+    assert.equal(await paidTo(payee), [units(900)]);
+  });
+
+  const testReorg = async (reorg: () => Promise<unknown>): Promise<void> => {
+    const session = await paidSession(800);
+    const { id, payee } = await refund(session, '8.00');
+    await until('it is in a block', async () => (await paidTo(payee)).length === 1);
+    await reorg();
+    const { transaction_hash: tx } = await completed(id);
+    assert.equal(await paidTo(payee), [units(800)]);
+    assert.ok(await chain.hasSucceeded(tx));
+  };
+  const { reorg } = chain;
+  if (reorg) test('a reorg takes a payment back, and it is made good', () => testReorg(reorg));
+
+  const testLoss = async (faults: Faults): Promise<void> => {
+    const session = await paidSession(1_000);
+    faults.set({ rates: { send_dropped: 0.7, send_denied: 0.5 } });
+    const asked = [await refund(session, '1.00'), await refund(session, '2.00'), await refund(session, '3.00')];
+    for (const { id } of asked) await completed(id);
+    faults.heal();
+    const paid = await Promise.all(asked.map(({ payee }) => paidTo(payee)));
+    assert.equal(paid, [[units(100)], [units(200)], [units(300)]]);
+  };
+  const { faults } = chain;
+  if (faults)
+    test('a node that throws away what it takes is sent it again, and one that denies what it took pays once', () =>
+      testLoss(faults));
+
+  test('a deposit address is swept to the treasury, with gas where it needs some', async () => {
+    const session = await paidSession(1_200);
+    const index = bench.indexOf(session);
+    const { network } = bench;
+    const from = [{ index, units: units(1_200) }];
+    const sweep: Intent = { kind: 'sweep', id: 'sweep-1', network, currency: 'USDT', from };
+    await chain.fund(bench.gasWallet, gas?.coins ?? 1);
+    const before = await chain.held(chain.treasury, 'USDT');
+    const given = gas && ({ kind: 'gas', id: 'gas-1', network, form: 'transfer', index, units: gas.units } as const);
+    await bench.plan([{ intent: sweep }, ...(given ? [{ intent: given, servesId: sweep.id }] : [])]);
+    await until('it is swept', async () => (await quayside.cli('payouts', 'show', sweep.id)).state === 'succeeded');
+    assert.is((await chain.held(chain.treasury, 'USDT')) - before, units(1_200));
+    assert.is(await chain.held(bench.keyOf(session), 'USDT'), 0n);
+  });
+}
+
+/** Registers the last test of every payout suite, and runs them all. */
+export function closeBooks({ quayside }: PayoutShop): void {
+  test('the books balance afterwards', async () => {
+    const { balanced, problems } = await quayside.cli('ledger', 'verify');
+    assert.ok(balanced, JSON.stringify(problems));
+  });
+  test.run();
+}

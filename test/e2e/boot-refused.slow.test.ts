@@ -1,0 +1,63 @@
+/**
+ * Starts that cannot succeed: each says why, and what to do.
+ * @module
+ */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { endAll, runProgram, spawnSupervisor } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-boot-refused-'));
+
+test.after(async () => {
+  await endAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('the demo says what to do when nothing runs', async () => {
+  const { code, stderr } = await runProgram(['scripts/demo.ts'], { QUAYSIDE_DATA_DIR: join(folder, 'nobody') });
+  assert.is(code, 1);
+  assert.match(stderr, /run `npm start` in another terminal first/);
+});
+
+test('a port in use is said, and ends the start', async () => {
+  const other = createServer();
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+  const { port } = other.address() as AddressInfo;
+  const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: join(folder, 'crowded'), QUAYSIDE_PORT: String(port) });
+  assert.is(await supervisor.ended, 2);
+  assert.match(supervisor.stderr(), new RegExp(`port ${port} is in use by another program; .*QUAYSIDE_PORT`));
+  other.close();
+});
+
+test('a data folder that cannot be used is said, and ends the start', async () => {
+  const file = join(folder, 'no-folder');
+  writeFileSync(file, '');
+  for (const dataDir of [file, join(file, 'below')]) {
+    const supervisor = spawnSupervisor({ QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0' });
+    assert.is(await supervisor.ended, 2);
+    assert.match(supervisor.stderr(), /^quayside: the data folder .*no-folder.* cannot be used .*QUAYSIDE_DATA_DIR/m);
+  }
+});
+
+test('a wrong configuration is told whole, and nothing is made', async () => {
+  const file = join(folder, 'wrong.json');
+  writeFileSync(file, JSON.stringify({ log_level: 'loud', networks: { ethereum: { url: 'ftp://x' } } }));
+  const unmade = join(folder, 'unmade');
+  const supervisor = spawnSupervisor({ QUAYSIDE_CONFIG: file, QUAYSIDE_DATA_DIR: unmade, QUAYSIDE_PRT: '1' });
+  assert.is(await supervisor.ended, 2);
+  for (const line of [
+    'log_level: "loud"',
+    'networks.ethereum.url: ',
+    'networks.ethereum.xpub: missing',
+    'QUAYSIDE_PRT',
+  ]) {
+    assert.ok(supervisor.stderr().includes(line), `${line} in:\n${supervisor.stderr()}`);
+  }
+  assert.not.ok(existsSync(unmade));
+});
+
+test.run();

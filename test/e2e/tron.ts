@@ -1,0 +1,134 @@
+/**
+ * The TRON family for the end-to-end suites: simulated java-trons, one of them behind the bridge.
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import type { FlowBench, FlowNetwork } from '../conformance/flow.ts';
+import { openFlowInstallation } from '../support/flow-installation.ts';
+import type { Json } from '../support/instance.ts';
+import { openPayoutShop } from '../support/payout-shop.ts';
+import { askRpc } from '../support/simulated-node.ts';
+import { startTronBridge } from '../support/tron-bridge.ts';
+import { startTronNode, TRON_CHAIN_ID, type TronNode, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
+import { keyOf, payMany, simulatedNetwork } from './simulated-network.ts';
+
+const DEPTH = 4;
+/** m/44'/195'/0'/0 of a seed of 32 bytes 0x07. */
+const XPUB =
+  'xpub6FNxDEG5ck4z9cPspQ6Kgwo3gnQee2JmunzB5FhWM3wrk5qZSgdHWMQT8FC91cMNdhbQAaYwsxMsPH7smR4uoP9KebCyQLpMVCYvHNwTcQL';
+const tokens = [tronTokens[0]];
+
+function flowNetwork(name: string, node: TronNode): FlowNetwork {
+  const { world } = node;
+  const options = { name, node, tokens, tokenKeys: tronTokenKeys, required: DEPTH, confirmingBlocks: DEPTH };
+  for (let left = 3; left > 0; left--) world.mine(5);
+  const network = simulatedNetwork({
+    ...options,
+    async mineAlmost() {
+      for (let left = DEPTH - 2; left > 0; left--) world.mine(1);
+      return { confirmations: DEPTH - 1, blocks: DEPTH - 1 };
+    },
+    async payWorthless(session, _, units) {
+      const failed = Array.from({ length: 8 }, (_, at) => payMany(options, 'failed', [[session, units + BigInt(at)]]));
+      payMany(options, 'lookalike', [[session, units]]);
+      payMany(options, 'direct', [[session, 0n]]);
+      payMany(options, 'contract', [[session, 0n]]);
+      const { number } = world.mine();
+      const infos = JSON.parse(await node.ask('/wallet/gettransactioninfobyblocknum', { num: number }));
+      // java-tron keeps the logs of some failed transactions.
+      const kept = infos.filter((info: Json) => info.result === 'FAILED' && info.log);
+      assert.ok(kept.length > 0 && kept.length < failed.length, 'both kinds of failure stand in the block');
+    },
+  });
+  return { ...network, payTogether: async (outputs) => payMany(options, 'contract', outputs) };
+}
+
+/** One java-tron is read directly by HTTP, another through the bridge beside it. */
+export async function openTronFlow() {
+  const direct = await startTronNode({ seed: 'flow', chainId: '842000991' });
+  const bridged = await startTronNode({ seed: 'flow bridged', chainId: '842000992' });
+  const networks = [flowNetwork('tron', direct), flowNetwork('tron-bridged', bridged)] as const;
+  const bridge = await startTronBridge(bridged.url);
+  const settings = (url: string, chainId: string) => ({
+    family: 'tron',
+    mode: 'test',
+    url,
+    xpub: XPUB,
+    chain_id: chainId,
+    confirmations: { kind: 'depth', blocks: DEPTH },
+    reorg_depth_max: 40,
+    block_time_ms: 1000,
+    poll_ms: 100,
+    tokens,
+  });
+  const installation = await openFlowInstallation({
+    networks: { tron: settings(direct.url, '842000991'), 'tron-bridged': settings(bridge.url, '842000992') },
+    limits: { pool_target: 100 },
+  });
+  const bench: FlowBench = {
+    ...installation,
+    networks,
+    checkOptions(session) {
+      for (const option of session.payment_options) {
+        assert.match(option.address, /^T[1-9A-HJ-NP-Za-km-z]{33}$/);
+        assert.is(option.qr_code_data, option.address);
+        assert.match(decodeURIComponent(option.deep_link), `${installation.quayside.baseUrl}/pay/${session.id}`);
+      }
+    },
+    async close() {
+      await installation.close();
+      await bridge.stop();
+      await direct.close();
+      await bridged.close();
+    },
+  };
+  return { bench, nodes: { tron: direct, 'tron-bridged': bridged } };
+}
+
+/** A payment of the kinds that exchanges and apps make. @returns the transaction id */
+export const payBy = (node: TronNode, name: string, kind: 'contract' | 'delegated', session: Json, units: bigint) =>
+  payMany({ node, name, tokenKeys: tronTokenKeys }, kind, [[session, units]]);
+
+export const tronKeyOf = (node: TronNode, session: Json): string => keyOf(node, 'tron', session);
+
+const BLOCK_MS = 250;
+const SUN_PER_TRX = 1_000_000n;
+
+/** A java-tron that makes four blocks a second, and charges for energy and bandwidth. */
+export async function openTronPayouts(confirmations: object) {
+  const node = await startTronNode({ seed: 'payouts', finalityDistance: 3 });
+  const { world } = node;
+  for (let left = 5; left > 0; left--) world.mine();
+  const [tokenKey] = tronTokenKeys;
+  const shop = await openPayoutShop({
+    family: 'tron',
+    name: 'tron',
+    tokens,
+    settings: {
+      url: node.url,
+      chain_id: TRON_CHAIN_ID,
+      confirmations,
+      reorg_depth_max: 40,
+      block_time_ms: BLOCK_MS,
+      poll_ms: 100,
+    },
+    policy: { chain_id: TRON_CHAIN_ID, fee_max: '50', gas_caps: { transaction: '50', day: '200' } },
+    treasury: '71'.repeat(20),
+    pay: async (key, _, units) => node.pay(key, units),
+    fund: async (key, coins) => world.fund(key, BigInt(coins) * SUN_PER_TRX),
+    held: async (key) => world.accounts().token(tokenKey, key),
+    paid: async (from, to) =>
+      world
+        .transfers()
+        .filter((transfer) => transfer.from === from && transfer.to === to)
+        .map(({ units }) => units),
+    hasSucceeded: async (tx) => world.find(tx) !== null,
+    async reorg() {
+      world.reorg({ depth: 1, keep: 'none', blocks: 2 });
+    },
+    faults: node.faults,
+    close: node.close,
+  });
+  await askRpc(node.url, 'sandbox_interval', [{ ms: BLOCK_MS }]);
+  return { shop, node };
+}

@@ -1,0 +1,27 @@
+/**
+ * The operator's tool as the program that people start; what its commands do is tested without a process.
+ *
+ * @module
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { runProgram, runQuayside } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-program-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+for (const [code, ...words] of [
+  [0, 'store', 'list'],
+  [3, 'session', 'show', 'cs_nonsense', '--json'],
+] as const) {
+  test(`quayside ${words.join(' ')}: the program prints what the command answers, and ends with ${code}`, async () => {
+    const variables = { QUAYSIDE_DATA_DIR: folder };
+    const { out, err } = await runQuayside(words, variables);
+    assert.equal(await runProgram(['scripts/quayside.mjs', ...words], variables), { code, stdout: out, stderr: err });
+  });
+}
+
+test.run();

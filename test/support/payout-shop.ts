@@ -1,0 +1,169 @@
+/**
+ * A merchant whose money goes out again: an instance with its signer process, on a chain that makes blocks by itself.
+ * @module
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as assert from 'uvu/assert';
+import type { Family } from '../../src/chains/chain.ts';
+import { chains } from '../../src/chains/index.ts';
+import type { Spending } from '../../src/chains/spend.ts';
+import type { Intent, Wallet } from '../../src/core/intent.ts';
+import type { Currency, Token } from '../../src/core/transfer.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { databaseFile, readSecretKey } from '../../src/lib/secret-key.ts';
+import type { Faults } from '../../src/sandbox/faults.ts';
+import { seedOf } from '../../src/signer/keystore.ts';
+import { openFlowInstallation } from './flow-installation.ts';
+import type { Json } from './instance.ts';
+import { makeSignerIn } from './temp-signer.ts';
+import { until } from './until.ts';
+
+export const PHRASE = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
+export const seed = seedOf(PHRASE);
+/** Of those who are paid. */
+const payeesSeed = seedOf(`${'abandon '.repeat(11)}about`);
+const INDEXES_MAX = 100;
+
+/** A chain of one family, as the payout suites need it. Accounts are address keys. */
+export type PayoutChain = Readonly<{
+  family: Family;
+  /** The network's name; it is a test network. */
+  name: string;
+  tokens: readonly Token[];
+  /** Of the network in the operator's file, besides mode, xpub and tokens. */
+  settings: Readonly<Record<string, unknown>>;
+  /** Of the network in the signer's policy, besides family, tokens, treasury and caps. */
+  policy: Readonly<{ chain_id: string; fee_max: string; gas_caps: Readonly<{ transaction: string; day: string }> }>;
+  /** The network that the signer knows from the start, if it is another one. */
+  signerKnows?: `test:${string}`;
+  treasury: string;
+  /** Sends tokens out of nowhere. */
+  pay(key: string, currency: Currency, units: bigint): Promise<unknown>;
+  /** Gives somebody so many of the chain's own coins. */
+  fund(key: string, coins: number): Promise<unknown>;
+  held(key: string, currency: Currency): Promise<bigint>;
+  /** What one has sent to another, in units. */
+  paid(from: string, to: string, currency: Currency): Promise<readonly bigint[]>;
+  /** Whether a transaction is in a block and did what it should. */
+  hasSucceeded(tx: string): Promise<boolean>;
+  /** Makes everything in the chain final at once; absent where that does not take long. */
+  finalize?(): Promise<unknown>;
+  /** Takes the newest block off the chain; what was in it may be sent again. */
+  reorg?(): Promise<unknown>;
+  /** Of a simulated node: what it can be made to do wrong. */
+  faults?: Faults;
+  close(): Promise<void>;
+}>;
+
+export type PayoutShop = Awaited<ReturnType<typeof openPayoutShop>>;
+
+/** Opens the installation; the chain is closed with it. */
+export async function openPayoutShop(chain: PayoutChain) {
+  const { family, name, tokens, policy } = chain;
+  const network = `test:${name}` as const;
+  const codec = chains[family].address;
+  const spending = (await chains[family].spending?.()) as Spending;
+  const home = mkdtempSync(join(tmpdir(), 'quayside-payouts-'));
+  const caps = { transaction: '500', hour: '1000', day: '2000' };
+  const signer = makeSignerIn(home, seed, {
+    [chain.signerKnows ?? network]: {
+      ...policy,
+      family,
+      tokens: [...tokens],
+      treasury: codec.format(chain.treasury),
+      caps: Object.fromEntries(tokens.map(({ symbol }) => [symbol, caps])),
+    },
+  });
+  const xpub = spending.xpub(seed);
+  const settings = { ...chain.settings, mode: 'test', ...(xpub && { xpub }), tokens };
+  const installation = await openFlowInstallation({
+    networks: { [name]: settings },
+    limits: { pool_target: 50 },
+    signer,
+  });
+  const { quayside, shop } = installation;
+  await quayside.cli('refunds', 'policy', '--store', quayside.merchantId, '--cancel-window', '0');
+  const walletKey = (wallet: Wallet): string => spending.derive(seed, wallet).key;
+  const refundWallet = walletKey({ role: 'refund' });
+  const keyOf = (session: Json): string => codec.parse(session.payment_options[0].address) ?? '';
+  const unitsOf = (cents: number, currency: Currency): bigint => {
+    const decimals = tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
+    return BigInt(cents) * 10n ** BigInt(decimals - 2);
+  };
+  let refunds = 0;
+
+  const ask = (session: Json, id: string, amount: string, payee: string, currency: Currency = 'USDT') =>
+    quayside.api('POST', '/api/v1/refunds/create', {
+      order_id: session.id,
+      refund_id: id,
+      amount,
+      currency,
+      metadata: { refund_address: codec.format(payee) },
+    });
+  const show = async (id: string): Promise<Json> => (await quayside.api('GET', `/api/v1/refunds/${id}`)).body;
+
+  return {
+    chain,
+    quayside,
+    shop,
+    network,
+    refundWallet,
+    gasWallet: walletKey({ role: 'gas' }),
+    keyOf,
+    parse: codec.parse,
+    unitsOf,
+    /** The number of a session's deposit address below the seed. */
+    indexOf(session: Json): number {
+      for (let index = 0; index < INDEXES_MAX; index++)
+        if (walletKey({ role: 'collection', index }) === keyOf(session)) return index;
+      throw new Error(`${session.id} has none of the first ${INDEXES_MAX} addresses`);
+    },
+    /** Plans payouts in the instance's own database, as a sweep does. */
+    async plan(payouts: readonly Readonly<{ intent: Intent; servesId?: string }>[]): Promise<void> {
+      const secretKey = readSecretKey(quayside.dataDir, {});
+      const file = databaseFile(quayside.dataDir);
+      const database = openSqliteDatabase({ file, secretKey, busyTimeoutMs: 10_000, bytesMax: null, outageWaitS: 600 });
+      const nowMs = systemClock.nowMs();
+      const dues = { sessionId: null, notBeforeMs: nowMs, nowMs };
+      const planned = payouts.map(({ intent, servesId }) => ({ intent, servesId: servesId ?? null, ...dues }));
+      await database.planPayouts(planned);
+      await database.close();
+    },
+    async paidSession(cents: number, currency: Currency = 'USDT'): Promise<Json> {
+      const session = await shop.newSession(cents);
+      await chain.pay(keyOf(session), currency, unitsOf(cents, currency));
+      await shop.waitForStatus(session, 'paid');
+      return session;
+    },
+    ask,
+    /** Asks for a refund to a payee of its own, and expects it to be taken. */
+    async refund(session: Json, amount: string, currency: Currency = 'USDT') {
+      refunds += 1;
+      const id = `refund-${refunds}`;
+      const payee = spending.derive(payeesSeed, { role: 'collection', index: refunds }).key;
+      const { status, body } = await ask(session, id, amount, payee, currency);
+      assert.is(status, 201, JSON.stringify(body));
+      return { id, payee };
+    },
+    show,
+    async completed(id: string): Promise<Json> {
+      await until(`refund ${id} is completed`, async () => (await show(id)).status === 'completed');
+      return show(id);
+    },
+    /** Waits until a payout waits for a reason. */
+    untilWaiting: (reason: string) =>
+      until(`a payout waits for ${reason}`, async () => {
+        const { waiting } = (await quayside.cli('status')).payouts;
+        return waiting.some((one: Json) => one.reason === reason && one.payouts === 1);
+      }),
+    paidTo: (payee: string, currency: Currency = 'USDT') => chain.paid(refundWallet, payee, currency),
+    async close(): Promise<void> {
+      await installation.close();
+      await chain.close();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
