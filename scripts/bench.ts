@@ -1,17 +1,17 @@
 /**
- * Measures, on this machine, what the design rests on and what the README promises:
+ * Measures, on this machine, what the design relies on and what the README promises:
  *
- *   npm run bench                    everything; some minutes
- *   npm run bench -- matching        in-line decoding against worker threads, by size of a block's answer
- *   npm run bench -- table           the table of watched addresses at a million
- *   npm run bench -- catch-up        an indexer of each network that catches up with a simulated node in another process
+ *   npm run bench                    everything; takes some minutes
+ *   npm run bench -- matching        decoding in line and in worker threads, by the size of a block's answer
+ *   npm run bench -- table           the table of watched addresses, with a million of them
+ *   npm run bench -- catch-up        an indexer of each network catching up with a simulated node (another process)
  *   npm run bench -- tron            the same for one network: tron, ethereum, bsc or solana
- *   npm run bench -- solana --blocks 500     no more blocks than that, for a quick look
- *   npm run bench -- solana --profile .tmp   V8's CPU profiles of the indexer, into that folder
- *   npm run bench -- pages           500 open payment pages held by one server, in a whole sandbox
+ *   npm run bench -- solana --blocks 500     at most 500 blocks, for a quick look
+ *   npm run bench -- solana --profile .tmp   write V8's CPU profiles of the indexer into that folder
+ *   npm run bench -- pages           one server with 500 open payment pages, in a whole sandbox
  *
- * Prints tables, and writes everything to `.tmp/bench.json`. Compare figures of one run only; machines differ, and other work on the
- * machine shows in its load and in the column "others".
+ * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
+ * other work on the machine shows in its load and in the column "others".
  * @module
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const RESULT_FILE = '.tmp/bench.json';
 
 type Benchmark = (options: CatchUpOptions) => Row[] | Promise<Row[]>;
 
-/** What runs when nothing is named. */
+/** What runs if no benchmark is named. */
 const whole: Readonly<Record<string, Benchmark>> = {
   matching: benchMatching,
   table: benchTable,
@@ -45,7 +45,9 @@ async function run(words: readonly string[], options: CatchUpOptions): Promise<v
   const names = words.length > 0 ? words : Object.keys(whole);
   const unknown = names.filter((name) => !benchmarks[name]);
   if (unknown.length > 0) {
-    process.stderr.write(`no benchmark ${unknown.join(', ')}: there are ${Object.keys(benchmarks).join(', ')}\n`);
+    process.stderr.write(
+      `unknown benchmark ${unknown.join(', ')}; choose from ${Object.keys(benchmarks).join(', ')}\n`,
+    );
     process.exitCode = 2;
     return;
   }

@@ -1,12 +1,12 @@
 /**
- * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read beside their code. This is plain
- * JavaScript because nothing is built yet when it runs.
+ * Builds `dist/` from the sources: JavaScript with source maps, and the files that programs read at run time. This is
+ * plain JavaScript because nothing is built yet when it runs.
  *
- *   node scripts/build.mjs              builds
- *   node scripts/build.mjs --if-stale   builds only when there is no dist/ or when the sources have changed
- *   node scripts/build.mjs --prepare    the same for `npm ci`, also where TypeScript is left out (`npm ci --omit=dev`)
+ *   node scripts/build.mjs              build
+ *   node scripts/build.mjs --if-stale   build only if there is no dist/ or if the sources have changed
+ *   node scripts/build.mjs --prepare    the same for `npm ci`; succeeds without TypeScript (`npm ci --omit=dev`)
  *
- * Types are not checked here: `npm run types` does.
+ * It does not check types: `npm run types` does.
  * @module
  */
 import { execFileSync } from 'node:child_process';
@@ -18,7 +18,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, 'dist');
 
-/** Returns the path of the compiler; null where development packages are left out. */
+/** Returns the path of the compiler, or null if development packages are not installed. */
 function findCompiler() {
   try {
     const manifest = createRequire(import.meta.url).resolve('typescript/package.json');
@@ -28,20 +28,20 @@ function findCompiler() {
   }
 }
 
-/** The module of a build that knows its sources. */
+/** Imports the module of a build that compares it with its sources. */
 const stampModule = (build) => import(pathToFileURL(join(build, 'src/lib/build-stamp.js')).href);
 
-/** Whether `dist/` was made from the sources as they are. */
+/** Returns whether `dist/` was built from the present sources. */
 async function isFresh() {
   if (!existsSync(dist)) return false;
-  // Without that module it is the build of a much older version, or somebody else's folder.
+  // Without that module, it is the build of a much older version, or a foreign folder.
   return stampModule(dist).then(
     ({ isBuildFresh }) => isBuildFresh(),
     () => false,
   );
 }
 
-/** Builds beside `dist/`, then swaps the two: a program that starts meanwhile finds one of them whole. */
+/** Builds beside `dist/`, then swaps the two, so that a program that starts meanwhile finds one complete build. */
 async function build(compiler) {
   const made = `${dist}.${process.pid}`;
   const replaced = `${made}.old`;
@@ -68,6 +68,6 @@ if (wanted !== undefined && (await isFresh())) {
   const what = existsSync(dist) ? 'dist/ was built from other sources' : 'there is no dist/ yet';
   const todo = 'run `npm ci` (it builds), then `npm prune --omit=dev`';
   process.stderr.write(`quayside: ${what}, and TypeScript, which builds it, is not installed: ${todo}\n`);
-  // An installation of packages has succeeded all the same: dist/ may be copied here next.
+  // The packages are installed all the same, and dist/ may be copied here next.
   process.exitCode = wanted === '--prepare' ? 0 : 1;
 }

@@ -1,10 +1,11 @@
 /**
- * `npm run demo [-- --network NAME] [--refund] [--json]`: one payment from end to end, and with `--refund` its way back, against the sandbox that
- * `npm start` runs.
+ * `npm run demo [-- --network NAME] [--refund] [--json]`: one payment from end to end in the sandbox that `npm start`
+ * runs, and with `--refund` a refund of part of it.
  *
- * It does what a merchant's own server would do, with nothing but Node's standard library: signs an API call, creates a session,
- * listens for the webhook and verifies its signatures. Only the payer and the endpoint's registration are shortcuts of the sandbox.
- * Exit codes: 0 the payment arrived and was told of; 1 it did not.
+ * It does what a merchant's server would do, with nothing but Node's standard library: it signs API calls, creates a
+ * session, listens for the webhook and verifies its signatures. Only the payer and the registration of the endpoint are
+ * shortcuts of the sandbox.
+ * Exit codes: 0 payment confirmed and webhook received; 1 otherwise.
  * @module
  */
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
@@ -25,13 +26,13 @@ import { strangersAddress } from '../src/sandbox/operator/signer.ts';
 
 const READY_MS_MAX = 30_000;
 const PAYMENT_MS_MAX = 60_000;
-/** The cancel window, and as long as the chain takes to be final. */
+/** The cancel window, and the time that the chain takes until it is final. */
 const REFUND_MS_MAX = 180_000;
 const POLL_MS = 150;
-/** A message that was signed longer ago may be a replay of an old one. */
+/** A message that was signed longer ago may be a replay. */
 const SIGNATURE_AGE_S_MAX = 300;
 
-/** The part of a session that the demo looks at; the reference at /docs shows all of it. */
+/** The fields of a session that the demo reads; the API reference at /docs shows all of them. */
 type SessionAnswer = Readonly<{
   id: string;
   url: string;
@@ -57,7 +58,7 @@ type Webhook = Readonly<{ headers: IncomingHttpHeaders; body: string }>;
 
 // ── What a merchant's server does ────────────────────────────────────────────────────────────────────────────────────
 
-/** Signs and sends one API request: HMAC-SHA256 over `timestamp.nonce.body` with the secret that belongs to the key. */
+/** Signs and sends one API request: HMAC-SHA256 over `timestamp.nonce.body` with the secret of the API key. */
 async function callApi<T = SessionAnswer>(
   credentials: Credentials,
   method: 'GET' | 'POST',
@@ -84,7 +85,7 @@ async function callApi<T = SessionAnswer>(
   return answer;
 }
 
-/** Verifies `X-Service-Signature`. The raw body is what was signed: parse it afterwards, never before. */
+/** Verifies `X-Service-Signature`. It signs the raw body: parse that afterwards, never before. */
 function verifyServiceSignature({ headers, body }: Webhook, secret: string): boolean {
   const timestamp = String(headers['x-service-timestamp']);
   const nonce = String(headers['x-service-nonce']);
@@ -92,7 +93,7 @@ function verifyServiceSignature({ headers, body }: Webhook, secret: string): boo
   return isRecent(timestamp) && isSame(expected, String(headers['x-service-signature']));
 }
 
-/** Verifies `webhook-signature` of the Standard Webhooks specification, for which there are libraries in many languages. */
+/** Verifies `webhook-signature`, as Standard Webhooks specifies it; there are libraries for many languages. */
 function verifyStandardSignature({ headers, body }: Webhook, secret: string): boolean {
   const timestamp = String(headers['webhook-timestamp']);
   const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
@@ -104,11 +105,11 @@ function verifyStandardSignature({ headers, body }: Webhook, secret: string): bo
 const isRecent = (timestamp: string): boolean =>
   Math.abs(systemClock.nowMs() / 1000 - Number(timestamp)) <= SIGNATURE_AGE_S_MAX;
 
-/** Compares in a time that does not tell how much was right. */
+/** Compares in constant time, which does not reveal how much of a guess was right. */
 const isSame = (expected: string, given: string): boolean =>
   expected.length === given.length && timingSafeEqual(Buffer.from(expected), Buffer.from(given));
 
-/** Listens on loopback and answers every webhook with 200, as a receiver should, before it does anything slow. */
+/** Listens on loopback and answers every webhook with 200 at once, as a receiver should before any slow work. */
 async function listenForWebhooks() {
   const received: Webhook[] = [];
   const server = createServer(async (request, response) => {
@@ -128,7 +129,7 @@ async function listenForWebhooks() {
 
 // ── The demo ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Asks again until `look` finds something. @throws Fault transient `demo_timeout` */
+/** Polls until `look` finds something. @throws Fault permanent `demo_timeout` */
 async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | undefined>): Promise<T> {
   const giveUpAtMs = systemClock.nowMs() + msMax;
   while (systemClock.nowMs() < giveUpAtMs) {
@@ -153,7 +154,7 @@ async function withEndpoint<T>(config: Config, merchantId: string, url: string, 
 }
 
 /**
- * The credentials of the sandbox, once it answers; one that is just starting is waited for.
+ * Returns the credentials of the sandbox, and waits for one that is starting.
  * @throws Fault permanent `demo_not_ready`, `demo_timeout`
  */
 function findSandbox(config: Config): Promise<Credentials> {
@@ -169,7 +170,7 @@ function findSandbox(config: Config): Promise<Credentials> {
 const isReady = (baseUrl: string): Promise<boolean> =>
   fetch(`${baseUrl}/readyz`).then(
     ({ ok }) => ok,
-    // Nobody listens there (yet, or any more).
+    // Nothing listens there (yet, or any more).
     () => false,
   );
 
@@ -188,12 +189,12 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
         order_id: `demo-${randomUUID()}`,
         description: 'Two coffees',
       });
-      say(`created session ${session.id} over 10.50 USD: ${session.payment_status}`);
-      say(`the payer's page: ${session.url}`);
+      say(`created session ${session.id} for 10.50 USD: ${session.payment_status}`);
+      say(`payment page: ${session.url}`);
 
       const option = session.payment_options.find(({ network }) => !wanted || network === wanted);
       const offered = session.payment_options.map((one) => one.network);
-      if (!option) throw permanent('demo_network', `nothing can be paid on "${wanted}", only on ${offered.join(', ')}`);
+      if (!option) throw permanent('demo_network', `"${wanted}" is not offered; choose one of ${offered.join(', ')}`);
       const { network, currency, address, amount, confirmations_required: required } = option;
       const hash = await pay(config, option);
       say(`the payer sends ${amount} ${currency} on ${network} to ${address}`);
@@ -236,7 +237,7 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
   }
 }
 
-/** Returns 4.50 of the money to a payer's address, and waits until that is final on the chain. */
+/** Refunds 4.50 to a payer's address, and waits until that is final on the chain. */
 async function refundTo(
   config: Config,
   credentials: Credentials,
@@ -271,7 +272,7 @@ async function refundTo(
   return done;
 }
 
-/** What a payer's wallet would do. */
+/** Pays, as a payer's wallet would. @returns the transaction's hash */
 function pay(config: Config, option: SessionAnswer['payment_options'][number]): Promise<string> {
   const token = config.networks
     .find(({ name, sandbox }) => sandbox && name === option.network)
@@ -291,7 +292,7 @@ const say = (text: string) => {
 };
 try {
   const result = await demo(values.network, values.refund, say);
-  say(`done: the session is paid and the webhook was authentic${values.refund ? ', and the refund is final' : ''}`);
+  say(`done: the session is paid${values.refund ? ', the refund is final' : ''} and the webhook is authentic`);
   if (values.json) process.stdout.write(`${JSON.stringify(result, null, 2)}\n`);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;

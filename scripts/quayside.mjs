@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Runs the operator's tool from dist/.
+// Runs the `quayside` command from dist/.
 import { existsSync } from 'node:fs';
 
 const program = new URL('../dist/scripts/quayside.js', import.meta.url);

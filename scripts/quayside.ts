@@ -1,5 +1,6 @@
 /**
- * The operator's tool: `npx quayside <command>`. Works on the installation that the configuration names, running or not.
+ * The operator's tool: `npx quayside <command>`. Works on the installation that the configuration names, whether the
+ * server is running or not.
  * @module
  */
 import { runTool } from './cli/tool.ts';

@@ -1,13 +1,13 @@
 /**
- * The test command: runs test files in processes of their own, as many at a time as there are cores, the slowest first, and closes with one
- * line that counts.
+ * The test command: runs each test file in its own process, as many at a time as there are cores, slowest first, and
+ * ends with the counts on one line.
  *
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
  *   npm run test:all              both
- *   npm test -- database follow   the files of either kind whose path contains one of the words
+ *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
- * `--json` prints the counts and times of each file on standard output, and everything else on standard error.
+ * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
  * `TEST_JOBS` changes how many files run at a time.
  * @module
  */
@@ -21,12 +21,12 @@ import { startBrowserProcess } from '../test/support/browser-process.ts';
 
 const FILE_TIMEOUT_MS = 8 * 60_000;
 const STILL_RUNNING_MS = 30_000;
-/** Seconds of each file when it last ran here. */
+/** How many seconds each file took when it last ran here. */
 const TIMES_FILE = '.tmp/test-times.json';
-/** The same for a fresh checkout: the files that take long. */
+/** The same for a fresh checkout: the files that take longest. */
 const usualTimes = fileURLToPath(new URL('../test/usual-times.json', import.meta.url));
 const builder = fileURLToPath(new URL('./build.mjs', import.meta.url));
-/** Runs a command and reports the processor time of everything it started, which Node itself cannot tell. */
+/** Runs a command and reports the processor time of everything that it started, which Node cannot measure. */
 const TIMED = '"$@"; code=$?; times >&3; exit $code';
 
 type Result = Readonly<{
@@ -35,7 +35,7 @@ type Result = Readonly<{
   failed: number;
   skipped: number;
   seconds: number;
-  /** Processor time, of every process that the file started and saw end. */
+  /** Processor time of all processes that the file started and waited for. */
   cpu_seconds: number;
 }>;
 
@@ -46,7 +46,7 @@ const { values: flags, positionals: words } = parseArgs({
 const log = flags.json ? process.stderr : process.stdout;
 const running = new Map<ChildProcess, Readonly<{ file: string; startedAtMs: number }>>();
 
-/** Runs one test file; a file that dies, hangs or counts nothing is one failure. Prints its output when it fails. */
+/** Runs one test file. One that crashes, hangs or prints no counts is a failure. Prints its output if it fails. */
 function runFile(file: string, env: NodeJS.ProcessEnv): Promise<Result> {
   const startedAtMs = performance.now();
   return new Promise((resolve) => {
@@ -85,20 +85,20 @@ function runFile(file: string, env: NodeJS.ProcessEnv): Promise<Result> {
   });
 }
 
-/** The last line of the shell's `times`, as in `0m1.20s 0m0.31s`: user and system time of what it ran. */
+/** Parses the last line of the shell's `times`, such as `0m1.20s 0m0.31s`: user and system time of its children. */
 function cpuSeconds(times: string): number {
   const [, children = ''] = times.trim().split('\n');
   const parts = [...children.matchAll(/(\d+)m([\d.]+)s/g)];
   return parts.reduce((sum, [, minutes, seconds]) => sum + Number(minutes) * 60 + Number(seconds), 0);
 }
 
-/** A test that leaves processes behind must not disturb the next file. */
+/** Ends what a test left behind, so that it does not disturb the next file. */
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // Nobody is left in the group.
+    // The group has no process left.
   }
 }
 
@@ -186,6 +186,6 @@ const seen = Object.fromEntries(results.map(({ file, seconds }) => [file, Math.r
 writeFileSync(TIMES_FILE, `${JSON.stringify({ ...readTimes(TIMES_FILE), ...seen }, null, 2)}\n`);
 
 if (flags.json) process.stdout.write(`${JSON.stringify({ ...totals, files: results }, null, 2)}\n`);
-if (files.length === 0) log.write(`no test file has any of these words in its path: ${words.join(' ')}\n`);
+if (files.length === 0) log.write(`no path of a test file contains any of these words: ${words.join(' ')}\n`);
 log.write(`\n${describe(totals)}\n`);
 process.exitCode = totals.failed > 0 || results.length === 0 ? 1 : 0;

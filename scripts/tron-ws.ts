@@ -1,6 +1,6 @@
 /**
- * The bridge beside java-tron, on the machine where the node runs: `npx quayside tron-ws`, or this file by itself. `tron-ws.md` tells how to
- * set it up.
+ * The bridge beside java-tron, on the machine where the node runs: `npx quayside tron-ws`, or this file alone.
+ * `tron-ws.md` describes how to set it up.
  * @module
  */
 import { runTronWs } from './cli/tron-ws.ts';

@@ -1,5 +1,5 @@
 /**
- * The table of watched addresses at a million.
+ * The table of watched addresses, with a million of them.
  * @module
  */
 import { randomBytes } from 'node:crypto';

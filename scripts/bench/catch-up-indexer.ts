@@ -1,5 +1,6 @@
 /**
- * A process of its own: one indexer that catches up with a node, and says what it took. Arguments: the network's name, then `Served` as JSON.
+ * A separate process: an indexer that catches up with a node and reports what it took. Arguments: the network's name,
+ * then `Served` as JSON.
  * @module
  */
 import { subscribe } from 'node:diagnostics_channel';
@@ -22,17 +23,17 @@ import { ADDRESSES_WATCHED, type Served } from './growing-world.ts';
 const LOOK_MS = 50;
 const BLOCKS_PER_INGEST_MAX = 64;
 
-/** Memory at one moment, in bytes. `liveBytes` is what is left after a collection: heap and buffers; null where there was none. */
+/** Memory at one moment, in bytes. `liveBytes` is heap and buffers after a garbage collection; null without one. */
 export type Sample = Readonly<{ blocks: number; rssBytes: number; liveBytes: number | null }>;
 
-/** What the parent gets: the samples as they are taken, then the end. */
-export type Told =
+/** What the parent receives: samples as they are taken, then the end. */
+export type Message =
   | Readonly<{ kind: 'sample'; sample: Sample }>
   | Readonly<{ kind: 'end'; wallMs: number; cpuMs: number; loopBusyMs: number; bytesRead: number; paid: number }>;
 
-const tell = (told: Told): void => void process.send?.(told);
+const send = (message: Message): void => void process.send?.(message);
 
-// As the programs of the indexers do.
+// As the indexers' programs do.
 makeRoomForAnswers();
 const [name, text = ''] = process.argv.slice(2);
 const { keyBytes, threadsMax, ...settings } = findNetwork(name);
@@ -51,7 +52,7 @@ const database = openSqliteDatabase({
 });
 const keys = Array.from({ length: ADDRESSES_WATCHED }, (_, n) => addressKeyOf(n, keyBytes));
 await database.addAddresses({ family, mode: 'test', source: 'bench', firstIndex: 0, keys });
-// The indexer was here when the outage began.
+// The indexer had read this far when the outage began.
 await database.ingest({
   network: network.key,
   family,
@@ -66,7 +67,7 @@ await database.ingest({
   nowMs: systemClock.nowMs(),
 });
 
-/** Every connection that is made from here on. */
+/** Every connection from here on. */
 const sockets: Socket[] = [];
 subscribe('net.client.socket', (made) => {
   sockets.push((made as { socket: Socket }).socket);
@@ -92,7 +93,7 @@ const indexing = indexNetwork(
   },
   stopping.signal,
 );
-/** Quarters of the way at which memory was looked at closely. */
+/** How many quarters of the blocks have been read, and memory collected after each. */
 let quarters = 0;
 for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
   await systemClock.sleep(LOOK_MS);
@@ -100,7 +101,7 @@ for (let blocks = 0; blocks < blocksToRead && !stopping.signal.aborted; ) {
   const isQuarter = blocks >= (blocksToRead * (quarters + 1)) / 4;
   const rssBytes = process.memoryUsage.rss();
   if (isQuarter) quarters += 1;
-  tell({ kind: 'sample', sample: { blocks, rssBytes, liveBytes: isQuarter ? liveBytes() : null } });
+  send({ kind: 'sample', sample: { blocks, rssBytes, liveBytes: isQuarter ? liveBytes() : null } });
 }
 const wallMs = performance.now() - startedAtMs;
 const cpu = process.cpuUsage(cpuBefore);
@@ -111,7 +112,7 @@ stopping.abort();
 await indexing;
 database.close();
 rmSync(folder, { recursive: true, force: true });
-tell({ kind: 'end', wallMs, cpuMs: (cpu.user + cpu.system) / 1000, loopBusyMs, bytesRead, paid });
+send({ kind: 'end', wallMs, cpuMs: (cpu.user + cpu.system) / 1000, loopBusyMs, bytesRead, paid });
 process.disconnect();
 
 function liveBytes(): number {

@@ -1,8 +1,9 @@
 /**
- * The networks that an indexer is made to catch up with, each with blocks as large as the live network's.
+ * The networks of the catch-up benchmark, each with blocks as large as the live network's.
  *
- * Sizes are those of 2026: TRON some 390 transactions a block; Ethereum some 160 and BSC some 32 transfers of USDT and USDC a block;
- * Solana some 780 votes and 475 other transactions a block, of which a third are taken to move USDT or USDC.
+ * Sizes are those of 2026, per block: about 390 transactions on TRON; about 160 transfers of USDT and USDC on Ethereum
+ * and 32 on BSC; about 780 votes and 475 other transactions on Solana, of which a third are assumed to transfer USDT or
+ * USDC.
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
@@ -22,11 +23,11 @@ export type CatchUpNetwork = Pick<
 > &
   Readonly<{
     keyBytes: number;
-    /** So many blocks are read unless told otherwise: an hour's worth at least. */
+    /** How many blocks to read by default: at least an hour's worth. */
     blocks: number;
-    /** Matcher threads; null for as many as an indexer takes on this machine. */
+    /** Matcher threads; null for the indexer's default on this machine. */
     threadsMax: number | null;
-    /** Blocks/s, or multiples of the live rate, that are wanted. */
+    /** The target: blocks/s, or a multiple of the live rate. */
     target: Readonly<{ blocksPerS: number }> | Readonly<{ timesLive: number }> | null;
     serve(serving: Serving): Promise<Served>;
   }>;
@@ -36,7 +37,7 @@ export const catchUpNetworks: readonly CatchUpNetwork[] = [
     name: 'tron',
     family: 'tron',
     chainId: TRON_CHAIN_ID,
-    // USDT is the only one of the live network.
+    // USDT is the only token on the live network.
     tokens: tronTokens.slice(0, 1),
     keyBytes: 20,
     blockTimeMs: 3_000,
@@ -93,6 +94,6 @@ export const catchUpNetworks: readonly CatchUpNetwork[] = [
 
 export function findNetwork(name: string | undefined): CatchUpNetwork {
   const found = catchUpNetworks.find((network) => network.name === name);
-  if (!found) throw new Error(`no network "${name}" to catch up with`);
+  if (!found) throw new Error(`there is no benchmark of a network "${name}"`);
   return found;
 }

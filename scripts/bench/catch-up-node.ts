@@ -1,5 +1,6 @@
 /**
- * A process of its own: the node of one network, until its parent goes away. Arguments: the network's name, and how many blocks to serve.
+ * A separate process: the node of one network, which ends with its parent. Arguments: the network's name, and how many
+ * blocks to serve.
  * @module
  */
 import { findNetwork } from './catch-up-networks.ts';

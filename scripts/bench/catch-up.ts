@@ -1,12 +1,12 @@
 /**
- * An indexer that catches up after an outage, with a node that serves blocks of the live network's size. Node and indexer are processes of
- * their own, so that what the indexer costs is told apart.
+ * An indexer that catches up after an outage with a node that serves blocks as large as the live network's. Node and
+ * indexer are separate processes, so that each one's cost can be measured.
  * @module
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
-import type { Sample, Told } from './catch-up-indexer.ts';
+import type { Message, Sample } from './catch-up-indexer.ts';
 import { type CatchUpNetwork, catchUpNetworks, findNetwork } from './catch-up-networks.ts';
 import type { Served } from './growing-world.ts';
 import { watchOthers } from './machine.ts';
@@ -14,18 +14,18 @@ import { progress, type Row, round, show } from './report.ts';
 
 const MB = 1e6;
 const HOUR_MS = 3_600_000;
-/** A core, an event loop or a machine that is busy for so much of the time is what holds up the rest. */
+/** From this share of the time on, a busy event loop, core or machine is called the bottleneck. */
 const BUSY = 0.9;
-/** Memory whose slope makes it grow by less than this share over the second half of the way is called flat. */
+/** Memory is called flat if, by its slope, it grows by at most this share over the second half of the blocks. */
 const FLAT_GROWTH_MAX = 0.05;
 
-/** What one run took, in ms of wall clock or processor. */
+/** What one run took, in ms of wall clock or processor time. */
 type Spent = Readonly<{ wallMs: number; cpuMs: number; loopBusyMs: number; nodeCpuMs: number; bytesRead: number }>;
 
-/** `blocksMax`: reads no more blocks than this. `profileDir`: where the indexer's CPU profiles go, if anywhere. */
+/** `blocksMax`: at most this many blocks. `profileDir`: where to write the indexer's CPU profiles, or null for none. */
 export type CatchUpOptions = Readonly<{ blocksMax: number; profileDir: string | null }>;
 
-/** Every network, one after the other. */
+/** Measures one network after the other. */
 export async function benchAllCatchUps(options: CatchUpOptions): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { name } of catchUpNetworks) rows.push(...(await benchCatchUp(name, options)));
@@ -45,14 +45,14 @@ export async function benchCatchUp(name: string, { blocksMax, profileDir }: Catc
   const others = othersPercent(end.cpuMs + nodeCpuMs);
   bar.end();
   node.disconnect();
-  if (end.paid !== served.paid) throw new Error(`${name}: ${end.paid} payments were found of ${served.paid}`);
+  if (end.paid !== served.paid) throw new Error(`${name}: found only ${end.paid} of ${served.paid} payments`);
   const spent = { ...end, nodeCpuMs };
   const speed = { ...speedOf(network, blocks, spent), 'others %': others };
   const memory = memoryOf(network, blocks, samples);
-  show(`${name}: catching up with ${blocks} blocks; all ${served.paid} payments were found`, [speed]);
-  process.stdout.write(`  held up by: ${bottleneckOf(spent)}\n`);
+  show(`${name}: catching up with ${blocks} blocks (found all ${served.paid} payments)`, [speed]);
+  process.stdout.write(`  bottleneck: ${bottleneckOf(spent)}\n`);
   show(`${name}: memory of the indexer, in MB`, [memory]);
-  return [{ network: name, ...speed, 'held up by': bottleneckOf(spent), ...memory }];
+  return [{ network: name, ...speed, bottleneck: bottleneckOf(spent), ...memory }];
 }
 
 const startProgram = (file: string, words: readonly string[], nodeArguments: readonly string[] = []): ChildProcess =>
@@ -66,9 +66,9 @@ async function askCpuMs(node: ChildProcess): Promise<number> {
   return cpuMs;
 }
 
-type End = Extract<Told, { kind: 'end' }>;
+type End = Extract<Message, { kind: 'end' }>;
 
-/** Runs an indexer to the head. @param step is told how many blocks were read */
+/** Runs an indexer to the head. @param step receives how many blocks were read so far */
 async function runIndexer(
   name: string,
   served: Served,
@@ -79,12 +79,12 @@ async function runIndexer(
   const profile = profileDir === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`];
   const indexer = startProgram('./catch-up-indexer.ts', [name, JSON.stringify(served)], ['--expose-gc', ...profile]);
   const end = await new Promise<End>((resolve, reject) => {
-    indexer.on('message', (told: Told) => {
-      if (told.kind === 'end') return resolve(told);
-      samples.push(told.sample);
-      step(told.sample.blocks);
+    indexer.on('message', (message: Message) => {
+      if (message.kind === 'end') return resolve(message);
+      samples.push(message.sample);
+      step(message.sample.blocks);
     });
-    indexer.once('exit', (code) => reject(new Error(`the indexer of ${name} ended early, with ${code}`)));
+    indexer.once('exit', (code) => reject(new Error(`the indexer of ${name} exited early with code ${code}`)));
   });
   return { samples, end };
 }
@@ -103,12 +103,12 @@ function speedOf({ blockTimeMs, target }: CatchUpNetwork, blocks: number, spent:
     'MB/s': round(bytesRead / MB / (wallMs / 1000), 0),
     s: round(wallMs / 1000, 1),
     'indexer CPU ms/block': round(cpuMs / blocks, 2),
-    'of it event loop': round(spent.loopBusyMs / blocks, 2),
+    'event loop ms/block': round(spent.loopBusyMs / blocks, 2),
     'node CPU ms/block': round(nodeCpuMs / blocks, 2),
   };
 }
 
-/** What took longest, as far as busy cores and a busy event loop tell. */
+/** Returns what limited the speed, judging by how busy the cores and the event loop were. */
 function bottleneckOf({ wallMs, cpuMs, loopBusyMs, nodeCpuMs }: Spent): string {
   const cores = availableParallelism();
   const shareOf = (ms: number) => `${Math.round((100 * ms) / wallMs)} %`;
@@ -120,7 +120,10 @@ function bottleneckOf({ wallMs, cpuMs, loopBusyMs, nodeCpuMs }: Spent): string {
   return `waiting (disk, round trips, other processes): event loop busy ${shareOf(loopBusyMs)}, node ${shareOf(nodeCpuMs)}`;
 }
 
-/** RSS at the quarters of the way and its slope after the first half, which warms up; what a garbage collection left at the first and the last. */
+/**
+ * Returns RSS at each quarter of the blocks, its slope after the first half (the warm-up), and live memory after a
+ * garbage collection at the first and last quarter.
+ */
 function memoryOf({ blockTimeMs }: CatchUpNetwork, blocks: number, samples: readonly Sample[]): Row {
   const quarters = samples.filter(({ liveBytes }) => liveBytes !== null);
   const warm = samples.filter((sample) => sample.blocks >= blocks / 2);
@@ -130,27 +133,27 @@ function memoryOf({ blockTimeMs }: CatchUpNetwork, blocks: number, samples: read
   const rss = quarters.map(({ rssBytes }, at) => [`RSS ${at + 1}/4`, mb(rssBytes)] as const);
   return {
     ...Object.fromEntries(rss),
-    'RSS, most': mb(Math.max(...samples.map(({ rssBytes }) => rssBytes))),
+    'RSS max': mb(Math.max(...samples.map(({ rssBytes }) => rssBytes))),
     'after GC 1/4': mb(quarters.at(0)?.liveBytes),
     'after GC 4/4': mb(quarters.at(-1)?.liveBytes),
-    'hours of blocks': round((blocks * blockTimeMs) / HOUR_MS, 1),
+    'blocks, hours': round((blocks * blockTimeMs) / HOUR_MS, 1),
     'RSS slope per 1000 blocks': round(slopeMb * 1000, 1),
-    'grown in 2nd half': round(grownMb, 1),
+    'growth in 2nd half': round(grownMb, 1),
     flat: grownMb <= FLAT_GROWTH_MAX * mb(quarters[1]?.rssBytes) ? 'yes' : 'no',
   };
 }
 
-/** Bytes that memory grows by with a block: the line of least squares through the samples. */
+/** Returns how many bytes memory grows per block, by least squares. */
 function slopeOf(samples: readonly Sample[]): number {
   const mean = (values: readonly number[]) =>
     values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
   const meanBlocks = mean(samples.map(({ blocks }) => blocks));
   const meanBytes = mean(samples.map(({ rssBytes }) => rssBytes));
-  let together = 0;
-  let alone = 0;
+  let covariance = 0;
+  let variance = 0;
   for (const { blocks, rssBytes } of samples) {
-    together += (blocks - meanBlocks) * (rssBytes - meanBytes);
-    alone += (blocks - meanBlocks) ** 2;
+    covariance += (blocks - meanBlocks) * (rssBytes - meanBytes);
+    variance += (blocks - meanBlocks) ** 2;
   }
-  return alone === 0 ? 0 : together / alone;
+  return variance === 0 ? 0 : covariance / variance;
 }

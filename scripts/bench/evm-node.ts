@@ -1,5 +1,5 @@
 /**
- * The sandbox's EVM node, as it is, with a long chain and a certain number of transfers in each block.
+ * The sandbox's EVM node, unchanged, with a long chain and a given number of transfers in each block.
  * @module
  */
 import { evmAddress } from '../../src/chains/evm/address.ts';
@@ -36,7 +36,7 @@ export async function serveEvm(
     },
     { ...wish, startS, others: transactions },
   );
-  // The node's own work of making blooms is done beforehand.
+  // Compute the blooms now, so that the node does not do it while it is measured.
   for (const block of world.canonical()) renderHeader(block);
   const miner = startMiner(world, systemClock, 0, (error) => {
     throw error;

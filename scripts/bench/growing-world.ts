@@ -1,24 +1,24 @@
 /**
- * A simulated chain that has grown while nobody followed it.
+ * A simulated chain that has grown during an outage.
  * @module
  */
 import type { BlockRef } from '../../src/core/block.ts';
 import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
 
-/** Where a node answers, the block that the indexer has already, the height of the head, and how many payments are between them. */
+/** A node's URL, the block that the indexer already has, the height of the head, and the payments between them. */
 export type Served = Readonly<{ url: string; from: BlockRef; to: number; paid: number }>;
 
-/** Addresses that the indexer watches; one block in so many pays one of them. */
+/** How many addresses the indexer watches. */
 export const ADDRESSES_WATCHED = 5_000;
 const PAID_EVERY_BLOCKS = 20;
-/** Blocks below the one to start from, as a node has them. */
+/** Blocks below the one to start from. */
 const EARLIER_BLOCKS = 8;
 
-/** How the chain grows: `others` are payments between strangers in each block. */
+/** How the chain grows. `others`: how many payments between strangers each block has. */
 export type Growth = Readonly<{ blocks: number; blockTimeMs: number; startS: number; others?: number }>;
 
-/** @returns the world, the block from which `blocks` are to be read, and how many of these pay */
+/** Returns the world, the block below the `blocks` to read, and how many payments these contain. */
 export function growWorld(
   options: Omit<WorldOptions, 'clock' | 'windowBlocks'>,
   { blocks, blockTimeMs, startS, others = 1 }: Growth,

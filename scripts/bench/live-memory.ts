@@ -1,19 +1,19 @@
 /**
- * What another Node process holds on to: its garbage is collected first, through its inspector.
+ * Measures the live memory of another Node process, after a garbage collection, through its inspector.
  * @module
  */
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import { systemClock } from '../../src/lib/clock.ts';
 
-/** Set in the environment that a process is started with, so that its inspector takes any free port when it is asked for. */
+/** Environment for a process whose inspector is opened later: it then takes any free port. */
 export const inspectable = { NODE_OPTIONS: '--inspect-port=0' } as const;
 
 const LISTENING = /Debugger listening on (ws:\/\/\S+)/g;
 const LOOK_MS = 50;
 const LOOKS_MAX = 600;
 
-/** Asks a process for its inspector. @param stderr what it has said so far; its children's words may be among it */
+/** Opens a process's inspector. @param stderr what it and its children have written so far @returns the URL */
 export async function inspectorOf(pid: number, stderr: () => string): Promise<string> {
   const urls = () => [...stderr().matchAll(LISTENING)].map(([, url = '']) => url);
   const before = urls().length;
@@ -24,10 +24,10 @@ export async function inspectorOf(pid: number, stderr: () => string): Promise<st
     if (opened) return opened;
     await systemClock.sleep(LOOK_MS);
   }
-  throw new Error(`process ${pid} has not opened its inspector`);
+  throw new Error(`process ${pid} did not open its inspector`);
 }
 
-/** @param inspectorUrl from `inspectorOf` @returns bytes of heap and buffers that are still in use */
+/** Returns the bytes of heap and buffers in use. @param inspectorUrl from `inspectorOf` */
 export async function liveBytes(inspectorUrl: string): Promise<number> {
   const socket = new WebSocket(inspectorUrl);
   await once(socket, 'open');

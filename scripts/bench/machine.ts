@@ -1,10 +1,10 @@
 /**
- * What else the machine did while something was measured, so that a figure can be judged.
+ * Describes the machine, and what else it did during a measurement.
  * @module
  */
 import { availableParallelism, cpus, loadavg } from 'node:os';
 
-/** Processor time that all cores together have spent on work since the machine started, in ms. */
+/** Returns the processor time that all cores together have spent since the machine started, in ms. */
 function busyMs(): number {
   return cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
 }
@@ -17,7 +17,7 @@ export type Machine = Readonly<{
   loadavg: readonly number[];
 }>;
 
-/** `loadavg` is that of the last 1, 5 and 15 minutes: above 0 before a run means that somebody else was at work. */
+/** `loadavg` covers the last 1, 5 and 15 minutes: above 0 before a run, other processes are running. */
 export const machine = (): Machine => ({
   node: process.version,
   cores: availableParallelism(),
@@ -27,8 +27,8 @@ export const machine = (): Machine => ({
 });
 
 /**
- * Starts to watch the machine.
- * @returns a function that says which share of all cores, in percent, went to processes that were not measured; `ownCpuMs` is what the
+ * Starts to measure the machine.
+ * @returns a function that returns how many percent of all cores went to other processes; `ownCpuMs` is what the
  * measured ones took
  */
 export function watchOthers(): (ownCpuMs: number) => number {

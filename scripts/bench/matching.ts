@@ -1,5 +1,5 @@
 /**
- * In-line decoding against worker threads, by size of a block's answer.
+ * Compares decoding in line and in worker threads, by the size of a block's answer.
  * @module
  */
 import { availableParallelism } from 'node:os';
@@ -53,7 +53,7 @@ export async function benchMatching(): Promise<Row[]> {
   return rows;
 }
 
-/** Matches the block many times, eight at once as the follower does. `busyMs` is what the event loop spent on it. */
+/** Matches the block many times, eight at once like the follower. `busyMs` is the event loop's time. */
 async function matchAll(matcher: Matcher, content: RawContent, blocks: number) {
   const contents = Array.from({ length: blocks }, () => ({ ...content, bytes: new Uint8Array(content.bytes) }));
   const before = performance.eventLoopUtilization();

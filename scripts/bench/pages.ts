@@ -1,6 +1,6 @@
 /**
- * Payment pages: how fast one is there, what it weighs, and what hundreds of open ones cost the server. The server is the real one, in a
- * whole sandbox with its four networks, each of which makes a block every 0.3 s meanwhile.
+ * Payment pages: how fast one is served, what it weighs, and what hundreds of open ones cost the server. The server is
+ * the real one, in a whole sandbox with four networks that each mine a block every 0.3 s.
  * @module
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { livePageOf, type OpenPage, openPage } from './open-page.ts';
 import { progress, quantile, type Row, round, show } from './report.ts';
 
 const PAGES = 500;
-/** Sessions made at once, and how long that may take: well below what a key may ask for in a second. */
+/** Sessions created at once, and how long to wait after them: well below the rate limit of a key. */
 const BATCH = 20;
 const BATCH_MS_MIN = 300;
 const IDLE_MS = 15_000;
@@ -48,7 +48,7 @@ export async function benchPages(): Promise<Row[]> {
   }
 }
 
-/** @param liveMemory says what the server holds on to, in bytes */
+/** @param liveMemory returns the server's live memory, in bytes */
 async function measure(dataDir: string, liveMemory: () => Promise<number>): Promise<Row[]> {
   const sales = await makeSales(dataDir);
   const weight = await weigh(`${sales[0]?.url}?pay=${PAYER_NETWORK}-USDT`);
@@ -70,28 +70,28 @@ async function measure(dataDir: string, liveMemory: () => Promise<number>): Prom
   const renders = [
     renderRow('no page open', alone, true),
     renderRow(`${PAGES} pages open`, among, true),
-    renderRow('by each open page when told', delays.renders, false),
+    renderRow('by each open page after its event', delays.renders, false),
   ];
   const page: Row = { 'CPU ms to render': round((renderTo.cpuMs - renderFrom.cpuMs) / alone.length, 2), ...weight };
   const open: Row = {
     'open pages': pages.length,
     'RSS MB': round(idleTo.rssBytes / MB, 0),
-    'after paying': round(after.rssBytes / MB, 0),
+    'RSS MB after paying': round(after.rssBytes / MB, 0),
     'live KB/page': round((liveOpen - liveBefore) / KB / PAGES, 1),
     'CPU idle': `${round((100 * (idleTo.cpuMs - idleFrom.cpuMs)) / (idleTo.atMs - idleFrom.atMs), 1)} %`,
     'row → event median ms': msOf(delays.events, 0.5),
     'p99 ms': msOf(delays.events, 0.99),
-    'last of all ms': msOf(delays.events, 1),
+    'max ms': msOf(delays.events, 1),
   };
-  show('Payment pages: from the request to the last byte', renders);
-  show('Weight of a page with amount, address and QR code, uncompressed; the QR code comes on top', [page]);
-  show(`${PAGES} sessions, a page open on each; then each is paid`, [open]);
+  show('Payment pages: time from the request to the last byte', renders);
+  show('Size of a page with amount and address, uncompressed; the QR code is extra', [page]);
+  show(`${PAGES} sessions with a page open on each, then paid`, [open]);
   return [...renders, page, open];
 }
 
 const msOf = (values: readonly number[], share: number) => round(quantile(values, share), 1);
 
-/** @param isFirst whether it is the payer's first sight of the page, which has a target */
+/** @param isFirst whether these are first requests for a page, which have a target */
 function renderRow(name: string, values: readonly number[], isFirst: boolean): Row {
   const p99 = msOf(values, 0.99);
   return {
@@ -99,19 +99,19 @@ function renderRow(name: string, values: readonly number[], isFirst: boolean): R
     pages: values.length,
     'median ms': msOf(values, 0.5),
     'p99 ms': p99,
-    'most ms': msOf(values, 1),
+    'max ms': msOf(values, 1),
     target: isFirst ? `${FIRST_RENDER_MS_MAX} ms: ${p99 <= FIRST_RENDER_MS_MAX ? 'met' : 'missed'}` : '',
   };
 }
 
-/** Makes sessions as the demo store, as fast as a key may. */
+/** Creates sessions of the demo store, as fast as the rate limit allows. */
 async function makeSales(dataDir: string): Promise<Sale[]> {
   const { baseUrl, credentials } = reach(dataDir);
   const client = signedClient({ baseUrl, ...credentials }, () => Math.floor(systemClock.nowMs() / 1000));
   const bar = progress('sessions', PAGES);
   const sales: Sale[] = [];
   const make = (order: number) =>
-    find<Sale>(`there is an address for session ${order}`, async () => {
+    find<Sale>(`a deposit address for session ${order}`, async () => {
       const body = { amount: 1050, currency: 'USD', order_id: `bench-${order}`, expires_in: 3600 };
       const { status, json } = await client.send('POST', '/api/v1/checkout/sessions/create', body);
       if (status !== 200) return null;
@@ -140,7 +140,7 @@ async function makeSales(dataDir: string): Promise<Sale[]> {
 
 function reach(dataDir: string) {
   const [running, known] = [readServerFile(dataDir), readCredentials(dataDir)];
-  if (!running || !known) throw new Error(`the sandbox in ${dataDir} does not run`);
+  if (!running || !known) throw new Error(`no sandbox runs in ${dataDir}`);
   return {
     pid: running.pid,
     baseUrl: running.base_url,
@@ -149,7 +149,7 @@ function reach(dataDir: string) {
   };
 }
 
-/** What the server says of its process. */
+/** Reads the server's metrics of its process. */
 async function usage(dataDir: string): Promise<Usage> {
   const text = await (await fetch(`${reach(dataDir).metricsUrl}/metrics`)).text();
   const read = (name: string) => Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1]);
@@ -157,7 +157,7 @@ async function usage(dataDir: string): Promise<Usage> {
   return { atMs: performance.now(), cpuMs, rssBytes: read('process_resident_memory_bytes') };
 }
 
-/** Bytes as they are sent, without headers. */
+/** Returns the sizes of a page and its files as they are sent, without headers. */
 async function weigh(url: string): Promise<Row> {
   const text = await (await fetch(url)).text();
   const qrBytes = Buffer.byteLength(/<svg class="qr".*?<\/svg>/s.exec(text)?.[0] ?? '');
@@ -177,13 +177,13 @@ async function weigh(url: string): Promise<Row> {
     'page KB': kb(pageBytes),
     'style KB': kb(styleBytes),
     'script KB': kb(scriptBytes),
-    'together KB': kb(totalBytes),
+    'total KB': kb(totalBytes),
     target: `${kb(WEIGHT_BYTES_MAX)} KB: ${totalBytes <= WEIGHT_BYTES_MAX ? 'met' : 'missed'}`,
     'QR KB': kb(qrBytes),
   };
 }
 
-/** Asks for each page once, one after the other, as payers from different places do. @returns ms of each */
+/** Requests each page once, one after the other, each from another payer's address. @returns ms of each */
 async function timeRenders(sales: readonly Sale[]): Promise<number[]> {
   const times: number[] = [];
   for (const [at, { url }] of sales.entries()) times.push(await timeRender(url, at));
@@ -209,19 +209,19 @@ async function openAll(sales: readonly Sale[]): Promise<OpenPage[]> {
 }
 
 /**
- * Pays every session, and has each page fetch itself again when it is told, as its script does.
- * @returns ms from the moment that a payment's row can be read to its event, and ms that each page then took
+ * Pays every session. Each page fetches itself again at its event, as its script does.
+ * @returns ms from when a payment's row can be read to its event, and ms that each page then took
  */
 async function payAll(dataDir: string, sales: readonly Sale[], pages: readonly OpenPage[]) {
   const rowAtMs = new Map<string, number>();
-  const toldAtMs = new Map<string, number>();
+  const eventAtMs = new Map<string, number>();
   const renders: number[] = [];
   const rendering: Promise<void>[] = [];
   for (const [at, page] of pages.entries()) {
     page.onChange(() => {
-      // Networks that come and go ring too.
-      if (!rowAtMs.has(page.sessionId) || toldAtMs.has(page.sessionId)) return;
-      toldAtMs.set(page.sessionId, performance.now());
+      // Networks that go up or down cause events, too.
+      if (!rowAtMs.has(page.sessionId) || eventAtMs.has(page.sessionId)) return;
+      eventAtMs.set(page.sessionId, performance.now());
       rendering.push(timeRender(sales[at]?.url ?? '', at).then((ms) => void renders.push(ms)));
     });
   }
@@ -230,7 +230,7 @@ async function payAll(dataDir: string, sales: readonly Sale[], pages: readonly O
     'SELECT transfers.id, session_id FROM transfers JOIN addresses ON addresses.id = address_id WHERE transfers.id > ?',
   );
   let lastId = 0;
-  const telling = find('every page was told of its payment', async () => {
+  const events = find('an event for every payment', async () => {
     for (let look = 0; look < 10; look++) {
       const nowMs = performance.now();
       for (const { id, session_id: session } of rowsAbove.all(lastId) as { id: number; session_id: string }[]) {
@@ -239,13 +239,13 @@ async function payAll(dataDir: string, sales: readonly Sale[], pages: readonly O
       }
       await systemClock.sleep(ROWS_LOOK_MS);
     }
-    return toldAtMs.size === pages.length;
+    return eventAtMs.size === pages.length;
   });
-  await Promise.all([telling, payInBatches(dataDir, sales)]);
+  await Promise.all([events, payInBatches(dataDir, sales)]);
   await Promise.all(rendering);
   database.close();
-  const events = pages.map(({ sessionId }) => (toldAtMs.get(sessionId) ?? 0) - (rowAtMs.get(sessionId) ?? 0));
-  return { events, renders };
+  const delays = pages.map(({ sessionId }) => (eventAtMs.get(sessionId) ?? 0) - (rowAtMs.get(sessionId) ?? 0));
+  return { events: delays, renders };
 }
 
 async function payInBatches(dataDir: string, sales: readonly Sale[]): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * A node's HTTP port that spends next to nothing on an answer, so that the reader is measured and not the server: large answers are made of
- * parts that were rendered beforehand and are sent without being copied.
+ * A node's HTTP listener that spends almost no time on an answer, so that the reader is measured and not the server:
+ * large answers consist of parts that were rendered beforehand and are sent without being copied.
  * @module
  */
 import { createServer, type ServerResponse } from 'node:http';
@@ -33,22 +33,22 @@ function send(response: ServerResponse, parts: Parts): void {
   response.end();
 }
 
-/** JSON text of a list, from its members' texts. */
+/** Returns the JSON text of a list's members, without the brackets. */
 export const listText = (members: readonly unknown[]): string => members.map((member) => JSON.stringify(member)).join();
 
 /**
- * The JSON text of an object or a list that ends with a list, opened at that list's end.
- * @returns the bytes to stand before further members, and those to stand after them
+ * Splits the JSON text of a list, or of an object that ends with one, so that members can be appended to that list.
+ * @returns the bytes before the further members, and those after them
  */
 export function openAtEnd(text: string, closing: ']' | ']}'): readonly [Uint8Array, Uint8Array] {
-  if (!text.endsWith(closing)) throw new Error(`an answer that ends with ${closing} was expected: …${text.slice(-20)}`);
+  if (!text.endsWith(closing)) throw new Error(`expected an answer that ends with ${closing}, not …${text.slice(-20)}`);
   return [Buffer.from(`${text.slice(0, -closing.length)},`), Buffer.from(closing)];
 }
 
-/** Bytes in which some texts are replaced by others of the same length. */
+/** Bytes with marks to replace by values of the same length. */
 export type Template = Readonly<{ fill(values: readonly string[]): Uint8Array }>;
 
-/** @param marks what to replace, wherever it stands; each is ASCII */
+/** @param marks what to replace, wherever it occurs; ASCII */
 export function createTemplate(text: string, marks: readonly string[]): Template {
   const bytes = Buffer.from(text);
   const places = marks.map((mark) => {
@@ -61,7 +61,7 @@ export function createTemplate(text: string, marks: readonly string[]): Template
       const filled = Buffer.from(bytes);
       places.forEach((found, at) => {
         const value = Buffer.from(values[at] ?? '', 'latin1');
-        if (value.length !== marks[at]?.length) throw new Error(`"${value}" has not the length of "${marks[at]}"`);
+        if (value.length !== marks[at]?.length) throw new Error(`"${value}" is not as long as "${marks[at]}"`);
         for (const place of found) filled.set(value, place);
       });
       return filled;

@@ -1,13 +1,13 @@
 /**
- * What every benchmark prints and returns: rows of figures, and a bar while it runs.
+ * What every benchmark prints and returns: rows of figures, and a progress bar.
  * @module
  */
 import { openProgress } from '../cli/progress.ts';
 
-/** Names of columns with what was measured. */
+/** What was measured, by column. */
 export type Row = Readonly<Record<string, number | string>>;
 
-/** Prints the rows as a table; all have the columns of the first. */
+/** Prints rows as a table; all have the columns of the first. */
 export function show(title: string, rows: readonly Row[]): void {
   const columns = Object.keys(rows[0] ?? {});
   const widths = columns.map((name) => Math.max(name.length, ...rows.map((row) => String(row[name]).length)));
@@ -20,7 +20,7 @@ export function show(title: string, rows: readonly Row[]): void {
 
 export const round = (value: number, places = 2): number => Number(value.toFixed(places));
 
-/** The value that so great a share of all is not above; 0 of none. */
+/** Returns the value that `share` of all values do not exceed; 0 without values. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;

@@ -1,6 +1,7 @@
 /**
- * A Solana node whose blocks are as large as Solana's own, as `getBlock` shows them with `transactionDetails: "accounts"`. Header, finality,
- * skipped slots and payments are those of a simulated world; the other transactions are one of a few prepared sets.
+ * A Solana node with blocks as large as the live network's, as `getBlock` returns them with
+ * `transactionDetails: "accounts"`. Headers, finality, skipped slots and payments come from a simulated world; the
+ * other transactions are one of a few prepared sets.
  * @module
  */
 import { solanaAddress } from '../../src/chains/solana/address.ts';
@@ -20,16 +21,15 @@ const SETS = 8;
 const KEY_BYTES = 32;
 const FINALITY_BLOCKS = 32;
 const SEED = 'bench solana';
-/** Of a block's transactions; the others are votes. */
 const VOTES = 780;
 const OTHERS = 475;
-/** One in so many of the others moves one of the tokens; the rest move tokens of their own. */
+/** One in this many of the others transfers an accepted token; the rest transfer other tokens. */
 const WANTED_EVERY = 3;
-/** Token accounts that a transaction touches: from a plain transfer to a swap over several pools. */
+/** How many token accounts a transaction touches: from a plain transfer to a swap through several pools. */
 const ACCOUNTS_MIN = 2;
 const ACCOUNTS_MAX = 12;
 
-/** A transaction in which tokens go around a few owners; the first of them is `token`. */
+/** Returns a transaction that transfers tokens between a few owners, the first of them `token`. */
 function makeTransaction(random: Random, token: string): WorldTransaction {
   const made = (what: string) => digest(SEED, what, random.int(2 ** 32));
   const owners = (ACCOUNTS_MIN + random.int(ACCOUNTS_MAX - ACCOUNTS_MIN + 1)) / 2;
@@ -49,7 +49,7 @@ function makeTransaction(random: Random, token: string): WorldTransaction {
   };
 }
 
-/** Members of a block's list of transactions, votes among the others, as text. */
+/** Returns the members of a block's list of transactions, votes included, as text. */
 function prepareSet(set: number, tokens: readonly string[], decimalsOf: (key: string) => number): Uint8Array {
   const random = createRandom(SEED, set);
   const block: WorldBlock = {
@@ -66,7 +66,7 @@ function prepareSet(set: number, tokens: readonly string[], decimalsOf: (key: st
     return makeTransaction(random, token ?? digest(SEED, 'mint', set, at));
   });
   const votes = Array.from({ length: VOTES }, (_, at) => renderVote(block, at));
-  // `renderBlock` puts a few votes of its own before them.
+  // `renderBlock` adds a few votes of its own before them.
   const { transactions: others } = renderBlock({ ...block, transactions }, 0, 0, 'accounts', mintOf) as {
     transactions: unknown[];
   };

@@ -1,6 +1,6 @@
 /**
- * A java-tron node with blocks as large as TRON's own. Each block has one transaction of a simulated world, which renders its header, its
- * finality and its payment; the other transactions are one of a few prepared sets.
+ * A java-tron node with blocks as large as TRON's own. A simulated world provides each block's header, finality and
+ * first transaction, which may be a payment; the other transactions are one of a few prepared sets.
  * @module
  */
 import { tronAddress } from '../../src/chains/tron/address.ts';
@@ -14,10 +14,10 @@ import { createWorld } from '../../src/sandbox/world.ts';
 import { growWorld, type Served } from './growing-world.ts';
 import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 
-/** A height of TRON's own size: its digits are as many, and stay so many. */
+/** As high as TRON's own blocks, so that heights have as many digits. */
 const FIRST_NUMBER = 80_000_000;
 const SETS = 8;
-/** One transaction in so many moves a token and has a log to show for it. */
+/** One in this many transactions transfers a token and so has a log. */
 const LOGGED_EVERY = 3;
 const KEY_BYTES = 20;
 const FINALITY_BLOCKS = 18;
@@ -25,7 +25,7 @@ const SEED = 'bench tron';
 
 type PreparedSet = Readonly<{ transactions: Uint8Array; infosOf(block: WorldBlock): Uint8Array }>;
 
-/** Members of the lists that a block and its infos hold, without the first one. */
+/** Returns the members of the lists in a block and in its infos, except the first. */
 function prepareSet(at: number, tokens: readonly string[], size: number): PreparedSet {
   const world = createWorld({
     seed: `${SEED} ${at}`,
@@ -35,7 +35,7 @@ function prepareSet(at: number, tokens: readonly string[], size: number): Prepar
     finalityDistance: FINALITY_BLOCKS,
   });
   const mined = world.mine(size);
-  // Marks that stand nowhere else: a height and a time of as many digits as those to come.
+  // Marks that occur nowhere else: a height and a time with as many digits as the real ones.
   const marked = { ...mined, number: 99_999_989, timeS: 9_999_999_989 };
   const { transactions = [] } = renderBlock(mined, true);
   const calls = marked.transactions.map((one, place) => (place % LOGGED_EVERY === 0 ? one : { ...one, entries: [] }));
@@ -82,9 +82,9 @@ export async function serveTron(
   const methods = tronMethods({ world, chainId, tokens });
 
   function answer(path: string, text: string): Parts {
-    const [, room, method = ''] = path.split('/');
+    const [, folder, method = ''] = path.split('/');
     const body = JSON.parse(text);
-    const tip = room === 'walletsolidity' ? world.finalized : world.tip;
+    const tip = folder === 'walletsolidity' ? world.finalized : world.tip;
     const value = methods.get(method)?.({ body, view: { ...world, tip }, fault: null });
     const shown = JSON.stringify(value);
     const isBlock = method === 'getblock' && body.detail === true;

@@ -1,6 +1,7 @@
 /**
- * Addresses of networks that derive none from a public key: made and signed on a machine that has the seed, carried over as a file, imported
- * here. The seed is never an argument or a variable, which other users and shell histories see.
+ * Addresses of networks where none can be derived from a public key: derived and signed on a machine that has the
+ * seed, carried over as a file, imported here. The seed is never an argument or an environment variable, because other
+ * users and the shell history could see it.
  * @module
  */
 import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -28,14 +29,13 @@ const INDEX_MAX = 2 ** 31 - 2;
 export const addressPoolDerive: OfflineCommand = {
   name: 'address-pool derive',
   args: [],
-  summary:
-    'Make a signed list of addresses from a seed phrase, on the machine that has it; works without an installation.',
+  summary: 'Derive a signed list of addresses from a seed phrase, on the machine that has it.',
   options: {
-    network: { value: 'PRESET', help: 'the network that the addresses are for, such as a preset of config/networks' },
-    from: { value: 'N', help: 'the index of the first address (0); `quayside status` says where a pool ends' },
-    count: { value: 'N', help: `how many addresses (1000), at most ${LIST_ADDRESSES_MAX}` },
-    out: { value: 'FILE', help: 'where to write the list; never written over' },
-    'seed-file': { value: 'FILE', help: 'a file with the seed phrase; asked for when left out' },
+    network: { value: 'PRESET', help: 'a preset in config/networks that the addresses are for' },
+    from: { value: 'N', help: 'the index of the first address (0); `quayside status` shows where the pool ends' },
+    count: { value: 'N', help: `how many addresses to derive (1000), at most ${LIST_ADDRESSES_MAX}` },
+    out: { value: 'FILE', help: 'where to write the list; an existing file is never overwritten' },
+    'seed-file': { value: 'FILE', help: 'a file with the seed phrase; if left out, you are asked for it' },
   },
   async runOffline(input) {
     const pool = readPool(input);
@@ -44,8 +44,8 @@ export const addressPoolDerive: OfflineCommand = {
     const out = textOption(input, 'out');
     if (!out) throw usage('--out is missing');
     const file = resolve(input.cwd, out);
-    if (existsSync(file)) throw permanent('refused', `${out} is there already; name another file`);
-    // Before the phrase is typed.
+    if (existsSync(file)) throw permanent('refused', `${out} exists already; name another file`);
+    // Check before somebody types the phrase.
     attempt(`${out} cannot be written`, () => accessSync(dirname(file), constants.W_OK));
     const { path } = await offlineKeysOf(pool.family);
     const list = await makeAddressList(pool, await readSeed(input), from, count);
@@ -55,10 +55,10 @@ export const addressPoolDerive: OfflineCommand = {
     return {
       json: { ...pool, from, count, first, signer: list.signer, file: out },
       lines: [
-        `${count} addresses at ${path}, i from ${from}, written to ${out}`,
+        `wrote ${count} addresses at ${path}, i from ${from}, to ${out}`,
         `the first is ${first}: compare it with account ${from} of your wallet`,
         `signed by ${list.signer}`,
-        `Next, on the server: quayside address-pool import ${out}`,
+        `Next, on the server, run: quayside address-pool import ${out}`,
       ],
     };
   },
@@ -67,7 +67,7 @@ export const addressPoolDerive: OfflineCommand = {
 export const addressPoolImport: Command = {
   name: 'address-pool import',
   args: ['file'],
-  summary: 'Verify a list made by `address-pool derive` and add its addresses.',
+  summary: 'Verify a list that `address-pool derive` wrote, and add its addresses.',
   options: {},
   async run(input, { database, config }) {
     const [file = ''] = input.args;
@@ -79,20 +79,20 @@ export const addressPoolImport: Command = {
     return {
       json: { family, mode, added, free, next_index: nextIndex, signer: list.signer },
       lines: [
-        `${added} addresses added; the ${mode} ${family} pool has ${free} free and ends before ${nextIndex}`,
-        ...(isFirst ? [`from now on this pool takes lists of the signer ${list.signer} only`] : []),
+        `added ${added} addresses; the ${mode} ${family} pool has ${free} free and ends before index ${nextIndex}`,
+        ...(isFirst ? [`from now on, this pool accepts only lists signed by ${list.signer}`] : []),
       ],
     };
   },
 };
 
-/** The pool of a preset's network. @throws Fault permanent `usage` */
+/** Returns the pool of the preset that `--network` names. @throws Fault permanent `usage` */
 function readPool(input: Input): Pick<AddressList, 'mode'> & { family: Family } {
   const name = textOption(input, 'network');
   if (!name) throw usage('--network is missing');
   const file = join(installationFolder, 'config/networks', `${name}.json`);
   if (!/^[a-z0-9-]+$/.test(name) || !existsSync(file))
-    throw usage(`--network is "${name}", which is no preset of config/networks`);
+    throw usage(`--network is "${name}", which is not a preset in config/networks`);
   const families = Object.keys(chains) as [Family, ...Family[]];
   const preset = z.object({ family: z.enum(families), mode: z.enum(['live', 'test']) });
   return preset.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -122,7 +122,7 @@ async function readSeed(input: Input): Promise<Uint8Array> {
   if (validateMnemonic(words, wordlist)) return mnemonicToSeed(words);
   throw permanent(
     'seed_invalid',
-    'this is no seed phrase of 12 to 24 English words (BIP-39): a word or its order is wrong',
+    'this is not a seed phrase of 12 to 24 English words (BIP-39): check the words and their order',
   );
 }
 

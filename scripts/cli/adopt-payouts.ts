@@ -1,6 +1,6 @@
 /**
- * Brings a database that was put back to an earlier state up to what the signer has signed since. An operator asks for it, having made sure that
- * no other installation uses the signer.
+ * Brings a database that was restored from a backup up to date with the signer's journal. The operator runs it after
+ * making sure that no other installation uses the signer.
  * @module
  */
 import type { SpendRules } from '../../src/chains/spend.ts';
@@ -13,7 +13,7 @@ import type { JournalEntry, Signer } from '../../src/signer/signer.ts';
 
 const PAGE = 100;
 
-/** @returns how many signatures the signer has of the network, and how many attempts were added for them */
+/** Returns how many signatures the signer has made on the network, and how many attempts were added for them. */
 export async function adoptPayouts(
   parts: Readonly<{
     network: NetworkKey;
@@ -55,15 +55,18 @@ async function walletKeys(
 ): Promise<(wallet: Wallet) => string> {
   const own = await signer.wallets(network);
   const indices = [...new Set(wallets.flatMap((wallet) => (wallet.role === 'collection' ? wallet.index : [])))];
-  const collection = new Map<number, string>();
+  const depositAddresses = new Map<number, string>();
   for (let at = 0; at < indices.length; at += PAGE) {
     const page = indices.slice(at, at + PAGE);
     const found = await signer.addresses(network, page);
-    for (const [n, index] of page.entries()) collection.set(index, found[n] ?? '');
+    for (const [n, index] of page.entries()) depositAddresses.set(index, found[n] ?? '');
   }
   return (wallet) => {
-    const key = wallet.role === 'collection' ? collection.get(wallet.index) : own[wallet.role];
+    const key = wallet.role === 'collection' ? depositAddresses.get(wallet.index) : own[wallet.role];
     if (key) return key;
-    throw permanent('signer_refused_address', `the signer of ${network} did not name all of its wallets; ask it again`);
+    throw permanent(
+      'signer_refused_address',
+      `the signer did not return all of its wallets on ${network}; run the command again`,
+    );
   };
 }

@@ -1,5 +1,5 @@
 /**
- * Amounts of what wallets hold and payouts move, as people write them.
+ * Amounts of coins and tokens, as people write them.
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
@@ -7,7 +7,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Asset } from '../../src/core/ledger.ts';
 import { formatUnits } from '../../src/core/money.ts';
 
-/** What a network's asset is called, and its decimals; base units of an unknown name where the configuration lacks it. */
+/** Returns the symbol and decimals of a network's asset; 0 decimals (base units) if it is not configured. */
 function coinOf(
   networks: readonly NetworkConfig[],
   key: string,
@@ -21,7 +21,7 @@ function coinOf(
   return { symbol: asset, decimals: network?.tokens.find(({ symbol }) => symbol === asset)?.decimals ?? 0 };
 }
 
-/** Such as `10.50 USDT` or `-0.002 ETH`. */
+/** Returns an amount such as `10.50 USDT` or `-0.002 ETH`. */
 export function coinText(networks: readonly NetworkConfig[], key: string, asset: Asset, units: bigint): string {
   const { symbol, decimals } = coinOf(networks, key, asset);
   const text = formatUnits(units < 0n ? -units : units, decimals, Math.min(decimals, 2));

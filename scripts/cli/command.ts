@@ -1,6 +1,6 @@
 /**
- * What a command of the operator's tool is. The tool itself (`tool.ts`) finds one by its name, reads its options and
- * prints its answer; a command knows nothing of the terminal.
+ * The shape of a `quayside` command, and what commands share. `tool.ts` finds a command by its name, reads its options
+ * and prints its answer.
  * @module
  */
 
@@ -9,52 +9,52 @@ import { permanent } from '../../src/core/fault.ts';
 import type { Database, MerchantStore } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
-/** What commands work on: one installation's configuration and database. */
+/** What commands work on: the configuration and database of one installation. */
 export type Installation = Readonly<{ config: Config; database: Database; clock: Clock }>;
 
-/** An option takes a value when `value` names its placeholder; otherwise it is a switch. */
+/** An option. It takes a value if `value` names its placeholder; otherwise it is a switch. */
 export type Option = Readonly<{ value?: string; help: string }>;
 
 export type Input = Readonly<{
-  /** As many as the command names. */
+  /** As many as the command's own `args`. */
   args: readonly string[];
   options: Readonly<Record<string, string | boolean | undefined>>;
   env: NodeJS.ProcessEnv;
-  /** The folder that relative paths count from. */
+  /** The folder that relative paths start from. */
   cwd: string;
 }>;
 
-/** The same answer twice: for programs and for people. `isBad`: it tells of something wrong, as the exit code does then. */
+/** An answer, for programs and for people. `isBad`: it reports something wrong, so the exit code is 1. */
 export type Answer = Readonly<{ json: unknown; lines: readonly string[]; isBad?: boolean }>;
 
 type Described = Readonly<{
-  /** The words that call it, such as `store create`. */
+  /** The words that run it, such as `store create`. */
   name: string;
-  /** Placeholders of what must follow the name. */
+  /** Placeholders of the required arguments. */
   args: readonly string[];
   summary: string;
   options: Readonly<Record<string, Option>>;
 }>;
 
-/** A command that needs no installation: it may run on a machine that has none. */
+/** A command that also runs on a machine without an installation. */
 export type OfflineCommand = Described & Readonly<{ runOffline(input: Input): Promise<Answer> }>;
 
 export type Command = Described &
   Readonly<{
-    /** It talks to the simulated nodes, so the sandbox must have been started. */
+    /** It talks to the simulated nodes, so a sandbox must have been started. */
     needsSandbox?: true;
     run(input: Input, installation: Installation): Promise<Answer>;
   }>;
 
-export const storeOption: Option = { value: 'ID', help: 'the store; may be left out when there is only one' };
+export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };
 
-/** The text of an option. @throws Fault permanent `usage` when it is required and missing */
+/** Returns the text of an option, or undefined if it was not given. */
 export function textOption(input: Input, name: string): string | undefined {
   const value = input.options[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** @throws Fault permanent `usage` unless the option has one of these values */
+/** Returns an option's value. @throws Fault permanent `usage` unless it is one of the choices */
 export function choiceOption<T extends string>(input: Input, name: string, choices: readonly T[], fallback?: T): T {
   const text = textOption(input, name) ?? fallback;
   const choice = choices.find((one) => one === text);
@@ -62,7 +62,7 @@ export function choiceOption<T extends string>(input: Input, name: string, choic
   throw usage(`--${name} ${text === undefined ? 'is missing' : `is "${text}"`}, expected ${choices.join(' or ')}`);
 }
 
-/** @throws Fault permanent `usage` unless the option is a whole number between `min` and `max` */
+/** Returns an option's number. @throws Fault permanent `usage` unless it is a whole number from `min` to `max` */
 export function wholeOption(input: Input, name: string, min: number, max: number, fallback: number): number {
   const text = textOption(input, name);
   if (text === undefined) return fallback;
@@ -71,27 +71,27 @@ export function wholeOption(input: Input, name: string, min: number, max: number
   throw usage(`--${name} is "${text}", expected a whole number from ${min} to ${max}`);
 }
 
-/** The store that `--store` names, or the only one there is. @throws Fault permanent `usage`, `not_found` */
+/** Returns the store that `--store` names, or the only one. @throws Fault permanent `usage`, `not_found` */
 export async function storeOf(input: Input, database: Database): Promise<MerchantStore> {
   const id = textOption(input, 'store');
   if (id !== undefined) {
     const found = await database.findStore(id);
     if (found) return found;
-    throw notFound(`there is no store ${id}; \`quayside store list\` shows them`);
+    throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
   }
   const [only, ...others] = await database.listStores();
-  if (!only) throw notFound('there is no store yet; make one with `quayside store create <name>`');
+  if (!only) throw notFound('there is no store yet; create one with `quayside store create <name>`');
   if (others.length === 0) return only;
   throw usage('there are several stores: name one with --store (`quayside store list` shows them)');
 }
 
-/** The command was called wrongly: exit code 2. */
+/** Returns the error for a wrong command line: exit code 2. */
 export const usage = (message: string) => permanent('usage', message);
 
-/** The thing that was named does not exist: exit code 3. */
+/** Returns the error for something that was named and does not exist: exit code 3. */
 export const notFound = (message: string) => permanent('not_found', message);
 
-/** Rows as columns of equal width. */
+/** Returns rows as lines with aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];
   for (const row of rows) for (const [at, cell] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, cell.length);
@@ -103,6 +103,6 @@ export function table(rows: readonly (readonly string[])[]): string[] {
   );
 }
 
-/** A moment as people read it; a dash for none. */
+/** Returns a time as people read it (UTC), or a dash for none. */
 export const moment = (ms: number | null): string =>
   ms === null ? '-' : new Date(ms).toISOString().replace('T', ' ').slice(0, 19);

@@ -1,5 +1,5 @@
 /**
- * API keys: issued per store and mode, shown once, revoked for good.
+ * API keys. Each belongs to one store and mode, is shown once, and stays revoked once it is.
  * @module
  */
 
@@ -23,11 +23,11 @@ export const modes: readonly Mode[] = ['live', 'test'];
 export const keyCreate: Command = {
   name: 'key create',
   args: [],
-  summary: 'Issue an API key and its secret. They are shown once.',
+  summary: 'Create an API key and its secret, which are shown once.',
   options: {
     store: storeOption,
-    mode: { value: 'test|live', help: 'which networks its sessions use' },
-    scopes: { value: 'LIST', help: `with commas, of ${scopes.join(', ')} (all of them)` },
+    mode: { value: 'test|live', help: 'the mode of the sessions that it creates' },
+    scopes: { value: 'LIST', help: `comma-separated: ${scopes.join(', ')} (default: all)` },
   },
   async run(input, { database, clock }) {
     const mode = choiceOption(input, 'mode', modes);
@@ -41,7 +41,7 @@ export const keyCreate: Command = {
         `key      ${row.id} (${mode})`,
         `api key  ${key}`,
         `secret   ${row.secret}`,
-        'Keep both now: neither is shown again.',
+        'Save both now: they are not shown again.',
       ],
     };
   },
@@ -50,8 +50,8 @@ export const keyCreate: Command = {
 export const keyList: Command = {
   name: 'key list',
   args: [],
-  summary: 'List API keys, revoked ones too.',
-  options: { store: { value: 'ID', help: 'only this store’s' } },
+  summary: 'List API keys, including revoked ones.',
+  options: { store: { value: 'ID', help: 'only keys of this store' } },
   async run(input, { database }) {
     const keys = await database.listKeys(textOption(input, 'store') ?? null);
     const rows = keys.map((key) => [
@@ -69,12 +69,12 @@ export const keyList: Command = {
 export const keyRevoke: Command = {
   name: 'key revoke',
   args: ['id'],
-  summary: 'Revoke an API key: requests with it are refused from now on.',
+  summary: 'Revoke an API key: requests with it are refused from then on.',
   options: {},
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     const isKnown = await database.revokeKey(id, clock.nowMs());
-    if (!isKnown) throw notFound(`there is no key ${id}; \`quayside key list\` shows them`);
+    if (!isKnown) throw notFound(`there is no key ${id}; \`quayside key list\` shows all`);
     return { json: { id, revoked: true }, lines: [`${id} is revoked`] };
   },
 };
@@ -83,7 +83,7 @@ function readScopes(text: string | undefined): readonly Scope[] {
   if (text === undefined) return scopes;
   return text.split(',').map((name) => {
     const scope = scopes.find((one) => one === name.trim());
-    if (!scope) throw usage(`--scopes names "${name}", expected ${scopes.join(', ')}`);
+    if (!scope) throw usage(`--scopes contains "${name}", expected ${scopes.join(', ')}`);
     return scope;
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The books, added up and compared with the facts.
+ * Verifies the ledger against the facts.
  * @module
  */
 import type { LedgerReport } from '../../src/database/money-out.ts';
@@ -11,8 +11,7 @@ const SHOWN_MAX = 50;
 export const ledgerVerify: Command = {
   name: 'ledger verify',
   args: [],
-  summary:
-    'Add up the whole journal of money and compare it with transfers, refunds and payouts; exit code 1 when it is wrong.',
+  summary: 'Add up the ledger and compare it with transfers, refunds and payouts; exit code 1 if they differ.',
   options: {},
   async run(_input, { database, config }) {
     const report = await database.verifyLedger();
@@ -29,13 +28,13 @@ export const ledgerVerify: Command = {
       },
       lines: [
         ...table([
-          ['NETWORK', 'ACCOUNT', 'HOLDS'],
+          ['NETWORK', 'ACCOUNT', 'BALANCE'],
           ...balances.map(({ network, asset, account, units }) => [network, account, text(network, asset, units)]),
         ]),
         '',
-        `${entries} entries ${problems.length === 0 ? 'add up, and agree with the facts' : 'DO NOT ADD UP:'}`,
+        `${entries} entries ${problems.length === 0 ? 'add up and match the facts' : 'DO NOT ADD UP:'}`,
         ...problems.slice(0, SHOWN_MAX).map((problem) => `  ${problem}`),
-        ...(problems.length > SHOWN_MAX ? [`  and ${problems.length - SHOWN_MAX} more (--json shows all)`] : []),
+        ...(problems.length > SHOWN_MAX ? [`  and ${problems.length - SHOWN_MAX} more (shown with --json)`] : []),
       ],
       isBad: problems.length > 0,
     };
@@ -44,9 +43,9 @@ export const ledgerVerify: Command = {
 
 const problemsOf = ({ unbalanced, differences, overdrawn }: LedgerReport): string[] => [
   ...unbalanced.map((what) => `unbalanced: ${what}`),
-  ...differences.map(({ place, journal, facts }) => `${place}: the journal has ${journal}, the facts say ${facts}`),
+  ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
   ...overdrawn.map(
     ({ sessionId, network, asset, units }) =>
-      `session ${sessionId}: ${units} units of ${asset} on ${network} more were promised or paid back than it brought`,
+      `session ${sessionId}: refunds exceed what it received by ${units} units of ${asset} on ${network}`,
   ),
 ];

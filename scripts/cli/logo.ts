@@ -1,6 +1,6 @@
 /**
- * A store's logo, as it may be taken in: a small PNG, or an SVG that draws and nothing else. The page shows it as a picture, where no script
- * of it could run; what could still do something when somebody opens it by itself is refused here already.
+ * Checks a store's logo: a small PNG, or an SVG that only draws. The page shows it as an image, where its scripts could
+ * not run; this also refuses what could act when somebody opens the file directly.
  *
  * PNG: https://www.w3.org/TR/png-3/#5DataRep. SVG: https://www.w3.org/TR/SVG2/.
  * @module
@@ -12,30 +12,32 @@ import type { Logo } from '../../src/database/page-settings.ts';
 export const LOGO_BYTES_MAX = 32 * 1024;
 const PIXELS_MAX = 2048;
 const PNG_START = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex');
-/** Behind the signature and the first chunk's head: width and height, four bytes each. */
+/** After the signature and the header of the first chunk: width and height, four bytes each. */
 const PNG_SIZE_AT = 16;
 const PNG_BYTES_MIN = 33;
 
 const SVG_START = /^\uFEFF?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[\s\S]*?-->\s*)*<svg[\s>]/;
-/** What an SVG could do beside drawing, and how a person would call it. */
+/** What an SVG could contain besides drawings, and what people call it. */
 const notDrawing: readonly Readonly<{ pattern: RegExp; what: string }>[] = [
   { pattern: /<!(DOCTYPE|ENTITY)/i, what: 'a DOCTYPE' },
   { pattern: /<\s*(?:[^\s<>/:]+:)?script/i, what: 'a script' },
   { pattern: /<\s*(?:[^\s<>/:]+:)?(foreignObject|iframe|embed|object)/i, what: 'embedded content' },
-  // Of XML (`&#115;`) or of styles (`\72`): what hides behind it would pass the patterns below.
+  // Escapes of XML (`&#115;`) or of styles (`\72`) would hide text from the patterns below.
   { pattern: /&#|\\/, what: 'an escaped character' },
   { pattern: /[\s"'/]on[a-z]+\s*=/i, what: 'an event handler' },
   { pattern: /javascript\s*:/i, what: 'a script link' },
-  { pattern: /(?:href|src)\s*=\s*["']?\s*(?!["'#]|data:image\/(png|jpeg))\S/i, what: 'a link to something outside' },
-  { pattern: /@import|url\(\s*["']?\s*(?!["'#])\S/i, what: 'a style from outside' },
+  { pattern: /(?:href|src)\s*=\s*["']?\s*(?!["'#]|data:image\/(png|jpeg))\S/i, what: 'an external link' },
+  { pattern: /@import|url\(\s*["']?\s*(?!["'#])\S/i, what: 'an external style' },
 ];
 
 const refused = (why: string) => permanent('logo_invalid', `the logo ${why}`);
 
-/** @throws Fault permanent `logo_invalid` with a sentence that says what is wrong with it */
+/** Returns the logo in a file's bytes. @throws Fault permanent `logo_invalid`, with what is wrong with it */
 export function readLogo(bytes: Uint8Array): Logo {
   if (bytes.byteLength > LOGO_BYTES_MAX) {
-    throw refused(`has ${bytes.byteLength} bytes, at most ${LOGO_BYTES_MAX} are taken: payers wait for it`);
+    throw refused(
+      `has ${bytes.byteLength} bytes, more than the ${LOGO_BYTES_MAX} allowed; make it smaller or use a PNG`,
+    );
   }
   const buffer = Buffer.from(bytes);
   const hash = createHash('sha256').update(buffer).digest('hex');
@@ -48,16 +50,17 @@ export function readLogo(bytes: Uint8Array): Logo {
 }
 
 function checkPng(buffer: Buffer): void {
-  if (buffer.length < PNG_BYTES_MIN) throw refused('is a PNG that breaks off');
+  if (buffer.length < PNG_BYTES_MIN) throw refused('is a truncated PNG; export it again');
   const [width, height] = [buffer.readUInt32BE(PNG_SIZE_AT), buffer.readUInt32BE(PNG_SIZE_AT + 4)];
   if (width < 1 || height < 1 || width > PIXELS_MAX || height > PIXELS_MAX) {
-    throw refused(`is ${width} × ${height} pixels, expected at most ${PIXELS_MAX} × ${PIXELS_MAX}`);
+    throw refused(`is ${width} × ${height} pixels; make it at most ${PIXELS_MAX} × ${PIXELS_MAX}`);
   }
 }
 
 function checkSvg(buffer: Buffer): void {
   const text = buffer.toString('utf8');
-  if (!Buffer.from(text).equals(buffer) || !SVG_START.test(text)) throw refused('is neither a PNG nor an SVG');
+  if (!Buffer.from(text).equals(buffer) || !SVG_START.test(text))
+    throw refused('is neither a PNG nor an SVG; export it as one of them');
   const found = notDrawing.find(({ pattern }) => pattern.test(text));
-  if (found) throw refused(`holds ${found.what}, which a picture does not need: export it as a plain SVG, or as a PNG`);
+  if (found) throw refused(`contains ${found.what}; export it as a plain SVG or as a PNG`);
 }

@@ -1,5 +1,5 @@
 /**
- * An approver's key: made on the operator's own machine, its public half carried to the signer's policy by hand.
+ * Creates an approver's key on the operator's own machine. A person copies its public half into the signer's policy.
  * @module
  */
 import { resolve } from 'node:path';
@@ -10,8 +10,10 @@ import { askNewPassphrase, withTerminal } from './signer.ts';
 export const signerOperatorKey: OfflineCommand = {
   name: 'signer operator-key',
   args: [],
-  summary: 'Make a key that approves refunds beyond the signer’s caps, on the approver’s own machine.',
-  options: { out: { value: 'FILE', help: 'where to write the key, under a passphrase; never written over' } },
+  summary: 'Create a key that approves refunds above the signer’s caps, on the approver’s own machine.',
+  options: {
+    out: { value: 'FILE', help: 'where to write the encrypted key; an existing file is never overwritten' },
+  },
   runOffline: (input) =>
     withTerminal(async (terminal) => {
       const out = textOption(input, 'out');
@@ -23,7 +25,7 @@ export const signerOperatorKey: OfflineCommand = {
         return {
           json: { file, approver },
           lines: [
-            `${file} holds the key; its public half is ${approver}`,
+            `wrote the key to ${file}; its public half is ${approver}`,
             `Add {"name": "…", "key": "${approver}"} to "approvers" in the signer’s policy.json and restart the signer.`,
           ],
         };

@@ -14,11 +14,11 @@ import { findSession } from './session.ts';
 export const pay: Command = {
   name: 'pay',
   args: ['session'],
-  summary: 'Pay a session on a sandbox network; what is still due unless an amount is given.',
+  summary: 'Pay a session on a sandbox network, by default the amount that is still due.',
   options: {
     network: { value: 'NAME', help: 'the sandbox network to pay on' },
-    currency: { value: 'USDT|USDC', help: 'the stablecoin (the first one offered on the network)' },
-    amount: { value: '10.00', help: 'how much, as a decimal number' },
+    currency: { value: 'USDT|USDC', help: 'the stablecoin (default: the first that the network offers)' },
+    amount: { value: '10.00', help: 'the amount to pay (default: what is still due)' },
   },
   needsSandbox: true,
   async run(input, { database, config }) {
@@ -26,7 +26,7 @@ export const pay: Command = {
     const option = chooseOption(input, session);
     const network = config.networks.find(({ key }) => key === option.networkKey);
     if (!network?.sandbox) {
-      throw permanent('refused', `${option.networkKey} is a real network: only simulated money can be sent from here`);
+      throw permanent('refused', `${option.networkKey} is a real network: this command sends only simulated money`);
     }
     const units = readAmount(input, session, option);
     const to = optionAddress(session, option);
@@ -43,10 +43,10 @@ function chooseOption(input: Input, session: Session): PaymentOption {
   const network = textOption(input, 'network');
   const currency = textOption(input, 'currency');
   const offered = session.options.map((option) => `${option.currency} on ${option.network}`).join(', ');
-  if (!network) throw usage(`--network is missing; the session may be paid in ${offered}`);
+  if (!network) throw usage(`--network is missing; the session can be paid in ${offered}`);
   const option = session.options.find((one) => one.network === network && (!currency || one.currency === currency));
   if (option) return option;
-  throw notFound(`the session cannot be paid in ${currency ?? 'anything'} on ${network}; it may be paid in ${offered}`);
+  throw notFound(`the session cannot be paid${currency ? ` in ${currency}` : ''} on ${network}, only in ${offered}`);
 }
 
 function readAmount(input: Input, { terms, standing }: Session, { decimals }: PaymentOption): bigint {
@@ -58,5 +58,5 @@ function readAmount(input: Input, { terms, standing }: Session, { decimals }: Pa
   }
   const duePar = terms.duePar - standing.seenPar - standing.confirmedPar;
   if (duePar > 0n) return parToUnitsCeil(duePar, decimals);
-  throw permanent('refused', 'nothing is due any more; name an --amount to pay all the same');
+  throw permanent('refused', 'nothing is due any more; use --amount to pay anyway');
 }

@@ -1,5 +1,5 @@
 /**
- * The part of `status` that tells of money out: what waits and why, what wallets hold, which are halted.
+ * The part of `status` about payouts: what waits and why, what the wallets hold, and which are halted.
  * @module
  */
 import type { Asset } from '../../src/core/ledger.ts';
@@ -8,7 +8,7 @@ import { type Installation, table } from './command.ts';
 
 const open = ['waiting', 'sent', 'stuck'];
 
-/** Empty lines where nothing was ever to be paid out. */
+/** Returns what `status` prints about payouts; no lines if there never was one. */
 export async function payoutStatus({ database, config, clock }: Installation) {
   const nowMs = clock.nowMs();
   const [engines, stats, balances, lanes] = await Promise.all([
@@ -44,14 +44,14 @@ export async function payoutStatus({ database, config, clock }: Installation) {
     lines: [
       ...(openCount === 0 ? [] : [`payouts open: ${openCount}`]),
       ...(openCount > 0 && !config.signer
-        ? ['  nobody signs them: the configuration has no `signer` (README.md, "Money out")']
+        ? ['  they cannot be signed: the configuration has no `signer` (docs/money-out.md)']
         : []),
       ...waits.map(
         ({ network, reason, payouts, oldest_s }) =>
-          `  ${network}: ${payouts} ${reason ? `wait for ${reason}` : 'under way'}, the oldest for ${oldest_s} s`,
+          `  ${network}: ${payouts} ${reason ? `waiting (${reason})` : 'in progress'}, the oldest for ${oldest_s} s`,
       ),
       ...engines.flatMap(({ network, reason }) =>
-        reason ? [`  ${network} pays nothing out: ${reason.code}: ${reason.message}`] : [],
+        reason ? [`  payouts on ${network} are stopped: ${reason.code}: ${reason.message}`] : [],
       ),
       ...halted.map(({ network, wallet, message }) => `  ${network}: wallet ${wallet} is halted: ${message}`),
       ...table(

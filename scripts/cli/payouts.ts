@@ -1,5 +1,5 @@
 /**
- * What leaves the wallets: how each payout stands, and the operator's word where one is needed.
+ * Shows payouts, resumes those that stopped, and adopts signatures after a restore.
  * @module
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
@@ -33,10 +33,10 @@ export const payoutsList: Command = {
   args: [],
   summary: 'List payouts (refunds, sweeps, gas), newest first.',
   options: {
-    network: { value: 'KEY', help: 'only those on this network, such as live:mychain' },
+    network: { value: 'KEY', help: 'only payouts on this network, such as live:mychain' },
     state: { value: 'STATE', help: states.join(', ') },
     kind: { value: 'KIND', help: kinds.join(', ') },
-    limit: { value: 'N', help: `how many at most (50), up to ${LISTED_MAX}` },
+    limit: { value: 'N', help: `at most N payouts (50), up to ${LISTED_MAX}` },
   },
   async run(input, { database, config }) {
     const chosen = <T extends string>(name: string, choices: readonly T[]): T | undefined => {
@@ -65,7 +65,7 @@ export const payoutsList: Command = {
     ]);
     return {
       json: payouts.map((payout) => shown(payout, config)),
-      lines: table([['ID', 'KIND', 'NETWORK', 'STATE', 'AMOUNT', 'CREATED', 'WAITS FOR'], ...rows]),
+      lines: table([['ID', 'KIND', 'NETWORK', 'STATE', 'AMOUNT', 'CREATED', 'WAITING FOR'], ...rows]),
     };
   },
 };
@@ -73,7 +73,7 @@ export const payoutsList: Command = {
 export const payoutsShow: Command = {
   name: 'payouts show',
   args: ['id'],
-  summary: 'Show a payout with every attempt at it, and what keeps it.',
+  summary: 'Show a payout, its attempts, and what it waits for.',
   options: {},
   async run(input, { database, config }) {
     const payout = await database.findPayout(input.args[0] ?? '');
@@ -95,7 +95,7 @@ export const payoutsShow: Command = {
         ...(wait ? [`${wait.code}: ${wait.message}`] : []),
         ...(payout.tx ? [`transaction ${payout.tx}`] : []),
         '',
-        ...table([['ATTEMPT', 'NUMBER', 'TRANSACTION', 'SIGNED', 'SENT', 'A NODE SAID'], ...rows]),
+        ...table([['ATTEMPT', 'NUMBER', 'TRANSACTION', 'SIGNED', 'SENT', 'NODE’S ANSWER'], ...rows]),
       ],
     };
   },
@@ -105,10 +105,10 @@ export const payoutsResume: Command = {
   name: 'payouts resume',
   needsSandbox: true,
   args: ['id or network'],
-  summary: 'Let a stuck payout, or the halted wallets of a network, go on.',
+  summary: 'Resume a stuck payout, or the halted wallets of a network.',
   options: {
     anew: {
-      help: 'have the payout signed anew: only when you have seen that no earlier attempt is on the chain, or can ever be',
+      help: 'sign the payout again: only if you have verified that no earlier attempt is or can ever be on the chain',
     },
   },
   async run(input, installation) {
@@ -117,16 +117,19 @@ export const payoutsResume: Command = {
     if (network) return resumeWallets(network, installation);
     const { database, clock } = installation;
     const stuck = await database.findPayout(name);
-    // An attempt that is not known here may have paid it already.
+    // An attempt that this database does not know may have paid it already.
     if (stuck && input.options.anew === true) await adopt(networkOf(installation.config, stuck.network), installation);
     if (await database.resumePayout(name, input.options.anew === true, clock.nowMs())) {
       return {
         json: { id: name, resumed: true },
-        lines: [`${name} goes on; \`quayside payouts show ${name}\` follows it`],
+        lines: [`resumed ${name}; \`quayside payouts show ${name}\` shows its progress`],
       };
     }
     if (!stuck) throw unknownPayout(name);
-    throw permanent('not_stuck', `${name} is not stuck: it goes on by itself, or has ended`);
+    throw permanent(
+      'not_stuck',
+      `${name} is not stuck: it is in progress or has ended (\`quayside payouts show ${name}\`)`,
+    );
   },
 };
 
@@ -134,7 +137,7 @@ export const payoutsAdopt: Command = {
   name: 'payouts adopt',
   args: ['network'],
   summary:
-    'After a backup was put back: learn from the signer what was signed since. First stop every other installation.',
+    'After restoring a backup: adopt from the signer what it has signed since. First stop every other installation.',
   options: {},
   async run(input, installation) {
     const network = networkOf(installation.config, input.args[0] ?? '');
@@ -142,16 +145,17 @@ export const payoutsAdopt: Command = {
     return {
       json: { network: network.key, signatures, added },
       lines: [
-        `the signer has signed ${signatures} attempts on ${network.key}; ${added} were not known here and are watched from now on`,
-        'payouts go on by themselves within half a minute',
+        `the signer has signed ${signatures} attempts on ${network.key}; ${added} were missing here and are now added`,
+        'payouts resume within half a minute',
       ],
     };
   },
 };
 
-/** Takes in what the signer has signed. @throws Fault permanent `no_signer` */
+/** Adopts what the signer has signed. @throws Fault permanent `no_signer` */
 async function adopt({ key, family }: NetworkConfig, { database, config, clock }: Installation) {
-  if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing was ever paid out here');
+  if (!config.signer)
+    throw permanent('no_signer', 'the configuration has no `signer`, so nothing was ever paid out here');
   const signer = openConfiguredSigner(config.signer);
   try {
     const rules = chains[family].spendRules;
@@ -161,7 +165,7 @@ async function adopt({ key, family }: NetworkConfig, { database, config, clock }
   }
 }
 
-/** Halted wallets go on from the number that is free at finality, so the node is asked. */
+/** Resumes halted wallets from the sequence number that is free at finality, as the node reports it. */
 async function resumeWallets(network: NetworkConfig, { database }: Installation): Promise<Answer> {
   const { key, family } = network;
   const halted = (await database.haltedLanes()).filter((lane) => lane.network === key);
@@ -177,16 +181,16 @@ async function resumeWallets(network: NetworkConfig, { database }: Installation)
     await node.close();
   }
   const payers = halted.map(({ payer }) => payer);
-  return { json: { network: key, resumed: payers }, lines: payers.map((payer) => `wallet ${payer} on ${key} goes on`) };
+  return { json: { network: key, resumed: payers }, lines: payers.map((payer) => `resumed wallet ${payer} on ${key}`) };
 }
 
 function networkOf({ networks }: Config, key: string): NetworkConfig {
   const network = networks.find((one) => one.key === key);
   if (network) return network;
-  throw notFound(`there is no network ${key}; there is ${networks.map((one) => one.key).join(', ')}`);
+  throw notFound(`there is no network ${key}, only ${networks.map((one) => one.key).join(', ')}`);
 }
 
-const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows them`);
+const unknownPayout = (id: string) => notFound(`there is no payout ${id}; \`quayside payouts list\` shows all`);
 
 const assetOf = ({ intent }: Payout): Asset => (intent.kind === 'gas' ? 'native' : intent.currency);
 

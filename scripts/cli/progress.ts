@@ -1,12 +1,12 @@
 /**
- * A line on standard error that shows how far long work is. Nothing is written where standard error is no terminal.
+ * A progress bar on standard error. Writes nothing if standard error is not a terminal.
  * @module
  */
 const BAR_CHARACTERS = 40;
 
 export function openProgress(title: string, total: number, terminal: Pick<typeof process.stderr, 'isTTY' | 'write'>) {
   const show = (line: string): void => {
-    // Back to the start of the line, and without what was there.
+    // Return to the start of the line and clear it.
     if (terminal.isTTY) terminal.write(`\r\x1b[K${line}`);
   };
   return {

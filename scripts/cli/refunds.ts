@@ -1,5 +1,5 @@
 /**
- * Refunds: what waits, what was paid, and the operator's word on them.
+ * Lists, approves and rejects refunds, and sets a store's refund policy.
  * @module
  */
 import { claimUrl } from '../../src/api/refund-view.ts';
@@ -38,13 +38,14 @@ export const refundsList: Command = {
   summary: 'List refunds, newest first.',
   options: {
     store: storeOption,
-    session: { value: 'ID', help: 'only those of this session' },
+    session: { value: 'ID', help: 'only refunds of this session' },
     status: { value: 'STATUS', help: statuses.join(', ') },
-    limit: { value: 'N', help: `how many at most (50), up to ${LISTED_MAX}` },
+    limit: { value: 'N', help: `at most N refunds (50), up to ${LISTED_MAX}` },
   },
   async run(input, { database, config }) {
     const status = statuses.find((one) => one === textOption(input, 'status'));
-    if (textOption(input, 'status') !== undefined && !status) throw usage(`--status is one of ${statuses.join(', ')}`);
+    if (textOption(input, 'status') !== undefined && !status)
+      throw usage(`--status must be one of ${statuses.join(', ')}`);
     const storeId = textOption(input, 'store');
     const sessionId = textOption(input, 'session');
     const refunds = await database.listRefunds({
@@ -64,7 +65,7 @@ export const refundsList: Command = {
     ]);
     return {
       json: refunds.map((refund) => shown(refund, config)),
-      lines: table([['ID', 'STATUS', 'AMOUNT', 'NETWORK', 'CREATED', 'MERCHANT’S ID', ''], ...rows]),
+      lines: table([['ID', 'STATUS', 'AMOUNT', 'NETWORK', 'CREATED', 'MERCHANT’S ID', 'NOTE'], ...rows]),
     };
   },
 };
@@ -72,13 +73,13 @@ export const refundsList: Command = {
 export const refundsShow: Command = {
   name: 'refunds show',
   args: ['id'],
-  summary: 'Show a refund: what is paid to whom, and what it waits for.',
+  summary: 'Show a refund: its amount, recipient and status, and what it waits for.',
   options: {},
   async run(input, { database, config }) {
     const refund = await findRefund(database, input.args[0] ?? '');
     const { json, lines } = { json: shown(refund, config), lines: describe(refund, config) };
     const payout = await database.findPayout(refund.id);
-    const waits = payout?.wait ? [['the payment waits', `${payout.wait.code}: ${payout.wait.message}`]] : [];
+    const waits = payout?.wait ? [['payout waits', `${payout.wait.code}: ${payout.wait.message}`]] : [];
     const state = { payout_state: payout?.state ?? null, payout_waits_for: payout?.wait ?? null };
     return { json: { ...json, ...state }, lines: table([...lines, ...waits]) };
   },
@@ -87,21 +88,21 @@ export const refundsShow: Command = {
 export const refundsApprove: Command = {
   name: 'refunds approve',
   args: ['id'],
-  summary: 'Say yes to a refund above the store’s limit or, with an operator’s key, above the signer’s caps.',
+  summary: 'Approve a refund above the store’s limit or, with an approver’s key, above the signer’s caps.',
   options: {
-    key: { value: 'FILE', help: 'an operator’s key made by `signer operator-key`; its passphrase is asked for' },
-    hours: { value: 'N', help: 'how long the signed approval is good for (24)' },
+    key: { value: 'FILE', help: 'a key made by `signer operator-key`; you are asked for its passphrase' },
+    hours: { value: 'N', help: 'how many hours the signed approval is valid (24)' },
   },
   async run(input, { database, config, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
     const approval = await signedApproval(input, refund, config, toSeconds(clock.nowMs()));
     const done = await database.approveRefund(refund.id, approval, clock.nowMs());
-    if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status}: there is nothing left to approve`);
+    if (!done) throw permanent('refused', `refund ${refund.id} is ${refund.status} and needs no approval any more`);
     const approved = await findRefund(database, refund.id);
     const signed = approval ? `, signed by ${approval.approver} until ${moment(approval.untilS * 1000)}` : '';
     return {
       json: { ...shown(approved, config), approver: approval?.approver ?? null },
-      lines: [`refund ${refund.id} of ${amountText(refund)} is approved${signed}`],
+      lines: [`approved refund ${refund.id} of ${amountText(refund)}${signed}`],
     };
   },
 };
@@ -109,8 +110,8 @@ export const refundsApprove: Command = {
 export const refundsReject: Command = {
   name: 'refunds reject',
   args: ['id'],
-  summary: 'Say no to a refund of which nothing is signed yet. It fails, and its amount is free again.',
-  options: { reason: { value: 'TEXT', help: 'what the merchant is told (rejected_by_operator)' } },
+  summary: 'Reject a refund before it is signed: it fails, and its amount can be refunded again.',
+  options: { reason: { value: 'TEXT', help: 'the failure reason that the merchant sees (rejected_by_operator)' } },
   async run(input, { database, config, clock }) {
     const refund = await findRefund(database, input.args[0] ?? '');
     const reason = textOption(input, 'reason') ?? 'rejected_by_operator';
@@ -118,29 +119,29 @@ export const refundsReject: Command = {
     if (!done) {
       throw permanent(
         'refused',
-        `refund ${refund.id} is ${refund.status}, or its payment is on its way: it stays as it is`,
+        `refund ${refund.id} cannot be rejected: it has ended or its payout is in progress (status ${refund.status})`,
       );
     }
     return {
       json: shown(await findRefund(database, refund.id), config),
-      lines: [`refund ${refund.id} of ${amountText(refund)} has failed: ${reason}`],
+      lines: [`rejected refund ${refund.id} of ${amountText(refund)}: ${reason}`],
     };
   },
 };
 
 const policyOptions = {
-  window: { value: 'DAYS', help: 'how long after the payment a refund may be made' },
-  daily: { value: 'AMOUNT', help: 'what the store may refund in one day (UTC), such as 10000.00' },
-  automatic: { value: 'AMOUNT', help: 'refunds up to this need no approval' },
-  'cancel-window': { value: 'SECONDS', help: 'how long a refund can be canceled before it is signed' },
-  claim: { value: 'DAYS', help: 'how long a claim link waits for the payer’s address' },
-  'to-sender': { value: 'yes|no', help: 'whether money may go back to the sending address; it may be an exchange’s' },
+  window: { value: 'DAYS', help: 'how many days after the payment refunds are possible' },
+  daily: { value: 'AMOUNT', help: 'the most that the store may refund in a day (UTC), such as 10000.00' },
+  automatic: { value: 'AMOUNT', help: 'refunds up to this amount need no approval' },
+  'cancel-window': { value: 'SECONDS', help: 'how many seconds a refund can be canceled before it is signed' },
+  claim: { value: 'DAYS', help: 'how many days a claim link accepts the payer’s address' },
+  'to-sender': { value: 'yes|no', help: 'whether refunds may go to the sending address, which may be an exchange’s' },
 } as const satisfies Record<string, Option>;
 
 export const refundsPolicy: Command = {
   name: 'refunds policy',
   args: [],
-  summary: 'Show a store’s refund policy, or change what the options name.',
+  summary: 'Show or change a store’s refund policy.',
   options: { store: storeOption, ...policyOptions },
   async run(input, { database }) {
     const { id } = await storeOf(input, database);
@@ -173,7 +174,7 @@ export const refundsPolicy: Command = {
 function readPolicy(input: Input): Partial<RefundPolicy> {
   const has = (name: keyof typeof policyOptions) => textOption(input, name) !== undefined;
   const toSender = textOption(input, 'to-sender');
-  if (toSender !== undefined && toSender !== 'yes' && toSender !== 'no') throw usage('--to-sender is yes or no');
+  if (toSender !== undefined && toSender !== 'yes' && toSender !== 'no') throw usage('--to-sender must be yes or no');
   return {
     ...(has('window') && { refundWindowS: wholeOption(input, 'window', 0, 3650, 0) * DAY_S }),
     ...(has('daily') && { refundDailyMinor: centsOption(input, 'daily') }),
@@ -184,23 +185,24 @@ function readPolicy(input: Input): Partial<RefundPolicy> {
   };
 }
 
-/** An amount of stablecoin as cents. @throws Fault permanent `usage` */
+/** Returns an option's amount in cents. @throws Fault permanent `usage` */
 function centsOption(input: Input, name: string): number {
   const cents = parseUnits(textOption(input, name) ?? '', MINOR_DECIMALS);
   if (cents === null || cents > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw usage(`--${name} is an amount such as 100.00, with at most two decimals`);
+    throw usage(`--${name} must be an amount such as 100.00, with at most two decimals`);
   }
   return Number.parseInt(cents.toString(), 10);
 }
 
 const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 
-/** The approval that the signer asks for, or null when no key was named. */
+/** Returns the approval for the signer, or null without `--key`. */
 async function signedApproval(input: Input, refund: Refund, config: Config, nowS: number) {
   const file = textOption(input, 'key');
   if (file === undefined) return null;
   const { id, network, currency, units, destination } = refund;
-  if (!destination) throw permanent('refused', `refund ${id} has no address yet: approve it once the payer named one`);
+  if (!destination)
+    throw permanent('refused', `refund ${id} has no address yet: approve it after the payer has entered one`);
   const untilS = nowS + wholeOption(input, 'hours', 1, APPROVAL_HOURS_MAX, 24) * 3600;
   const key = readOperatorKey(file);
   const terminal = openTerminal();
@@ -219,22 +221,22 @@ async function signedApproval(input: Input, refund: Refund, config: Config, nowS
   }
 }
 
-/** A refund by our id, or by the merchant's where that is the only one. @throws Fault permanent `not_found` */
+/** @throws Fault permanent `not_found` */
 async function findRefund(database: Pick<Database, 'findRefundBy'>, id: string): Promise<Refund> {
   const refund = await database.findRefundBy({ id });
   if (refund) return refund;
-  throw notFound(`there is no refund ${id}; \`quayside refunds list\` shows them, by the ids that begin with rf_`);
+  throw notFound(`there is no refund ${id}; \`quayside refunds list\` shows all, with the ids (rf_…) to use here`);
 }
 
 const amountText = ({ amountMinor, currency }: Refund): string =>
   `${formatUnits(amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
 
-/** What has to happen next, for refunds that wait for somebody. */
+/** Returns what a refund waits for, or why it failed; empty otherwise. */
 function whatNext(refund: Refund): string {
   if (refund.status === 'failed') return refund.failureReason ?? '';
   if (refund.status !== 'pending') return '';
-  if (!refund.destination) return 'waits for the payer’s address';
-  return refund.needsApproval && refund.approvedAtMs === null ? 'waits for `quayside refunds approve`' : '';
+  if (!refund.destination) return 'waiting for the payer’s address';
+  return refund.needsApproval && refund.approvedAtMs === null ? 'waiting for `quayside refunds approve`' : '';
 }
 
 function addressText({ network, destination }: Refund, { networks }: Config): string | null {
@@ -270,12 +272,12 @@ function shown(refund: Refund, config: Config) {
 function describe(refund: Refund, config: Config): string[][] {
   const address = addressText(refund, config);
   return [
-    ['refund', `${refund.id} (the merchant’s ${refund.refundId})`],
+    ['refund', `${refund.id} (merchant’s id ${refund.refundId})`],
     ['session', `${refund.sessionId} (order ${refund.orderId})`],
     ['store', `${refund.storeId} (${refund.mode})`],
     ['amount', `${amountText(refund)} on ${refund.network}`],
     ['status', `${refund.status}${whatNext(refund) && `: ${whatNext(refund)}`}`],
-    ['to', address === null ? '-' : `${address} (named by the ${refund.destination?.from})`],
+    ['to', address === null ? '-' : `${address} (from the ${refund.destination?.from})`],
     ...(refund.claim && refund.status === 'pending' && address === null
       ? [['claim link', claimUrl(refund.claim.token, config)]]
       : []),

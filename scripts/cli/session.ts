@@ -1,5 +1,5 @@
 /**
- * One session, as the operator sees it.
+ * Shows one session.
  * @module
  */
 import { paymentSession } from '../../src/api/session-view.ts';
@@ -20,7 +20,7 @@ export async function findSession(database: Pick<Database, 'findSession'>, text:
 export const sessionShow: Command = {
   name: 'session show',
   args: ['id'],
-  summary: 'Show a session: status, what is due, what came, how it may be paid.',
+  summary: 'Show a session: its status, what is due, what was received, and how it can be paid.',
   options: {},
   async run(input, { database, config }) {
     const session = await findSession(database, input.args[0] ?? '');
@@ -40,7 +40,7 @@ export const sessionShow: Command = {
           ['due', `${value(terms.duePar)} in ${terms.accepts.join(' or ')}`],
           ['seen', value(standing.seenPar)],
           ['confirmed', value(standing.confirmedPar)],
-          ...(standing.late ? [['came too late', value(standing.latePar)]] : []),
+          ...(standing.late ? [['late', value(standing.latePar)]] : []),
           ['created', moment(session.createdAtS * 1000)],
           ['expires', moment(terms.expiresAtS * 1000)],
           ...(life.endedAtS === null ? [] : [['ended', moment(life.endedAtS * 1000)]]),
@@ -70,5 +70,5 @@ function paymentLines({ payments }: Session): string[] {
     String(payment.confirmations),
     payment.tx,
   ]);
-  return table([['CAME ON', 'IN', 'AMOUNT', 'STATE', 'CONFIRMATIONS', 'TRANSACTION'], ...rows]);
+  return table([['PAID ON', 'WITH', 'AMOUNT', 'STATE', 'CONFIRMATIONS', 'TRANSACTION'], ...rows]);
 }

@@ -1,6 +1,6 @@
 /**
- * The backup drill: does the seed phrase on paper really lead to the addresses that payers were shown? Done on a clean machine, with a copy of
- * the configuration and the database, before it is needed.
+ * The backup drill: checks that the written-down seed phrase restores the addresses that payers were shown. Run it on a
+ * clean machine, with a copy of the configuration and the database, before a restore is needed.
  * @module
  */
 import { existsSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { fingerprintOf, readKeystore } from '../../src/signer/keystore.ts';
 import { type Command, table } from './command.ts';
 import { askMnemonic, withTerminal } from './signer.ts';
 
-/** What the seed and the database say of one address, as people read it; null where one says nothing. */
+/** One address as the seed and the database have it, in the family's text form; null if the database has none. */
 type Compared = Readonly<{ index: number; seed: string; database: string | null }>;
 type Pool = Readonly<{
   family: string;
@@ -27,7 +27,7 @@ type Pool = Readonly<{
 export const signerDrill: Command = {
   name: 'signer drill',
   args: [],
-  summary: 'Backup drill: type the seed phrase and compare its first and last address of each pool with the database.',
+  summary: 'Check that your written-down seed phrase restores the addresses in the database.',
   options: {},
   run: (_input, { config, database }) =>
     withTerminal(async (terminal) => {
@@ -44,7 +44,7 @@ export const signerDrill: Command = {
           const where = wrong.map(({ mode, family }) => `${mode} ${family}`).join(', ');
           throw permanent(
             'drill_failed',
-            `these words do NOT restore this installation${where && ` (${where})`}: they give the seed ${fingerprint}${kept === null ? '' : `, the keystore holds ${kept}`}. Find the right words before you need them`,
+            `these words do NOT restore this installation${where && ` (${where})`}: they give the seed ${fingerprint}${kept === null ? '' : `, but the keystore has ${kept}`}. Find the right words before you need them`,
           );
         }
         return { json: { fingerprint, keystore: kept, pools }, lines: shown(fingerprint, kept, pools) };
@@ -78,10 +78,10 @@ async function comparePool(database: Database, network: NetworkConfig, seed: Uin
 }
 
 const shown = (fingerprint: string, kept: string | null, pools: readonly Pool[]): string[] => [
-  `these words are the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare' : ', the keystore’s'}`,
+  `these words give the seed ${fingerprint}${kept === null ? '; there is no keystore here to compare it with' : ', the same as the keystore'}`,
   '',
   ...table([
-    ['pool', 'address', 'of these words', 'in the database'],
+    ['pool', 'index', 'from these words', 'in the database'],
     ...pools.flatMap(({ mode, family, addresses }) =>
       addresses.length === 0
         ? [[`${mode} ${family}`, '-', 'nothing to compare yet', '-']]
@@ -94,5 +94,5 @@ const shown = (fingerprint: string, kept: string | null, pools: readonly Pool[])
     ),
   ]),
   '',
-  'The words restore this installation. Put them back where only you find them.',
+  'These words restore this installation. Put them back where only you can find them.',
 ];

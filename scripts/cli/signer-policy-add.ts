@@ -1,6 +1,6 @@
 /**
- * Adds one network to an existing signer's policy, with the caps that the network's file suggests. What the policy
- * already has is left as it is.
+ * Adds a network to the policy of an existing signer, with the caps that the network's file suggests. What the policy
+ * already has stays as it is.
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
@@ -13,10 +13,10 @@ import { askTreasury, readPaidNetworks } from './signer-policy.ts';
 export const signerPolicyAdd: OfflineCommand = {
   name: 'signer policy add',
   args: ['network'],
-  summary: 'Let the signer pay on one more network: copy its tokens and caps into the signer’s policy.',
+  summary: 'Add a network to the signer’s policy, with the tokens and caps in its file.',
   options: {
     dir: dirOption,
-    treasury: { value: 'ADDRESS', help: 'where the network’s sweeps go. Asked for when left out' },
+    treasury: { value: 'ADDRESS', help: 'where sweeps on the network go; if left out, you are asked' },
   },
   async runOffline(input) {
     const { policy: file } = filesOf(input);
@@ -29,7 +29,7 @@ export const signerPolicyAdd: OfflineCommand = {
     if (findInPolicy(file, network, given)) {
       return {
         json: { policy: file, network: network.key, added: false },
-        lines: [`${file} has ${network.key} already; nothing was changed. To change its caps, edit the file.`],
+        lines: [`${file} already has ${network.key}; nothing was changed. To change its caps, edit the file.`],
       };
     }
     const treasury =
@@ -38,7 +38,7 @@ export const signerPolicyAdd: OfflineCommand = {
   },
 };
 
-/** The treasury of another network of the family, as people read it. */
+/** Returns the treasury of another network of the family, in text form. */
 function earlierIn(file: string, { family }: PaidNetwork): string | undefined {
   const other = loadPolicy(file).networks.findLast((one) => one.family === family);
   return other && chains[family].address.format(other.spend.treasury);
@@ -53,10 +53,10 @@ function add(file: string, network: PaidNetwork, treasury: string): Answer {
     lines: [
       `added ${network.key} to ${file}`,
       `  treasury: ${treasury}`,
-      `  fee of a transaction: at most ${fee_max}`,
-      `  refunds of each token: at most ${caps.transaction} at once, ${caps.hour} in an hour, ${caps.day} in a day`,
-      `  gas: at most ${gas_caps.transaction} at once, ${gas_caps.day} in a day`,
-      'Read them once, change what does not suit you in that file, then restart the signer: it reads its policy when it starts.',
+      `  fee per transaction: at most ${fee_max}`,
+      `  refunds per token: at most ${caps.transaction} per transaction, ${caps.hour} per hour, ${caps.day} per day`,
+      `  gas: at most ${gas_caps.transaction} per transaction, ${gas_caps.day} per day`,
+      'Review these values, edit the file if needed, then restart the signer, which reads its policy at the start.',
     ],
   };
 }

@@ -1,6 +1,6 @@
 /**
- * A first policy for a new signer: the networks of the configuration or of presets, the caps in their files, and a
- * treasury that only a person can name.
+ * Drafts the policy of a new signer: networks from the configuration or from presets, the caps in their files, and the
+ * treasuries, which only a person can name.
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
@@ -13,14 +13,13 @@ import { draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts
 import type { Terminal } from '../../src/signer/terminal.ts';
 import { type Input, usage } from './command.ts';
 
-/** A network that payouts are to be made on, and the name it has beside its key. */
+/** A network for payouts, and its name in the configuration. */
 export type NamedNetwork = PaidNetwork & Readonly<{ name: string }>;
 
 /**
- * Reads networks of the configuration, or presets. What a configuration still lacks (a node, an xpub) does not matter
- * here.
- * @param names absent for all that are configured
- * @param refuse makes the error for a name that is neither
+ * Reads configured networks or presets. Settings that are not needed here (a node, an xpub) may be missing.
+ * @param names undefined for all configured networks
+ * @param refuse returns the error for a name that is neither
  * @throws Fault permanent `config_invalid`, and what `refuse` makes
  */
 export function readPaidNetworks(
@@ -34,7 +33,7 @@ export function readPaidNetworks(
   const networks = (names ?? Object.keys(configured)).map((name) => {
     const own = configured[name];
     if (!isTree(own) && !presets.includes(name)) {
-      throw refuse(`"${name}" is neither configured nor a preset (${presets.join(', ')})`);
+      throw refuse(`"${name}" is neither a configured network nor a preset (${presets.join(', ')})`);
     }
     return readPaidNetwork(problems, name, isTree(own) ? own : preset(name));
   });
@@ -43,8 +42,8 @@ export function readPaidNetworks(
 }
 
 /**
- * Puts the policy together; asks for each treasury that `given` does not name.
- * @param given `network=address` pairs with commas; the network's key, name or family
+ * Drafts the policy; asks for each treasury that `given` does not name.
+ * @param given comma-separated `network=address` pairs; the network is a key, a name or a family
  * @throws Fault permanent `usage`
  */
 export async function draftPolicy(
@@ -70,12 +69,13 @@ export async function draftPolicy(
 function readTreasuries(given: string | undefined): ReadonlyMap<string, string> {
   const pairs = given === undefined ? [] : given.split(',').map((pair) => pair.split('='));
   for (const [network, address, ...rest] of pairs) {
-    if (!network || !address || rest.length > 0) throw usage('--treasury expects network=address pairs with commas');
+    if (!network || !address || rest.length > 0)
+      throw usage('--treasury expects comma-separated network=address pairs');
   }
   return new Map(pairs.map(([network = '', address = '']) => [network.trim(), address.trim()]));
 }
 
-/** Asks until an address is well-formed. @param earlier what nothing typed means */
+/** Asks until the answer is a valid address. @param earlier the default */
 export async function askTreasury(
   { key, family }: PaidNetwork,
   earlier: string | undefined,
@@ -85,6 +85,6 @@ export async function askTreasury(
     const answer = await terminal.ask(`Treasury on ${key}, where sweeps go${earlier ? ` (${earlier})` : ''}: `);
     const address = answer || earlier;
     if (address && chains[family].address.parse(address) !== null) return address;
-    terminal.say(`That is no address of the family ${family}. Take one of a wallet whose key is not here.`);
+    terminal.say(`That is not an address of the family ${family}. Use a wallet whose key is not on this machine.`);
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The signer's keys, on the machine that holds them. Seed phrases and passphrases are asked for and never are arguments or variables, which
- * other users and shell histories see. What is secret is written to the terminal, never to standard output.
+ * Creates and shows the signer's keys, on the machine that has them. Seed phrases and passphrases are typed and are
+ * never arguments or environment variables, because other users and the shell history could see those. Secrets are
+ * written to the terminal, never to standard output.
  * @module
  */
 import { randomInt } from 'node:crypto';
@@ -23,26 +24,26 @@ import { draftPolicy, readPaidNetworks } from './signer-policy.ts';
 const WORDS_BITS = 256;
 const WORDS_ASKED = 3;
 const TRIES_MAX = 3;
-/** Clears the screen and what was scrolled out of it. */
+/** Clears the screen and the scrollback. */
 const CLEAR = '\u001b[2J\u001b[3J\u001b[H';
 
 export const dirOption: Option = {
   value: 'DIR',
-  help: 'the signer’s folder; by default the one of the configuration, or data/signer',
+  help: 'the signer’s folder (default: as configured, or data/signer)',
 };
 const makingOptions: Readonly<Record<string, Option>> = {
   dir: dirOption,
-  networks: { value: 'NAMES', help: 'presets or configured networks, with commas; by default all that are configured' },
+  networks: { value: 'NAMES', help: 'comma-separated presets or configured networks (default: all configured)' },
   treasury: {
     value: 'NETWORK=ADDRESS',
-    help: 'where sweeps go, with commas; the network’s key, name or family. Asked for when left out',
+    help: 'where sweeps go, comma-separated, by network key, name or family; if left out, you are asked',
   },
 };
 
 export const signerInit: OfflineCommand = {
   name: 'signer init',
   args: [],
-  summary: 'Make a new seed, its keystore, policy and journal; shows the seed phrase once, on the terminal.',
+  summary: 'Create a seed and its keystore, policy and journal; shows the seed phrase once, on the terminal.',
   options: makingOptions,
   runOffline: (input) => making(input, inventMnemonic),
 };
@@ -50,7 +51,7 @@ export const signerInit: OfflineCommand = {
 export const signerImport: OfflineCommand = {
   name: 'signer import',
   args: [],
-  summary: 'Make keystore, policy and journal for a seed phrase of 12 to 24 words, which is asked for.',
+  summary: 'Create a keystore, policy and journal for a seed phrase of 12 to 24 words, which you type.',
   options: makingOptions,
   runOffline: (input) => making(input, askMnemonic),
 };
@@ -58,8 +59,7 @@ export const signerImport: OfflineCommand = {
 export const signerShow: OfflineCommand = {
   name: 'signer show',
   args: [],
-  summary:
-    'Show the addresses of the signer’s wallets on each network, and the xpubs to configure; asks for the passphrase.',
+  summary: 'Show the signer’s wallets on each network and the xpubs to configure; asks for the passphrase.',
   options: { dir: dirOption },
   runOffline: (input) =>
     withTerminal(async (terminal) => {
@@ -72,7 +72,7 @@ export const signerShow: OfflineCommand = {
 export const signerChangePassphrase: OfflineCommand = {
   name: 'signer change-passphrase',
   args: [],
-  summary: 'Seal the keystore under another passphrase; the keys stay the same.',
+  summary: 'Encrypt the keystore with a new passphrase; the keys stay the same.',
   options: { dir: dirOption },
   runOffline: (input) =>
     withTerminal((terminal) => {
@@ -87,14 +87,14 @@ export const signerChangePassphrase: OfflineCommand = {
         return {
           json: { keystore: files.keystore, changed: true },
           lines: [
-            `${files.keystore} opens with the new passphrase only. Change it also where the signer reads it at its start.`,
+            `${files.keystore} now opens only with the new passphrase. Change it where the signer reads it at the start, too.`,
           ],
         };
       });
     }),
 };
 
-/** Runs a conversation at the terminal, and leaves the terminal as it was. */
+/** Opens the terminal for `work`, and restores it afterwards. */
 export async function withTerminal<T>(work: (terminal: Terminal) => Promise<T>): Promise<T> {
   const terminal = openTerminal();
   try {
@@ -104,7 +104,7 @@ export async function withTerminal<T>(work: (terminal: Terminal) => Promise<T>):
   }
 }
 
-/** The folder that `--dir` names, or the configuration's. */
+/** Returns the files in the folder that `--dir` or the configuration names. */
 export function filesOf(input: Input): SignerFiles {
   const given = textOption(input, 'dir');
   if (given !== undefined) return signerFiles(resolve(input.cwd, given));
@@ -121,7 +121,7 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
       ?.split(',')
       .map((name) => name.trim());
     const networks = readPaidNetworks(input, names, usage);
-    if (networks.length === 0) throw usage('no network is configured: name presets with --networks');
+    if (networks.length === 0) throw usage('no network is configured; name presets with --networks');
     const policy = await draftPolicy(networks, textOption(input, 'treasury'), terminal);
     const seed = await findSeed(terminal);
     try {
@@ -137,7 +137,7 @@ const making = (input: Input, findSeed: (terminal: Terminal) => Promise<Uint8Arr
     }
   });
 
-/** What an operator needs to know of a signer: nothing of it is secret but the xpubs, which tell all addresses. */
+/** Describes a signer. No secrets, except that the xpubs reveal all deposit addresses. */
 async function describe(files: SignerFiles, { networks }: Policy, seed: Uint8Array): Promise<Answer> {
   const fingerprint = fingerprintOf(seed);
   const families = [...new Set(networks.map(({ family }) => family))];
@@ -168,19 +168,19 @@ async function describe(files: SignerFiles, { networks }: Policy, seed: Uint8Arr
         ...wallets.map(({ network, refund, gas, treasury }) => [network, refund, gas, treasury]),
       ]),
       '',
-      'Put into the configuration, so that sessions get addresses of this seed:',
+      'Add to the configuration, so that sessions get deposit addresses of this seed:',
       ...xpubs.map(([family, xpub]) => `  ${family} networks: "xpub": "${xpub}"`),
       ...listed.map(
         (family) =>
-          `  ${family} networks: \`quayside address-pool derive\` with the seed phrase, then \`address-pool import\``,
+          `  ${family} networks: run \`quayside address-pool derive\` with the seed phrase, then \`quayside address-pool import\``,
       ),
       '',
-      `Caps, fees and approvers stand in ${files.policy}: read them once before money is there.`,
+      `Review the caps, fees and approvers in ${files.policy} before you send money to the wallets.`,
     ],
   };
 }
 
-/** Opens the keystore with a passphrase that is asked for, and wipes both. */
+/** Asks for the passphrase, opens the keystore for `work`, and wipes both. */
 async function unlocked<T>(
   files: SignerFiles,
   terminal: Terminal,
@@ -202,7 +202,7 @@ async function unlocked<T>(
 }
 
 /**
- * The seed of a phrase that somebody types, which the caller wipes.
+ * Asks for a seed phrase. @returns its seed, which the caller wipes
  * @throws Fault permanent `seed_invalid`
  */
 export async function askMnemonic(terminal: Terminal): Promise<Uint8Array> {
@@ -214,47 +214,50 @@ export async function askMnemonic(terminal: Terminal): Promise<Uint8Array> {
   }
 }
 
-/** New words, which a person must have written down. @throws Fault permanent `terminal_needed`, `words_not_confirmed` */
+/**
+ * Creates a seed phrase and checks that a person has written it down.
+ * @throws Fault permanent `terminal_needed`, `words_not_confirmed`
+ */
 async function inventMnemonic(terminal: Terminal): Promise<Uint8Array> {
   if (!terminal.isInteractive) {
     throw permanent(
       'terminal_needed',
-      'a new seed phrase is shown to a person at a terminal, once; run this at one, or `quayside signer import`',
+      'a new seed phrase is shown once, to a person at a terminal; run this at one, or use `quayside signer import`',
     );
   }
   const words = generateMnemonic(wordlist, WORDS_BITS).split(' ');
   terminal.say(
-    '\nWrite these 24 words on paper, in this order. They are all that restores your wallets, are shown this once, and are kept nowhere.\n',
+    '\nWrite these 24 words on paper, in this order. Only they can restore your wallets. They are shown once and stored nowhere.\n',
   );
   const rows = Math.ceil(words.length / 4);
   for (let row = 0; row < rows; row++) {
     const cells = [0, 1, 2, 3].map((column) => column * rows + row);
     terminal.say(cells.map((at) => `${String(at + 1).padStart(4)} ${(words[at] ?? '').padEnd(10)}`).join(''));
   }
-  await terminal.ask('\nPress Enter when they are on paper; the screen is cleared then. ');
+  await terminal.ask('\nPress Enter when they are on paper; the screen is then cleared. ');
   terminal.say(CLEAR);
   for (let asked = 0, tries = 0; asked < WORDS_ASKED; ) {
     const at = randomInt(words.length);
-    const answer = await terminal.askHidden(`To be sure, word ${at + 1} (not shown): `);
+    const answer = await terminal.askHidden(`Type word ${at + 1} to confirm (not shown): `);
     if (answer.toString('utf8').trim().toLowerCase() === words[at]) asked++;
-    else if (++tries < TRIES_MAX) terminal.say(`That is not word ${at + 1}; look again.`);
+    else if (++tries < TRIES_MAX) terminal.say(`That is not word ${at + 1}; check your paper.`);
     else
       throw permanent(
         'words_not_confirmed',
-        'the words on paper are not those that were shown; nothing was made. Start again',
+        'the words do not match those that were shown; nothing was created. Start again',
       );
   }
   return seedOf(words.join(' '));
 }
 
-/** Asked twice where a person types. @throws Fault permanent `passphrase_weak`, `passphrase_differs` */
+/** Asks for a new passphrase, twice if a person types it. @throws Fault permanent `passphrase_differs` */
 export async function askNewPassphrase(terminal: Terminal, what: string): Promise<Buffer> {
   const passphrase = await terminal.askHidden(`${what}, at least ${PASSPHRASE_BYTES_MIN} characters (not shown): `);
   if (!terminal.isInteractive) return passphrase;
-  const again = await terminal.askHidden('The same again: ');
+  const again = await terminal.askHidden('Repeat it: ');
   const isSame = passphrase.equals(again);
   again.fill(0);
   if (isSame) return passphrase;
   passphrase.fill(0);
-  throw permanent('passphrase_differs', 'the two are not the same; nothing was made. Start again');
+  throw permanent('passphrase_differs', 'the two passphrases differ; nothing was created. Start again');
 }

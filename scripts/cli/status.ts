@@ -1,5 +1,5 @@
 /**
- * How the installation is doing: networks, pools, rates, deliveries, alarms.
+ * Shows the state of the installation: networks, pools, rates, deliveries, payouts and alarms.
  * @module
  */
 
@@ -18,7 +18,7 @@ const RATES_TIMEOUT_MS = 2000;
 export const status: Command = {
   name: 'status',
   args: [],
-  summary: 'Show networks, address pools, rates, waiting webhooks and alarms.',
+  summary: 'Show networks, address pools, rates, waiting webhooks, payouts and alarms.',
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
@@ -44,7 +44,9 @@ export const status: Command = {
         alarms: alarms.map(alarmShown),
       },
       lines: [
-        running ? `server ${running.base_url} (pid ${running.pid})` : 'server not running: start it with `npm start`',
+        running
+          ? `server ${running.base_url} (pid ${running.pid})`
+          : 'the server is not running; start it with `npm start`',
         '',
         ...table([
           ['NETWORK', 'STATE', 'HEAD', 'CURSOR', 'LAG', 'NODE', 'REPORTED', 'REASON'],
@@ -88,7 +90,7 @@ export const status: Command = {
 
 function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
   const cursor = report?.cursor?.number ?? null;
-  // The head is reported once a second, the cursor with every block: it is never really above the head.
+  // The head is reported once a second and the cursor with every block, so the reported head may be behind.
   const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);
   return {
     network: key,
@@ -106,24 +108,24 @@ function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs
 
 const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
 
-/** The pool of each family and mode; all networks of one share it. */
+/** Reads the pool of each family and mode, which all networks of that family and mode share. */
 const readPools = ({ database, config }: Installation): Promise<PoolReport[]> =>
   Promise.all(networkOfEachPool(config.networks).map((network) => readPool(database, network)));
 
-/** What a pool's level means and what a person must do about it; empty when nothing. */
+/** Returns what a pool's level means and what to do about it; empty if nothing. */
 const poolAdvice = ({ free, isLow, nextIndex }: PoolReport): string =>
   [
     ...(free === 0 ? [`EMPTY: ${WHILE_EMPTY}`] : []),
-    ...(isLow ? [`import addresses from ${nextIndex} on: \`quayside address-pool\``] : []),
+    ...(isLow ? [`derive and import addresses from ${nextIndex} on with \`quayside address-pool\``] : []),
   ].join('; ');
 
-/** Rates live in the server's memory; it shows them beside its metrics. Null when it does not answer. */
+/** Fetches the rates, which are in the server's memory, from its metrics listener. Null if it does not answer. */
 async function readRates(metricsUrl: string): Promise<readonly SourceStatus[] | null> {
   try {
     const answer = await fetch(`${metricsUrl}/rates`, { signal: AbortSignal.timeout(RATES_TIMEOUT_MS) });
     return answer.ok ? ((await answer.json()) as SourceStatus[]) : null;
   } catch {
-    // A status that lacks the rates is still a status; the missing line says so.
+    // A status without rates is still useful.
     return null;
   }
 }

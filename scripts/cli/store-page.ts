@@ -1,5 +1,5 @@
 /**
- * How a store's payment page looks, and which sites may show it in a frame.
+ * Shows and changes how a store's payment page looks, and which sites may show it in a frame.
  * @module
  */
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
 
 const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
-/** Takes back what was set. */
+/** Removes a setting. */
 const NONE = 'none';
 
 export const storePage: Command = {
@@ -21,13 +21,16 @@ export const storePage: Command = {
   summary: 'Show or change a store’s name, logo and colour on the payment page, and the sites that may frame it.',
   options: {
     store: storeOption,
-    name: { value: 'NAME', help: 'what payers read as the shop’s name' },
+    name: { value: 'NAME', help: 'the shop’s name as payers see it' },
     accent: {
       value: '#RRGGBB|none',
-      help: 'colour of buttons and bars; moved until it can be read, in light and dark',
+      help: 'colour of buttons and bars; adjusted until it is readable in light and dark mode',
     },
-    logo: { value: 'FILE|none', help: `a PNG or a plain SVG of at most ${LOGO_BYTES_MAX / 1024} KiB; it is copied` },
-    origins: { value: 'LIST|none', help: 'sites that may open the page in a frame, with commas: https://shop.example' },
+    logo: { value: 'FILE|none', help: `a PNG or a plain SVG of at most ${LOGO_BYTES_MAX / 1024} KiB, which is copied` },
+    origins: {
+      value: 'LIST|none',
+      help: 'comma-separated sites that may show the page in a frame, such as https://shop.example',
+    },
   },
   async run(input, { database }) {
     const { id } = await storeOf(input, database);
@@ -73,16 +76,17 @@ function accentOf(text: string): string {
   return accent;
 }
 
-/** An origin exactly as browsers write it: everything else would never match, or match too much. */
+/** Accepts origins only as browsers write them: anything else would never match, or match too much. */
 function originsOf(list: string): string[] {
   const origins = list.split(',').map((part) => part.trim());
-  if (origins.length > ORIGINS_MAX) throw usage(`--origins names ${origins.length} sites, at most ${ORIGINS_MAX}`);
+  if (origins.length > ORIGINS_MAX)
+    throw usage(`--origins names ${origins.length} sites, more than the ${ORIGINS_MAX} allowed`);
   for (const origin of origins) {
     const url = URL.canParse(origin) ? new URL(origin) : null;
     if (url?.origin === origin && /^https?:$/.test(url.protocol)) continue;
     const meant = url && /^https?:$/.test(url.protocol) ? `; did you mean ${url.origin}?` : '';
     throw usage(
-      `--origins names "${origin}", expected scheme, host and port alone, such as https://shop.example${meant}`,
+      `--origins contains "${origin}", expected only scheme, host and port, such as https://shop.example${meant}`,
     );
   }
   return [...new Set(origins)];

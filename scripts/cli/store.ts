@@ -1,5 +1,5 @@
 /**
- * Stores: each is one merchant account with its own keys, endpoints and policy.
+ * Creates and lists stores. Each is one merchant account with its own keys, endpoints and policy.
  * @module
  */
 
@@ -11,13 +11,13 @@ import { type Command, choiceOption, type Input, moment, table, wholeOption } fr
 export const storeCreate: Command = {
   name: 'store create',
   args: ['name'],
-  summary: 'Make a store; it may trade at once. Prints its webhook secret.',
+  summary: 'Create a store, ready for use, and print its webhook secret.',
   options: {
-    settlement: { value: 'USDT|USDC', help: 'what prices in other currencies are converted to (USDT)' },
-    tolerance: { value: 'CENTS', help: 'how many hundredths a payment may fall short and still be full (0)' },
-    grace: { value: 'SECONDS', help: 'how long after expiry a part payment may be topped up (1800)' },
-    monitoring: { value: 'SECONDS', help: 'how long after the end a late payment may still be accepted (604800)' },
-    late: { value: 'hold|accept', help: 'what becomes of a late full payment (hold: it waits for you)' },
+    settlement: { value: 'USDT|USDC', help: 'the stablecoin that other currencies are converted to (USDT)' },
+    tolerance: { value: 'CENTS', help: 'how many cents less than the price still pay a session in full (0)' },
+    grace: { value: 'SECONDS', help: 'how long after expiry a partial payment can be topped up (1800)' },
+    monitoring: { value: 'SECONDS', help: 'how long after its end a session can still accept a late payment (604800)' },
+    late: { value: 'hold|accept', help: 'accept late full payments, or hold them for your decision (hold)' },
   },
   async run(input, { database, clock }) {
     const name = input.args[0] ?? '';
@@ -28,7 +28,7 @@ export const storeCreate: Command = {
       lines: [
         `store ${made.id} "${made.name}"`,
         `webhook secret ${made.webhookSecret}`,
-        `next: quayside key create --store ${made.id} --mode test`,
+        `Next, run: quayside key create --store ${made.id} --mode test`,
       ],
     };
   },

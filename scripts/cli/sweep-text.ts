@@ -1,5 +1,5 @@
 /**
- * Sweep plans as programs and people read them.
+ * Sweep plans as JSON and as text.
  * @module
  */
 import type { PricedSweep, SweepPlan } from '../../indexers/payouts/sweeper.ts';
@@ -17,8 +17,8 @@ export type NetworkPlan = Readonly<
 
 const leftTexts: Readonly<Record<LeftReason, string>> = {
   too_small: 'too little, and not old enough',
-  too_dear: 'would cost too much of it',
-  in_flight: 'a sweep of it is under way',
+  too_dear: 'the cost would be too large a share',
+  in_flight: 'a sweep is in progress',
   not_ours: 'NOT AN ADDRESS OF THE SIGNER',
   refused: 'would fail now',
   later: 'next round',
@@ -29,7 +29,7 @@ const whyOf = ({ group: { due } }: PricedSweep): string => [...new Set(due.map((
 
 const addressOf = ({ family }: NetworkConfig, key: string): string => chains[family].address.format(key);
 
-/** Amounts by currency, as one text. */
+/** Returns the totals by currency as one text. */
 function sums(network: NetworkConfig, parts: readonly Readonly<{ currency: Currency; units: bigint }>[]): string {
   const totals = new Map<Currency, bigint>();
   for (const { currency, units } of parts) totals.set(currency, (totals.get(currency) ?? 0n) + units);
@@ -79,7 +79,7 @@ export function planLines(planned: NetworkPlan): string[] {
     String(one.group.due.length),
     whyOf(one),
     nativeText(network, one.costUnits),
-    share(one.sharePpm) ?? 'not judged',
+    share(one.sharePpm) ?? 'unknown',
   ]);
   const count = plan.sweeps.length;
   const heading = ['AMOUNT', 'ADDRESSES', 'WHY', 'LIKELY COST', 'SHARE'];
@@ -88,9 +88,9 @@ export function planLines(planned: NetworkPlan): string[] {
   return [
     `${network.key} to the treasury ${addressOf(network, plan.treasury)}`,
     ...(count === 0 ? ['  nothing to sweep'] : table([heading, ...rows]).map((line) => `  ${line}`)),
-    ...(count === 0 ? [] : [`  together ${total} in ${count} sweep(s), for about ${total_likely_cost}`]),
+    ...(count === 0 ? [] : [`  total: ${total} in ${count} sweep(s), for about ${total_likely_cost}`]),
     ...(isUnjudged
-      ? ['  the cost is not judged: the configuration names no price of the coin (sweep.native_price)']
+      ? ['  the share is unknown: the configuration has no price of the native coin (sweep.native_price)']
       : []),
     ...leftLines(network, plan),
   ];
@@ -107,6 +107,6 @@ function leftLines(network: NetworkConfig, { left }: SweepPlan): string[] {
     );
     const text = first ? leftTexts[first.why] : '';
     const detail = first?.why === 'refused' || first?.why === 'not_ours' ? ` (${first.detail})` : '';
-    return `  left: ${amount} on ${some.length} address(es): ${text}${detail}`;
+    return `  not swept: ${amount} on ${some.length} address(es): ${text}${detail}`;
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Sweeps: what would go to the treasury, the operator's word that it goes, and what lies on payment addresses.
+ * Plans, runs and follows sweeps of deposit addresses to the treasury.
  * @module
  */
 import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
@@ -42,13 +42,16 @@ const LISTED = 10;
 
 const planOptions: Readonly<Record<string, Option>> = {
   network: { value: 'KEY', help: 'only this network, such as live:mychain' },
-  min: { value: 'AMOUNT', help: 'sweep what holds this much, such as 5.00, whatever the configuration says' },
+  min: {
+    value: 'AMOUNT',
+    help: 'sweep addresses with at least this much, such as 5.00, instead of the configured minimum',
+  },
 };
 
 export const sweepPlan: Command = {
   name: 'sweep plan',
   args: [],
-  summary: 'Show what would be swept to the treasury now, why, and what it would cost. Nothing is spent.',
+  summary: 'Show what would be swept to the treasury now, why, and at what cost. Spends nothing.',
   options: planOptions,
   needsSandbox: true,
   async run(input, installation) {
@@ -66,11 +69,11 @@ export const sweepPlan: Command = {
 export const sweepRun: Command = {
   name: 'sweep run',
   args: [],
-  summary: 'Sweep payment addresses to the treasury: show the plan, ask, and follow it to its end.',
+  summary: 'Sweep deposit addresses to the treasury: show the plan, ask, and follow the sweeps until they end.',
   options: {
     ...planOptions,
-    yes: { help: 'do not ask' },
-    wait: { value: 'SECONDS', help: `follow for so long (${WAIT_S}); sweeps go on by themselves after that` },
+    yes: { help: 'do not ask before sweeping' },
+    wait: { value: 'SECONDS', help: `how long to follow the sweeps (${WAIT_S}); they continue after that` },
   },
   needsSandbox: true,
   async run(input, installation) {
@@ -82,7 +85,7 @@ export const sweepRun: Command = {
       const isEmpty = plans.every((one) => 'problem' in one || one.plan.sweeps.length === 0);
       if (isEmpty) return { json: { plan: json, sweeps: [] }, lines: plans.flatMap(planLines), isBad };
       if (!(await isAgreed(input, plans))) {
-        throw permanent('not_agreed', 'nothing was planned: the answer was not yes');
+        throw permanent('not_agreed', 'nothing was swept: the answer was not yes');
       }
       const ids: string[] = [];
       for (const [at, planned] of plans.entries()) {
@@ -90,7 +93,7 @@ export const sweepRun: Command = {
       }
       const payouts = await follow(ids, waitS * 1000, installation);
       const { lines, ...answer } = outcome(payouts, json, isBad, installation);
-      // Who was asked has seen the plan.
+      // A person who was asked has seen the plan.
       return { ...answer, lines: input.options.yes === true ? [...plans.flatMap(planLines), ...lines] : lines };
     });
   },
@@ -99,7 +102,7 @@ export const sweepRun: Command = {
 export const sweepStatus: Command = {
   name: 'sweep status',
   args: [],
-  summary: 'Show what lies on payment addresses, and the newest sweeps. Needs neither signer nor node.',
+  summary: 'Show what deposit addresses hold, and the newest sweeps. Needs neither signer nor node.',
   options: { network: { value: 'KEY', help: 'only this network, such as live:mychain' } },
   async run(input, { database, config, clock }) {
     const networks = chosen(input, config);
@@ -123,11 +126,11 @@ export const sweepStatus: Command = {
         sweeps: sweeps.map((payout) => shown(payout, config)),
       })),
       lines: looked.flatMap(({ network, levels, sweeps }) => [
-        `${network.key}: ${network.sweep.auto ? 'swept by itself' : 'swept by `quayside sweep run`'}`,
-        ...(levels.length === 0 ? ['  nothing final lies on payment addresses'] : []),
+        `${network.key}: ${network.sweep.auto ? 'swept automatically' : 'swept with `quayside sweep run`'}`,
+        ...(levels.length === 0 ? ['  the deposit addresses hold nothing that is final'] : []),
         ...levels.map(
           ({ currency, owners, units, openUnits }) =>
-            `  ${text(network, currency, units)} on ${owners} address(es), and ${text(network, currency, openUnits)} under way`,
+            `  ${text(network, currency, units)} on ${owners} address(es), and ${text(network, currency, openUnits)} in progress`,
         ),
         ...table(
           sweeps.map((payout) => [
@@ -145,13 +148,14 @@ export const sweepStatus: Command = {
 
 type Opened = Readonly<{ network: NetworkConfig; sweeper: Sweeper }>;
 
-/** Opens signer and nodes for the networks that are asked for, and closes them. @throws Fault permanent `no_signer` */
+/** Opens the signer and the nodes of the chosen networks for `work`. @throws Fault permanent `no_signer` */
 async function withSweepers<T>(
   input: Input,
   { database, config, clock }: Installation,
   work: (sweepers: readonly Opened[]) => Promise<T>,
 ): Promise<T> {
-  if (!config.signer) throw permanent('no_signer', 'the configuration names no signer: nothing can be swept here');
+  if (!config.signer)
+    throw permanent('no_signer', 'the configuration has no `signer`, so nothing can be swept (docs/money-out.md)');
   const networks = chosen(input, config);
   const signer = openConfiguredSigner(config.signer);
   const nodes: PayoutNode[] = [];
@@ -174,7 +178,7 @@ function chosen(input: Input, { networks }: Config): readonly NetworkConfig[] {
   const key = textOption(input, 'network');
   const found = key === undefined ? networks : networks.filter((one) => one.key === key);
   if (found.length > 0) return found;
-  throw notFound(`there is no network ${key}; there is ${networks.map((one) => one.key).join(', ')}`);
+  throw notFound(`there is no network ${key}, only ${networks.map((one) => one.key).join(', ')}`);
 }
 
 function policyOf(input: Input, { sweep }: NetworkConfig): SweepPolicy {
@@ -185,14 +189,14 @@ function policyOf(input: Input, { sweep }: NetworkConfig): SweepPolicy {
   return { ...sweep, minPar: minorToPar(minor) };
 }
 
-/** One network after the other, as many as there are. */
+/** Plans for one network after the other. */
 async function plansOf(input: Input, sweepers: readonly Opened[], installation: Installation): Promise<NetworkPlan[]> {
   const plans: NetworkPlan[] = [];
   for (const one of sweepers) plans.push(await planOf(one, policyOf(input, one.network), installation));
   return plans;
 }
 
-/** One network's trouble does not keep the others. */
+/** Plans for one network. A fault is part of the answer, so that the other networks are planned all the same. */
 async function planOf(
   { network, sweeper }: Opened,
   policy: SweepPolicy,
@@ -209,7 +213,7 @@ async function planOf(
 async function isAgreed(input: Input, plans: readonly NetworkPlan[]): Promise<boolean> {
   if (input.options.yes === true) return true;
   return withTerminal(async (terminal) => {
-    if (!terminal.isInteractive) throw usage('--yes is needed where nobody sits at the terminal to be asked');
+    if (!terminal.isInteractive) throw usage('--yes is required without a terminal, where nobody can be asked');
     for (const line of plans.flatMap(planLines)) terminal.say(line);
     return /^y(es)?$/i.test(await terminal.ask('Sweep this now? [y/N] '));
   });
@@ -217,7 +221,7 @@ async function isAgreed(input: Input, plans: readonly NetworkPlan[]): Promise<bo
 
 const ended = ({ state }: Payout): boolean => !['waiting', 'sent'].includes(state);
 
-/** Watches the payouts until none is open, or the time is over; with a bar where a person sits. */
+/** Watches the payouts until all have ended or the time is up, and shows a progress bar on a terminal. */
 async function follow(ids: readonly string[], waitMs: number, { database, clock }: Installation): Promise<Payout[]> {
   const bar = openProgress('sweeps', ids.length, process.stderr);
   const untilMs = clock.nowMs() + waitMs;
@@ -245,10 +249,10 @@ function outcome(payouts: readonly Payout[], plan: unknown, isBad: boolean, { co
   return {
     json: { plan, sweeps: payouts.map((payout) => shown(payout, config)) },
     lines: [
-      ...done.map((payout) => `${payout.id} is done: ${shown(payout, config).amount}, transaction ${payout.tx}`),
+      ...done.map((payout) => `${payout.id} succeeded: ${shown(payout, config).amount}, transaction ${payout.tx}`),
       ...others.map(({ id, state, wait }) => `${id} is ${state}${wait ? `: ${wait.message}` : ''}`),
-      ...(payouts.length === 0 ? ['nothing was planned: somebody else has planned it meanwhile'] : []),
-      ...(others.some((payout) => !ended(payout)) ? ['what is open goes on while `npm start` runs'] : []),
+      ...(payouts.length === 0 ? ['nothing was swept: somebody else has planned these sweeps meanwhile'] : []),
+      ...(others.some((payout) => !ended(payout)) ? ['open sweeps continue while the server runs (`npm start`)'] : []),
     ],
     isBad: isBad || others.length > 0,
   };

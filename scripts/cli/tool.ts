@@ -1,8 +1,8 @@
 /**
- * The operator's tool as a function: finds the command, reads its options, runs it and collects its answer. `scripts/quayside.ts` is the
- * program around it.
+ * The `quayside` command as a function: finds the command, reads its options, runs it and returns what to print.
+ * `scripts/quayside.ts` is the program around it.
  *
- * Exit codes: 0 done · 1 refused or failed · 2 called wrongly or wrongly configured · 3 what was named does not exist.
+ * Exit codes: 0 done · 1 refused or failed · 2 wrong usage or configuration · 3 what was named does not exist.
  * @module
  */
 import { existsSync } from 'node:fs';
@@ -79,28 +79,28 @@ const commands: readonly (Command | OfflineCommand)[] = [
 ];
 
 const everywhere: Readonly<Record<string, Option>> = {
-  json: { help: 'answer as JSON on standard output' },
+  json: { help: 'print the answer as JSON' },
   help: { help: 'show this text' },
 };
 
 const EXIT = { done: 0, failed: 1, usage: 2, notFound: 3 } as const;
 
-/** Programs of their own, which work without an installation: each gets the words after its name and returns the exit code. */
+/** Separate programs, which need no installation. Each gets the words after its name and returns the exit code. */
 const programs: Readonly<Record<string, { summary: string; run(words: readonly string[]): Promise<number> }>> = {
   'tron-ws': {
-    summary: 'Offer a WebSocket beside a java-tron node; runs on the node’s machine.',
+    summary: 'Serve a WebSocket for a java-tron node, on the node’s machine.',
     run: async (words) => (await import('./tron-ws.ts')).runTronWs(words),
   },
 };
 
-/** How a run ended: its exit code, and what belongs on standard output and standard error. */
+/** The result of a run: its exit code, and what to write to standard output and standard error. */
 export type Ended = Readonly<{ code: number; out: string; err: string }>;
 
 /**
- * Runs one command. Questions, and the progress of what takes long, go to the process's own terminal at once.
- * @param words what stands behind `quayside`
- * @param cwd the folder that relative paths count from
- * @throws whatever is no Fault: a bug
+ * Runs one command. Questions and progress go directly to the terminal of the process.
+ * @param words the command line after `quayside`
+ * @param cwd the folder that relative paths start from
+ * @throws every error that is not a Fault: a bug
  */
 export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<Ended> {
   const program = programs[words[0] ?? ''];
@@ -109,7 +109,7 @@ export async function runTool(words: readonly string[], env: NodeJS.ProcessEnv, 
   const wantsHelp = words.includes('--help') || words.includes('-h') || words[0] === 'help';
   if (!command) {
     const isUnknown = words.length > 0 && !wantsHelp;
-    const complaints = isUnknown ? [`there is no command "${words.slice(0, 2).join(' ')}"`] : [];
+    const complaints = isUnknown ? [`unknown command "${words.slice(0, 2).join(' ')}"`] : [];
     return ended(wantsHelp ? EXIT.done : EXIT.usage, overview(), complaints);
   }
   if (wantsHelp) return ended(EXIT.done, help(command));
@@ -135,7 +135,8 @@ async function runOn(command: Command | OfflineCommand, input: Input) {
   if ('runOffline' in command) return command.runOffline(input);
   const { env, cwd } = input;
   const config = loadConfig({ env, cwd, beforeSandbox: !command.needsSandbox });
-  // A new installation gets its database here; an older one is left to `npm start`, which knows that nobody else runs.
+  // Creates a missing database, but leaves the upgrade of an older one to `npm start`, which makes sure that nothing
+  // else uses it.
   if (!existsSync(databaseFile(config.dataDir))) prepareDatabase(config, env);
   const database = openDatabase(config, env);
   try {
@@ -157,7 +158,7 @@ function readInput(command: Command | OfflineCommand, words: string[]): Pick<Inp
   const missing = command.args[positionals.length];
   if (missing) throw usage(`<${missing}> is missing`);
   if (positionals.length > command.args.length)
-    throw usage(`"${positionals[command.args.length]}" is one word too many`);
+    throw usage(`unexpected argument "${positionals[command.args.length]}"`);
   return { args: positionals, options: values };
 }
 
@@ -196,13 +197,13 @@ const help = (command: Command | OfflineCommand): string[] => [
 ];
 
 const overview = (): string[] => [
-  'quayside: the operator’s tool of a Quayside installation',
+  'quayside: operates a Quayside installation',
   '',
   ...table([
     ...commands.map(({ name, args, summary }) => [`  ${name}${args.map((arg) => ` <${arg}>`).join('')}`, summary]),
     ...Object.entries(programs).map(([name, { summary }]) => [`  ${name}`, summary]),
   ]),
   '',
-  'Each takes --json and --help. QUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR say which installation.',
-  'Exit codes: 0 done, 1 refused or failed, 2 called wrongly or wrongly configured, 3 what was named does not exist.',
+  'Every command accepts --json and --help. QUAYSIDE_CONFIG and QUAYSIDE_DATA_DIR select the installation.',
+  'Exit codes: 0 done, 1 refused or failed, 2 wrong usage or configuration, 3 what was named does not exist.',
 ];

@@ -1,5 +1,5 @@
 /**
- * The bridge beside java-tron, as a program: its options, its token, its end.
+ * The bridge beside java-tron as a program: its options and its token.
  * @module
  */
 import { randomBytes } from 'node:crypto';
@@ -28,17 +28,17 @@ const options = {
 } as const;
 
 const help = [
-  'quayside tron-ws: a WebSocket beside java-tron, for indexers on other machines',
+  'quayside tron-ws: serves a WebSocket for java-tron, for indexers on other machines',
   '',
   '  --node URL         java-tron’s HTTP interface (http://127.0.0.1:8090)',
-  '  --solid URL        the same for what is solidified (port 8091 beside port 8090, otherwise the same URL)',
-  '  --host ADDRESS     listen here (127.0.0.1; 0.0.0.0 for every interface)',
-  '  --port NUMBER      and here (8190; 0 for any)',
-  '  --poll-ms NUMBER   ask the node for its head so often (300)',
-  '  --token-file FILE  the token that indexers must show; made on the first start (tron-ws.token)',
+  '  --solid URL        java-tron’s solidified interface (port 8091 if the node’s is 8090, otherwise the same URL)',
+  '  --host ADDRESS     the address to listen on (127.0.0.1; 0.0.0.0 for every interface)',
+  '  --port NUMBER      the port to listen on (8190; 0 for any free one)',
+  '  --poll-ms NUMBER   how often to ask the node for its head (300)',
+  '  --token-file FILE  the token that indexers must send; created at the first start (tron-ws.token)',
   '  --log-level LEVEL  fatal, error, warn, info, debug or trace (info)',
   '',
-  'The token may also come from the variable TRON_WS_TOKEN. The indexer’s "url" is ws://HOST:PORT/?token=TOKEN',
+  'TRON_WS_TOKEN, if set, replaces the token file. The indexer’s "url" is ws://HOST:PORT/?token=TOKEN',
 ];
 
 const wrong = (message: string) => permanent('usage', message);
@@ -62,7 +62,7 @@ function whole(name: string, text: string, min: number, max: number): number {
   throw wrong(`--${name} is "${text}", expected a whole number from ${min} to ${max}`);
 }
 
-/** The token, from the variable or the file; a file that is not there yet gets a new one. */
+/** Returns the token from the variable or the file; creates a file that does not exist. */
 function readToken(file: string): { token: string; isNew: boolean } {
   const given = process.env.TRON_WS_TOKEN;
   const isNew = given === undefined && createSecretFile(file, `${randomBytes(24).toString('base64url')}\n`);
@@ -75,7 +75,7 @@ function readToken(file: string): { token: string; isNew: boolean } {
 
 /**
  * Runs until SIGTERM or SIGINT.
- * @returns the exit code: 0 stopped as asked; 2 called wrongly, or the port or the token's file do not allow a start
+ * @returns the exit code: 0 stopped by a signal; 2 wrong usage, or the port or the token file cannot be used
  */
 export async function runTronWs(words: readonly string[]): Promise<number> {
   try {

@@ -1,5 +1,5 @@
 /**
- * Webhook endpoints, the deliveries to them and every attempt.
+ * Manages webhook endpoints; shows deliveries and their attempts.
  * @module
  */
 
@@ -26,12 +26,12 @@ const states: readonly DeliveryState[] = ['waiting', 'delivered', 'failed'];
 export const webhooksList: Command = {
   name: 'webhooks list',
   args: [],
-  summary: 'List endpoints and the newest deliveries.',
+  summary: 'List webhook endpoints and the newest deliveries.',
   options: {
-    store: { value: 'ID', help: 'only this store’s' },
+    store: { value: 'ID', help: 'only endpoints and deliveries of this store' },
     session: { value: 'ID', help: 'only deliveries of this session' },
     state: { value: states.join('|'), help: 'only deliveries in this state' },
-    limit: { value: 'N', help: 'at most so many deliveries (50)' },
+    limit: { value: 'N', help: 'at most N deliveries (50)' },
   },
   async run(input, { database }) {
     const storeId = textOption(input, 'store');
@@ -54,7 +54,7 @@ export const webhooksList: Command = {
         ]),
         '',
         ...table([
-          ['DELIVERY', 'EVENT', 'SESSION', 'STATE', 'TRIES', 'NEXT', 'LAST'],
+          ['DELIVERY', 'EVENT', 'SESSION', 'STATE', 'ATTEMPTS', 'NEXT', 'LAST'],
           ...deliveries.map((one) => [
             one.id,
             one.eventType,
@@ -73,11 +73,11 @@ export const webhooksList: Command = {
 export const webhooksAdd: Command = {
   name: 'webhooks add',
   args: ['url'],
-  summary: 'Send a store’s events to a URL. Prints the secret that signs them.',
+  summary: 'Send a store’s events to a URL, and print the secret that signs them.',
   options: {
     store: storeOption,
-    mode: { value: 'test|live', help: 'events of which mode' },
-    events: { value: 'LIST', help: `extended events too, with commas: ${extendedEvents.join(', ')}` },
+    mode: { value: 'test|live', help: 'the mode of the events to send' },
+    events: { value: 'LIST', help: `comma-separated extended events to send as well: ${extendedEvents.join(', ')}` },
   },
   async run(input, { database, clock, config }) {
     const url = input.args[0] ?? '';
@@ -89,7 +89,7 @@ export const webhooksAdd: Command = {
     await database.addEndpoint(endpoint);
     return {
       json: { ...shownEndpoint(endpoint), webhook_secret: owner.webhookSecret },
-      lines: [`endpoint ${endpoint.id}`, `its messages are signed with ${owner.webhookSecret}`],
+      lines: [`endpoint ${endpoint.id}`, `webhook secret ${owner.webhookSecret}`],
     };
   },
 };
@@ -97,38 +97,38 @@ export const webhooksAdd: Command = {
 export const webhooksRemove: Command = {
   name: 'webhooks remove',
   args: ['endpoint'],
-  summary: 'Remove an endpoint; what still waits for it is not sent.',
+  summary: 'Remove an endpoint; deliveries that wait for it are not sent.',
   options: {},
   async run(input, { database }) {
     const id = input.args[0] ?? '';
     if (!(await database.removeEndpoint(id))) throw unknownEndpoint(id);
-    return { json: { id, removed: true }, lines: [`${id} is removed`] };
+    return { json: { id, removed: true }, lines: [`removed ${id}`] };
   },
 };
 
 export const webhooksEnable: Command = {
   name: 'webhooks enable',
   args: ['endpoint'],
-  summary: 'Use an endpoint again that was disabled because it answered 410 Gone.',
+  summary: 'Enable an endpoint that was disabled because it answered 410 Gone.',
   options: {},
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     if (!(await database.enableEndpoint(id, true, null, clock.nowMs()))) throw unknownEndpoint(id);
-    return { json: { id, enabled: true }, lines: [`${id} is enabled`] };
+    return { json: { id, enabled: true }, lines: [`enabled ${id}`] };
   },
 };
 
 export const webhooksResend: Command = {
   name: 'webhooks resend',
   args: ['delivery'],
-  summary: 'Send a delivery once more, now, whatever its state.',
+  summary: 'Send a delivery again now, whatever its state.',
   options: {},
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
     if (!(await database.resendDelivery(id, clock.nowMs()))) throw unknownDelivery(id);
     return {
       json: { id, due: true },
-      lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows how it went`],
+      lines: [`${id} is due now; \`quayside webhooks attempts ${id}\` shows the result`],
     };
   },
 };
@@ -136,13 +136,13 @@ export const webhooksResend: Command = {
 export const webhooksAttempts: Command = {
   name: 'webhooks attempts',
   args: ['delivery'],
-  summary: 'Show every try of a delivery and what was answered.',
+  summary: 'Show the attempts of a delivery and their answers.',
   options: {},
   async run(input, { database }) {
     const id = input.args[0] ?? '';
     const attempts = await database.listAttempts(id);
     if (attempts.length === 0)
-      throw notFound(`no attempt of a delivery ${id} is known; \`quayside webhooks list\` shows them`);
+      throw notFound(`there is no attempt of a delivery ${id}; \`quayside webhooks list\` shows deliveries`);
     const rows = attempts.map((one) => [
       String(one.attempt),
       one.trigger,
@@ -153,19 +153,20 @@ export const webhooksAttempts: Command = {
     ]);
     return {
       json: attempts.map(shownAttempt),
-      lines: table([['TRY', 'BY', 'AT', 'TOOK', 'RESULT', 'ANSWER'], ...rows]),
+      lines: table([['ATTEMPT', 'TRIGGER', 'STARTED', 'TOOK', 'RESULT', 'ANSWER'], ...rows]),
     };
   },
 };
 
-const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows them`);
-const unknownDelivery = (id: string) => notFound(`there is no delivery ${id}; \`quayside webhooks list\` shows them`);
+const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
+const unknownDelivery = (id: string) =>
+  notFound(`there is no delivery ${id}; \`quayside webhooks list\` shows the newest`);
 
 function readEvents(text: string | undefined): ExtendedEventType[] {
   if (text === undefined) return [];
   return text.split(',').map((name) => {
     const event = extendedEvents.find((one) => one === name.trim());
-    if (!event) throw usage(`--events names "${name}", expected ${extendedEvents.join(', ')}`);
+    if (!event) throw usage(`--events contains "${name}", expected ${extendedEvents.join(', ')}`);
     return event;
   });
 }

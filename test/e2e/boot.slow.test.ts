@@ -31,7 +31,7 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the first start makes credentials, shows them once and keeps them for their owner only', () => {
+test('the first start creates credentials, shows them once and keeps them for their owner only', () => {
   for (const name of ['sandbox-credentials.json', 'secret.key', 'sandbox.json', 'quayside.db', 'server.json']) {
     assert.is(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   }
@@ -65,7 +65,7 @@ test('health, reference and metrics answer', async () => {
 });
 
 for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
-  test(`the demo takes a payment on ${network}, telling each step`, async () => {
+  test(`the demo takes a payment on ${network}, printing each step`, async () => {
     const { code, stdout, stderr } = await runProgram(['scripts/demo.ts', '--network', network], sandbox.variables);
     assert.is(code, 0, stderr);
     const steps = [

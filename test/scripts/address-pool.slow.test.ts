@@ -1,5 +1,6 @@
 /**
- * `quayside address-pool`: lists made where the seed is, on a real terminal and without one, and taken in where the server is.
+ * `quayside address-pool`: deriving lists where the seed is, on a real terminal and without one, and importing them
+ * where the server is.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,7 +20,7 @@ test.after(() => rmSync(folder, { recursive: true, force: true }));
 const phrase = `${'abandon '.repeat(11)}about`;
 const otherPhrase = 'legal winner thank year wave sausage worth useful legal winner thank yellow';
 const wrongChecksum = `${'abandon '.repeat(11)}abandon`;
-/** Accounts 0 and 1 of the phrase, as common wallets show them. */
+/** Accounts 0 and 1 of the phrase, as popular wallets show them. */
 const accounts = ['HAgk14JpMQLgt6rVgv7cBQFJWFto5Dqxi472uT3DKpqk', 'Hh8QwFUA6MtVu1qAoq12ucvFHNwCcVTV7hpWjeY1Hztb'];
 
 let files = 0;
@@ -34,7 +35,7 @@ const phraseFile = fileWith(`${phrase}\n`);
 const tool = ['scripts/quayside.mjs', 'address-pool'];
 const derive = (...words: string[]): string[] => [...tool, 'derive', '--network', 'solana', ...words];
 
-/** Runs the tool with something on standard input: all at once and to its end, or once `isAsked` by what it has said. */
+/** Runs the command with text on standard input: all at once, then the end of input; or when `isAsked` is true. */
 async function runWith(
   command: string,
   args: readonly string[],
@@ -51,7 +52,7 @@ async function runWith(
   });
   const ended = new Promise<number | null>((done) => child.once('close', done));
   if (isAsked) {
-    await until('the question is there', () => isAsked(stdout) || child.exitCode !== null);
+    await until('the question is shown', () => isAsked(stdout) || child.exitCode !== null);
     child.stdin.write(typed);
   } else child.stdin.end(typed);
   return { code: await ended, stdout, stderr };
@@ -60,8 +61,8 @@ async function runWith(
 const pipedTo = (typed: string, words: readonly string[]) => runWith(process.execPath, words, typed);
 
 /**
- * The same on a pseudoterminal that echoes what is typed, as a person's does, unless the program forbids it.
- * @param errorsTo a file that takes standard error, and the question with it
+ * The same on a pseudoterminal that echoes what is typed unless the program turns that off.
+ * @param errorsTo a file for standard error, which has the question
  */
 function typedAt(typed: string, words: readonly string[], errorsTo?: string): Promise<Ended> {
   const command = [process.execPath, ...words].map((word) => `'${word}'`).join(' ');
@@ -73,7 +74,7 @@ function typedAt(typed: string, words: readonly string[], errorsTo?: string): Pr
 
 const readList = (file: string): AddressList => JSON.parse(readFileSync(file, 'utf8'));
 
-/** Nothing of a phrase is said or kept. */
+/** Asserts that no word of a phrase is printed. */
 function keepsSecret({ stdout, stderr }: Ended, secret: string): void {
   for (const word of new Set(secret.split(' '))) assert.not.match(`${stdout}${stderr}`, word);
 }
@@ -81,10 +82,10 @@ function keepsSecret({ stdout, stderr }: Ended, secret: string): void {
 // ── Deriving ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const isUtilLinux = spawnSync('script', ['--version'], { encoding: 'utf8' }).stdout?.includes('util-linux') ?? false;
-/** Where the program that makes pseudoterminals is missing, there is nothing to type at. */
+/** Pseudoterminals are made by `script` of util-linux. */
 const onTerminal = isUtilLinux ? test : test.skip;
 
-onTerminal('on a terminal the seed phrase is asked for and never shown', async () => {
+onTerminal('on a terminal, the seed phrase is asked for and never shown', async () => {
   const out = newFile();
   const ended = await typedAt(`${phrase}\r`, derive('--count', '2', '--out', out));
   assert.is(ended.code, 0, ended.stdout);
@@ -95,7 +96,7 @@ onTerminal('on a terminal the seed phrase is asked for and never shown', async (
   assert.not.match(readFileSync(out, 'utf8'), /abandon/);
 });
 
-onTerminal('the phrase is hidden also where the question goes to a file', async () => {
+onTerminal('the phrase is hidden even if the question goes to a file', async () => {
   const out = newFile();
   const words = derive('--count', '1', '--out', out);
   const ended = await typedAt(`${phrase}\r`, words, newFile());
@@ -104,7 +105,7 @@ onTerminal('the phrase is hidden also where the question goes to a file', async 
   assert.equal(readList(out).addresses, accounts.slice(0, 1));
 });
 
-onTerminal('a slip while typing can be taken back', async () => {
+onTerminal('a typing mistake can be corrected with backspace', async () => {
   const out = newFile();
   const ended = await typedAt(`abandom\u007fn ${phrase.slice(8)}\r`, derive('--count', '1', '--out', out));
   assert.is(ended.code, 0, ended.stdout);
@@ -115,7 +116,7 @@ for (const [key, about] of [
   ['\u0003', 'Ctrl-C'],
   ['\u0004', 'Ctrl-D'],
 ] as const) {
-  onTerminal(`${about} at the question ends it, and nothing is written`, async () => {
+  onTerminal(`${about} at the question stops the command, and nothing is written`, async () => {
     const out = newFile();
     const ended = await typedAt(key, derive('--out', out));
     assert.is(ended.code, 1, ended.stdout);
@@ -124,7 +125,7 @@ for (const [key, about] of [
   });
 }
 
-test('without a terminal the phrase is the first line of standard input', async () => {
+test('without a terminal, the phrase is the first line of standard input', async () => {
   const out = newFile();
   const ended = await pipedTo(`  ${phrase.toUpperCase()} \nmore\n`, derive('--count', '2', '--out', out));
   assert.is(ended.code, 0, ended.stderr);
@@ -132,7 +133,7 @@ test('without a terminal the phrase is the first line of standard input', async 
   assert.equal(readList(out).addresses, accounts);
 });
 
-test('an empty standard input is no phrase', async () => {
+test('an empty standard input is refused', async () => {
   const out = newFile();
   const ended = await pipedTo('', derive('--out', out));
   assert.is(ended.code, 1, ended.stderr);
@@ -142,23 +143,23 @@ test('an empty standard input is no phrase', async () => {
 
 for (const [about, words] of [
   ['a wrong last word', wrongChecksum],
-  ['a word that is none', phrase.replace('about', 'abouts')],
+  ['an unknown word', phrase.replace('about', 'abouts')],
 ] as const) {
   test(`a phrase with ${about} is refused, and not repeated`, async () => {
     const out = newFile();
     const ended = await pipedTo(`${words}\n`, derive('--out', out));
     assert.is(ended.code, 1);
-    assert.match(ended.stderr, /this is no seed phrase of 12 to 24 English words \(BIP-39\)/);
+    assert.match(ended.stderr, /this is not a seed phrase of 12 to 24 English words \(BIP-39\)/);
     keepsSecret(ended, words);
     assert.not(existsSync(out));
   });
 }
 
-test('a list is never written over, and the seed is not even asked for', async () => {
+test('an existing file is not overwritten, and the seed is not even asked for', async () => {
   const out = fileWith('precious');
   const ended = await runProgram(derive('--out', out, '--seed-file', phraseFile), {});
   assert.is(ended.code, 1);
-  assert.match(ended.stderr, /is there already; name another file/);
+  assert.match(ended.stderr, /exists already; name another file/);
   assert.is(readFileSync(out, 'utf8'), 'precious');
   const asked = await pipedTo(`${phrase}\n`, derive('--out', out));
   assert.not.match(asked.stderr, /Seed phrase/);
@@ -166,8 +167,8 @@ test('a list is never written over, and the seed is not even asked for', async (
 
 const unwritten = join(folder, 'unwritten.json');
 const refusals: readonly (readonly [number, RegExp, ...string[]])[] = [
-  [2, /--network is "solan", which is no preset/, 'derive', '--network', 'solan', '--out', unwritten],
-  [2, /which is no preset/, 'derive', '--network', '../networks/solana', '--out', unwritten],
+  [2, /--network is "solan", which is not a preset/, 'derive', '--network', 'solan', '--out', unwritten],
+  [2, /which is not a preset/, 'derive', '--network', '../networks/solana', '--out', unwritten],
   [1, /evm networks derive their addresses from the xpub/, 'derive', '--network', 'ethereum', '--out', unwritten],
   [2, /--out is missing/, 'derive', '--network', 'solana'],
   [
@@ -214,23 +215,23 @@ writeFileSync(
 );
 const variables = { QUAYSIDE_CONFIG: settings };
 
-/** A list as `derive` makes it, for the installation's network. @returns its file */
+/** A list as `derive` makes it. @returns its file */
 async function makeList(from: number, count: number, words = phrase): Promise<string> {
   const list = await makeAddressList({ family: 'solana', mode: 'test' }, mnemonicToSeedSync(words), from, count);
   return fileWith(JSON.stringify(list));
 }
 
-const bring = (file: string) => runProgram([...tool, 'import', file, '--json'], variables);
+const importFile = (file: string) => runProgram([...tool, 'import', file, '--json'], variables);
 
-async function brought(file: string) {
-  const { code, stdout, stderr } = await bring(file);
+async function imported(file: string) {
+  const { code, stdout, stderr } = await importFile(file);
   assert.is(code, 0, stderr);
   const { added, free, next_index } = JSON.parse(stdout);
   return { added, free, next_index };
 }
 
 async function isRefused(file: string, code: string, why: RegExp): Promise<void> {
-  const ended = await bring(file);
+  const ended = await importFile(file);
   assert.is(ended.code, 1, ended.stderr);
   assert.is(JSON.parse(ended.stdout).error.code, code);
   assert.match(ended.stderr, why);
@@ -241,32 +242,32 @@ async function freeNow(): Promise<number> {
   return JSON.parse(stdout).pools[0].free;
 }
 
-test('a list is taken in once, an overlapping one adds what is new, and nothing else gets in', async () => {
+test('a list is imported once, an overlapping list adds its new addresses, and any other list is refused', async () => {
   const first = await makeList(0, 5);
   const { signature, ...rest } = readList(first);
   const forged = fileWith(JSON.stringify({ ...rest, signature: `AAAA${signature.slice(4)}` }));
   await isRefused(forged, 'address_list_invalid', /its signature is wrong/);
-  assert.equal(await brought(first), { added: 5, free: 5, next_index: 5 });
+  assert.equal(await imported(first), { added: 5, free: 5, next_index: 5 });
   await isRefused(first, 'address_list_refused', /all of it was imported before; the next list begins at 5/);
-  assert.equal(await brought(await makeList(3, 4)), { added: 2, free: 7, next_index: 7 });
+  assert.equal(await imported(await makeList(3, 4)), { added: 2, free: 7, next_index: 7 });
   await isRefused(await makeList(0, 9, otherPhrase), 'address_list_refused', /this pool takes only lists of \w+/);
   await isRefused(folder, 'file_unusable', /cannot be read/);
-  assert.is((await bring(newFile())).code, 3);
+  assert.is((await importFile(newFile())).code, 3);
   assert.is(await freeNow(), 7);
 });
 
-test('for people, the first import names the signer that is trusted from then on', async () => {
+test('the first import prints the signer that the pool trusts from then on', async () => {
   const elsewhere = { ...variables, QUAYSIDE_DATA_DIR: join(folder, 'other') };
   const before = await runProgram(['scripts/quayside.mjs', 'status'], elsewhere);
   assert.match(
     before.stdout,
-    /^test solana +0 +0 +EMPTY: new sessions do not offer its networks.*; import addresses from 0 on/m,
+    /^test solana +0 +0 +EMPTY: new sessions do not offer its networks.*; derive and import addresses from 0 on/m,
   );
   const file = await makeList(0, 2);
   const { code, stdout } = await runProgram([...tool, 'import', file], elsewhere);
   assert.is(code, 0);
-  assert.match(stdout, /2 addresses added; the test solana pool has 2 free and ends before 2/);
-  assert.match(stdout, `from now on this pool takes lists of the signer ${readList(file).signer} only`);
+  assert.match(stdout, /added 2 addresses; the test solana pool has 2 free and ends before index 2/);
+  assert.match(stdout, `from now on, this pool accepts only lists signed by ${readList(file).signer}`);
 });
 
 test.run();

@@ -1,4 +1,4 @@
-/** Which pictures are taken as a store's logo. */
+/** Which images are accepted as a store's logo. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { LOGO_BYTES_MAX, readLogo } from '../../scripts/cli/logo.ts';
@@ -20,7 +20,7 @@ const refuses = (bytes: Uint8Array, why: RegExp) =>
     (error: { code?: string; message: string }) => error.code === 'logo_invalid' && why.test(error.message),
   );
 
-test('a PNG and a plain SVG are taken as they are', () => {
+test('a PNG and a plain SVG are accepted unchanged', () => {
   assert.is(readLogo(png(320, 80)).type, 'png');
   const drawn = svg('<defs><linearGradient id="g"/></defs><path fill="url(#g)" d="M0 0"/><use href="#g"/>');
   const logo = readLogo(drawn);
@@ -29,7 +29,7 @@ test('a PNG and a plain SVG are taken as they are', () => {
   assert.is(readLogo(svg('<image href="data:image/png;base64,AAAA"/>')).type, 'svg');
 });
 
-test('what is no picture, or too large, is refused', () => {
+test('a file that is not an image, or is too large, is refused', () => {
   for (const bytes of [
     Buffer.alloc(0),
     Buffer.from('GIF89a'),
@@ -41,11 +41,11 @@ test('what is no picture, or too large, is refused', () => {
   refuses(Buffer.concat([Buffer.from('<svg >'), Buffer.from([0xc3, 0x28])]), /neither/);
   refuses(png(4000, 10), /4000 × 10 pixels/);
   refuses(png(0, 10), /0 × 10/);
-  refuses(png(10, 10).subarray(0, 20), /breaks off/);
-  refuses(Buffer.concat([png(10, 10), Buffer.alloc(LOGO_BYTES_MAX)]), /at most 32768/);
+  refuses(png(10, 10).subarray(0, 20), /truncated/);
+  refuses(Buffer.concat([png(10, 10), Buffer.alloc(LOGO_BYTES_MAX)]), /more than the 32768 allowed/);
 });
 
-test('an SVG that would do more than draw is refused', () => {
+test('an SVG that does more than draw is refused', () => {
   const cases: readonly (readonly [Buffer, RegExp])[] = [
     [svg('<script>alert(1)</script>'), /a script/],
     [svg('<svg:script/>'), /a script/],
@@ -58,11 +58,11 @@ test('an SVG that would do more than draw is refused', () => {
     [svg('', ' onload = "alert(1)"'), /an event handler/],
     [svg('<a href="javascript:alert(1)"/>'), /a script link/],
     [svg('<foreignObject><p/></foreignObject>'), /embedded content/],
-    [svg('<image href="https://tracker.example/x.png"/>'), /a link to something outside/],
-    [svg("<use xlink:href='//tracker.example#a'/>"), /a link to something outside/],
-    [svg('<image href="data:text/html,x"/>'), /a link to something outside/],
-    [svg('<style>@import "https://x.example/a.css"</style>'), /a style from outside/],
-    [svg('<path fill="url(https://x.example/a)"/>'), /a style from outside/],
+    [svg('<image href="https://tracker.example/x.png"/>'), /an external link/],
+    [svg("<use xlink:href='//tracker.example#a'/>"), /an external link/],
+    [svg('<image href="data:text/html,x"/>'), /an external link/],
+    [svg('<style>@import "https://x.example/a.css"</style>'), /an external style/],
+    [svg('<path fill="url(https://x.example/a)"/>'), /an external style/],
     [Buffer.from('<?xml version="1.0"?><svg ><!DOCTYPE x [<!ENTITY a "b">]></svg>'), /a DOCTYPE/],
   ];
   for (const [bytes, why] of cases) refuses(bytes, why);

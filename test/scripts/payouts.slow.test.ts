@@ -1,5 +1,5 @@
 /**
- * Money out as an operator sees and steers it, with the tool itself and the real signer's process.
+ * The commands about payouts and the ledger, with a real signer process.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -71,7 +71,7 @@ async function answer(...words: string[]) {
   return JSON.parse(out);
 }
 
-test('a database that lacks what was signed adopts it, and shows every attempt', async () => {
+test('a restored database adopts what was signed since, and shows every attempt', async () => {
   const signing = startSigner(place.args);
   assert.ok(await signing.ready, signing.output());
   const signer = openSigner({ socket: place.socket, timeoutMs: 20_000 });
@@ -97,7 +97,7 @@ test('a database that lacks what was signed adopts it, and shows every attempt',
   await signing.ended;
 });
 
-test('what is stuck and what is halted is shown, and goes on at the operator’s word', async () => {
+test('a stuck payout and its halted wallet are shown, and the payout can be resumed', async () => {
   const name = { id: 'rf_lost', generation: 0 };
   const [{ payer } = { payer: '' }] = await database.listPayoutAttempts(name.id);
   const why = { code: 'payout_nonce_foreign', message: 'its number was used up' };
@@ -108,7 +108,7 @@ test('what is stuck and what is halted is shown, and goes on at the operator’s
   assert.is(payouts.halted_wallets[0].wallet, payer);
   assert.is(payouts.engines[0].reason.code, 'signer_unreachable');
   const { out } = await run('status');
-  assert.match(out, 'test:one pays nothing out: signer_unreachable');
+  assert.match(out, 'payouts on test:one are stopped: signer_unreachable');
   assert.equal(await answer('payouts', 'resume', 'rf_lost'), { id: 'rf_lost', resumed: true });
   assert.is((await database.findPayout('rf_lost'))?.state, 'sent');
   const { code, err } = await run('payouts', 'resume', 'rf_lost');
@@ -116,7 +116,7 @@ test('what is stuck and what is halted is shown, and goes on at the operator’s
   assert.is((await run('payouts', 'resume', 'rf_none')).code, 3);
 });
 
-test('the books are verified, and a posting that was altered is found', async () => {
+test('the ledger is verified, and an altered posting is found', async () => {
   await database.recordSent({ id: 'rf_lost', generation: 0, attempt: 0, answer: 'accepted', refusal: null, nowMs: 0 });
   const [{ tx } = { tx: '' }] = await database.listPayoutAttempts('rf_lost');
   const ended = { tx: tx ?? '', feeUnits: 21n * 10n ** 14n };
@@ -134,7 +134,7 @@ test('the books are verified, and a posting that was altered is found', async ()
   assert.is(bad.code, 1);
   const { balanced, problems } = JSON.parse(bad.out);
   assert.is(balanced, false);
-  assert.is(problems.length, 2, 'the entry that does not add up, and the account that is wrong');
+  assert.is(problems.length, 2, 'the unbalanced entry and the wrong account');
 });
 
 test.run();

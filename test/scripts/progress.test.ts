@@ -7,7 +7,7 @@ function terminal(isTTY: boolean) {
   return { written, isTTY, write: (text: string | Uint8Array) => written.push(String(text)) > 0 };
 }
 
-test('a terminal shows one line, which is gone at the end', () => {
+test('a terminal shows one line, which is cleared at the end', () => {
   const screen = terminal(true);
   const bar = openProgress('sweeps', 4, screen);
   bar.step(1, 'signer_refused_cap');
@@ -21,7 +21,7 @@ test('a terminal shows one line, which is gone at the end', () => {
   ]);
 });
 
-test('nothing is written to a file, and nothing breaks where there is nothing to do', () => {
+test('nothing is written to a file, and a total of zero works', () => {
   const file = terminal(false);
   const bar = openProgress('sweeps', 0, file);
   bar.step(0);

@@ -1,5 +1,5 @@
 /**
- * The operator's tool on an installation that does not run.
+ * The `quayside` command on an installation that is not running.
  */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ async function answer(...words: string[]) {
   return JSON.parse(out);
 }
 
-test('a store, its keys and its endpoint are made, listed and taken back', async () => {
+test('a store, its keys and its endpoint are created, listed and removed', async () => {
   const store = await answer(
     'store',
     'create',
@@ -54,8 +54,8 @@ test('a store, its keys and its endpoint are made, listed and taken back', async
   assert.is(revoked.id, key.id);
   assert.equal(revoked.scopes, ['sessions:read', 'sessions:write']);
   assert.ok(revoked.revoked_at);
-  const told = JSON.stringify(await answer('key', 'list'));
-  assert.not.ok(told.includes(key.api_key) || told.includes(key.api_secret), 'a key is shown once');
+  const listing = JSON.stringify(await answer('key', 'list'));
+  assert.not.ok(listing.includes(key.api_key) || listing.includes(key.api_secret), 'a key is shown once');
 
   const url = 'https://93.184.215.14/hook';
   const endpoint = await answer('webhooks', 'add', url, '--mode', 'live', '--events', 'payment.late');
@@ -81,7 +81,7 @@ test('a store’s page gets a name, a colour, a logo and sites that may frame it
   assert.equal(cleared, { ...before, name: 'Café Köln' });
 });
 
-test('status tells of networks that nobody follows yet', async () => {
+test('status shows networks that nothing follows yet', async () => {
   const status = await answer('status');
   assert.is(status.server, null);
   assert.equal(
@@ -100,17 +100,17 @@ test('status tells of networks that nobody follows yet', async () => {
 const missing = '0'.repeat(26);
 const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [2, /^$/],
-  [2, /there is no command "nonsense"/, 'nonsense'],
+  [2, /unknown command "nonsense"/, 'nonsense'],
   [2, /<id> is missing/, 'session', 'show'],
-  [2, /"cs_2" is one word too many/, 'session', 'show', 'cs_1', 'cs_2'],
+  [2, /unexpected argument "cs_2"/, 'session', 'show', 'cs_1', 'cs_2'],
   [2, /--colour/, 'status', '--colour'],
   [2, /--mode is "both", expected live or test/, 'key', 'create', '--mode', 'both'],
   [2, /--mode is missing/, 'key', 'create'],
-  [2, /--scopes names "everything"/, 'key', 'create', '--mode', 'test', '--scopes', 'everything'],
+  [2, /--scopes contains "everything"/, 'key', 'create', '--mode', 'test', '--scopes', 'everything'],
   [2, /--tolerance is "-1"/, 'store', 'create', 'x', '--tolerance=-1'],
   [2, /--accent is "yellow", expected a colour/, 'store', 'page', '--accent', 'yellow'],
   [2, /did you mean https:\/\/shop\.example\?/, 'store', 'page', '--origins', 'https://shop.example/cart'],
-  [2, /--origins names "\*"/, 'store', 'page', '--origins', '*'],
+  [2, /--origins contains "\*"/, 'store', 'page', '--origins', '*'],
   [1, /the logo cannot be read/, 'store', 'page', '--logo', 'nowhere.png'],
   [1, /neither a PNG nor an SVG/, 'store', 'page', '--logo', 'package.json'],
   [2, /cannot be an endpoint/, 'webhooks', 'add', 'http://169.254.169.254/latest', '--mode', 'test'],
@@ -129,19 +129,19 @@ for (const [code, message, ...words] of refused) {
   });
 }
 
-test('with --json a refusal is JSON too', async () => {
+test('with --json, a refusal is JSON too', async () => {
   const { code, out } = await run('key', 'revoke', 'key_nobody', '--json');
   assert.is(code, 3);
   assert.is(JSON.parse(out).error.code, 'not_found');
 });
 
-test('help is an answer, not an error', async () => {
+test('--help exits with 0', async () => {
   const { code, out } = await run('pay', '--help');
   assert.is(code, 0);
   assert.match(out, /quayside pay <session> \[--network NAME\]/);
 });
 
-test('a wrong configuration is exit code 2', async () => {
+test('an invalid configuration gives exit code 2', async () => {
   const { code, err } = await runQuayside(['store', 'list'], { ...variables, QUAYSIDE_PORT: 'x' });
   assert.is(code, 2);
   assert.match(err, /port: "x", expected a whole number .* \(set by QUAYSIDE_PORT\)/);

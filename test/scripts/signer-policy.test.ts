@@ -1,5 +1,5 @@
 /**
- * `quayside signer policy add`: one more network in an existing signer's policy, whichever version made it.
+ * `quayside signer policy add`: adding a network to an existing policy, whichever version created it.
  */
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const file = signerFiles(dir).policy;
 const treasury = '0x71C7656EC7ab88b098defB751B7401B5f6d8976F';
 const payers = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
 
-/** A policy from before networks had caps in their files, with caps that the operator has changed since. */
+/** A policy from before network files had caps, with caps that the operator has changed. */
 const before = `{
   "version": 1,
   "approvers": [],
@@ -47,7 +47,7 @@ const made = {
   },
 };
 
-/** Runs the command over a configuration with these networks. */
+/** Runs the command with a configuration of these networks. */
 async function add(words: readonly string[], networks: object = { made }) {
   const config = join(dir, 'config.json');
   writeFileSync(config, JSON.stringify({ data_dir: 'data', signer: { dir, unlock: 'prompt' }, networks }));
@@ -59,7 +59,7 @@ async function add(words: readonly string[], networks: object = { made }) {
   return { code, answer: JSON.parse(out), err };
 }
 
-test('a network comes into the policy with the caps of its file; what was there stays as the operator had it', async () => {
+test('a network is added with the caps in its file, and the rest of the policy stays as it was', async () => {
   const { code, answer, err } = await add(['made', '--treasury', payers]);
   assert.is(code, 0, err);
   assert.equal([answer.policy, answer.network, answer.added, answer.fee_max], [file, 'test:made', true, '7.5']);
@@ -84,7 +84,7 @@ test('a network comes into the policy with the caps of its file; what was there 
   );
 });
 
-test('added again, nothing changes, also where the operator has changed the caps since', async () => {
+test('adding a network again changes nothing, even if the operator has changed its caps', async () => {
   await add(['made', '--treasury', payers]);
   const changed = readFileSync(file, 'utf8').replace('"7.5"', '"9"');
   writeFileSync(file, changed);
@@ -95,7 +95,7 @@ test('added again, nothing changes, also where the operator has changed the caps
   assert.is(readFileSync(file, 'utf8'), changed);
 });
 
-test('a preset needs no settings, and a policy of several families keeps each', async () => {
+test('a preset needs no settings, and a policy can have several families', async () => {
   const { code, answer, err } = await add(['bsc-testnet', '--treasury', treasury], {});
   const caps = { transaction: '500', hour: '2000', day: '5000' };
   assert.equal([code, answer.network, answer.caps.USDT], [0, 'test:bsc', caps], err);
@@ -104,7 +104,7 @@ test('a preset needs no settings, and a policy of several families keeps each', 
   assert.is(loadPolicy(file).networks.length, 3);
 });
 
-test('what would contradict the policy, or cannot be read, changes nothing and says why', async () => {
+test('a network that contradicts the policy or cannot be read changes nothing, with a reason', async () => {
   const refused = async (words: readonly string[], networks: object, code: number, error: string, why: RegExp) => {
     const found = await add(words, networks);
     assert.equal([found.code, found.answer.error?.code], [code, error], found.err);
@@ -118,7 +118,7 @@ test('what would contradict the policy, or cannot be read, changes nothing and s
   const halved = { ...made, signer: { ...signer, fee_max: 'much', gas_caps: {} } };
   const three = /wrong in 3 place.*signer\.fee_max: "much".*gas_caps\.day: missing/s;
   await refused(own, { made: halved }, 2, 'config_invalid', three);
-  const nowhere = /"nowhere" is neither configured nor a preset \(.*sepolia/;
+  const nowhere = /"nowhere" is neither a configured network nor a preset \(.*sepolia/;
   await refused(['nowhere'], { made }, 3, 'not_found', nowhere);
   const noAddress = /--treasury is "T", expected an address of the family evm/;
   await refused(['made', '--treasury', 'T'], { made }, 2, 'usage', noAddress);

@@ -1,5 +1,6 @@
 /**
- * The signer's commands as an operator types them: a new seed at a real terminal, an import, what is shown, and the backup drill.
+ * The signer's commands as an operator types them: a new seed at a real terminal, an import, the wallets, and the
+ * backup drill.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -45,7 +46,7 @@ configure({});
 
 type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
 
-/** Runs the tool without a terminal, the lines on its standard input. */
+/** Runs the command without a terminal, with lines on standard input. */
 function run(words: readonly string[], lines: readonly string[] = [], config = env.QUAYSIDE_CONFIG): Promise<Ended> {
   const child = spawn(process.execPath, [quayside, ...words], { cwd: dir, env: { ...env, QUAYSIDE_CONFIG: config } });
   running.add(child);
@@ -65,7 +66,7 @@ function run(words: readonly string[], lines: readonly string[] = [], config = e
   });
 }
 
-/** The tool on a terminal of its own, which util-linux's `script` makes. */
+/** Runs the command on its own terminal, which util-linux's `script` provides. */
 function atTerminal(words: readonly string[]) {
   const command = [process.execPath, quayside, ...words].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qefc', command, '/dev/null'], { cwd: dir, env: { ...env, TERM: 'xterm' } });
@@ -86,7 +87,7 @@ function atTerminal(words: readonly string[]) {
   return {
     ended,
     shown: () => shown,
-    /** Waits for a text, then types. @returns what was shown up to there since the last */
+    /** Waits for a text, then types. @returns what was shown since the last answer */
     async answer(text: string | RegExp, typed: string | ((found: string) => string)): Promise<string> {
       const found = () => shown.slice(seen).search(text);
       await until(`"${text}" is asked; shown is:\n${shown}`, () => found() >= 0);
@@ -111,12 +112,12 @@ const hasTerminal = (() => {
 const atTerminalOnly = hasTerminal ? test : test.skip;
 
 atTerminalOnly(
-  'init shows new words once, asks for some of them, and makes a folder that only its owner can read',
+  'init shows new words once, asks for some of them, and creates a folder that only its owner can read',
   async () => {
     const made = join(dir, 'made');
     const terminal = atTerminal(['signer', 'init', '--dir', made]);
     await terminal.answer('Treasury on test:ethereum', 'nonsense');
-    await terminal.answer('That is no address', '');
+    await terminal.answer('That is not an address', '');
     await terminal.answer('Treasury on test:ethereum', treasury);
     const page = await terminal.answer('Press Enter', '');
     const words = new Map(
@@ -125,12 +126,12 @@ atTerminalOnly(
     assert.is(words.size, 24, page);
     for (let asked = 0; asked < 3; asked++) {
       await terminal.answer(
-        /To be sure, word \d+ \(not shown\): /,
+        /Type word \d+ to confirm \(not shown\): /,
         (question) => words.get(Number(/\d+/.exec(question)?.[0])) ?? '',
       );
     }
     await terminal.answer('Passphrase for the keystore', passphrase);
-    await terminal.answer('The same again', passphrase);
+    await terminal.answer('Repeat it', passphrase);
     assert.is(await terminal.ended, 0, terminal.shown());
     assert.not.match(terminal.shown(), passphrase);
     const phrase = [...words]
@@ -164,13 +165,13 @@ atTerminalOnly(
   },
 );
 
-atTerminalOnly('who has not written the words down gets no signer', async () => {
+atTerminalOnly('no signer is created for a person who has not written the words down', async () => {
   const made = join(dir, 'unmade');
   const terminal = atTerminal(['signer', 'init', '--dir', made, '--treasury', `test:ethereum=${treasury}`]);
   await terminal.answer('Press Enter', '');
-  for (let tries = 0; tries < 3; tries++) await terminal.answer(/To be sure, word \d+ \(not shown\): /, 'nothing');
+  for (let tries = 0; tries < 3; tries++) await terminal.answer(/Type word \d+ to confirm \(not shown\): /, 'nothing');
   assert.is(await terminal.ended, 1);
-  assert.match(terminal.shown(), 'nothing was made');
+  assert.match(terminal.shown(), 'nothing was created');
   assert.not.ok(existsSync(made));
 });
 
@@ -182,12 +183,12 @@ atTerminalOnly('Ctrl-C ends a question, and the terminal echoes again', async ()
   assert.not.match(terminal.shown(), 'abandon');
 });
 
-test('init without a terminal is refused: nobody would see the words', async () => {
+test('init without a terminal is refused, because nobody would see the words', async () => {
   const { code, stderr } = await run(['signer', 'init', '--dir', join(dir, 'none'), '--treasury', `evm=${treasury}`]);
   assert.equal([code, /at a terminal/.test(stderr), existsSync(join(dir, 'none'))], [1, true, false], stderr);
 });
 
-test('import makes the signer of a seed phrase in the configured folder; show tells its addresses', async () => {
+test('import creates the signer of a seed phrase in the configured folder; show prints its addresses', async () => {
   const imported = await run(['signer', 'import', '--treasury', `evm=${treasury}`, '--json'], [mnemonic, passphrase]);
   assert.is(imported.code, 0, imported.stderr);
   const answer = JSON.parse(imported.stdout);
@@ -205,17 +206,17 @@ test('import makes the signer of a seed phrase in the configured folder; show te
   for (const { stdout, stderr } of [imported, shown, wrong]) assert.not.match(stdout + stderr, /abandon|correct horse/);
 });
 
-test('a network that is added later asks for its treasury and offers that of the family', async () => {
+test('adding a network later asks for its treasury, with the one of the family as the default', async () => {
   const added = await run(['signer', 'policy', 'add', 'bsc-testnet', '--json'], ['nonsense', '']);
   assert.equal([added.code, JSON.parse(added.stdout).treasury], [0, treasury], added.stderr);
   assert.match(added.stderr, `Treasury on test:bsc, where sweeps go (${treasury})`);
-  assert.match(added.stderr, 'That is no address of the family evm');
+  assert.match(added.stderr, 'That is not an address of the family evm');
   const shown = await run(['signer', 'show', '--json'], [passphrase]);
   const networks = JSON.parse(shown.stdout).wallets.map(({ network }: { network: string }) => network);
   assert.equal(networks, ['test:ethereum', 'test:bsc']);
 });
 
-test('a new signer is refused a network whose file has no caps', async () => {
+test('a network whose file has no caps is refused in a new signer', async () => {
   const config = join(dir, 'capless.json');
   writeFileSync(config, JSON.stringify({ data_dir: 'capless', networks: { sepolia: { signer: null } } }));
   const words = ['signer', 'import', '--treasury', `evm=${treasury}`];
@@ -225,7 +226,7 @@ test('a new signer is refused a network whose file has no caps', async () => {
   assert.not.ok(existsSync(join(dir, 'capless')));
 });
 
-test('an import of nonsense, over a signer, or under a short passphrase makes nothing', async () => {
+test('an import of nonsense, over an existing signer, or with a short passphrase creates nothing', async () => {
   const made = join(dir, 'nonsense');
   const options = ['--dir', made, '--treasury', `evm=${treasury}`, '--json'];
   const codeOf = async (words: readonly string[], lines: readonly string[]) => {
@@ -249,14 +250,14 @@ test('an import of nonsense, over a signer, or under a short passphrase makes no
   assert.equal(await codeOf(['--treasury', `evm=${treasury}`, '--json'], [mnemonic, passphrase]), [1, 'signer_exists']);
 });
 
-test('another passphrase takes the place of the old one', async () => {
+test('a new passphrase replaces the old one', async () => {
   assert.is((await run(['signer', 'change-passphrase'], [passphrase, 'something new and long'])).code, 0);
   const keystore = readKeystore(signerFiles(join(dir, 'data/keys')).keystore);
   assert.equal(keystore.unlock(Buffer.from('something new and long')), Buffer.from(seed));
   assert.is((await run(['signer', 'show'], [passphrase])).code, 1);
 });
 
-test('an operator’s key approves under its passphrase, and its public half is what the policy takes', async () => {
+test('an approver’s key signs approvals with its passphrase, and the policy accepts its public half', async () => {
   const file = join(dir, 'anna.json');
   const { code, stdout, stderr } = await run(['signer', 'operator-key', '--out', file, '--json'], [passphrase]);
   assert.is(code, 0, stderr);
@@ -267,9 +268,9 @@ test('an operator’s key approves under its passphrase, and its public half is 
   assert.equal([approval.approver, isApproved(approval, refund)], [approver, true]);
 });
 
-test('the drill tells the right words from the wrong ones, by the addresses that payers were shown', async () => {
+test('the drill distinguishes right words from wrong ones, by the addresses that payers were shown', async () => {
   const drill = (words: string) => run(['signer', 'drill', '--json'], [words]);
-  // Before the database has addresses, the configuration's xpub speaks.
+  // Until the database has addresses, the xpub in the configuration decides.
   assert.is((await drill(mnemonic)).code, 0);
   const other = `${'abandon '.repeat(11)}about`;
   const wrong = await drill(other);
@@ -294,12 +295,12 @@ test('the drill tells the right words from the wrong ones, by the addresses that
     ],
   );
 
-  // Somebody put an address of their own at the end of the pool.
+  // Somebody added an address of their own at the end of the pool.
   await addAddresses(xpub, 1, 30, 'e'.repeat(40));
   assert.is((await drill(mnemonic)).code, 1);
 });
 
-/** Fills the pool of an xpub as the server does, or with a stranger's address. */
+/** Fills the pool of an xpub like the server, or with a stranger's address. */
 async function addAddresses(source: string, count: number, firstIndex: number, stranger?: string): Promise<void> {
   const { openSqliteDatabase } = await import('../../src/database/sqlite/sqlite-database.ts');
   const { readSecretKey } = await import('../../src/lib/secret-key.ts');
@@ -318,7 +319,7 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
   database.close();
 }
 
-test('the drill also knows imported addresses, by the seed’s own signature under their list', async () => {
+test('the drill also checks imported addresses, by the seed’s signature of their list', async () => {
   const config = join(dir, 'imported.json');
   writeFileSync(
     config,
@@ -341,7 +342,7 @@ test('the drill also knows imported addresses, by the seed’s own signature und
   assert.is((await drill(`${'abandon '.repeat(11)}about`)).answer.error.code, 'drill_failed');
 });
 
-test('nothing of the passphrases or words is in a file of the installation', () => {
+test('no file of the installation contains the passphrases or the words', () => {
   const files = readdirSync(dir, { recursive: true }).map((name) => join(dir, String(name)));
   for (const file of files.filter((one) => statSync(one).isFile())) {
     assert.not.match(readFileSync(file, 'latin1'), /abandon|correct horse|something new/, file);

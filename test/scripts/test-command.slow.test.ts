@@ -1,5 +1,5 @@
 /**
- * The test command itself, on a folder of test files of its own.
+ * The test command, run on a folder of made-up test files.
  * @module
  */
 import { execFile } from 'node:child_process';
@@ -13,7 +13,7 @@ const program = resolve(import.meta.dirname, '../../scripts/test.ts');
 const folder = mkdtempSync(join(tmpdir(), 'quayside-test-command-'));
 test.after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A file that says what the test library says at its end. */
+/** Returns a file that prints counts like the test library. */
 const counting = (total: number, passed: number, skipped = 0) =>
   `console.log('\\n  Total:     ${total}\\n  Passed:    ${passed}\\n  Skipped:   ${skipped}\\n');`;
 
@@ -41,7 +41,7 @@ const run = (...words: string[]) =>
 
 const lastLine = ({ stdout }: Ended) => stdout.trimEnd().split('\n').at(-1);
 
-test('a file that fails, dies or counts nothing makes the command fail, and the last line counts', async () => {
+test('a file that fails, crashes or prints no counts makes the command fail, and the last line has the counts', async () => {
   const ended = await run();
   assert.is(lastLine(ended), '7 passed, 4 failed, 1 skipped');
   assert.is(ended.code, 1);
@@ -49,17 +49,17 @@ test('a file that fails, dies or counts nothing makes the command fail, and the 
   assert.not.match(ended.stdout, 'long.slow');
 });
 
-test('the slow files run by themselves, or with all', async () => {
+test('the slow files run alone or together with the fast ones', async () => {
   assert.is(lastLine(await run('--rest')), '1 passed, 0 failed');
   assert.is(lastLine(await run('--all')), '8 passed, 4 failed, 1 skipped');
 });
 
-test('words choose files of both kinds by their path', async () => {
+test('words select fast and slow files by their path', async () => {
   const ended = await run('good', 'e2e/');
   assert.is(lastLine(ended), '4 passed, 0 failed');
   assert.is(ended.code, 0);
   const none = await run('nowhere');
-  assert.match(none.stdout, 'no test file has any of these words in its path: nowhere');
+  assert.match(none.stdout, 'no path of a test file contains any of these words: nowhere');
   assert.is(none.code, 1);
 });
 
@@ -74,7 +74,7 @@ test('the slowest of the last run starts first', async () => {
   assert.match(ended.stdout, /1\/2 test\/core\/good.*2\/2 test\/e2e\/long/s);
 });
 
-test('--json answers programs on standard output, and people on standard error', async () => {
+test('--json prints for programs to standard output, and for people to standard error', async () => {
   const { stdout, stderr } = await run('--json', 'good', 'part');
   const { passed, failed, skipped, files: each } = JSON.parse(stdout);
   assert.equal([passed, failed, skipped], [5, 2, 1]);

@@ -25,7 +25,7 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Starts it, and waits until it has told its URL. */
+/** Starts the bridge and waits until it has printed its URL. */
 async function start(...words: string[]) {
   const child = spawn(
     process.execPath,
@@ -42,20 +42,20 @@ async function start(...words: string[]) {
     });
   }
   const ended = new Promise<number | null>((done) => child.once('exit', done));
-  await until('it tells its URL', () => /url: ws/.test(said.stdout) || child.exitCode !== null);
+  await until('the bridge prints its URL', () => /url: ws/.test(said.stdout) || child.exitCode !== null);
   const port = /listening on 127\.0\.0\.1:(\d+) for 127/.exec(said.stdout)?.[1];
   return { child, port, said, ended };
 }
 
-test('the first start makes a token, prints the URL that holds it, and serves; SIGTERM ends it in order', async () => {
+test('the first start creates a token, prints the URL with it, and serves; SIGTERM stops the bridge', async () => {
   const { child, port, said, ended } = await start('--port', '0', '--poll-ms', '50');
   const token = readFileSync(tokenFile, 'utf8').trim();
   assert.match(token, /^[\w-]{32}$/);
   assert.is(statSync(tokenFile).mode & 0o777, 0o600);
   assert.match(said.stdout, `ws://127.0.0.1:${port}/?token=${token}`);
-  assert.not.ok(said.stderr.includes(token), 'no log line holds it');
+  assert.not.ok(said.stderr.includes(token), 'no log line contains it');
   const consumer = await connect(`ws://127.0.0.1:${port}/?token=${token}`);
-  await until('the head is told', () => consumer.messages.length > 0);
+  await until('the head is announced', () => consumer.messages.length > 0);
   child.kill('SIGTERM');
   assert.equal(await consumer.closed, [1001, 'the bridge stops']);
   assert.is(await ended, 0);
@@ -72,7 +72,7 @@ test('a later start keeps the token and does not show it', async () => {
   assert.is(await ended, 0);
 });
 
-test('it says what it cannot do, and ends with 2', async () => {
+test('a start that fails says why and exits with 2', async () => {
   const { child, port, ended } = await start('--port', '0');
   writeFileSync(join(folder, 'short'), 'abc');
   const cases: readonly (readonly [string[], RegExp])[] = [
@@ -98,7 +98,7 @@ test('help needs neither node nor token', async () => {
   assert.match(stdout, /--token-file FILE/);
 });
 
-/** The node may not have been asked for its head yet. */
+/** Retries, because the bridge may not have asked the node for its head yet. */
 async function connect(url: string) {
   let consumer: Awaited<ReturnType<typeof openConsumer>> | null = null;
   await until('the bridge knows a head', async () => {
