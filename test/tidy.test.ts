@@ -2,13 +2,14 @@
  * The architecture as a test: who may import whom, what may be called where, and what a file may look like. Each
  * finding says what to do about it. The rules are in `test/tidy/`; each shows that it catches what it should.
  */
+import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readSources, readTexts } from './support/source-tree.ts';
 import { banRules } from './tidy/bans.ts';
 import { circleRules } from './tidy/circles.ts';
 import { commandRules } from './tidy/commands.ts';
-import { fileRules, manifestFindings } from './tidy/files.ts';
+import { dependencyFindings, fileRules, manifest, manifestFindings } from './tidy/files.ts';
 import { functionRules } from './tidy/functions.ts';
 import { layerRules } from './tidy/layers.ts';
 import { readmeRules } from './tidy/readmes.ts';
@@ -43,6 +44,17 @@ for (const [{ name, find, caught, passed = [] }, all] of rules) {
 test('caught: an inexact version and a script that runs nothing', () => {
   const wrong = { dependencies: { a: '^1.0.0' }, devDependencies: {}, scripts: { x: 'tsx scripts/none.ts' } };
   assert.is(manifestFindings(wrong, new Map()).length, 2);
+});
+
+test('docs/dependencies.md says why each package is there', () => {
+  const found = dependencyFindings(manifest, readFileSync('docs/dependencies.md', 'utf8'));
+  assert.is(found.length, 0, `\n  ${found.join('\n  ')}\n`);
+});
+
+test('caught: packages without a reason, and a reason without a package', () => {
+  const some = { dependencies: { a: '1.0.0', b: '1.0.0' }, devDependencies: { c: '1.0.0', d: '1.0.0' }, scripts: {} };
+  const page = '| `b` | somebody | to do b |\n| `e` | nobody | gone |\n\nAnd `d`, for tests.\n';
+  assert.is(dependencyFindings(some, page).length, 3);
 });
 
 test.run();

@@ -49,6 +49,22 @@ const packagesOf = (path: string, text: string): string[] =>
     .filter((target) => !/^(node:|src\/|indexers\/|scripts\/|test\/|config\/|package\.json)/.test(target))
     .map(packageOf);
 
+/** Packages that `docs/dependencies.md` does not name, and names in its table that are no dependencies. */
+export function dependencyFindings({ dependencies, devDependencies }: Manifest, page: string): string[] {
+  const listed = [...page.matchAll(/^\| `([^`]+)`/gm)].flatMap(([, name]) => name ?? []);
+  return [
+    ...Object.keys(dependencies)
+      .filter((name) => !listed.includes(name))
+      .map((name) => `${name} is not in the table of docs/dependencies.md: say there why it is needed`),
+    ...Object.keys(devDependencies)
+      .filter((name) => !name.startsWith('@types/') && !page.includes(`\`${name}\``))
+      .map((name) => `${name} is not in docs/dependencies.md: say there what it is for`),
+    ...listed
+      .filter((name) => !(name in dependencies))
+      .map((name) => `docs/dependencies.md lists ${name}, which is no dependency: take it out`),
+  ];
+}
+
 export function manifestFindings({ dependencies, devDependencies, scripts }: Manifest, sources: Sources): string[] {
   const inexact = Object.entries({ ...dependencies, ...devDependencies })
     .filter(([, version]) => !/^\d+\.\d+\.\d+$/.test(version))
