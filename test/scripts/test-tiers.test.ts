@@ -1,0 +1,32 @@
+/**
+ * Which files are fast, as `test/README.md` has it.
+ *
+ * @module
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+
+/** Calls that start programs of Quayside, or a browser. */
+const STARTS =
+  /\b(startInstance|openFlowInstallation|openPayoutShop|spawnSupervisor|sandboxInstallation|runProgram|startSigner|openBrowser)\(/;
+
+const fast = readdirSync('test', { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
+  .map((name) => `test/${name}`);
+
+test('no fast file starts a program of Quayside or a browser', () => {
+  const starting = fast.filter((file) => STARTS.test(readFileSync(file, 'utf8')));
+  assert.equal(starting, [], 'name them *.slow.test.ts');
+});
+
+test('the usual times name files that exist', () => {
+  const files = Object.keys(JSON.parse(readFileSync('test/usual-times.json', 'utf8')));
+  assert.equal(
+    files.filter((file) => !existsSync(file)),
+    [],
+    'correct test/usual-times.json',
+  );
+});
+
+test.run();
