@@ -1,6 +1,6 @@
 /**
- * A store's accent colour made fit to read. Whatever a store chooses, text in that colour and on it keeps the contrast of WCAG 2.2 AA, in
- * light and in dark: the colour is moved towards black or white only as far as that takes.
+ * Makes a store's accent colour readable. Text in that colour and on it always has the contrast of WCAG 2.2 AA, in
+ * light and dark mode: the colour is shifted towards black or white only as far as needed.
  *
  * Contrast and luminance: https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio.
  * @module
@@ -9,7 +9,7 @@ import { invariant } from '../core/fault.ts';
 
 type Colour = readonly [red: number, green: number, blue: number];
 
-/** What the accent is read on (`browser/page.css`), and what is written on the accent. */
+/** The backgrounds behind the accent (`browser/page.css`), and the colour of text on it. */
 const schemes = {
   light: {
     card: '#ffffff',
@@ -26,16 +26,16 @@ const schemes = {
 } as const;
 export type Scheme = keyof typeof schemes;
 
-/** AA asks for 4.5; the rest is for rounding to whole hexadecimal digits. */
+/** AA requires 4.5; the rest allows for rounding to 8 bits. */
 const CONTRAST_MIN = 4.6;
 const STEPS = 100;
-/** How much of the accent is in the background of something that is pointed at, and of the parts of an address that are to be compared. */
+/** The share of the accent in the background of hovered elements, and of the parts of an address to compare. */
 const SOFT_SHARE = 0.1;
 const MARK_SHARE = 0.2;
 
 const HEX = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i;
 
-/** `#rrggbb` in lower case, or null. */
+/** Returns `#rrggbb` in lower case, or null. */
 export const readAccent = (text: string): string | null => (HEX.test(text) ? text.toLowerCase() : null);
 
 function parse(hex: string): Colour {
@@ -47,7 +47,7 @@ function parse(hex: string): Colour {
 const format = (colour: Colour): string =>
   `#${colour.map((part) => Math.round(part).toString(16).padStart(2, '0')).join('')}`;
 
-/** `share` of the second colour in the first. */
+/** Mixes two colours; `share` is that of the second. */
 function mix(first: Colour, second: Colour, share: number): Colour {
   const [red, green, blue] = first.map((part, at) => part + ((second[at] ?? 0) - part) * share);
   return [red ?? 0, green ?? 0, blue ?? 0];
@@ -61,7 +61,7 @@ function luminance(colour: Colour): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** 1 to 21, of two `#rrggbb`. */
+/** Returns the contrast ratio of two `#rrggbb`, 1 to 21. */
 export function contrast(first: string, second: string): number {
   const [low = 0, high = 0] = [luminance(parse(first)), luminance(parse(second))].sort((a, b) => a - b);
   return (high + 0.05) / (low + 0.05);
@@ -69,7 +69,7 @@ export function contrast(first: string, second: string): number {
 
 export type AccentColours = Readonly<{ accent: string; text: string; soft: string; mark: string }>;
 
-/** The colours of one scheme for an accent: the accent itself, text on it, and backgrounds with something of it. */
+/** Returns the colours of one scheme for an accent: the accent, text on it, and tinted backgrounds. */
 export function accentColours(hex: string, scheme: Scheme): AccentColours {
   const { card, surfaces, towards, text } = schemes[scheme];
   const wanted = parse(hex);
@@ -80,10 +80,10 @@ export function accentColours(hex: string, scheme: Scheme): AccentColours {
     if (!isReadable || contrast(text, accent) < CONTRAST_MIN) continue;
     return { accent, text, soft, mark: format(mix(parse(card), parse(accent), MARK_SHARE)) };
   }
-  invariant(false, `black or white can be read on the page, so ${hex} can be moved far enough`);
+  invariant(false, `black or white is readable on the page, so ${hex} can be shifted far enough`);
 }
 
-/** The style sheet of an accent: the page's own variables with other values. */
+/** Returns the style sheet of an accent, which overrides variables of the page. */
 export function accentStyle(hex: string): string {
   const rules = (scheme: Scheme): string => {
     const { accent, text, soft, mark } = accentColours(hex, scheme);

@@ -1,5 +1,5 @@
 /**
- * The page's own files, sent as they are.
+ * The static files of the page.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -7,13 +7,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { RequestHandler, Response } from 'express';
 import { staticDocument } from '../lib/static-document.ts';
 
-/** Where the style sheet and the script are, relative to the page. */
+/** URLs of the style sheet and the script, relative to the page. */
 export type Assets = Readonly<{ style: string; script: string }>;
 
-/** For what never changes under its address. */
+/** For files whose URL changes with their content. */
 const AGE_S = 365 * 24 * 3600;
 const files = new URL('./browser/', import.meta.url);
-/** Runs in merchants' pages, not in this one, and has an address of its own. */
+/** Runs in merchants' pages, not in this one, and has a URL of its own. */
 export const EMBED = 'embed.js';
 
 export const hash = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 16);
@@ -24,7 +24,7 @@ export const keepForever = (response: Response): Response => response.set('Cache
 
 export const readAsset = (name: string): string => readFileSync(new URL(name, files), 'utf8');
 
-/** All files of `browser/` under one address that changes with any of them, so that scripts find each other by their names. */
+/** Loads all files of `browser/`. They share one folder, named by a hash of all, so that relative imports work. */
 export function loadAssets(): Readonly<{
   assets: Assets;
   handlers: readonly { path: string; handler: RequestHandler }[];

@@ -1,6 +1,6 @@
 /**
- * A store's own name, logo and colour on the page. Everything comes from here, and nothing of it can run: a logo is shown as a picture only,
- * and opened by itself it may load nothing and run nothing.
+ * A store's name, logo and colour on the page. All of it is served from here and none of it can run: a logo is shown as
+ * an image, and one that is opened directly may neither load nor run anything.
  * @module
  */
 import type { Router } from 'express';
@@ -14,14 +14,14 @@ import { findSession } from './request.ts';
 
 const ACCENT_AGE_S = 3600;
 const types = { png: 'image/png', svg: 'image/svg+xml' } as const;
-/** Pictures need no more than their own styles. */
+/** An SVG needs nothing but its own styles. */
 const LOGO_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'";
 
-/** The style sheet of the store's colour, after the page's own. */
+/** Renders the link to the style sheet of the store's colour, to follow the page's own. */
 export const brandStyle = ({ settings: { accent } }: PageModel): Html | null =>
   accent === null ? null : html`<link rel="stylesheet" href="assets/accent/${accent.slice(1)}.css">`;
 
-/** The store as the page's head names it; the logo only repeats the name. */
+/** Renders the store's name for the page header. The logo has no alternative text because it repeats the name. */
 export const brandName = ({ session, shop, settings: { logo } }: PageModel): Html =>
   html`<p class="shop">${logo && html`<img class="logo" src="${session.id}/logo/${logo.hash}" alt="" height="40">`}<span>${shop}</span></p>`;
 
@@ -32,7 +32,7 @@ export function serveBrand(
   router.get('/pay/assets/accent/:name', (request, response) => {
     const accent = readAccent(`#${/^([0-9a-f]{6})\.css$/.exec(request.params.name)?.[1]}`);
     if (accent === null) response.status(404).end();
-    // How a colour is made readable may change with the program, so it is not kept for good.
+    // Not cached forever: a new version may compute other colours.
     else response.set('Cache-Control', `public, max-age=${ACCENT_AGE_S}`).type('css').send(accentStyle(accent));
   });
   router.get('/pay/:id/logo/:hash', async (request, response) => {

@@ -1,14 +1,14 @@
 /**
- * What every page for payers begins and ends with.
+ * The frame of every HTML page for payers.
  * @module
  */
 import { type Html, html } from '../lib/html.ts';
 import type { Words } from './texts.ts';
 
-/** How often a page without scripts loads itself again while something may happen. */
+/** How often a page without scripts reloads while something may still happen. */
 export const RELOAD_S = 15;
 
-/** A whole document in one language. */
+/** Renders a whole document in one language. */
 export const documentOf = (words: Words, title: string, head: Html, body: Html): string =>
   `<!doctype html>\n${
     html`<html lang="${words.code}" dir="${words.direction}">

@@ -1,5 +1,5 @@
 /**
- * The page inside a merchant's page: who may frame it, and the script that opens it there.
+ * The payment page inside a merchant's page: who may frame it, and the script that opens it there.
  * @module
  */
 import type { Router } from 'express';
@@ -8,11 +8,11 @@ import { staticDocument } from '../lib/static-document.ts';
 import { EMBED, readAsset } from './assets.ts';
 import { allWords } from './texts.ts';
 
-/** A merchant's page loads the script at an address that stays, so a new version is looked for now and then. */
+/** The script's URL never changes, so browsers check for a new version from time to time. */
 const AGE_S = 300;
 const PLACE = "'WORDS'";
 
-/** The script's own words, by language: until the page is there nobody else can speak. */
+/** Returns the script's own texts by language, for the time before the page has loaded. */
 function wordsByLanguage() {
   return Object.fromEntries(
     allWords.map(({ code, direction, say }) => [
@@ -35,12 +35,12 @@ export function serveEmbed(router: Router): void {
   const script = text.replace(PLACE, () => JSON.stringify(JSON.stringify(wordsByLanguage())));
   const send = staticDocument(script, 'js', `public, max-age=${AGE_S}`);
   router.get(`/${EMBED}`, (request, response) => {
-    // Any merchant's page may load it: it holds nothing of anybody.
+    // Any merchant's page may load it: it contains no data of anybody.
     response.set('Cross-Origin-Resource-Policy', 'cross-origin');
     send(request, response);
   });
 }
 
-/** The origin that frames the page, if it says so and the store allows it. Only this origin is ever told anything. */
+/** Returns the origin that frames the page, if the store allows it. The page sends messages to this origin alone. */
 export const acceptParent = (named: string | null, origins: readonly string[]): string | null =>
   named !== null && origins.includes(named) ? named : null;

@@ -1,5 +1,5 @@
 /**
- * The page's few icons, drawn here. They only repeat what the words beside them say.
+ * The icons of the page as inline SVG. They only repeat the text beside them.
  * @module
  */
 import { type Html, html } from '../lib/html.ts';

@@ -1,6 +1,6 @@
 /**
- * Asking after a transaction: the form writes a question for the indexers and goes back to the page, which shows the answers. Each question
- * costs the nodes something, so there are limits for each session and each address.
+ * Requests to look up a transaction. The form writes a row for the indexers and redirects to the page, which shows the
+ * results. A lookup costs node requests, so the rate is limited for each session and each IP address.
  * @module
  */
 import type { Router } from 'express';
@@ -26,7 +26,7 @@ export function serveLookups(router: Router, { database, config, clock }: Lookup
   const perSession = createLimiter({ ...ofSession, clock });
   const countCaller = limitCallers(ofCaller, clock);
 
-  /** Also on networks that the session does not offer: money may have gone astray there. */
+  /** Asks all networks, also those that the session does not offer: the payer may have used a wrong one. */
   async function ask(session: Session, pasted: string): Promise<void> {
     const ids = readTransaction(pasted);
     const asks = config.networks.flatMap(({ key, family }) => {
@@ -49,7 +49,7 @@ export function serveLookups(router: Router, { database, config, clock }: Lookup
       if (waitS === 0) await ask(session, pasted);
       else query.set('wait', String(waitS));
     }
-    // Back to the page, one folder up, as it was; also in a frame, where a page of another kind would not be shown.
+    // Redirects to the page, one folder up, with the same choice. Inside a frame, no other page could be shown.
     response.redirect(303, `../${session.id}?${query}#look-up`);
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Help for who has paid and sees nothing of it: a transaction's hash is pasted, each network's indexer is asked, and the answer is put in
- * words. Looking up counts nothing; only blocks that were read do.
+ * Help for payers whose payment does not show up: they paste its transaction hash, the indexer of each network looks it
+ * up, and the result is explained. A lookup never credits a payment; only blocks that were read do.
  * @module
  */
 import type { Family } from '../chains/chain.ts';
@@ -14,12 +14,12 @@ import { type IconName, icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
 import type { TextKey } from './texts.ts';
 
-/** What may be pasted: a link is longer than a hash. */
+/** Enough for a link to an explorer, which is longer than a hash. */
 export const PASTED_CHARS_MAX = 400;
-/** An indexer that has not answered for so long is not there. */
+/** An indexer that has not answered in this time is taken to be down. */
 const ANSWER_MS_MAX = 20_000;
 
-/** The strongest first: what the payer wants to know of a transaction that several networks have an opinion of. */
+/** The most useful result for the payer first, if several networks have one. */
 const byWeight: readonly Exclude<LookupResult, 'unknown'>[] = [
   'kept',
   'unread',
@@ -34,8 +34,8 @@ const byWeight: readonly Exclude<LookupResult, 'unknown'>[] = [
 const goodNews: readonly LookupResult[] = ['kept', 'unread', 'waiting'];
 
 /**
- * The transaction that a text names, as each family would write it: a hash by itself, within a link to an explorer, or broken over lines.
- * Empty when the text names none.
+ * Returns the transaction id in a text for each family that it fits; empty if there is none. The text is a hash, alone
+ * or broken over lines, or a link to an explorer.
  */
 export function readTransaction(pasted: string): ReadonlyMap<Family, string> {
   const text = pasted.slice(0, PASTED_CHARS_MAX);
@@ -49,15 +49,15 @@ export function readTransaction(pasted: string): ReadonlyMap<Family, string> {
   return new Map();
 }
 
-/** Whether an indexer is still looking, so that the page has something to wait for. */
+/** Says whether an indexer may still answer, so that the page keeps waiting. */
 export const isAwaited = ({ isOpen, askedAtMs }: Lookup, nowMs: number): boolean =>
   isOpen && nowMs < askedAtMs + LOOKUP_AGE_MS_MAX;
 
-/** Whether nobody has looked for so long that the payer is to hear of it. */
+/** Says whether a lookup is unanswered for so long that the payer should know. */
 export const isUnanswered = ({ finding, askedAtMs }: Lookup, nowMs: number): boolean =>
   finding === null && nowMs > askedAtMs + ANSWER_MS_MAX;
 
-/** Who is done needs no help, but for an answer that was asked for. */
+/** Renders the lookup form and its results. A session that is over shows it only for a lookup that was made. */
 export function lookupPanel(model: PageModel): Html | null {
   const { session, state, words, choice } = model;
   const { say } = words;
@@ -107,13 +107,16 @@ function verdictOf(model: PageModel, pasted: string): Verdict | null {
   );
 }
 
-/** Money counts on every network of the session's mode, so a wrong network is one of the other: a test order was paid, or with play money. */
+/**
+ * Returns the text for a result. Payments count on every network of the session's mode, so a "wrong network" is one of
+ * the other mode: real money for a test order, or test money for a real one.
+ */
 function textOf(finding: Exclude<LookupResult, 'unknown'>, { mode }: Session): TextKey {
   if (finding !== 'wrong_network') return `rescue_${finding}`;
   return mode === 'live' ? 'rescue_play_money' : 'rescue_real_money';
 }
 
-/** Nobody has found it (yet). */
+/** Returns what to say while no indexer has found the transaction. */
 function openVerdict(model: PageModel, named: readonly Lookup[]): Verdict | null {
   const { words, shop, nowMs } = model;
   const { say } = words;

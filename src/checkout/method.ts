@@ -1,5 +1,5 @@
 /**
- * The choice of a stablecoin and a network, by links alone.
+ * The choice of a stablecoin and a network, with links only.
  * @module
  */
 import type { Currency } from '../core/transfer.ts';

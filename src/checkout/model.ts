@@ -1,5 +1,5 @@
 /**
- * Everything that the page is rendered from, and the small readings of it that several parts share.
+ * Everything that the page is rendered from, and the functions on it that several parts share.
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
@@ -15,24 +15,24 @@ import { optionName } from '../payments/option.ts';
 import { findOption, type PageState } from './state.ts';
 import type { TextKey, Words } from './texts.ts';
 
-/** What the address of the page asks for; it changes what is shown and never what is due. */
+/** What the query of the page's URL selects. It changes what is shown and never what is due. */
 export type Choice = Readonly<{
   /** A way to pay, as `network-CURRENCY`. */
   pay: string | null;
   token: string | null;
   walletQr: boolean;
-  /** A transaction that the payer asks after, as it was pasted. */
+  /** A transaction to look up, as the payer pasted it. */
   transaction: string | null;
-  /** There were too many questions: how long to wait before the next. No link keeps it. */
+  /** Seconds to wait after too many lookups. Links do not carry it on. */
   waitS: number | null;
-  /** What was wrong with a refund address that was just sent; no link carries it on. */
+  /** What is wrong with the refund address that was just sent. Links do not carry it on. */
   refundFault: string | null;
   /** The origin whose page frames this one. */
   parent: string | null;
   language: string | null;
 }>;
 
-/** A network as payers meet it. */
+/** A network as it is shown to payers. */
 export type NetworkView = Readonly<{
   config: NetworkConfig;
   feeText: TextKey | null;
@@ -46,29 +46,29 @@ export type PageModel = Readonly<{
   shop: string;
   settings: PageSettings;
   state: PageState;
-  /** What payers of this session have asked after. */
+  /** The lookups of this session. */
   lookups: readonly Lookup[];
-  /** Address keys that the payer named for refunds, by network. */
+  /** Keys of the refund addresses that the payer gave, by network. */
   refundAddresses: Readonly<Partial<Record<NetworkKey, string>>>;
-  /** Something may still happen without the payer. */
+  /** True while the page can still change without the payer. */
   isLive: boolean;
   networks: ReadonlyMap<NetworkKey, NetworkView>;
   choice: Choice;
   words: Words;
   nowMs: number;
-  /** Changes whenever the page has something else to say. */
+  /** Changes whenever the content of the page changes. */
   version: string;
-  /** Whether the payer's device is a phone or tablet, where links open wallets' apps. */
+  /** True on a phone or tablet, where links open wallet apps. */
   isHandheld: boolean;
-  /** Whether the sandbox's panel is shown. */
+  /** True if the sandbox's panel is shown. */
   canSimulate: boolean;
-  /** The page's public address without a choice. */
+  /** The page's public URL without a query. */
   pageUrl: string;
 }>;
 
 const fees: Readonly<Record<FeeHint, TextKey>> = { low: 'fee_low', medium: 'fee_medium', high: 'fee_high' };
 
-/** Joins what is configured and whether it is watched now. */
+/** Joins the configured networks with whether each is being followed now. */
 export function networkViews(
   networks: readonly NetworkConfig[],
   reports: readonly NetworkStatus[],
@@ -85,7 +85,7 @@ export function networkViews(
   );
 }
 
-/** Returns a network's title; one that is not configured any more is shown by its name. */
+/** Returns a network's title, or the name of one that is no longer configured. */
 export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'networkKey' | 'network'>): string =>
   networks.get(at.networkKey)?.config.title ?? at.network;
 
@@ -93,17 +93,17 @@ export const networkTitle = ({ networks }: PageModel, at: Pick<PaymentOption, 'n
 export const exchangeName = ({ networks }: PageModel, { networkKey, network }: PaymentOption): string =>
   networks.get(networkKey)?.config.exchangeName ?? network;
 
-/** False for a network whose follower is silent or at fault, and for one that is not configured any more. */
+/** False for a network whose follower is silent or faulty, and for one that is no longer configured. */
 export const isUp = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
   networks.get(networkKey)?.isUp ?? false;
 
 export const isSimulated = ({ networks }: PageModel, { networkKey }: Pick<PaymentOption, 'networkKey'>): boolean =>
   networks.get(networkKey)?.config.sandbox ?? false;
 
-/** A payment under way, and the confirmations that it usually takes. */
+/** An unconfirmed payment, and the confirmations that it usually needs. */
 export type Progress = Readonly<{ payment: Payment; required: number }>;
 
-/** The payment that needs longest; null when nothing is under way. */
+/** Returns the payment with the most confirmations to go, or null if none is unconfirmed. */
 export function progress(model: PageModel): Progress | null {
   const left = ({ payment, required }: Progress) => required - payment.confirmations;
   return model.session.payments
@@ -113,8 +113,8 @@ export function progress(model: PageModel): Progress | null {
 }
 
 /**
- * Depth at which a payment usually counts on its network; its own when the network is not configured any more. Where small amounts count
- * earlier, all that came there and is not final is one amount.
+ * Returns the depth at which a payment usually counts on its network; its current depth if the network is no longer
+ * configured. If small amounts count earlier, everything there that is not final counts as one amount.
  */
 export function confirmationsRequired({ session, networks }: PageModel, payment: Payment): number {
   const policy = networks.get(payment.networkKey)?.config.confirmations;
@@ -125,7 +125,7 @@ export function confirmationsRequired({ session, networks }: PageModel, payment:
   return usualDepthFor(policy, openPar);
 }
 
-/** The way to pay that is shown: the one asked for, the only one, or the one that the payer has begun with. */
+/** Returns the way to pay to show: the selected one, the only one, or the one that the payer has already used. */
 export function selectedOption({ session, state, choice }: PageModel): PaymentOption | null {
   const { options, payments } = session;
   const named = findOption(session, choice.pay);
@@ -135,17 +135,17 @@ export function selectedOption({ session, state, choice }: PageModel): PaymentOp
   return (begun && findOption(session, optionName(begun))) ?? options[0] ?? null;
 }
 
-/** What is still due on this way, in base units of its token. */
+/** Returns the amount still due, in base units of the option's token. */
 export const unitsDue = ({ state }: PageModel, { decimals }: PaymentOption): bigint =>
   parToUnitsCeil(state.leftPar, decimals);
 
-/** What is still due on this way, as decimal text. */
+/** Returns the amount still due in the option's token, as decimal text. */
 export const amountDue = (model: PageModel, option: PaymentOption): string =>
   formatUnits(unitsDue(model, option), option.decimals, MINOR_DECIMALS);
 
 export const parText = (par: bigint): string => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
 
-/** Sums of payments by currency: "4.00 USDT + 2.00 USDC". */
+/** Returns the sums of payments by currency: "4.00 USDT + 2.00 USDC". */
 export function sumText(payments: readonly Payment[]): string {
   const sums = new Map<Currency, bigint>();
   for (const { currency, units, decimals } of payments) {
@@ -154,7 +154,7 @@ export function sumText(payments: readonly Payment[]): string {
   return [...sums].map(([currency, par]) => `${parText(par)} ${currency}`).join(' + ');
 }
 
-/** An address of this page with another choice; relative, so that it holds behind any proxy. */
+/** Returns the query of this page with a changed choice. It is relative, so it works behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
   const { pay, token, walletQr, transaction, parent, language } = { ...choice, ...change };
   const query = new URLSearchParams();

@@ -1,5 +1,5 @@
 /**
- * The order: what is bought, what it costs, at which rate.
+ * The order: items, prices, exchange rate.
  * @module
  */
 import { formatUnits } from '../core/money.ts';
@@ -8,10 +8,10 @@ import { type Html, html } from '../lib/html.ts';
 import { exponentOf } from '../rates/currencies.ts';
 import type { PageModel } from './model.ts';
 
-/** An amount that keeps its order in a right-to-left line. */
+/** Renders an amount so that it reads correctly in a right-to-left line. */
 const price = (minor: bigint, currency: string): Html => html`<bdi dir="ltr">${priceText(minor, currency)}</bdi>`;
 
-/** An amount of the session's own currency: "10.50 USD". */
+/** Returns an amount in the session's currency: "10.50 USD". */
 export function priceText(minor: bigint, currency: string): string {
   const exponent = exponentOf(currency) ?? 0;
   return `${formatUnits(minor, exponent, exponent)} ${currency}`;

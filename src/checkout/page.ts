@@ -1,5 +1,5 @@
 /**
- * The page: one document for every state of a session, whole without scripts.
+ * The payment page: one document for every state of a session, complete without scripts.
  * @module
  */
 import { toSeconds } from '../lib/clock.ts';
@@ -43,7 +43,14 @@ ${!model.isLive ? null : html`<noscript><meta http-equiv="refresh" content="${RE
 <script type="module" src="${assets.script}"></script>`,
     html`<a class="skip" href="#main">${say('skip')}</a>
 <header>${brandName(model)}${isTest ? html`<p class="test">${say('test_mode')}</p>` : null}</header>
-<main id="main" tabindex="-1" data-version="${version}" data-now="${toSeconds(nowMs)}" data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}" data-events="${session.id}/events" data-live="${model.isLive ? 'yes' : ''}" data-session="${session.id}" data-status="${session.life.status}" data-seen="${session.payments.some(({ state: receipt }) => receipt !== 'orphaned') ? 'yes' : ''}" data-parent="${choice.parent ?? ''}" data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}" data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
+<main id="main" tabindex="-1"
+ data-version="${version}" data-now="${toSeconds(nowMs)}"
+ data-deadline="${state.isPayable ? (state.deadlineS ?? '') : ''}"
+ data-events="${session.id}/events" data-live="${model.isLive ? 'yes' : ''}"
+ data-session="${session.id}" data-status="${session.life.status}"
+ data-seen="${standingPayments(model).length > 0 ? 'yes' : ''}" data-parent="${choice.parent ?? ''}"
+ data-headline="${headline}" data-minutes="${say('announce_minutes', { minutes: 5 })}"
+ data-minute="${say('announce_minute')}" data-copy-failed="${say('copy_failed')}">
 <section class="card pay" aria-labelledby="headline">${body}${refundAddressPanel(model)}${lookupPanel(model)}</section>
 ${orderSummary(model)}
 ${model.canSimulate ? sandboxPanel(model) : null}
@@ -57,7 +64,7 @@ ${languageSwitch(model)}
   );
 }
 
-/** A page without a session: `retry` loads it again by itself. */
+/** Renders a page without a session; with `retry` it reloads itself. */
 export function messagePage(
   words: Words,
   text: Readonly<{ title: string; text: string; retry: boolean }>,
@@ -133,7 +140,7 @@ ${slowest && confirmationBar(model, slowest)}${overNote(model)}${transferList(mo
   }
 }
 
-/** Less than what is due has come: how much is missing, and how to pay it. */
+/** Renders an underpaid session: how much is missing, and how to pay it. */
 function underpaidSection(model: PageModel, leftPar: bigint): Section {
   const { session, words } = model;
   const { say } = words;
@@ -152,7 +159,7 @@ ${payable(model)}${transferList(model)}`,
   };
 }
 
-/** A receipt. */
+/** Renders the receipt of a paid session. */
 function paidSection(model: PageModel): Section {
   const { session, shop, words } = model;
   const { say } = words;
@@ -171,10 +178,10 @@ ${transferList(model)}`,
   };
 }
 
-/** Payments whose block is still part of the chain. */
+/** Returns the payments whose block is still part of the chain. */
 const standingPayments = ({ session }: PageModel) => session.payments.filter(({ state }) => state !== 'orphaned');
 
-/** Nothing has come yet: choose a way, then send. */
+/** Renders an unpaid session: choose a way to pay, then send. */
 function openSection(model: PageModel): Section {
   const { session, shop, words, state } = model;
   const { say } = words;
@@ -221,7 +228,7 @@ ${undone}${sendPanel(model, option)}
   };
 }
 
-/** The way to send the rest, or the choice of one. */
+/** Renders how to send the rest, or the choice of a way to pay. */
 function payable(model: PageModel): Html {
   const option = selectedOption(model);
   if (option === null || !isUp(model, option)) return methodChoice(model);
@@ -231,8 +238,8 @@ function payable(model: PageModel): Html {
 }
 
 /**
- * Who has paid a part is led on in the same way, and may take another: everything is added up, and a small rest may cost less elsewhere. There
- * a token in the address says that the payer is choosing.
+ * Renders the link to other ways to pay. After a part payment the same way stays selected, but another may be cheaper
+ * for a small rest, and all payments add up; a token in the query then means that the payer is choosing.
  */
 function changeLink(model: PageModel, label: string): Html | null {
   const { session, state } = model;
@@ -244,11 +251,11 @@ function changeLink(model: PageModel, label: string): Html | null {
 const stateHead = (name: IconName, tone: 'good' | 'attention' | 'plain', headline: string): Html =>
   html`<div class="state ${tone}">${icon(name)}<h1 id="headline">${headline}</h1></div>`;
 
-/** A session that takes no more money: what happened, what to do, what has come. */
+/** Renders a session that takes no more money: what happened, what to do, what was received. */
 function ended(model: PageModel, name: IconName, headline: string, text: string, more: string | null): Section {
   const { session, state, words } = model;
   const tone = name === 'alert' ? 'attention' : 'plain';
-  // Who is sent to the shop needs something to name.
+  // A payer who has to contact the shop needs a reference.
   const isForTheShop = state.kind === 'late' || state.kind === 'failed';
   const reference = isForTheShop ? html`<p>${words.say('reference', { id: session.id })}</p>` : null;
   const back = backLink(model, session.request.cancelUrl ?? session.request.successUrl, false);
@@ -264,7 +271,7 @@ const backLink = (model: PageModel, url: string | null, isMain: boolean): Html |
     ? null
     : html`<p><a class="button ${isMain ? 'main' : ''}" id="back" href="${url}" rel="noreferrer"${leavesFrame(model)}>${model.words.say('back', { shop: model.shop })}</a></p>`;
 
-/** The shop's own pages do not open inside its own page. */
+/** Makes links to the shop open outside the frame. */
 const leavesFrame = ({ choice }: PageModel): Html | null => (choice.parent === null ? null : html` target="_top"`);
 
 function overNote({ session, state, words, shop }: PageModel): Html | null {
@@ -303,7 +310,7 @@ function transferList(model: PageModel): Html {
   })}</ul>`;
 }
 
-/** A moment in UTC: the payer's own zone is not known here. */
+/** Renders a time in UTC, because the payer's time zone is unknown here. */
 function time(seconds: number): Html {
   const iso = new Date(seconds * 1000).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC</time>`;

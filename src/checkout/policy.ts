@@ -1,12 +1,12 @@
 /**
- * What a browser lets the page do.
+ * The security headers of the page.
  * @module
  */
 import type { RequestHandler, Response } from 'express';
 
 /**
- * What the page may do: load its own files and nothing else, and be framed by nobody but those who are named.
- * @param allowed `connect`: other origins that may be called from inside the page; `ancestors`: origins whose pages may frame it
+ * Returns the content security policy: the page loads only its own files, and only the given origins may frame it.
+ * @param allowed `connect`: other origins that the page may call; `ancestors`: origins whose pages may frame it
  */
 function contentPolicy({ connect, ancestors }: Allowed): string {
   return [
@@ -23,14 +23,14 @@ function contentPolicy({ connect, ancestors }: Allowed): string {
 
 export type Allowed = Readonly<{ connect: readonly string[]; ancestors: readonly string[] }>;
 
-/** Headers of everything under the page's address. */
+/** Sets the headers of everything below the page's path. */
 export const protect: RequestHandler = (_request, response, next) => {
   response.set({ 'Referrer-Policy': 'no-referrer', 'X-Robots-Tag': 'noindex, nofollow' });
   allow(response, { connect: [], ancestors: [] });
   next();
 };
 
-/** The older header cannot name an origin, so it stands only where nobody is named. */
+/** Sets who may frame the page. `X-Frame-Options` cannot name an origin, so it is sent only if nobody may. */
 export function allow(response: Response, allowed: Allowed): void {
   response.set('Content-Security-Policy', contentPolicy(allowed));
   if (allowed.ancestors.length === 0) response.set('X-Frame-Options', 'DENY');

@@ -1,14 +1,14 @@
 /**
- * QR codes as inline SVG, one path of horizontal runs: small, sharp at any size, readable without scripts.
+ * QR codes as inline SVG, one path of horizontal runs: small, sharp at any size, without scripts.
  * @module
  */
 import { encode } from 'uqr';
 import { type Html, html } from '../lib/html.ts';
 
-/** Modules of white around the code that scanners ask for (ISO/IEC 18004). */
+/** Width of the white margin in modules (ISO/IEC 18004). */
 const QUIET_ZONE = 4;
 
-/** @param label what a screen reader says instead of the picture */
+/** @param label alternative text for screen readers */
 export function qrSvg(text: string, label: string): Html {
   const { data, size } = encode(text, { ecc: 'M', border: QUIET_ZONE });
   const path = data.map(runs).join('');

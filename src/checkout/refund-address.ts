@@ -1,6 +1,6 @@
 /**
- * The payer's own address for whatever may have to be returned, left on the payment page. It is named once: whoever gets hold of the page's
- * link later cannot turn a refund to himself.
+ * The payer's own address for possible refunds, given on the payment page. It can be given only once, so that somebody
+ * who gets the page's link later cannot redirect a refund.
  * @module
  */
 import type { Router } from 'express';
@@ -25,12 +25,12 @@ const faults: readonly DestinationFault[] = [
   'network_unknown',
 ];
 
-/** The network that the money came on; nobody is asked before there is any. */
+/** Returns the network of the payment; null, and the payer is not asked, before there is one. */
 function paidNetwork({ payments }: Session): NetworkKey | null {
   return payments.find(({ state }) => state !== 'orphaned')?.networkKey ?? null;
 }
 
-/** The form, or the address that was named. */
+/** Renders the form, or the address that was given. */
 export function refundAddressPanel(model: PageModel): Html | null {
   const { session, words, refundAddresses, choice } = model;
   const { say } = words;
@@ -82,7 +82,7 @@ export function serveRefundAddress(
     const query = queryOf(request);
     query.delete('fault');
     if (typeof outcome === 'object') query.set('fault', outcome.why);
-    // Back to the page, one folder up, as it was.
+    // Redirects to the page, one folder up, with the same choice.
     response.redirect(303, `../${session.id}?${query}#refund-address`);
   });
 }

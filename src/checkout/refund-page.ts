@@ -1,6 +1,6 @@
 /**
- * The page behind a claim link: the payer of a refund names the address it goes to, compares it once more, and sees what becomes of it. Whole
- * without scripts; it has none.
+ * The page of a claim link: the payer enters the address for a refund, confirms it, and sees the state of the refund.
+ * The page has no scripts.
  * @module
  */
 import { chains } from '../chains/index.ts';
@@ -13,17 +13,17 @@ import { type IconName, icon } from './icon.ts';
 import { addressGroups } from './send.ts';
 import type { Words } from './texts.ts';
 
-/** Longer than any address, short enough to be read back. */
+/** Longer than any address. */
 export const ADDRESS_CHARACTERS_MAX = 128;
-/** Each try of an address asks the database. */
+/** Rate limit of addresses to check; each costs a query. */
 export const ADDRESS_TRIES = { perSecond: 1, burst: 30 } as const;
-/** A form with an address in it. */
+/** Enough for the form with an address. */
 export const ADDRESS_FORM_BYTES_MAX = 2048;
 
 /**
  * - `ask`: the form, with what was typed and what is wrong with it, if anything.
- * - `confirm`: the address that was read, to be compared with the wallet.
- * - `state`: what becomes of the refund.
+ * - `confirm`: the address, to compare with the wallet.
+ * - `state`: the state of the refund.
  */
 export type RefundStep =
   | Readonly<{ kind: 'ask'; typed: string; fault: DestinationFault | null }>
@@ -35,14 +35,14 @@ export type RefundPageModel = Readonly<{
   shop: string;
   network: NetworkConfig;
   step: RefundStep;
-  /** The claim link's last part: where the forms go, relative to the page. */
+  /** The last part of the claim link, which is also the relative URL that the forms post to. */
   token: string;
   words: Words;
 }>;
 
 const isOver = ({ status }: Refund): boolean => status === 'completed' || status === 'failed' || status === 'canceled';
 
-/** @param style address of the style sheet, relative to the page */
+/** @param style URL of the style sheet, relative to the page */
 export function refundPage(model: RefundPageModel, style: string): string {
   const { refund, shop, step, words } = model;
   const { say } = words;
@@ -63,15 +63,15 @@ function section(model: RefundPageModel): Html {
   return step.kind === 'confirm' ? confirmSection(model, step.address) : stateSection(model);
 }
 
-/** `amount` with its currency, and the network, as sentences need them. */
-function told({ refund, network, shop }: RefundPageModel) {
+/** Returns the values that the texts need; `amount` includes its currency. */
+function valuesOf({ refund, network, shop }: RefundPageModel) {
   const amount = `${formatUnits(refund.amountMinor, MINOR_DECIMALS, MINOR_DECIMALS)} ${refund.currency}`;
   return { amount, currency: refund.currency, network: network.title, shop };
 }
 
 function askSection(model: RefundPageModel, typed: string, fault: DestinationFault | null): Html {
   const { token, words } = model;
-  const values = told(model);
+  const values = valuesOf(model);
   const { amount, network, currency, shop } = values;
   const error =
     fault &&
@@ -89,7 +89,7 @@ ${error}
 
 function confirmSection(model: RefundPageModel, address: string): Html {
   const { token, words } = model;
-  const { amount, network } = told(model);
+  const { amount, network } = valuesOf(model);
   return html`<h1 id="headline">${words.say('refund_confirm_title')}</h1>
 <p>${words.say('refund_confirm_text', { amount, network })}</p>
 <p>${addressGroups(address)}</p>
@@ -113,7 +113,7 @@ function stateSection(model: RefundPageModel): Html {
   const key = status === 'failed' && refund.failureReason === 'claim_expired' ? 'expired' : status;
   const tone = status === 'completed' ? 'good' : status === 'failed' ? 'attention' : '';
   return html`<div class="state ${tone}">${icon(icons[status])}<h1 id="headline">${say(`refund_${key}_title`)}</h1></div>
-<p role="status">${say(`refund_${key}_text`, told(model))}</p>
+<p role="status">${say(`refund_${key}_text`, valuesOf(model))}</p>
 <dl class="facts">${destination && html`<div><dt>${say('address')}</dt><dd>${addressGroups(chains[network.family].address.format(destination.key))}</dd></div>`}
 ${tx === null ? null : html`<div><dt>${say('transaction')}</dt><dd><code class="value" dir="ltr">${tx}</code></dd></div>`}
 ${receiptNumber === null ? null : html`<div><dt>${say('refund_receipt')}</dt><dd><span dir="ltr">${receiptNumber}</span></dd></div>`}</dl>

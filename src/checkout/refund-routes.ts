@@ -1,6 +1,6 @@
 /**
- * A claim link's address, `/refund/:token`: the form, the comparison, and what becomes of the refund. Whoever has the link may name the
- * address, once; the link is the only secret of it.
+ * The routes of claim links, `/refund/:token`: the form, the confirmation and the state of the refund. The link is the
+ * only secret: whoever has it can give the address, once.
  * @module
  */
 import type { Request, Response, Router } from 'express';
@@ -29,7 +29,7 @@ export type RefundPageDeps = Readonly<{
 
 const TOKEN = /^[0-9a-f]{32}$/;
 
-/** @param style where the style sheet is, relative to the page */
+/** @param style returns the URL of the style sheet, relative to the page */
 export function serveRefunds(
   router: Router,
   { database, config, clock, checkDestination }: RefundPageDeps,
@@ -69,7 +69,7 @@ export function serveRefunds(
     if (waitS > 0) return refuse(request, response, waitS);
     const refund = await find(request);
     if (!refund) return refuse(request, response, null);
-    // Named meanwhile, by a second tab or a double click: the page shows what holds.
+    // Another tab or a double click may have given the address meanwhile; show what is stored.
     if (!isOpen(refund)) return show(request, response, refund, { kind: 'state' });
     const { address = '', confirmed = '' } = Object(request.body) as Record<string, unknown>;
     const typed = String(address).trim().slice(0, ADDRESS_CHARACTERS_MAX);
@@ -87,7 +87,7 @@ export function serveRefunds(
     if (typeof outcome === 'object') {
       return show(request, response.status(400), refund, { kind: 'ask', typed, fault: outcome.why });
     }
-    // A reload of what comes next names nothing again.
+    // Redirects, so that a reload does not send the form again.
     response.redirect(303, claimToken);
   });
 }

@@ -1,5 +1,5 @@
 /**
- * What a request to the page asks for.
+ * Reads requests to the page.
  * @module
  */
 import type { Request, RequestHandler, Response } from 'express';
@@ -12,14 +12,14 @@ import { PASTED_CHARS_MAX } from './lookup.ts';
 import type { Choice } from './model.ts';
 import { chooseWords, type Words } from './texts.ts';
 
-/** Answers when there is nothing under the address (null), or when there were too many tries (seconds to wait). */
+/** Answers 404 if `waitS` is null, and otherwise 429 with the seconds to wait. */
 export type Refuse = (request: Request, response: Response, waitS: number | null) => void;
 
-/** By hand: a request may name a whole address, and one that no URL is. */
+/** Returns the query. Not by `new URL`: a request target may be absolute, or no valid URL at all. */
 export const queryOf = ({ url }: Request): URLSearchParams =>
   new URLSearchParams(url.includes('?') ? url.slice(url.indexOf('?')) : '');
 
-/** Reads what a form sends; browsers do not compress it. */
+/** Creates the parser of a form's body. Browsers do not compress it. */
 export const formReader =
   (bytesMax: number): RequestHandler =>
   async (request, _response, next) => {
@@ -33,7 +33,7 @@ export const formReader =
 
 const CALLERS_MAX = 10_000;
 
-/** Limits what one subscriber may ask for. @returns a function that counts a request and tells the seconds to wait, or 0 */
+/** Limits the requests of each IP address. @returns a function that counts a request and returns the seconds to wait */
 export function limitCallers(
   rate: Readonly<{ perSecond: number; burst: number }>,
   clock: Clock,
@@ -54,13 +54,13 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     waitS: /^\d{1,4}$/.test(query.get('wait') ?? '') ? Number(query.get('wait')) : null,
     refundFault: query.get('fault'),
     parent: query.get('parent'),
-    // Only a language that there is, so that links stay short and clean.
+    // Dropped if there is no such language, to keep links short.
     language: language === words.code ? language : null,
   };
   return { choice, words };
 }
 
-/** The session that the address names. */
+/** Finds the session in the path. */
 export async function findSession(database: Pick<Database, 'findSession'>, request: Request): Promise<Session | null> {
   const id = parseSessionId(String(request.params.id));
   return id === null ? null : database.findSession(id);

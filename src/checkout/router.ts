@@ -1,6 +1,6 @@
 /**
- * The payment page's addresses: `/pay/:id`, its live updates, what a wallet is to send, and its files. Mounted by the server program behind
- * the same door as the API. Nothing here changes a session: the page only shows it.
+ * The routes of the payment page: `/pay/:id`, its live updates, what a wallet is to send, and its files. The server
+ * mounts them behind the same middleware as the API. The page only shows a session and never changes it.
  * @module
  */
 import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
@@ -46,14 +46,14 @@ export type CheckoutDeps = Readonly<{
     | 'leaveRefundAddress'
     | 'refundAddresses'
   >;
-  /** Whether a refund can be paid to an address that somebody typed. */
+  /** Checks whether a refund can be paid to an address that somebody typed. */
   checkDestination: DestinationCheck;
   config: Pick<Config, 'networks' | 'checkoutUrl'>;
   clock: Clock;
   log: Log;
-  /** Present where there are simulated networks. */
+  /** Present only if there are simulated networks. */
   simulate?: Simulate;
-  /** Ends every live update when the program stops. */
+  /** Ends all live updates when the program stops. */
   signal: AbortSignal;
 }>;
 
@@ -62,7 +62,7 @@ const SIMULATION_FORM_BYTES_MAX = 1024;
 
 const HANDHELD = /Android|iPhone|iPad|iPod/;
 
-/** The page as an express router. It passes on every path that is not its own. */
+/** Creates the express router of the page. It passes on all other paths. */
 export function createCheckout(deps: CheckoutDeps): Router {
   const router = express.Router({ caseSensitive: true, strict: true });
   const { assets, handlers } = loadAssets();
@@ -85,11 +85,11 @@ export function createCheckout(deps: CheckoutDeps): Router {
       return;
     }
     const model = await modelOf(deps, session, choice, words, HANDHELD.test(request.get('User-Agent') ?? ''));
-    // The same session reads differently in another language or with another choice.
+    // Language and choice change the content too.
     const { version, isHandheld, shop, settings } = model;
     const shownFor = [version, words.code, model.choice, isHandheld, shop, settings, model.refundAddresses];
     const etag = `W/"${hash(JSON.stringify(shownFor))}"`;
-    // The page's timer goes by this clock, also when there is nothing new to send.
+    // The page's timer follows this clock, also when the answer is 304.
     const date = new Date(deps.clock.nowMs()).toUTCString();
     response.set({ ETag: etag, Date: date, Vary: 'Accept-Language, User-Agent' });
     allow(response, { connect: walletOrigins(model), ancestors: settings.embedOrigins });
@@ -143,7 +143,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
           .send(messagePage(words, { title, text, retry: false }, assets));
         return;
       }
-      // Back to the page, one folder up, as it was.
+      // Redirects to the page, one folder up, with the same choice.
       response.redirect(303, `../${session.id}?${queryOf(request)}`);
     });
   }
@@ -162,7 +162,7 @@ export function createCheckout(deps: CheckoutDeps): Router {
   return router;
 }
 
-/** A wallet that lives in the page calls its node from there. The page itself never does. */
+/** Returns the nodes that wallets call from inside the page. The page itself never calls one. */
 function walletOrigins(model: PageModel): readonly string[] {
   const option = model.state.isPayable ? selectedOption(model) : null;
   const config = option && model.networks.get(option.networkKey)?.config;
@@ -206,14 +206,14 @@ async function modelOf(
   };
 }
 
-/** The assets as a page at any depth below the root names them. */
+/** Returns the assets' URLs relative to a page at any depth. */
 function assetsFrom({ originalUrl }: Request, { style, script }: Assets): Assets {
   const depth = (originalUrl.split('?', 1)[0] ?? '').split('/').length - 2;
   const root = `${'../'.repeat(depth)}pay/`;
   return { style: root + style, script: root + script };
 }
 
-/** Says that there is nothing under this address (null), or that there were too many tries (seconds to wait). */
+/** Renders a 404 page if `waitS` is null, and otherwise a 429 page with the seconds to wait. */
 const refuseIn =
   (assets: Assets): Refuse =>
   (request, response, waitS) => {
@@ -233,7 +233,7 @@ function sendMessage(response: Response, words: Words, kind: 'not_found' | 'unav
   response.type('html').send(messagePage(words, text, assets));
 }
 
-/** A store that is out of reach is told in words; everything else is a bug and leaves by the door. */
+/** Renders a 503 page if the database is unavailable. Anything else is a bug and goes to the API's error handler. */
 const answerFaults =
   (assets: Assets): ErrorRequestHandler =>
   (thrown, request, response, next) => {

@@ -1,5 +1,5 @@
 /**
- * The sandbox's panel: one form whose buttons make things happen to the session. Shown on sessions of simulated networks alone.
+ * The sandbox's panel: a form whose buttons simulate payments. Shown only for sessions of simulated networks.
  * @module
  */
 import { currencies } from '../core/transfer.ts';

@@ -1,5 +1,5 @@
 /**
- * What a payer needs to send the money: amount, address, QR code, time left.
+ * What a payer needs to pay: amount, address, QR code, time left.
  * @module
  */
 
@@ -12,7 +12,7 @@ import { qrSvg } from './qr.ts';
 import { walletPanel } from './wallet-panel.ts';
 
 const GROUP_CHARACTERS = 4;
-/** Groups at each end that a payer compares; look-alike addresses match the ends, so one in the middle is marked too. */
+/** Groups to compare at each end. Look-alike addresses match the ends, so one in the middle is marked too. */
 const MARKED_AT_ENDS = 2;
 
 export function sendPanel(model: PageModel, option: PaymentOption): Html {
@@ -39,7 +39,7 @@ ${walletPanel(model, option)}</div>
 <details id="exchange"><summary>${say('exchange_title')}</summary><p>${say('exchange_text', { amount, currency, network: exchangeName(model, option) })}</p></details>`;
 }
 
-/** The bare address by default: every wallet reads it, and none sends elsewhere. */
+/** Returns the content of the QR code. The default is the bare address, because every wallet reads it correctly. */
 function codeToScan(
   model: PageModel,
   option: PaymentOption,
@@ -60,7 +60,7 @@ ${code && html`<p><a id="qr-kind" href="${other(true)}">${say('qr_to_wallet')}</
 <p><a id="qr-kind" href="${other(false)}">${say('qr_to_address')}</a></p>`;
 }
 
-/** The whole address without a space, in groups that the eye can hold. */
+/** Renders the whole address in readable groups, without spaces. */
 export function addressGroups(address: string): Html {
   const groups = address.match(new RegExp(`.{1,${GROUP_CHARACTERS}}`, 'g')) ?? [];
   const middle = Math.floor(groups.length / 2);
@@ -70,11 +70,11 @@ export function addressGroups(address: string): Html {
   )}</code>`;
 }
 
-/** Shown by the script alone: without it there is nothing to press, and the text is selected by one tap. */
+/** Renders a button that only the script shows. Without scripts, one tap selects the text. */
 const copyButton = (id: string, text: string, label: string, done: string): Html =>
   html`<button type="button" class="button copy" id="${id}" data-copy="${text}" data-done="${done}" hidden>${label}</button>`;
 
-/** Minutes and seconds until the deadline, by the server's clock. */
+/** Renders minutes and seconds until the deadline, by the server's clock. */
 export function timeLeft({ state, nowMs, words }: PageModel): Html | null {
   if (state.deadlineS === null || !state.isPayable) return null;
   const seconds = Math.max(0, state.deadlineS - toSeconds(nowMs));

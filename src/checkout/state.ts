@@ -1,5 +1,5 @@
 /**
- * What a payer is to be told about a session, as a pure function of the session and the clock.
+ * What the page shows of a session, as a pure function of the session and the clock.
  * @module
  */
 import { deadline } from '../core/session.ts';
@@ -7,11 +7,11 @@ import type { Payment, PaymentOption, Session } from '../database/database.ts';
 import { optionName } from '../payments/option.ts';
 
 /**
- * - `open`: nothing has come, and there is time to pay.
- * - `checking`: the time is up, and the chains are not yet read to that point.
- * - `wrong_token`: only money has come that this session cannot be paid with.
- * - `late`: ended without payment, and money came afterwards.
- * The others are as the session's status has them.
+ * - `open`: nothing was received, and there is time to pay.
+ * - `checking`: the time is up, and the chains have not been read to that point yet.
+ * - `wrong_token`: only tokens were received that do not pay this session.
+ * - `late`: ended without payment, and money arrived afterwards.
+ * The others correspond to the session's status.
  */
 export type StateKind =
   | 'open'
@@ -31,14 +31,14 @@ export type PageState = Readonly<{
   isPayable: boolean;
   /** True once the session has ended; only late money can change what is shown. */
   hasEnded: boolean;
-  /** What is still due, and what came beyond it, at par. */
+  /** What is still due, and what was received beyond it, at par. */
   leftPar: bigint;
   overPar: bigint;
-  /** When the clock ends it (Unix seconds); null while the clock does not matter. */
+  /** When the session ends by time (Unix seconds); null if it cannot. */
   deadlineS: number | null;
-  /** Money in a token that this session cannot be paid with. */
+  /** Payments in a token that does not pay this session. */
   foreign: readonly Payment[];
-  /** A transfer was seen, and a reorg took it away. */
+  /** True if a transfer was seen and a reorg removed it. */
   isUndone: boolean;
 }>;
 
@@ -76,6 +76,6 @@ function kindOf({ life, standing }: Session, isTimeUp: boolean): StateKind {
   }
 }
 
-/** The way to pay that a link names, as `network-CURRENCY`; null when the session does not offer it. */
+/** Returns the way to pay with the name `network-CURRENCY`, or null if the session does not offer it. */
 export const findOption = (session: Session, name: string | null): PaymentOption | null =>
   session.options.find((option) => optionName(option) === name) ?? null;

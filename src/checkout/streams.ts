@@ -1,7 +1,7 @@
 /**
- * Live updates by Server-Sent Events. An event is a doorbell: it says that there is another version, and the page fetches itself.
+ * Live updates by Server-Sent Events. An event only says that there is a new version; the page then fetches itself.
  *
- * One loop a process looks at every session that is being watched, once a second, whoever changed it; a page more costs one read.
+ * One loop in each process checks every watched session once a second, whoever changed it; each costs one read.
  * Format: https://html.spec.whatwg.org/multipage/server-sent-events.html
  * @module
  */
@@ -16,12 +16,12 @@ import { pageVersion } from './version.ts';
 const LOOK_MS = 1000;
 const READS_AT_A_STRETCH = 20;
 const PING_MS = 15_000;
-/** What a browser waits before it connects again. */
+/** How long a browser waits before it connects again. */
 const RETRY_MS = 3000;
 const STREAMS_MAX = 2000;
-/** Payers behind one address, such as those of a whole office. */
+/** High enough for a whole office behind one IP address. */
 const STREAMS_PER_ADDRESS_MAX = 100;
-/** A client that reads nothing for so long is gone. */
+/** A client with this much unread is taken to be gone. */
 const UNREAD_BYTES_MAX = 16_384;
 
 type Stream = {
@@ -35,7 +35,7 @@ type Stream = {
 type StreamRequest = Pick<Stream, 'sessionId' | 'address' | 'response' | 'known'>;
 
 export interface Streams {
-  /** Answers with a stream of versions; 503 when there are too many, and then the page asks by itself now and then. */
+  /** Answers with a stream of versions; 503 if there are too many, and then the page polls. */
   open(request: StreamRequest): void;
 }
 
@@ -54,7 +54,7 @@ export function createStreams(
   signal.addEventListener('abort', () => {
     for (const { response } of streams) {
       response.end();
-      // Nobody asks anything more on the connection of a stream.
+      // A client sends no further requests on the connection of a stream.
       response.socket?.destroySoon();
     }
   });
@@ -64,7 +64,7 @@ export function createStreams(
     const versions = new Map<string, Readonly<{ version: string; hasEnded: boolean }>>();
     const watched = new Set([...streams].map((stream) => stream.sessionId));
     for (const [at, sessionId] of [...watched].entries()) {
-      // Reading is quick and never waits: many at a stretch would keep every request waiting.
+      // Reads are synchronous: too many in a row would delay every request.
       if (at % READS_AT_A_STRETCH === READS_AT_A_STRETCH - 1) await clock.sleep(0);
       const session = await database.findSession(sessionId);
       if (!session) continue;
@@ -77,13 +77,13 @@ export function createStreams(
     for (const stream of streams) {
       const now = versions.get(stream.sessionId);
       if (!now) continue;
-      tell(stream, now.version);
-      // Nothing more is expected; a page that is looked at again asks for itself.
+      send(stream, now.version);
+      // Nothing more is expected; a page that becomes visible again fetches itself.
       if (now.hasEnded) stream.response.end('event: end\ndata: \n\n');
     }
   }
 
-  function tell(stream: Stream, version: string): void {
+  function send(stream: Stream, version: string): void {
     const nowMs = clock.nowMs();
     if (stream.response.writableLength > UNREAD_BYTES_MAX) stream.response.destroy();
     else if (stream.known !== version) stream.response.write(`id: ${version}\nevent: version\ndata: ${version}\n\n`);
@@ -93,7 +93,7 @@ export function createStreams(
     stream.saidAtMs = nowMs;
   }
 
-  /** Looks as long as somebody watches. */
+  /** Runs as long as there are streams. */
   async function watch(): Promise<void> {
     if (isLooking) return;
     isLooking = true;
@@ -113,7 +113,7 @@ export function createStreams(
       response.status(200).set({
         'Content-Type': 'text/event-stream; charset=utf-8',
         'Cache-Control': 'no-store, no-transform',
-        // Asks a reverse proxy to pass on each event at once.
+        // Asks reverse proxies not to buffer events.
         'X-Accel-Buffering': 'no',
       });
       if (response.req.method === 'HEAD') {

@@ -1,5 +1,5 @@
 /**
- * The page's words: one plain JSON file a language, chosen by the payer or by the browser.
+ * The texts of the page: one JSON file for each language, chosen by the payer or the browser.
  * @module
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import type english from './texts/en.json';
 
 export type TextKey = keyof typeof english;
 
-/** One language. `say` fills `{name}` places; values are put in as they are and escaped by the page. */
+/** One language. `say` fills in `{name}` placeholders; the page escapes the values. */
 export type Words = Readonly<{
   code: string;
   direction: 'ltr' | 'rtl';
@@ -40,12 +40,12 @@ function readWords(code: string): Words {
   };
 }
 
-/** Every language there is, for the switch. */
+/** All languages, for the switch. */
 export const allWords: readonly Words[] = [...languages.values()];
 
 /**
- * The language that was asked for, else the browser's first that there is, else English.
- * @param asked a language code from the address
+ * Returns the language that was asked for, else the browser's first available one, else English.
+ * @param asked a language code from the query
  * @param accepted the `Accept-Language` header (RFC 9110, 12.5.4)
  */
 export function chooseWords(asked: string | null, accepted: string | undefined): Words {
@@ -57,7 +57,7 @@ export function chooseWords(asked: string | null, accepted: string | undefined):
 
 const PREFERENCES_MAX = 20;
 
-/** Language tags of the header, the most wanted first. */
+/** Returns the language tags of the header, in order of preference. */
 function preferences(header: string): string[] {
   return header
     .slice(0, 500)

@@ -1,6 +1,6 @@
 /**
- * What a wallet inside the payer's browser is to send, decided at the moment that it is asked for: only what is due right now, and only
- * where a payment would be seen.
+ * What a wallet in the payer's browser is to send, decided when it is asked for: only what is due at that moment, and
+ * only on a network where the payment would be seen.
  * @module
  */
 import type { WalletNetwork } from '../chains/wallet.ts';
@@ -9,12 +9,12 @@ import type { NetworkStatus, PaymentOption, Session } from '../database/database
 import { walletTransfer } from '../payments/option.ts';
 import type { PageState } from './state.ts';
 
-/** `changed`: something else is due, or nothing. `locked`: no payment can be made from that account. Both are words of the page. */
+/** `changed`: another amount is due, or none. `locked`: that account cannot pay. Both are keys of the page's texts. */
 export type TransferAnswer =
   | Readonly<{ transfer: Readonly<Record<string, unknown>> }>
   | Readonly<{ problem: 'changed' | 'locked' }>;
 
-/** @param asked.due what the payer was shown as due, at par; `asked.from` the account that pays */
+/** @param asked.due the amount due that the payer was shown, at par; `asked.from` is the account that pays */
 export function answerTransfer(
   network: WalletNetwork,
   session: Session,

@@ -1,5 +1,5 @@
 /**
- * A short text that changes whenever the page has something else to say about a session, whatever its language.
+ * A short hash that changes whenever the page of a session changes, whatever its language.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -10,7 +10,7 @@ import { toSeconds } from '../lib/clock.ts';
 import { isAwaited, isUnanswered } from './lookup.ts';
 import { pageState } from './state.ts';
 
-/** Also the id of the page's events, so that a reconnecting browser says what it has seen. */
+/** Returns the version. It is also the id of the page's events, which a reconnecting browser sends. */
 export function pageVersion(
   session: Session,
   reports: readonly NetworkStatus[],

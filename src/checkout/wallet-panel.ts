@@ -1,6 +1,6 @@
 /**
- * Paying with a wallet: links that open apps on a phone, whole without scripts, and the place where the script puts a button for each wallet
- * that is in the browser.
+ * Paying with a wallet: links that open apps on a phone, without scripts; and the place where the script adds a button
+ * for each wallet in the browser.
  * @module
  */
 
@@ -9,8 +9,8 @@ import { type Html, html } from '../lib/html.ts';
 import { optionName, walletLinks } from '../payments/option.ts';
 import { amountDue, isSimulated, networkTitle, type PageModel, unitsDue } from './model.ts';
 
-/** What `browser/wallets.js` may have to say. */
-const told = [
+/** The texts of `browser/wallets.js`. */
+const scriptTexts = [
   'pay',
   'asking',
   'sent',
@@ -34,7 +34,7 @@ export function walletPanel(model: PageModel, option: PaymentOption): Html {
   const { say } = words;
   const network = networkTitle(model, option);
   const title = html`<h2 id="wallets-title">${say('wallet_title')}</h2>`;
-  // A real wallet must not be tempted to pay play money.
+  // No real wallet is offered for test money.
   if (isSimulated(model, option)) {
     return html`<section class="wallets" aria-labelledby="wallets-title">${title}<p class="muted">${say('wallet_simulated')}</p></section>`;
   }
@@ -43,7 +43,7 @@ export function walletPanel(model: PageModel, option: PaymentOption): Html {
   const due = String(state.leftPar);
   const transfer = `${session.id}/transfer?${new URLSearchParams({ pay: optionName(option), due })}`;
   const check = say('wallet_check', { amount: amountDue(model, option), currency: option.currency, network });
-  // The script fills these places.
+  // The script fills these elements.
   const open = { wallet: '{wallet}', message: '{message}', network };
   return html`<section class="wallets" id="wallets" tabindex="-1" aria-labelledby="wallets-title" data-family="${option.family}" data-session="${session.id}" data-due="${due}" data-transfer="${transfer}"${links.length === 0 ? html` hidden` : null}>
 ${title}<div id="wallet-buttons"></div>
@@ -57,6 +57,6 @@ ${
 }
 <div id="wallet-status"></div>
 <p class="muted" id="wallet-check">${check}</p>
-<template id="wallet-words">${told.map((word) => html`<p data-word="${word}">${say(`wallet_${word}`, open)}</p>`)}</template>
+<template id="wallet-words">${scriptTexts.map((word) => html`<p data-word="${word}">${say(`wallet_${word}`, open)}</p>`)}</template>
 </section>`;
 }

@@ -1,8 +1,8 @@
 /**
- * Takes deliveries that are due out of the store, sends them and records how it went: claim → send → record.
+ * Sends the deliveries that are due and records the results: claim → send → record.
  *
- * A delivery is leased while it is being sent. Whatever happens to this process, a lease runs out and the delivery is due again, so an
- * event arrives at least once. Each endpoint has a queue of its own, and what cannot start at once is left in the store.
+ * A delivery is leased while it is being sent. If this process dies, the lease runs out and the delivery is due again,
+ * so an event arrives at least once. Each endpoint has its own queue; what cannot start now stays in the database.
  * @module
  */
 import { randomUUID } from 'node:crypto';
@@ -16,28 +16,28 @@ import { createUrlGuard, type UrlGuard } from '../lib/guard.ts';
 import type { Log } from '../lib/log.ts';
 import { createSender } from './sender.ts';
 
-/** Bounds sockets and memory: so many deliveries are under way at most. */
+/** Deliveries under way at once, at most. Bounds sockets and memory. */
 const IN_FLIGHT_MAX = 512;
-/** So few at a time, so that the share of an endpoint follows the places that are left. */
+/** Deliveries in one claim, at most. Kept small, so that the share of an endpoint follows the free capacity. */
 const CLAIM_MAX = 32;
-const BELL_POLL_MS = 100;
-/** The store is asked at least this often: deliveries fall due without a bell. */
+const WAKE_POLL_MS = 100;
+/** How often the database is queried without a wake-up, because deliveries also become due by time. */
 const CLAIM_EVERY_MS = 1_000;
-/** How long an attempt may wait to be recorded before its lease runs out. */
+/** How long recording an attempt may be retried before its lease runs out. */
 const RECORD_MS_MAX = 15_000;
 const RECORD_RETRY_MS_MIN = 50;
 const RECORD_RETRY_MS_MAX = 2_000;
-/** What is under way may take so long to finish after `stop`. */
+/** How long deliveries under way may take to finish after `stop`. */
 const STOP_GRACE_MS = 3_000;
 
 export type Dispatcher = Readonly<{
-  /** Takes no more, lets what is under way finish within three seconds, and drops the rest: it is sent again after its lease. */
+  /** Claims nothing more and waits up to three seconds. What is not finished by then is sent again after its lease. */
   stop(): Promise<void>;
-  /** Says that something may be due now. */
+  /** Notifies the dispatcher that a delivery may be due now. */
   wake(): void;
 }>;
 
-/** Limits of sending; what each means is in `config/README.md`. */
+/** The settings of webhooks, which `config/README.md` describes. */
 export type WebhookSettings = Readonly<{
   allowCidrs: readonly string[];
   timeoutMs: number;
@@ -56,7 +56,7 @@ export type DispatcherOptions = Readonly<{
   dice?: () => number;
 }>;
 
-/** Starts delivering. A broken invariant in it ends the process as an unhandled rejection. */
+/** Starts the dispatcher. A broken invariant in it ends the process as an unhandled rejection. */
 export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const {
     database,
@@ -70,36 +70,36 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   const queues = new Map<string, PQueue>();
   const stopping = new AbortController();
   const abandoning = new AbortController();
-  let bell = new AbortController();
+  let wakeUp = new AbortController();
   let inFlight = 0;
   let changes = 0;
 
   async function claimAndSend(): Promise<Round> {
-    bell = new AbortController();
+    wakeUp = new AbortController();
     changes = database.changeCount();
     const claimed = await claim();
     for (const delivery of claimed) enqueue(delivery);
     return claimed.length > 0 ? 'again' : undefined;
   }
 
-  /** Leases as much as can be started at once. */
+  /** Leases as many deliveries as can start now. */
   async function claim(): Promise<readonly ClaimedDelivery[]> {
     const free = IN_FLIGHT_MAX - inFlight;
     if (free === 0) return [];
-    // The fewer places are left, the fewer an endpoint may fill: many dead endpoints cannot take them all.
+    // The less capacity is free, the less of it one endpoint gets, so that many dead endpoints cannot take it all.
     const perEndpointMax = Math.ceil((config.perEndpointMax * free) / IN_FLIGHT_MAX);
     const leaseMs = config.timeoutMs + RECORD_MS_MAX;
     const limit = Math.min(free, CLAIM_MAX);
     return database.claimDeliveries({ nowMs: clock.nowMs(), leaseMs, limit, perEndpointMax });
   }
 
-  /** Returns soon after a bell or another connection's commit, and in any case after `ms`. */
+  /** Returns soon after a wake-up or another connection's commit, and in any case after `ms`. */
   async function rest(ms: number): Promise<void> {
     let restedMs = 0;
     do {
-      await clock.sleep(BELL_POLL_MS, bell.signal);
-      restedMs += BELL_POLL_MS;
-    } while (restedMs < ms && !bell.signal.aborted && database.changeCount() === changes);
+      await clock.sleep(WAKE_POLL_MS, wakeUp.signal);
+      restedMs += WAKE_POLL_MS;
+    } while (restedMs < ms && !wakeUp.signal.aborted && database.changeCount() === changes);
   }
 
   function enqueue(delivery: ClaimedDelivery): void {
@@ -107,8 +107,8 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     void queueOf(delivery.endpointId).add(async () => {
       await deliver(delivery);
       inFlight--;
-      // Its place is free, and the session's next event may go.
-      bell.abort();
+      // There is free capacity, and the session's next event can be sent.
+      wakeUp.abort();
     });
   }
 
@@ -148,7 +148,7 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     await record(went, decided, delivery.leaseUntilMs);
   }
 
-  /** Writes the attempt down, again and again while the store is out of order; after the lease the delivery is sent anew instead. */
+  /** Records the attempt, and retries while the database is unavailable. After its lease the delivery is sent again. */
   async function record(attempt: Attempt, decided: DeliveryVerdict, leaseUntilMs: number): Promise<void> {
     for (let waitMs = RECORD_RETRY_MS_MIN; ; waitMs = Math.min(2 * waitMs, RECORD_RETRY_MS_MAX)) {
       try {
@@ -157,10 +157,10 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
         if (!isTransient(error)) throw error;
         const line = { deliveryId: attempt.deliveryId, code: error.code, error: error.message };
         if (clock.nowMs() + waitMs >= leaseUntilMs || abandoning.signal.aborted) {
-          log.error(line, 'a webhook attempt could not be recorded; the delivery will be sent again');
+          log.error(line, 'could not record a webhook attempt; the delivery will be sent again');
           return;
         }
-        log.warn(line, 'recording a webhook attempt is tried again');
+        log.warn(line, 'could not record a webhook attempt; retrying');
         await clock.sleep(waitMs, abandoning.signal);
       }
     }
@@ -174,10 +174,10 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
     wait: rest,
   });
   return {
-    wake: () => bell.abort(),
+    wake: () => wakeUp.abort(),
     async stop() {
       stopping.abort();
-      bell.abort();
+      wakeUp.abort();
       await running;
       const idle = Promise.all([...queues.values()].map((queue) => queue.onIdle()));
       const isDone = new AbortController();

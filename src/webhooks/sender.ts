@@ -1,6 +1,6 @@
 /**
- * One signed POST to a merchant's server, which may be slow, broken or hostile. Nothing it does costs more than the limits, and
- * nothing it does ends this program.
+ * Sends one signed POST to a merchant's server, which may be slow, broken or hostile. Whatever it does stays within the
+ * limits and never ends this program.
  * @module
  */
 import { Client, errors } from 'undici';
@@ -11,31 +11,31 @@ import type { Clock } from '../lib/clock.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
-/** What is kept of an answer for the operator to read. */
+/** How much of a response is kept for the operator to read. */
 const EXCERPT_BYTES_MAX = 2 * 1024;
 
 export type SendLimits = Readonly<{
-  /** For everything: name, connection, TLS, request and answer. */
+  /** Covers everything: name lookup, connection, TLS, request and response. */
   timeoutMs: number;
-  /** An answer is read up to here, then cut off. */
+  /** A response is read up to here, then cut off. */
   responseBytesMax: number;
 }>;
 
 export type Post = Readonly<{ url: string; mode: Mode; headers: Record<string, string>; body: string }>;
 
-/** How a POST went: `excerpt` is the first part of the answer, `detail` what the error says for the log. */
+/** The result of a POST: `excerpt` is the first part of the response, `detail` the text of the error for the log. */
 export type Sent = Readonly<{ outcome: Outcome; excerpt: string | null; detail: string | null }>;
 
 export type Sender = Readonly<{
-  /** @returns null when `abort` ended it before there was an answer */
+  /** @returns null if `abort` ended it before there was a response */
   send(post: Post): Promise<Sent | null>;
-  /** Ends every POST that is under way and each that is begun later. */
+  /** Ends every POST that is under way or starts later. */
   abort(): void;
 }>;
 
 /**
- * A sender with a connection of its own for each POST: no idle socket that the other side has half closed, no cookie, no
- * address that was checked long ago. It follows no redirect.
+ * Creates a sender that opens a new connection for each POST: no half-closed idle sockets, no cookies, no address that
+ * was checked long ago. It follows no redirects.
  */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
   const connect = guard.connector(limits.timeoutMs);
@@ -50,7 +50,7 @@ export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock):
       connect,
       pipelining: 0,
       maxHeaderSize: RESPONSE_HEADER_BYTES_MAX,
-      // The deadline below covers the whole exchange, however slowly it drips.
+      // The deadline below covers the whole exchange, however slow.
       headersTimeout: 0,
       bodyTimeout: 0,
     });
@@ -93,8 +93,8 @@ const unanswered = (error: SendError, detail: string): Sent => ({
 });
 
 /**
- * Reads the beginning of an answer. The status has decided already, so a body that is too long, too slow or broken changes nothing:
- * it is read up to the limit, then the connection is dropped.
+ * Reads the start of a response. The status has already decided, so a body that is too long, too slow or broken changes
+ * nothing: it is read up to the limit, then the connection is closed.
  */
 async function readExcerpt(body: AsyncIterable<Buffer>, bytesMax: number): Promise<string | null> {
   const kept: Buffer[] = [];
@@ -106,14 +106,14 @@ async function readExcerpt(body: AsyncIterable<Buffer>, bytesMax: number): Promi
       if (bytes >= bytesMax) break;
     }
   } catch {
-    // The first part is all there is.
+    // What was read so far is kept.
   }
   return bytes === 0 ? null : Buffer.concat(kept).toString();
 }
 
 /**
- * The wait that a Retry-After header asks for (RFC 9110, 10.2.3): seconds, or a date in one of the forms that name GMT.
- * @returns milliseconds, never negative; null when the header says nothing usable
+ * Reads a Retry-After header (RFC 9110, 10.2.3): seconds, or a date in one of the forms with GMT.
+ * @returns milliseconds, never negative; null if the header is unusable
  */
 export function retryAfterMs(header: string, nowMs: number): number | null {
   const text = header.trim();
@@ -122,7 +122,7 @@ export function retryAfterMs(header: string, nowMs: number): number | null {
   return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 
-/** Codes of OpenSSL's certificate checks and of Node's TLS errors (nodejs.org/api/tls.html, X509 certificate error codes). */
+/** OpenSSL's certificate errors and Node's TLS errors (nodejs.org/api/tls.html, X509 certificate error codes). */
 const TLS_CODE =
   /^ERR_(TLS|SSL)|^EPROTO$|^UNABLE_TO_|CERT|_CRL|^CRL_|^INVALID_(CA|PURPOSE)$|^PATH_LENGTH_EXCEEDED$|^HOSTNAME_MISMATCH$/;
 
@@ -135,7 +135,7 @@ function errorClass(error: unknown): SendError {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   if (code === 'ETIMEDOUT') return 'timeout';
   if (TLS_CODE.test(code)) return 'tls';
-  // Every error of the system, and a connection that ended without a word.
+  // System errors, and connections closed without a response.
   if (/^E[A-Z]+$/.test(code) || code === 'UND_ERR_SOCKET') return 'connect';
   return 'http';
 }

@@ -1,22 +1,24 @@
 // @ts-check
 /**
- * Opens Quayside's payment page in a dialog over a merchant's own page, and tells the merchant's script how it went:
+ * Opens Quayside's payment page in a dialog on a merchant's page, and reports the result to the merchant's script:
  *
  *   Quayside.open({ url: session.url, onResult: ({ status, seen }) => { … } });
  *
- * What it tells is for the eye. Goods are handed out on the signed webhook alone.
+ * The result is only for display. Ship goods only on the signed webhook.
  */
 (() => {
   /**
-   * @typedef {{ status: 'paid' | 'failed' | 'expired' | 'canceled' | 'closed', seen: boolean, session: string | null }} Result
-   * `closed`: the payer has closed the page before the payment ended. `seen`: money is on its way or has come.
+   * @typedef {'paid' | 'failed' | 'expired' | 'canceled' | 'closed'} Status
+   * `closed`: the payer closed the page before the payment ended.
+   * @typedef {{ status: Status, seen: boolean, session: string | null }} Result
+   * `seen`: a payment was seen on the chain.
    * @typedef {{ url: string, onResult?: (result: Result) => void, language?: string }} Options
-   * @typedef {{ direction: string, title: string, close: string, loading: string, refused: string, open: string }} Words
+   * @typedef {Record<'direction' | 'title' | 'close' | 'loading' | 'refused' | 'open', string>} Words
    */
 
-  /** By language; put in where this file is served. @type {Record<string, Words>} */
+  /** The texts by language, which the server inserts. @type {Record<string, Words>} */
   const allWords = JSON.parse('WORDS');
-  /** A page that has not spoken for so long was refused, or is not there. */
+  /** A page that has sent nothing for this long was refused or is down. */
   const SILENCE_MS_MAX = 10_000;
   const ends = ['paid', 'failed', 'expired', 'canceled'];
 
@@ -52,7 +54,12 @@
     return /** @type {Words} */ (allWords[code ?? 'en']);
   }
 
-  /** @template {keyof HTMLElementTagNameMap} K @param {K} tag @param {Record<string, string>} attributes @param {(Node | string)[]} inner */
+  /**
+   * @template {keyof HTMLElementTagNameMap} K
+   * @param {K} tag
+   * @param {Record<string, string>} attributes
+   * @param {(Node | string)[]} inner
+   */
   function make(tag, attributes, ...inner) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -70,7 +77,7 @@
     return url;
   }
 
-  /** The one dialog there is. @type {{ close(): void } | null} */
+  /** The open dialog. @type {{ close(): void } | null} */
   let current = null;
 
   /** @param {Options} options */
@@ -90,7 +97,7 @@
     const bar = make('div', { class: 'bar' }, button);
     const panel = make('div', { class: 'panel', dir: words.direction }, bar, note, frame);
     const dialog = make('dialog', { 'aria-label': words.title }, panel);
-    // A root of its own: the merchant's styles stay out, and a policy against inline styles does not matter.
+    // A shadow root keeps the merchant's styles out, and works under a policy against inline styles.
     const host = make('div', {});
     const root = host.attachShadow({ mode: 'open' });
     const sheet = new CSSStyleSheet();
@@ -98,15 +105,15 @@
     root.adoptedStyleSheets = [sheet];
     root.append(dialog);
 
-    let isTold = false;
+    let isReported = false;
     let seen = false;
     /** @type {string | null} */
     let session = null;
 
-    /** Once: how it ended, or that it was closed before. @param {Result['status']} status */
-    function tell(status) {
-      if (isTold) return;
-      isTold = true;
+    /** Reports once: how the payment ended, or that the page was closed before. @param {Status} status */
+    function report(status) {
+      if (isReported) return;
+      isReported = true;
       onResult({ status, seen, session });
     }
 
@@ -116,8 +123,8 @@
       note.hidden = false;
     }, SILENCE_MS_MAX);
 
-    /** Only the frame itself is heard, and only while it shows the payment page. @param {MessageEvent} message */
-    function hear({ source, origin, data }) {
+    /** Accepts messages only from the frame, and only while it shows the payment page. @param {MessageEvent} message */
+    function onMessage({ source, origin, data }) {
       if (source !== frame.contentWindow || origin !== url.origin || data?.from !== 'quayside') return;
       clearTimeout(silence);
       if (frame.hidden) {
@@ -128,7 +135,7 @@
       if (data.close === true) return close();
       session = String(data.session);
       seen = data.seen === true;
-      if (ends.includes(data.status)) tell(data.status);
+      if (ends.includes(data.status)) report(data.status);
     }
 
     const overflow = document.documentElement.style.overflow;
@@ -136,16 +143,16 @@
       if (current !== handle) return;
       current = null;
       clearTimeout(silence);
-      window.removeEventListener('message', hear);
+      window.removeEventListener('message', onMessage);
       dialog.close();
       host.remove();
       document.documentElement.style.overflow = overflow;
-      tell('closed');
+      report('closed');
     }
 
     const handle = { close };
     current = handle;
-    window.addEventListener('message', hear);
+    window.addEventListener('message', onMessage);
     button.addEventListener('click', close);
     dialog.addEventListener('cancel', (event) => {
       event.preventDefault();

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * The page inside a merchant's page: tells that page how the payment stands. Only the one origin hears it that the store allows and the server
- * has put into the page; what it is told is also in the signed webhook, and of no secret.
+ * The page inside a merchant's page: reports the state of the payment to that page. Messages go only to the origin that
+ * the server has put into the page because the store allows it. They contain no secret.
  * @module
  */
 
@@ -13,13 +13,13 @@ function post(message) {
   if (parent !== '') window.parent.postMessage({ from: 'quayside', ...message }, parent);
 }
 
-/** How the payment stands now. */
-export function tellParent() {
+/** Reports the state of the payment. */
+export function reportToParent() {
   const { session, status, seen } = main().dataset;
   post({ session, status, seen: seen === 'yes' });
 }
 
-// A key pressed in here does not reach the dialog around the frame.
+// Keys pressed in here do not reach the dialog around the frame.
 document.addEventListener('keydown', ({ key, defaultPrevented }) => {
   if (key === 'Escape' && !defaultPrevented) post({ close: true });
 });

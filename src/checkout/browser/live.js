@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Makes the payment page live: fetches the page again when the server says that it changed, counts the time down by the server's clock,
- * and copies. Without this script the page is whole and reloads itself.
+ * Makes the payment page live: fetches the page again when the server says that it changed, counts down by the server's
+ * clock, and copies texts. Without this script the page is complete and reloads itself.
  * @module
  */
 
 const POLL_MS_MIN = 3000;
 const POLL_MS_MAX = 15_000;
-/** A stream that says nothing at all for so long may be held back by a proxy: then the page asks as well. */
+/** A stream that is silent for this long may be buffered by a proxy: then the page polls as well. */
 const SILENCE_MS_MAX = 20_000;
 const TICK_MS = 1000;
 const ANNOUNCED_MINUTES = 5;
@@ -19,7 +19,7 @@ const page = () => /** @type {HTMLElement} */ (document.querySelector('#main'));
 
 // ── Time ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The server's clock less this device's steady one, which a wrong date and time do not touch. */
+/** The server's clock minus this device's monotonic clock, which a wrong date does not affect. */
 let serverAheadMs = Number(page().dataset.now) * 1000 - performance.now();
 const serverNowS = () => (performance.now() + serverAheadMs) / 1000;
 /** @type {number | null} */
@@ -45,7 +45,7 @@ function showTime() {
 let etag = null;
 let isFetching = false;
 
-/** @returns {Promise<boolean>} whether the server has answered */
+/** Fetches the page. @returns {Promise<boolean>} whether the server answered */
 async function refresh() {
   if (isFetching) return true;
   isFetching = true;
@@ -64,14 +64,14 @@ async function refresh() {
     replaceWith(new DOMParser().parseFromString(await response.text(), 'text/html'));
     return true;
   } catch {
-    // No connection just now; it is tried again.
+    // No connection now; polling retries.
     return false;
   } finally {
     isFetching = false;
   }
 }
 
-/** A header has whole seconds: it corrects a device that slept, and does not make the timer jump to and fro. */
+/** Corrects the clock after the device slept. A header has whole seconds, so small differences are ignored. */
 function setClock(/** @type {number} */ serverNowMs) {
   if (Math.abs(serverNowMs - serverNowS() * 1000) > 2000) serverAheadMs = serverNowMs - performance.now();
 }
@@ -79,7 +79,7 @@ function setClock(/** @type {number} */ serverNowMs) {
 const textOf = (/** @type {Element} */ within, /** @type {string} */ place) =>
   within.querySelector(place)?.textContent?.trim() ?? '';
 
-/** What the payer is typing stays in its field. */
+/** Keeps what the payer is typing. */
 function keepTyped(/** @type {Element} */ old, /** @type {Element} */ fresh) {
   const [from, to] = [old, fresh].map((main) => main.querySelector('#transaction'));
   if (from instanceof HTMLInputElement && to instanceof HTMLInputElement && from.value !== from.defaultValue) {
@@ -87,7 +87,7 @@ function keepTyped(/** @type {Element} */ old, /** @type {Element} */ fresh) {
   }
 }
 
-/** Puts the new content in place of the old; what the payer has focused or opened stays so. */
+/** Replaces the content, and keeps what the payer has focused or opened. */
 function replaceWith(/** @type {Document} */ fresh) {
   const next = fresh.querySelector('#main');
   if (!(next instanceof HTMLElement)) return;
@@ -107,11 +107,11 @@ function replaceWith(/** @type {Document} */ fresh) {
   if (hadFocus) (document.getElementById(focused) ?? next).focus({ preventScroll: true });
 }
 
-// ── Being told ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── The event stream ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** @type {EventSource | null} */
 let stream = null;
-let heardAtMs = performance.now();
+let lastEventAtMs = performance.now();
 
 const isLive = () => page().dataset.live === 'yes';
 
@@ -119,49 +119,49 @@ function listen() {
   if (stream || document.hidden || !isLive()) return;
   const { events = '', version = '' } = page().dataset;
   stream = new EventSource(`${events}?after=${version}`);
-  const heard = () => {
-    heardAtMs = performance.now();
+  const onEvent = () => {
+    lastEventAtMs = performance.now();
   };
-  stream.addEventListener('open', heard);
+  stream.addEventListener('open', onEvent);
   stream.addEventListener('version', () => {
-    heard();
+    onEvent();
     refresh();
   });
-  stream.addEventListener('ping', heard);
-  stream.addEventListener('end', hangUp);
+  stream.addEventListener('ping', onEvent);
+  stream.addEventListener('end', closeStream);
 }
 
-function hangUp() {
+function closeStream() {
   stream?.close();
   stream = null;
 }
 
-/** Asks now and then while nothing is heard; the stream alone is enough while it works. */
+/** Polls while the stream is silent. */
 async function poll() {
   let waitMs = POLL_MS_MIN;
   for (;;) {
     await new Promise((resolve) => setTimeout(resolve, waitMs));
-    const isHeard = stream?.readyState === EventSource.OPEN && performance.now() - heardAtMs < SILENCE_MS_MAX;
-    if (isHeard || document.hidden || !isLive()) {
+    const isStreaming = stream?.readyState === EventSource.OPEN && performance.now() - lastEventAtMs < SILENCE_MS_MAX;
+    if (isStreaming || document.hidden || !isLive()) {
       waitMs = POLL_MS_MIN;
       continue;
     }
-    if (stream?.readyState === EventSource.CLOSED) hangUp();
+    if (stream?.readyState === EventSource.CLOSED) closeStream();
     listen();
     waitMs = (await refresh()) ? Math.min(waitMs * 1.5, POLL_MS_MAX) : POLL_MS_MAX;
   }
 }
 
-/** A tab that is looked at again has slept: its stream may be dead without knowing, and the time has gone on. */
+/** Catches up when a tab becomes visible: its stream may be dead without an error, and time has passed. */
 function wake() {
-  hangUp();
+  closeStream();
   if (document.hidden) return;
   refresh().then(listen);
 }
 
 // ── Copying ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The clipboard is open to secure pages only; a selection can be copied everywhere. */
+/** Copies by the clipboard API, which only secure pages have, or else by a selection. */
 async function copy(/** @type {string} */ text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -199,13 +199,13 @@ async function copyFrom(/** @type {HTMLButtonElement} */ button) {
 /** @type {typeof import('./wallets.js') | null} */
 let wallets = null;
 
-/** Their script is fetched only where a wallet could pay; without it the page still says what to send. */
+/** Loads the script for wallets only if a wallet could pay. Without it the page still says what to send. */
 async function offerWallets() {
   if (!document.querySelector('#wallets')) return;
   try {
     wallets ??= await import('./wallets.js');
   } catch {
-    // No connection just now: the next change of the page tries again.
+    // No connection now; the next change of the page retries.
     return;
   }
   wallets.showWallets(refresh);
@@ -213,22 +213,22 @@ async function offerWallets() {
 
 // ── Inside a merchant's page ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** Its script is fetched only in a frame that the store allows. */
-async function tellParent() {
+/** Loads the script for frames only in a frame that the store allows. */
+async function showParent() {
   if (window.parent === window || !page().dataset.parent) return;
-  const { tellParent: tell } = await import('./framed.js');
-  tell();
+  const { reportToParent } = await import('./framed.js');
+  reportToParent();
 }
 
 // ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Makes new content usable: what needs this script appears. */
+/** Prepares new content: shows what needs this script. */
 function prepare() {
   for (const button of document.querySelectorAll('button[data-copy]')) button.removeAttribute('hidden');
   shownS = null;
   showTime();
   offerWallets();
-  tellParent();
+  showParent();
 }
 
 document.addEventListener('click', ({ target }) => {
@@ -240,7 +240,7 @@ window.addEventListener('pageshow', ({ persisted }) => {
   if (persisted) wake();
 });
 window.addEventListener('online', wake);
-window.addEventListener('pagehide', hangUp);
+window.addEventListener('pagehide', closeStream);
 prepare();
 setInterval(showTime, TICK_MS);
 listen();

@@ -1,24 +1,28 @@
 // @ts-check
 /**
- * Pays with a wallet that is in this browser: a button for each, one confirmation in the wallet.
+ * Pays with a wallet in this browser: a button for each wallet, one confirmation in the wallet.
  *
- * A wallet is asked nothing before a click. What it is to send comes from the server at that moment, so that a page that slept asks for
- * nothing that is not due any more. One payment is asked for at a time, in all tabs together: a mark in the browser's storage stands from
- * the click until it is certain that nothing was sent, or something else is due. Whoever cannot know takes it away by hand.
+ * Nothing is requested from a wallet before a click. The server says at that moment what to send, so that a page that
+ * slept requests nothing that is no longer due. Only one payment is requested at a time, in all tabs together: the
+ * click leaves a mark in the browser's storage until it is certain that nothing was sent, or until another amount is
+ * due. If that is never certain, the payer removes the mark by hand.
  * @module
  */
 import { codeOf, problem } from './wallets/wallet.js';
 
 /** @typedef {import('./wallets/wallet.js').Wallet} Wallet */
-/** What is due on which session, as the page shows it. @typedef {Readonly<{ session?: string | undefined, due?: string | undefined }>} Debt */
 /**
- * `id` tells marks of two tabs apart; `tx` is null until the wallet has said that it sent.
+ * A session and the amount due, as the page shows them.
+ * @typedef {Readonly<{ session?: string | undefined, due?: string | undefined }>} Debt
+ */
+/**
+ * `id` distinguishes the marks of two tabs; `tx` is null until the wallet has reported a transaction.
  * @typedef {Readonly<{ id: string, wallet: string, tx: string | null }>} Mark
  */
 
 const NAME_LENGTH_MAX = 40;
 const MESSAGE_LENGTH_MAX = 200;
-/** EIP-1193 and JSON-RPC: the payer said no; the wallet did not take the request at all. */
+/** EIP-1193 and JSON-RPC codes: the payer refused; the wallet did not accept the request; it is already asking. */
 const REJECTED = 4001;
 const NOT_TAKEN = [4100, 4200, -32601, -32602];
 const BUSY = -32002;
@@ -29,15 +33,15 @@ const section = () => /** @type {HTMLElement | null} */ (document.querySelector(
 
 /** Wallets by family and id. @type {Map<string, Map<string, Wallet>>} */
 const families = new Map();
-/** The wallet that this tab is asking. @type {Wallet | null} */
+/** The wallet that is being used in this tab. @type {Wallet | null} */
 let asking = null;
-/** What came of the last attempt, and for which debt it was. @type {{ due?: string | undefined, text: string }} */
+/** The result of the last attempt, and its debt. @type {{ due?: string | undefined, text: string }} */
 let said = { text: '' };
 /** Fetches the page again. @type {() => unknown} */
 let refresh = () => {};
 
 /**
- * Draws the buttons into the page; called again whenever the page has new content.
+ * Draws the buttons. Called again whenever the page has new content.
  * @param {() => unknown} refreshPage
  */
 export function showWallets(refreshPage) {
@@ -56,13 +60,13 @@ async function discover(family) {
   try {
     script = await import(`./wallets/${family}.js`);
   } catch {
-    // No connection just now: the next change of the page tries again.
+    // No connection now; the next change of the page retries.
     families.delete(family);
     return;
   }
   script.discover({
     found(/** @type {Wallet} */ wallet) {
-      // The first that takes a name keeps it: the same wallet may announce itself again, or another may take its place.
+      // The first wallet with an id keeps it: it may announce itself again, or another may pretend to be it.
       if (!wallets.has(wallet.id)) wallets.set(wallet.id, wallet);
       draw();
     },
@@ -75,11 +79,11 @@ async function discover(family) {
 
 // ── The mark ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Stands in where the browser keeps nothing for this page: then only this tab is protected. @type {Map<string, string>} */
+/** Used if the browser stores nothing for this page. Then only this tab is protected. @type {Map<string, string>} */
 const memory = new Map();
 
 /**
- * Each debt of a session has a mark of its own: a tab that slept touches none but that of the debt it knew.
+ * Returns the key of the mark. Each debt of a session has its own, so a tab that slept changes only that of its debt.
  * @param {Debt} debt
  */
 const keyOf = ({ session, due }) => `payment ${session} ${due}`;
@@ -94,7 +98,7 @@ function readMark(debt) {
   try {
     text ??= localStorage.getItem(key);
   } catch {
-    // This browser keeps nothing for the page.
+    // This browser stores nothing for the page.
   }
   return text === null ? null : JSON.parse(text);
 }
@@ -132,14 +136,14 @@ async function payWith(wallet) {
   asking = wallet;
   said = { due, text: '' };
   keepMark(debt, mark);
-  tell();
+  drawAndAnnounce();
   try {
     const from = await wallet.connect();
     if (!from) throw problem('locked');
     const transfer = await fetchTransfer(address, from);
     await wallet.ready(transfer);
     const tx = await wallet.send(transfer, () => {
-      // Another tab may have been clicked in the same moment: the last mark counts.
+      // Another tab may have been clicked at the same moment: the last mark wins.
       if (!isOurs()) throw problem('changed');
       hasLeft = true;
     });
@@ -150,12 +154,12 @@ async function payWith(wallet) {
     said = { due, text: fill(word, { wallet: nameOf(wallet), message: messageOf(error) }) };
   }
   asking = null;
-  tell();
+  drawAndAnnounce();
   refresh();
 }
 
 /**
- * Whether anything may have been sent, and why not.
+ * Says whether anything may have been sent, or why not.
  * @param {any} error
  * @param {boolean} hasLeft
  * @returns {string}
@@ -169,7 +173,7 @@ function wordOf(error, hasLeft) {
 }
 
 /**
- * What exactly is to be sent now, by the server's word.
+ * Asks the server what to send now.
  * @param {string} address
  * @param {string} from
  */
@@ -200,7 +204,7 @@ function messageOf(error) {
 }
 
 /**
- * One of the words that the page brings along.
+ * Returns a text from the page.
  * @param {string} word
  * @param {Readonly<Record<string, string>>} values
  */
@@ -210,8 +214,8 @@ function fill(word, values) {
   return text.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
 }
 
-/** Draws, and says it to those who listen. */
-function tell() {
+/** Draws, and announces the result to screen readers. */
+function drawAndAnnounce() {
   draw();
   const status = section()?.querySelector('#wallet-status');
   announcer.textContent = status?.querySelector('p')?.textContent ?? '';
@@ -226,7 +230,7 @@ function draw() {
   const focused = document.activeElement?.id ?? '';
   const hadFocus = panel.contains(document.activeElement);
   panel.querySelector('#wallet-buttons')?.replaceChildren(...(isOpen ? wallets.map(buttonFor) : []));
-  // Who has a wallet here needs no link to another; who has paid needs neither.
+  // With a wallet in this browser no links to apps are needed; after a payment, neither.
   panel.querySelector('#wallet-links')?.toggleAttribute('hidden', !isOpen || wallets.length > 0);
   panel
     .querySelector('#wallet-status')
@@ -283,7 +287,7 @@ function paragraph(text, className) {
 }
 
 /**
- * Two steps apart, so that no double click sends twice.
+ * Offers to remove the mark. It takes two clicks in different places, so that a double click does not pay twice.
  * @param {string} wallet
  */
 function wayOut(wallet) {
@@ -300,7 +304,7 @@ function wayOut(wallet) {
   button.addEventListener('click', () => {
     said = { text: '' };
     keepMark(section()?.dataset ?? {}, null);
-    tell();
+    drawAndAnnounce();
   });
   details.append(summary, paragraph(fill('not_sent_text', { wallet }), ''), button);
   return details;

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Wallets of EVM networks: found by EIP-6963, spoken to by EIP-1193.
+ * EVM wallets: discovered by EIP-6963, used by EIP-1193.
  * @module
  */
 import { codeOf, problem } from './wallet.js';
@@ -39,7 +39,7 @@ function walletOf({ rdns, name, icon }, provider) {
       if (codeOf(error) !== UNKNOWN_CHAIN) throw error;
       if (!add) throw problem('unknown_network');
       await request('wallet_addEthereumChain', add);
-      // Adding need not switch.
+      // Adding a chain does not always switch to it.
       if (!(await isOn(chainId))) await request('wallet_switchEthereumChain', { chainId });
     }
     if (!(await isOn(chainId))) throw problem('other_network');
@@ -52,7 +52,7 @@ function walletOf({ rdns, name, icon }, provider) {
     connect: async () => (await request('eth_requestAccounts'))?.[0],
     ready,
     async send({ chainId, transaction }, leave) {
-      // The payer may have switched back meanwhile; wallets also compare the transaction's own chain id.
+      // The payer may have switched back meanwhile. Wallets also check the transaction's chain id.
       if (!(await isOn(chainId))) throw problem('other_network');
       leave();
       return request('eth_sendTransaction', transaction);

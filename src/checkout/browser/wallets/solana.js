@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Wallets of Solana: found and spoken to by the Wallet Standard (https://github.com/wallet-standard/wallet-standard).
+ * Solana wallets: discovered and used by the Wallet Standard (https://github.com/wallet-standard/wallet-standard).
  * @module
  */
 import { problem } from './wallet.js';
@@ -50,7 +50,7 @@ function walletOf(wallet) {
     async send({ chain, transaction }, leave) {
       const bytes = Uint8Array.from(atob(transaction), (character) => character.charCodeAt(0));
       leave();
-      // The wallet sends on the named cluster, whichever it shows.
+      // The wallet sends on this cluster, whichever it shows.
       const [sent] = await wallet.features[SEND].signAndSendTransaction({ account, chain, transaction: bytes });
       return base58(sent.signature);
     },

@@ -1,13 +1,13 @@
 // @ts-check
 /**
- * Wallets of TRON: found by TIP-6963, else where older ones put themselves; spoken to by TIP-1193 and the tronWeb that they bring.
+ * TRON wallets: discovered by TIP-6963 or, if older, by their global; used by TIP-1193 and their own tronWeb.
  * @module
  */
 import { problem } from './wallet.js';
 
-/** A transaction that the node has already: as good as accepted. */
+/** The node already has the transaction, which means the same as accepted. */
 const KNOWN_TO_NODE = 'DUP_TRANSACTION_ERROR';
-/** What the older request for accounts answers instead of throwing. */
+/** What the older request for accounts returns instead of an error. */
 const GRANTED = 200;
 
 /** @param {import('./wallet.js').Discovery} discovery */
@@ -47,10 +47,10 @@ export function discover({ found }) {
  */
 function walletOf({ rdns, name, icon }, provider) {
   async function connect() {
-    // The object without TIP-1193 knows only its own word.
+    // A wallet without TIP-1193 has another name for the request.
     const isOld = provider === /** @type {any} */ (window).tronLink;
     const answer = await provider.request({ method: isOld ? 'tron_requestAccounts' : 'eth_requestAccounts' });
-    // A locked wallet gives no code, or brings no tronWeb.
+    // A locked wallet returns no code, or has no tronWeb.
     if (isOld && answer?.code && answer.code !== GRANTED) {
       throw Object.assign(new Error(answer.message), { code: answer.code });
     }
@@ -59,7 +59,7 @@ function walletOf({ rdns, name, icon }, provider) {
   }
 
   /**
-   * Asks the very node that the wallet builds and sends with: a chain's id is the end of its first block's hash.
+   * Asks the same node that the wallet sends to. A chain's id is the end of its first block's hash.
    * @param {string} chainId
    */
   async function isOn(chainId) {
@@ -74,7 +74,7 @@ function walletOf({ rdns, name, icon }, provider) {
     connect,
     async ready({ chainId }) {
       if (await isOn(chainId)) return;
-      // The wallet makes a new tronWeb when it switches.
+      // The wallet creates a new tronWeb when it switches.
       await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId }] });
       if (!(await isOn(chainId))) throw problem('other_network');
     },
