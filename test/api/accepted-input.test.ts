@@ -1,6 +1,6 @@
 /**
- * Whatever the readers of input accept can be written to the database and is answered as it was sent; whatever they do not is a refusal
- * of the client's making.
+ * Whatever the input schemas accept can be written to the database and comes back as it was sent. Everything else gets
+ * a 4xx answer.
  */
 import fc from 'fast-check';
 import { test } from 'uvu';
@@ -14,12 +14,12 @@ import type { HttpAnswer } from '../support/signed-client.ts';
 type Body = Readonly<Record<string, unknown>>;
 type Answered = Readonly<{ id: string; metadata?: object; description?: string }>;
 
-/** Add `seed` and `path` of a failure here to see it again. */
+/** Add `seed` and `path` of a failure here to replay it. */
 const replay = { numRuns: 200 };
 const api = await startApi();
 let names = 0;
 
-/** Text with everything that JSON can say: control characters, half surrogate pairs, quotes, the NUL. */
+/** Text with everything that JSON can contain: control characters, half surrogate pairs, quotes, NUL. */
 const unit = fc.oneof(
   fc.string({ minLength: 1, maxLength: 1 }),
   fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code)),
@@ -79,7 +79,7 @@ function accepts(read: () => unknown): boolean {
   }
 }
 
-/** Expects what was accepted to have this status, and the rest to be refused. @returns the answer, as far as there is one */
+/** Asserts that the input was accepted with this status, or refused. @returns the answer if it was accepted */
 function judge(answer: HttpAnswer, isAccepted: boolean, status: number): Answered | null {
   if (isAccepted) assert.is(answer.status, status, answer.text);
   else assert.ok(answer.status >= 400 && answer.status < 500, `${answer.status} ${answer.text}`);
@@ -94,7 +94,7 @@ test('every session that is accepted can be written', () =>
       const sent = { ...body, order_id: `${++names}${body.order_id}` } as Body;
       const isAccepted = accepts(() => readSessionInput(asSent(sent), 'test'));
       const answer = await api.send('POST', '/api/v1/checkout/sessions/create', sent);
-      // Whether there is a rate for a currency is asked after the body was read.
+      // Whether a currency has a rate is checked after the body was read.
       if (answer.text.includes('unsupported_currency')) return;
       const shown = judge(answer, isAccepted, 200);
       if (!shown) return;
@@ -120,7 +120,7 @@ test('every refund that is accepted can be written', async () => {
       const sent = { ...body, order_id, refund_id: `r-${++names}` } as Body;
       const isAccepted = accepts(() => readRefundInput(asSent(sent) as Body));
       const answer = await api.send('POST', '/api/v1/refunds/create', sent);
-      // Which of its currencies a session was paid in, and whether an address is one, is judged after the body was read.
+      // The currency of the payment and the validity of the address are checked after the body was read.
       if (/INVALID_CURRENCY|REFUND_AMOUNT|refund_address/.test(answer.text)) return;
       const shown = judge(answer, isAccepted, 201);
       if (!shown) return;

@@ -17,7 +17,7 @@ const create = (bend: Bend, key: TestKey = api.testKey): Promise<HttpAnswer> =>
 const unauthorized = (answer: HttpAnswer, code: string, what: string, param: string | null = null) =>
   expectError(answer, { status: 401, code, param }, what);
 
-test('each required header, absent or empty, is named', async () => {
+test('a required header that is missing or empty is named', async () => {
   for (const name of ['Authorization', 'X-Service-Timestamp', 'X-Service-Nonce', 'X-Service-Signature']) {
     for (const value of [null, '']) {
       unauthorized(await create({ headers: { [name]: value } }), 'missing_header', `${name}: ${value}`, name);
@@ -25,7 +25,7 @@ test('each required header, absent or empty, is named', async () => {
   }
 });
 
-test('with nothing at all the first documented header is named', async () => {
+test('without any headers the first documented one is named', async () => {
   const none = {
     Authorization: null,
     'X-Service-Timestamp': null,
@@ -59,14 +59,14 @@ test('an unusable Authorization header is an invalid key', async () => {
   unauthorized(await create({}, revoked), 'invalid_api_key', 'revoked');
 });
 
-test('the scheme is Bearer in any case', async () => {
+test('the scheme Bearer may be in any case', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const answer = await create({ headers: { Authorization: `${scheme} ${api.testKey.apiKey}` } });
     assert.is(answer.status, 200, answer.text);
   }
 });
 
-test('a timestamp is inside up to exactly 300 seconds, before and after', async () => {
+test('a timestamp is accepted up to exactly 300 seconds before and after', async () => {
   clock.advance(999);
   for (const offset of [-300, -299, 0, 299, 300]) {
     const answer = await create({ timestamp: String(clock.nowS() + offset) });
@@ -74,7 +74,7 @@ test('a timestamp is inside up to exactly 300 seconds, before and after', async 
   }
 });
 
-test('a timestamp outside, or no integer, is refused with the server time', async () => {
+test('a timestamp outside that window, or not an integer, is refused with the server time', async () => {
   const now = clock.nowS();
   const rows = [
     now - 301,
@@ -95,7 +95,7 @@ test('a timestamp outside, or no integer, is refused with the server time', asyn
   }
 });
 
-test('a signature that does not fit is refused', async () => {
+test('a signature that does not match is refused', async () => {
   const secret = api.testKey.apiSecret;
   const timestamp = String(clock.nowS());
   const nonce = 'a-nonce-of-signature-tests';
@@ -118,12 +118,12 @@ test('a signature that does not fit is refused', async () => {
     const headers = { 'X-Service-Signature': value };
     unauthorized(await api.send('POST', CREATE, body, { timestamp, nonce, headers }), 'invalid_signature', what);
   }
-  // None of them used up the nonce; hex may be written in either case.
+  // None of them used up the nonce. Hex may be in either case.
   const headers = { 'X-Service-Signature': right.toUpperCase() };
   assert.is((await api.send('POST', CREATE, body, { timestamp, nonce, headers })).status, 200);
 });
 
-test('the exact bytes are signed, not the meaning of the JSON', async () => {
+test('the signature covers the exact bytes, not the meaning of the JSON', async () => {
   const spaced = `{ "order_id": "auth-${++orders}",\n\t"currency": "USD", "amount": 100, "unknown": 1.0 }`;
   const compact = JSON.stringify(JSON.parse(spaced));
   unauthorized(await api.send('POST', CREATE, spaced, { signedBody: compact }), 'invalid_signature', 'reserialized');
@@ -164,7 +164,7 @@ test('a nonce has 8 to 128 visible ASCII characters and no dot', async () => {
   }
 });
 
-test('a nonce is used up by one request, for its key alone, and also by one that fails later', async () => {
+test('a request uses up its nonce, for its key only, even if it fails later', async () => {
   const nonce = 'nonce-used-once';
   assert.is((await create({ nonce })).status, 200);
   unauthorized(await create({ nonce }), 'nonce_reused', 'again');
@@ -177,14 +177,14 @@ test('a nonce is used up by one request, for its key alone, and also by one that
   unauthorized(await create({ nonce: failing }), 'nonce_reused', 'after a bad body');
 });
 
-test('nonces outlive a restart', async () => {
+test('used nonces survive a restart', async () => {
   const nonce = 'nonce-before-restart';
   assert.is((await create({ nonce })).status, 200);
   api.reopenDatabase();
   unauthorized(await create({ nonce }), 'nonce_reused', 'after reopening');
 });
 
-test('a request from the future cannot be repeated while its timestamp is still good', async () => {
+test('a request from the future cannot be repeated while its timestamp is valid', async () => {
   const timestamp = String(clock.nowS() + 300);
   const nonce = 'nonce-from-the-future';
   assert.is((await create({ timestamp, nonce })).status, 200);
@@ -195,7 +195,7 @@ test('a request from the future cannot be repeated while its timestamp is still 
   unauthorized(await create({ timestamp, nonce }), 'timestamp_out_of_range', 'after its window');
 });
 
-test('the merchant id may be left out, must fit, and is looked at after the nonce is used up', async () => {
+test('the merchant id is optional, must match, and is checked after the nonce is used up', async () => {
   for (const fit of [api.merchantId, '']) {
     assert.is((await create({ headers: { 'X-Merchant-Id': fit } })).status, 200);
   }
@@ -207,7 +207,7 @@ test('the merchant id may be left out, must fit, and is looked at after the nonc
   unauthorized(await create({ nonce: `${nonce}-9` }), 'nonce_reused', 'after the mismatch');
 });
 
-test('faults are named in the promised order', async () => {
+test('errors come in the documented order', async () => {
   const old = String(clock.nowS() - 1000);
   const spent = 'nonce-already-spent';
   assert.is((await create({ nonce: spent })).status, 200);
@@ -235,7 +235,7 @@ test('faults are named in the promised order', async () => {
   }
 });
 
-test('a key does only what its scopes allow', async () => {
+test('a key can do only what its scopes allow', async () => {
   const reader = await api.addKey(api.merchantId, 'test', ['sessions:read']);
   const writer = await api.addKey(api.merchantId, 'test', ['sessions:write']);
   const none = await api.addKey(api.merchantId, 'test', []);
@@ -250,7 +250,7 @@ test('a key does only what its scopes allow', async () => {
   expectError(await api.client(none).send('GET', '/v1/payment/sessions/x'), denied, 'no scope, quick start');
 });
 
-test('a store that waits for approval is told so', async () => {
+test('a store without approval gets store_not_approved', async () => {
   const key = await api.addKey(await api.addMerchant('pending'), 'test');
   expectError(await create({}, key), { status: 403, code: 'store_not_approved', param: null });
   await api.database().approveStore(key.storeId);

@@ -21,7 +21,7 @@ async function create(
   return answer.json as PaymentSession;
 }
 
-test('amounts are converted by the currency’s own exponent, at the shown rate, rounded up', async () => {
+test('amounts are converted by the currency’s exponent, at the shown rate, rounded up', async () => {
   // [amount in minor units, currency, shown rate, stablecoin cents, decimal amount]
   const rows: [number, string, string, number, string][] = [
     [10_50, 'EUR', '1.08340', 11_38, '11.38'], // 11.3757
@@ -67,7 +67,7 @@ test('the target is the settlement currency of the store', async () => {
   assert.is(session.target_amount_total, 11_38);
 });
 
-test('a price that leaves the exact integers when converted is refused', async () => {
+test('a price that exceeds the exact integers when converted is refused', async () => {
   const { MAX_SAFE_INTEGER } = Number;
   expectError(await api.send('POST', CREATE, order(MAX_SAFE_INTEGER, 'EUR')), {
     status: 400,
@@ -77,15 +77,15 @@ test('a price that leaves the exact integers when converted is refused', async (
   assert.is((await create(MAX_SAFE_INTEGER, 'KWD')).amount_total, MAX_SAFE_INTEGER);
 });
 
-test('a currency that ISO knows and no source quotes is unsupported', async () => {
+test('an ISO currency that no source quotes is unsupported', async () => {
   for (const currency of ['CHF', 'XAU', 'DEM']) {
     const answer = await api.send('POST', CREATE, order(100, currency));
     expectError(answer, { status: 400, code: 'unsupported_currency', param: 'currency' }, currency);
   }
 });
 
-// This one is last: it lets the only rates grow too old.
-test('stale rates are 503 for new conversions only, and what was locked stays', async () => {
+// Last, because it lets the only rates become stale.
+test('stale rates are 503 for new conversions only; locked rates stay', async () => {
   const body = order(10_50, 'EUR');
   const first = await api.send('POST', CREATE, body);
   api.clock.advance(401 * DAY_MS);
@@ -95,7 +95,7 @@ test('stale rates are 503 for new conversions only, and what was locked stays', 
   assert.match(
     api.logged(),
     /"why":"[^"]+","msg":"no fresh exchange rate"/,
-    'the operator is told what the merchant is not',
+    'the log says what the merchant does not see',
   );
   assert.is((await create(10_50, 'USD')).payment_status, 'pending');
 

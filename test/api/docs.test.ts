@@ -10,7 +10,7 @@ const get = (path: string) => exchange('GET', api.baseUrl + path);
 const docs = await get('/docs');
 const errors = await get('/docs/errors');
 
-test('the pages are HTML in one language, with a style sheet from here', async () => {
+test('the pages are HTML in one language, with a style sheet from the same server', async () => {
   for (const page of [docs, errors]) {
     assert.is(page.status, 200);
     assert.is(page.headers['content-type'], 'text/html; charset=utf-8');
@@ -22,7 +22,7 @@ test('the pages are HTML in one language, with a style sheet from here', async (
   assert.match(style.text, /prefers-color-scheme: dark/);
 });
 
-test('the reference is compressed for whom that suits, cached for a while, and not sent again', async () => {
+test('the reference is compressed if the client accepts it, cached, and not sent again', async () => {
   for (const path of ['/docs', '/docs/errors', '/docs/style.css', '/openapi.json']) {
     const plain = await get(path);
     assert.is(plain.headers['content-encoding'], undefined, path);
@@ -57,14 +57,14 @@ test('any origin may read the document, and nothing else', async () => {
   }
 });
 
-test('people who look for the reference find it', async () => {
+test('the root redirects to the reference', async () => {
   for (const path of ['/', '/docs/']) {
     const answer = await get(path);
     assert.equal([answer.status, answer.headers.location], [302, '/docs'], path);
   }
 });
 
-test('nothing is loaded from outside, and the policy allows nothing else', () => {
+test('nothing is loaded from elsewhere, and the policy allows nothing else', () => {
   for (const { text, headers } of [docs, errors]) {
     const loaded = [...text.matchAll(/<(?:link|script|img|iframe)\b[^>]*?(?:href|src)="([^"]*)"/g)].map(
       ([, url]) => url,
@@ -80,7 +80,7 @@ test('nothing is loaded from outside, and the policy allows nothing else', () =>
   }
 });
 
-test('every code has an anchor, and a refusal leads to it', async () => {
+test('every code has an anchor, and an error links to it', async () => {
   for (const code of Object.keys(errorTable)) assert.ok(errors.text.includes(`<section id="${code}">`), code);
   const refused = await get('/nowhere');
   const url = (refused.json as { error: { doc_url: string } }).error.doc_url;
@@ -88,7 +88,7 @@ test('every code has an anchor, and a refusal leads to it', async () => {
   assert.is((await exchange('GET', url)).status, 200);
 });
 
-test('no link inside of the pages is dead', async () => {
+test('no link within the pages is dead', async () => {
   const pages = new Map([
     ['/docs', docs.text],
     ['/docs/errors', errors.text],

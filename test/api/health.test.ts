@@ -9,11 +9,11 @@ const ask = async (path: string) => {
   return { status, json };
 };
 
-test('alive is alive, whatever is missing', async () => {
+test('/livez is ok, whatever is missing', async () => {
   assert.equal(await ask('/livez'), { status: 200, json: { status: 'ok' } });
 });
 
-test('ready takes one followed network in every mode, and no stop under way', async () => {
+test('/readyz needs a followed network in every mode, and no stop under way', async () => {
   const missing = (...reasons: string[]) => ({ status: 503, json: { status: 'unavailable', reasons } });
   assert.equal(await ask('/readyz'), missing('no_network_followed:test', 'no_network_followed:live'));
   await api.chain('ethereum').report('following');
@@ -27,7 +27,7 @@ test('ready takes one followed network in every mode, and no stop under way', as
   await api.chain('bsc').report('following');
   assert.equal(await ask('/readyz'), { status: 200, json: { status: 'ok' } });
 
-  // A follower that died in the middle of following has left its last word behind.
+  // The last report of a follower that died still says that it follows.
   api.clock.advance(30_001);
   await api.chain('ethereum', 'live').report('following');
   assert.equal(await ask('/readyz'), missing('no_network_followed:test'));

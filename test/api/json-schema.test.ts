@@ -1,5 +1,5 @@
 /**
- * JSON Schemas as the reference shows them: short, with a name for what is used in several places.
+ * JSON Schemas as the reference shows them: short, and named if used in several places.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -10,11 +10,11 @@ const write = (schema: z.ZodType) => createSchemaWriter().write(schema);
 const reference = { $ref: '#/components/schemas/JsonSchemaTestItem' };
 const item = z.object({ name: z.string() }).meta({ id: 'JsonSchemaTestItem' });
 
-test('what everybody knows is left out', () => {
+test('what adds nothing is left out', () => {
   assert.equal(write(z.int()), { type: 'integer' });
   assert.equal(write(z.int().min(0).max(9)), { type: 'integer', minimum: 0, maximum: 9 });
   const exact = z.int().meta({ maximum: Number.MAX_SAFE_INTEGER });
-  assert.equal(write(exact), { type: 'integer', maximum: Number.MAX_SAFE_INTEGER }, 'unless it is said');
+  assert.equal(write(exact), { type: 'integer', maximum: Number.MAX_SAFE_INTEGER }, 'unless it is stated');
   assert.equal(write(z.record(z.string(), z.boolean())), {
     type: 'object',
     additionalProperties: { type: 'boolean' },
@@ -25,7 +25,7 @@ test('what everybody knows is left out', () => {
   });
 });
 
-test('null is one type more, and one value more of an enumeration', () => {
+test('null is a further type, and a further value of an enumeration', () => {
   const text = z.string().nullish().meta({ description: 'Some text.' });
   assert.equal(write(text), { type: ['string', 'null'], description: 'Some text.' });
   assert.equal(write(z.enum(['a', 'b']).nullable()), { type: ['string', 'null'], enum: ['a', 'b', null] });

@@ -7,7 +7,7 @@ import { canonicalJson, meaningHash, readJsonObject } from '../../src/api/json.t
 const bytes = (text: string) => new TextEncoder().encode(text);
 const read = (text: string) => readJsonObject(bytes(text));
 
-/** The same value with the keys of every object in another order. */
+/** Returns the same value with the keys of every object in another order. */
 function reordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reordered);
   if (typeof value !== 'object' || value === null) return value;
@@ -24,7 +24,7 @@ const plainObject = fc.dictionary(
   fc.jsonValue({ noUnicodeString: false, maxDepth: 3 }),
 );
 
-test('any object that JSON.stringify writes is read as it is', () => {
+test('any object that JSON.stringify writes is read unchanged', () => {
   fc.assert(
     fc.property(plainObject, (value) => {
       const text = JSON.stringify(value);
@@ -33,7 +33,7 @@ test('any object that JSON.stringify writes is read as it is', () => {
   );
 });
 
-test('a fraction or an exponent never reads as an integer', () => {
+test('a number with a fraction or an exponent is never read as an integer', () => {
   fc.assert(
     fc.property(
       fc.integer(),
@@ -46,7 +46,7 @@ test('a fraction or an exponent never reads as an integer', () => {
   );
 });
 
-test('strings that look like numbers, with quotes and backslashes around, are left alone', () => {
+test('strings that look like numbers, among quotes and backslashes, are unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom('"', '\\', '1', '.', '0', 'e', '-', ',', ':') }), (text) => {
       assert.equal(read(JSON.stringify({ [text]: text, after: 1 })), { [text]: text, after: 1 });
@@ -54,7 +54,7 @@ test('strings that look like numbers, with quotes and backslashes around, are le
   );
 });
 
-test('the canonical text has one meaning, whatever the order of keys', () => {
+test('the canonical text does not depend on the order of keys', () => {
   fc.assert(
     fc.property(plainObject, (value) => {
       const text = canonicalJson(value);
@@ -67,7 +67,7 @@ test('the canonical text has one meaning, whatever the order of keys', () => {
   assert.match(meaningHash({}), /^[0-9a-f]{64}$/);
 });
 
-test('what is no object is refused', () => {
+test('anything but an object is refused', () => {
   for (const text of ['', '[]', 'null', '1', '"a"', '{', '{"a":1}x', '\u0000']) {
     assert.throws(
       () => read(text),

@@ -1,4 +1,4 @@
-/** What a session offers when one family has no address left: the other networks, in the answer and on the page. */
+/** If one family has no addresses left, a session offers the other networks, in the answer and on the page. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
@@ -55,7 +55,7 @@ test('a network without an address is neither in the answer nor on the page; ear
     assert.equal(offered(second), ['ethereum-USDT']);
     for (const query of ['', '?pay=solana-USDT', '?token=USDC']) {
       const page = await pageOf(api, second, query);
-      // Links to the other languages repeat what was asked for.
+      // Links to the other languages repeat the query.
       assert.not.match(page.replace(/<[^>]+>/g, ' '), /solana/i, `the page ${query}`);
       assert.match(page, /Send 5\.00 USDT/);
     }
@@ -70,7 +70,7 @@ test('a network without an address is neither in the answer nor on the page; ear
     assert.equal(offered(await create(api, 'third')), ['ethereum-USDT', 'solana-USDT', 'solana-USDC']);
   }));
 
-test('503 only when no network is left that takes the session’s currency', () =>
+test('the answer is 503 only if no network is left that takes the session’s currency', () =>
   withOneAddress(async (api) => {
     await create(api, 'last', { currency: 'USDC' });
     const body = { amount: 500, order_id: 'none left' };
@@ -79,7 +79,7 @@ test('503 only when no network is left that takes the session’s currency', () 
     assert.equal(offered(await create(api, 'none left', { currency: 'USDT' })), ['ethereum-USDT']);
   }));
 
-test('the quick-start variant that names the dry network is refused, and is not given another', () =>
+test('a quick-start request for a network without addresses is refused and gets no other network', () =>
   withOneAddress(async (api) => {
     await create(api, 'last');
     const wish = (name: string) => ({

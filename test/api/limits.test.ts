@@ -10,7 +10,7 @@ import { exchange } from '../support/signed-client.ts';
 const CREATE = '/api/v1/checkout/sessions/create';
 const body = (id: string) => ({ amount: 100, currency: 'USD', order_id: id });
 
-test('a burst may be larger than what comes back in a second', () => {
+test('a burst may be larger than the refill of a second', () => {
   const clock = handClock();
   const limiter = createLimiter({ perSecond: 0.1, burst: 2, namesMax: 10, clock });
   assert.equal([limiter.take('one'), limiter.take('one')], [0, 0]);
@@ -19,7 +19,7 @@ test('a burst may be larger than what comes back in a second', () => {
   assert.equal([limiter.take('one'), limiter.take('one')], [0, 10]);
 });
 
-test('a key goes on at its rate: the nonce of a refused request is still good', () =>
+test('a key continues at its rate: the nonce of a refused request is still valid', () =>
   withApi({ limits: { requestsPerSecondPerKey: 3 } }, async (api) => {
     for (const id of ['a', 'b', 'c']) assert.is((await api.send('POST', CREATE, body(id))).status, 200);
     const nonce = 'nonce-of-a-refused-request';
@@ -28,7 +28,7 @@ test('a key goes on at its rate: the nonce of a refused request is still good', 
     assert.is(refused.headers['retry-after'], '1');
 
     const other = await api.addKey(api.merchantId, 'test');
-    assert.is((await api.client(other).send('POST', CREATE, body('e'))).status, 200, 'another key is not held up');
+    assert.is((await api.client(other).send('POST', CREATE, body('e'))).status, 200, 'another key is not delayed');
 
     api.clock.advance(Number(refused.headers['retry-after']) * 1000);
     assert.is((await api.send('POST', CREATE, body('d'), { nonce })).status, 200);
@@ -45,7 +45,7 @@ test('requests with a wrong signature do not use up the rate of a key', () =>
     assert.is((await api.send('POST', CREATE, body('a'))).status, 200);
   }));
 
-test('an address is limited before it is authenticated, health is not', () =>
+test('an IP address is limited before authentication, except for health', () =>
   withApi({ limits: { requestsPerSecondPerAddress: 2 } }, async (api) => {
     const ask = (path: string, headers = {}) => exchange('GET', api.baseUrl + path, headers);
     assert.is((await ask('/nowhere')).status, 404);
@@ -53,7 +53,7 @@ test('an address is limited before it is authenticated, health is not', () =>
     expectError(await ask('/nowhere'), { status: 429, code: 'rate_limited' });
     expectError(await api.send('POST', CREATE, body('a')), { status: 429, code: 'rate_limited' });
     assert.is((await ask('/livez')).status, 200);
-    // A proxy on this machine names the payer's own address: each has a rate of its own, an IPv6 subscriber has one for its /64.
+    // A proxy on this machine names the client's address. Each has its own rate; an IPv6 subscriber has one for a /64.
     const from = (address: string) => ask('/nowhere', { 'X-Forwarded-For': address });
     assert.equal(
       (await Promise.all(['192.0.2.1', '192.0.2.1', '192.0.2.1'].map(from))).map(({ status }) => status),
@@ -84,7 +84,7 @@ test('over any stretch of time, no more than a second of burst beyond the rate',
           if (waitS === 0) taken++;
           assert.ok(taken <= perSecond + ((clock.nowMs() - startMs) / 1000) * perSecond + 1e-6);
           if (waitS === 0) continue;
-          // Who waits as told is let in.
+          // A client that waits as asked is let in.
           clock.advance(waitS * 1000);
           assert.is(limiter.take('one'), 0);
           taken++;
@@ -103,14 +103,14 @@ test('a clock that is set back neither drains nor fills a bucket', () => {
   assert.is(limiter.take('one'), 1);
 });
 
-test('only so many names are remembered, the idle ones go first', () => {
+test('the number of names is limited, and idle ones are dropped first', () => {
   const limiter = createLimiter({ perSecond: 1, namesMax: 3, clock: handClock() });
   for (const name of ['a', 'b', 'c']) assert.is(limiter.take(name), 0);
   assert.is(limiter.take('c'), 1, 'a known name takes nobody’s place');
   assert.is(limiter.take('a'), 1, 'a is used again, so b is the oldest');
   assert.is(limiter.take('d'), 0);
   assert.is(limiter.take('a'), 1, 'a is still known');
-  assert.is(limiter.take('b'), 0, 'b was forgotten');
+  assert.is(limiter.take('b'), 0, 'b was dropped');
 });
 
 test.run();

@@ -1,4 +1,4 @@
-/** Bodies that are too long, or that nobody wants, over real sockets: answered at once, and not taken in. */
+/** Bodies that are too long or not wanted, over real sockets: answered at once and not read. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
@@ -8,7 +8,7 @@ import { exchange } from '../support/signed-client.ts';
 
 const api = await startApi({ pages: true });
 const CREATE = '/api/v1/checkout/sessions/create';
-/** More than the server discards and the buffers of two sockets hold, by far. */
+/** Far more than the server discards and the buffers of two sockets hold. */
 const POURED_BYTES_MAX = 64 * 1024 * 1024;
 
 const announced = (request: string, length: number) =>
@@ -23,7 +23,7 @@ const refusals = [
   ['POST /refund/x', 413, 'body_too_large'],
 ] as const;
 
-test('a body that is announced too long is refused before a byte of it has come, and the connection is closed', async () => {
+test('a body announced as too long is refused before its first byte, and the connection is closed', async () => {
   for (const [request, status, code] of refusals) {
     const { text } = await rawExchange(api.baseUrl, announced(request, 100_000_000_000));
     const answer = parseRaw(text);
@@ -32,7 +32,7 @@ test('a body that is announced too long is refused before a byte of it has come,
   }
 });
 
-test('a client that sends on and on is answered and cut off', async () => {
+test('a client that never stops sending is answered and cut off', async () => {
   for (const [request] of refusals) {
     for (const isChunked of [false, true]) {
       const head = isChunked ? chunked(request) : announced(request, 100_000_000_000);
@@ -42,7 +42,7 @@ test('a client that sends on and on is answered and cut off', async () => {
   }
 });
 
-test('a page that needs no body does not take one in', async () => {
+test('a page that needs no body does not read one', async () => {
   for (const isChunked of [false, true]) {
     const head = isChunked ? chunked('GET /docs') : announced('GET /docs', 100_000_000_000);
     const { text, sentBytes } = await rawExchange(api.baseUrl, head, POURED_BYTES_MAX, isChunked);
@@ -60,7 +60,7 @@ test('a client that sends a whole body before it reads still gets its answer', a
   }
 });
 
-test('a small body that nobody wants leaves the connection open', async () => {
+test('a small unwanted body leaves the connection open', async () => {
   const first = `POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n${'x'.repeat(1000)}`;
   const { text } = await rawExchange(
     api.baseUrl,

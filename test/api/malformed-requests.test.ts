@@ -1,4 +1,4 @@
-/** What is no proper HTTP request is refused with the documented body and a `Request-Id`, over real sockets. */
+/** Malformed HTTP over real sockets: answered with the documented body and a `Request-Id`. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startApi } from '../support/api-server.ts';
@@ -22,7 +22,7 @@ const rows: readonly (readonly [string, string, number, string])[] = [
   ['an unknown expectation', get('Host: a', 'Expect: miracles', 'Connection: close'), 417, 'expectation_failed'],
 ];
 
-test('each is refused in the documented way, and the connection is closed', async () => {
+test('each gets the documented error, and the connection is closed', async () => {
   for (const [what, bytes, status, code] of rows) {
     const answer = parseRaw((await rawExchange(api.baseUrl, bytes)).text);
     expectError(answer, { status, code, param: null }, what);
@@ -31,14 +31,14 @@ test('each is refused in the documented way, and the connection is closed', asyn
   }
 });
 
-test('HTTP/1.0 needs no Host, and an expectation that is known is met', async () => {
+test('HTTP/1.0 needs no Host, and a known expectation is met', async () => {
   const old = await rawExchange(api.baseUrl, 'GET /livez HTTP/1.0\r\n\r\n');
   assert.is(parseRaw(old.text).status, 200);
   const expecting = get('Host: a', 'Expect: 100-continue', 'Connection: close');
   assert.match((await rawExchange(api.baseUrl, expecting)).text, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK/);
 });
 
-test('garbage behind an answer under way is not answered into it', async () => {
+test('garbage during an answer does not corrupt that answer', async () => {
   const bytes = `${get('Host: a')}garbage\r\n\r\n`;
   const { text } = await rawExchange(api.baseUrl, bytes);
   assert.is(text.match(/HTTP\/1\.1 \d+/g)?.length, 2, text);

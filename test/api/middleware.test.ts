@@ -12,11 +12,11 @@ const CREATE = `${SESSIONS}/create`;
 const BODY_BYTES_MAX = 262_144;
 
 let orders = 0;
-const order = (more: object = {}) => ({ amount: 100, currency: 'USD', order_id: `door-${++orders}`, ...more });
+const order = (more: object = {}) => ({ amount: 100, currency: 'USD', order_id: `mw-${++orders}`, ...more });
 const plain = (method: string, path: string, headers = {}, body: string | Uint8Array = '') =>
   exchange(method, api.baseUrl + path, headers, body);
 
-test('an unknown path is 404 before anybody is authenticated', async () => {
+test('an unknown path is 404 before authentication', async () => {
   const paths = [
     '/api',
     '/api/v1',
@@ -46,7 +46,7 @@ test('an unknown path is 404 before anybody is authenticated', async () => {
   }
 });
 
-test('a wrong method is 405 before anybody is authenticated, and the right ones are listed', async () => {
+test('a wrong method is 405 before authentication, and Allow lists the right ones', async () => {
   const rows: [string, string, string[]][] = [
     [CREATE, 'POST', ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
     [`${SESSIONS}/cs_x`, 'GET', ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']],
@@ -71,7 +71,7 @@ test('a wrong method is 405 before anybody is authenticated, and the right ones 
   }
 });
 
-test('a body over the limit is 413 before anybody is authenticated; at the limit it is read', async () => {
+test('a body over the limit is 413 before authentication; at the limit it is read', async () => {
   const tooLarge = { status: 413, code: 'body_too_large', param: null };
   expectError(await plain('POST', CREATE, {}, 'x'.repeat(BODY_BYTES_MAX + 1)), tooLarge);
   expectError(await plain('POST', `${SESSIONS}/x/cancel`, {}, 'x'.repeat(BODY_BYTES_MAX + 1)), tooLarge);
@@ -84,7 +84,7 @@ test('a body over the limit is 413 before anybody is authenticated; at the limit
   expectError(await api.send('POST', CREATE, `${full} `), tooLarge, 'signed');
 });
 
-test('a body without a length is counted as it comes', async () => {
+test('a body without a length is counted as it arrives', async () => {
   const response = await fetch(api.baseUrl + CREATE, {
     method: 'POST',
     body: new ReadableStream({
@@ -99,7 +99,7 @@ test('a body without a length is counted as it comes', async () => {
   assert.is(((await response.json()) as { error: { code: string } }).error.code, 'body_too_large');
 });
 
-test('a body is JSON and says so', async () => {
+test('a body must be declared as JSON', async () => {
   const rows: [string | null, boolean][] = [
     ['application/json', true],
     ['application/json; charset=utf-8', true],
@@ -134,7 +134,7 @@ test('an empty POST and a GET need no content type', async () => {
   });
 });
 
-test('a compressed body is refused, for the signature covers the bytes that were sent', async () => {
+test('a compressed body is refused, because the signature covers the bytes that were sent', async () => {
   const zipped = gzipSync(JSON.stringify(order()));
   const answer = await api.send('POST', CREATE, zipped, { headers: { 'Content-Encoding': 'gzip' } });
   expectError(answer, { status: 400, code: 'invalid_content_type' });
@@ -176,7 +176,7 @@ test('what is not a JSON object in UTF-8 is invalid_json and creates nothing', a
   expectError(await api.send('POST', `${SESSIONS}/${id}/cancel`, '{'), { status: 400, code: 'invalid_json' }, 'cancel');
 });
 
-test('every answer has a request id of its own', async () => {
+test('every answer has its own request id', async () => {
   const answers = await Promise.all([
     api.send('POST', CREATE, order()),
     api.send('POST', CREATE, '{'),
@@ -193,7 +193,7 @@ test('every answer has a request id of its own', async () => {
   assert.is(new Set(ids).size, ids.length);
 });
 
-test('answers say nothing of the machinery and are not kept by caches', async () => {
+test('answers do not reveal the software and are not cached', async () => {
   const { headers } = await api.send('POST', CREATE, order());
   assert.is(headers['x-powered-by'], undefined);
   assert.is(headers.etag, undefined);
@@ -202,7 +202,7 @@ test('answers say nothing of the machinery and are not kept by caches', async ()
   assert.is(headers['content-type'], 'application/json; charset=utf-8');
 });
 
-test('Service-Version comes back and decides nothing', async () => {
+test('Service-Version is returned and has no effect', async () => {
   for (const version of ['2026-01-15', 'anything else']) {
     const headers = { 'Service-Version': version };
     const created = await api.send('POST', CREATE, order(), { headers });
@@ -213,7 +213,7 @@ test('Service-Version comes back and decides nothing', async () => {
   assert.is((await api.send('POST', CREATE, order())).headers['service-version'], undefined);
 });
 
-test('a locked database is 503 and loses nothing; then all is fine', async () => {
+test('a locked database is 503 and loses nothing; afterwards requests succeed', async () => {
   const kept = (await api.send('POST', CREATE, order())).json as { id: string };
   const other = new Sqlite(api.file);
   other.exec('BEGIN IMMEDIATE');
@@ -233,7 +233,7 @@ test('a locked database is 503 and loses nothing; then all is fine', async () =>
   assert.is((await api.send('GET', `${SESSIONS}/${kept.id}`)).status, 200);
 });
 
-test('an unexpected failure is 500 and says nothing of itself; the log has it, under the request id', () =>
+test('an unexpected failure is 500 without details; the log has them, with the request id', () =>
   withApi({}, async (broken) => {
     broken.database().close();
     const answer = await broken.send('POST', CREATE, order());
@@ -246,7 +246,7 @@ test('an unexpected failure is 500 and says nothing of itself; the log has it, u
     broken.reopenDatabase();
   }));
 
-test('a constraint that fails is answered with 500 and an alarm, and the process goes on', () =>
+test('a failed constraint is 500 with an alarm, and the process continues', () =>
   withApi({}, async (own) => {
     const other = new Sqlite(own.file);
     other.exec(`CREATE TRIGGER no BEFORE INSERT ON sessions BEGIN SELECT RAISE(ABORT, 'not this one'); END`);
@@ -268,7 +268,7 @@ test('a constraint that fails is answered with 500 and an alarm, and the process
     assert.is((await own.send('POST', CREATE, order())).status, 200);
   }));
 
-test('a broken invariant is answered, and then ends the process', () =>
+test('a broken invariant is answered and then ends the process', () =>
   withApi({}, async (broken) => {
     const { id } = (await broken.send('POST', CREATE, order())).json as { id: string };
     const other = new Sqlite(broken.file);
@@ -280,13 +280,13 @@ test('a broken invariant is answered, and then ends the process', () =>
     assert.is((await ended).name, 'InvariantBroken');
   }));
 
-test('the log has one line a request and nothing that is secret', async () => {
+test('the log has one line for each request and no secrets', async () => {
   const before = api.logged().length;
   const created = await api.send('POST', CREATE, order({ description: 'not for the log' }));
   const { id } = created.json as { id: string };
   await api.send('GET', `${SESSIONS}/${id}?token=not-for-the-log`, '', { headers: { Cookie: 'not-for-the-log' } });
   await plain('GET', `/nowhere/${id}`, { Authorization: 'Bearer not-for-the-log' });
-  // The line is written when the connection has taken the answer, which may be after the client has read it.
+  // The line is written after the connection has taken the answer, which may be after the client has read it.
   for (let turn = 0; turn < 100 && api.logged().slice(before).split('\n').length < 4; turn++) {
     await new Promise((resolve) => setImmediate(resolve));
   }

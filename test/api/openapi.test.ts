@@ -15,7 +15,7 @@ import { exchange } from '../support/signed-client.ts';
 const api = await startApi();
 const answer = await exchange('GET', `${api.baseUrl}/openapi.json`);
 const document = answer.json as OpenApiDocument;
-// The endpoints' own lists and schemas; nothing is called through them here.
+// Only the endpoints' lists and schemas are used; none of them is called.
 const endpoints = apiEndpoints({} as Parameters<typeof apiEndpoints>[0]);
 
 type Json = Readonly<Record<string, unknown>>;
@@ -41,21 +41,21 @@ function* walk(value: unknown, path = ''): Generator<readonly [string, Json]> {
   for (const [key, child] of Object.entries(value)) yield* walk(child, `${path}/${key}`);
 }
 
-/** Parses and gives back exactly what was put in: the schema knows every field of the example. */
+/** Asserts that parsing returns exactly the input, that is, that the schema has every field of the example. */
 function expectReads(schema: z.ZodType, example: unknown, what: string): void {
   const result = schema.safeParse(example);
   assert.ok(result.success, `${what}: ${result.success ? '' : result.error.message}`);
   assert.equal(result.data, example, what);
 }
 
-test('the document is served as OpenAPI 3.1 for this base address', () => {
+test('the document is served as OpenAPI 3.1 for this base URL', () => {
   assert.is(answer.status, 200);
   assert.is(document.openapi, '3.1.0');
   assert.equal(document.servers, [{ url: api.baseUrl }]);
   assert.equal(Object.keys(document.components?.securitySchemes ?? {}), ['apiKey', 'timestamp', 'nonce', 'signature']);
 });
 
-test('every reference leads somewhere', () => {
+test('every reference has a target', () => {
   let count = 0;
   for (const [path, { $ref }] of walk(document)) {
     if ($ref === undefined) continue;
@@ -85,7 +85,7 @@ test('what is served is documented', async () => {
   );
   const served = endpoints.map(({ method, path }) => `${method} ${path}`);
   assert.equal(documented.sort(), [...served, 'get /livez', 'get /readyz'].sort());
-  // No other method hides on a documented path.
+  // A documented path has no other method.
   for (const [path, item] of Object.entries(document.paths ?? {})) {
     const { headers } = await exchange('TRACE', api.baseUrl + path.replace(/\{\w+\}/g, 'x'));
     const methods = Object.keys(item).map((method) => method.toUpperCase());
@@ -93,7 +93,7 @@ test('what is served is documented', async () => {
   }
 });
 
-test('every example is read by the schema that it illustrates', () => {
+test('every example matches its schema', () => {
   let count = 0;
   for (const { doc } of endpoints) {
     for (const [name, example] of Object.entries(doc.body?.examples ?? {})) {
@@ -115,7 +115,7 @@ test('every example is read by the schema that it illustrates', () => {
   expectReads(healthSchema, { status: 'unavailable', reasons: ['draining'] }, 'health');
 });
 
-test('every status of an operation names its codes, and each code has its status', () => {
+test('every status of an operation lists its codes, and each code has its status', () => {
   let count = 0;
   for (const item of Object.values(document.paths ?? {})) {
     for (const operation of [item.get, item.post]) {
@@ -133,7 +133,7 @@ test('every status of an operation names its codes, and each code has its status
   assert.ok(count > 50);
 });
 
-test('the limits of the interface stand in the schema', () => {
+test('the schema has the documented limits', () => {
   const { properties, required } = schemaNamed('CreateSession');
   assert.equal(
     [properties.amount?.minimum, properties.amount?.type, properties.amount?.format],
@@ -146,7 +146,7 @@ test('the limits of the interface stand in the schema', () => {
   assert.equal([...required].sort(), ['amount', 'currency', 'order_id']);
 });
 
-test('the fields of a session are those of the interface, and the rest is optional', () => {
+test('a session has the documented fields, and all others are optional', () => {
   const { required, properties } = schemaNamed('PaymentSession');
   assert.equal([...required].sort(), ['amount_total', 'created', 'currency', 'expires_at', 'id', 'payment_status']);
   const documented = [
@@ -158,13 +158,13 @@ test('the fields of a session are those of the interface, and the rest is option
   assert.equal(Object.keys(properties).sort(), [...documented, ...added].sort());
 });
 
-test('every event has a webhook whose body is what is really sent', () => {
+test('the documented body of each webhook is what is really sent', () => {
   const types = [...documentedPaymentEvents, ...documentedRefundEvents, ...extendedEvents];
   assert.equal(Object.keys(document.webhooks ?? {}).sort(), [...types].sort());
   for (const { type, schema, example } of eventDocs) expectReads(schema, example, type);
 });
 
-test('the webhook headers are those that are really sent', () => {
+test('the documented webhook headers are what is really sent', () => {
   const sent = webhookHeaders({
     secret: `whsec_${btoa('secret')}`,
     eventId: 'evt_1',
@@ -177,7 +177,7 @@ test('the webhook headers are those that are really sent', () => {
   assert.equal(Object.keys(webhookHeadersSchema.shape).sort(), named.sort());
 });
 
-test('real answers fit the documented schema, field by field', async () => {
+test('real answers match the documented schema, field by field', async () => {
   const create = endpointNamed('createSession').doc;
   const body = { ...(create.body?.examples.reference as object), order_id: 'documented' };
   const created = await api.send('POST', '/api/v1/checkout/sessions/create', body);

@@ -1,4 +1,4 @@
-/** Refunds after an older database was put back: what was paid before it forgot is not paid again, and what it asks anew finds its payment. */
+/** Refunds after the database was restored from a backup: a refund that it lost is not paid twice when it is repeated. */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,7 +9,7 @@ const CREATE = '/api/v1/refunds/create';
 const payerAddress = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const tx = `0x${'ab'.repeat(32)}`;
 
-/** Asks for a refund of 4.50 of a paid session. */
+/** Requests a refund of 4.50 of a paid session. */
 async function ask(server: ApiServer, sessionId: string, amount = '4.50'): Promise<void> {
   const metadata = { refund_address: payerAddress };
   const body = { order_id: sessionId, refund_id: 'lost', amount, currency: 'USDT', metadata };
@@ -27,7 +27,7 @@ async function booksAreSound(server: ApiServer): Promise<void> {
 
 type Forgotten = Readonly<{ sessionId: string; payoutId: string }>;
 
-/** A refund was asked for, signed and forgotten; the database has adopted what the signer's journal says. */
+/** Sets up a refund that was signed and then lost by a restore; the database has adopted the signer's journal. */
 async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
   const database = server.database();
   const made = await server.send('POST', '/api/v1/checkout/sessions/create', {
@@ -62,7 +62,7 @@ async function forgetAndAdopt(server: ApiServer): Promise<Forgotten> {
   return { sessionId: session.id, payoutId: id };
 }
 
-/** The payout of a forgotten refund ended well. */
+/** Lets the payout of the lost refund succeed. */
 async function forgetAndPay(server: ApiServer): Promise<string> {
   const { sessionId, payoutId: id } = await forgetAndAdopt(server);
   const outcome = { kind: 'succeeded', ended: { tx, feeUnits: 5n } } as const;
@@ -72,7 +72,7 @@ async function forgetAndPay(server: ApiServer): Promise<string> {
   return sessionId;
 }
 
-test('a refund that was forgotten and paid is completed by that payment when it is asked for again', async () => {
+test('a lost refund that was paid is completed by that payment when it is requested again', async () => {
   await withApi({}, async (server) => {
     const sessionId = await forgetAndPay(server);
     await ask(server, sessionId);
@@ -88,7 +88,7 @@ test('a refund that was forgotten and paid is completed by that payment when it 
   });
 });
 
-test('asked for again with another amount, it fails: its id was signed for something else', async () => {
+test('requested again with another amount, it fails, because its id was signed for something else', async () => {
   await withApi({}, async (server) => {
     const sessionId = await forgetAndPay(server);
     await ask(server, sessionId, '3.00');
@@ -99,7 +99,7 @@ test('asked for again with another amount, it fails: its id was signed for somet
   });
 });
 
-test('asked for again after its payout has failed, it fails for the same reason', async () => {
+test('requested again after its payout failed, it fails for the same reason', async () => {
   await withApi({}, async (server) => {
     const { sessionId, payoutId: id } = await forgetAndAdopt(server);
     const nowMs = server.clock.nowMs();

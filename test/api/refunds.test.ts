@@ -12,7 +12,7 @@ const payerAddress = chains.evm.address.format('c0ffee'.padStart(40, '1'));
 const api = await startApi();
 let orders = 0;
 
-/** A session of this price that is paid and confirmed. @returns its id */
+/** Creates a paid and confirmed session of this price. @returns its id */
 async function paidSession(
   server: ApiServer,
   cents = 10_00,
@@ -44,19 +44,19 @@ const refundBody = (order_id: string, refund_id: string, more: object = {}) => (
 const refundTo = (order_id: string, refund_id: string, more: object = {}) =>
   refundBody(order_id, refund_id, { metadata: { refund_address: payerAddress }, ...more });
 
-/** Fields of a JSON answer. */
+/** Returns the fields of a JSON answer. */
 const fields = (answer: HttpAnswer) => answer.json as Readonly<Record<string, unknown>>;
 
-/** Status, code and param of a refusal. */
+/** Returns status, code and param of an error. */
 function codeOf(answer: HttpAnswer): (string | number | undefined)[] {
   const { error } = answer.json as { error?: { code: string; param?: string } };
   return [answer.status, error?.code, error?.param];
 }
 
-/** The refund's own clock tick. */
+/** Runs what is due for refunds by time. */
 const tick = (server: ApiServer) => server.database().advanceRefunds(server.clock.nowMs(), 100);
 
-test('a refund of a paid session is answered with 201 and the documented fields', async () => {
+test('a refund of a paid session gets 201 and the documented fields', async () => {
   const session = await paidSession(api);
   const answer = await api.send(
     'POST',
@@ -93,7 +93,7 @@ test('the same refund_id with the same body refunds once; another body is refuse
   ]);
 });
 
-test('every field at fault has its documented code', async () => {
+test('every wrong field has its documented code', async () => {
   const session = await paidSession(api);
   const fine = refundTo(session, 'r-fields');
   const rows: [object, (string | number | undefined)[]][] = [
@@ -128,7 +128,7 @@ test('every field at fault has its documented code', async () => {
   assert.is((await api.send('POST', CREATE, fine)).status, 201, 'none of them left anything behind');
 });
 
-test('metadata may have 32 levels and no more, however deep it is', async () => {
+test('metadata may have at most 32 levels, however deep it is', async () => {
   const session = await paidSession(api);
   const nested = (levels: number) => {
     const text = `${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}`;
@@ -141,7 +141,7 @@ test('metadata may have 32 levels and no more, however deep it is', async () => 
   }
 });
 
-test('metadata comes back as it was sent, to the digit', async () => {
+test('metadata is returned as it was sent, to the digit', async () => {
   const session = await paidSession(api);
   const sent = `{"price":10.0,"exp":1e2,"long":123456789012345678901234567890,"zero":-0,"list":[0.10,{"__proto__":1.50}],"__proto__":"kept"}`;
   const body = JSON.stringify(refundBody(session, 'r-exact', { metadata: { refund_address: payerAddress } }));
@@ -159,7 +159,7 @@ test('metadata comes back as it was sent, to the digit', async () => {
   assert.equal(codeOf(other), [400, 'DUPLICATE_REFUND_ID', 'refund_id']);
 });
 
-test('an id that nobody gave is 404 on a path, whatever it looks like', async () => {
+test('an unknown id in a path is 404, whatever it looks like', async () => {
   const paths = [
     ['/api/v1/refunds/', ''],
     ['/api/v1/refunds/', '/cancel'],
@@ -187,12 +187,12 @@ test('an id that nobody gave is 404 on a path, whatever it looks like', async ()
   }
 });
 
-test('malformed JSON has the refund table’s own code', async () => {
+test('malformed JSON has the documented code of refunds', async () => {
   const answer = await api.client(api.testKey).send('POST', CREATE, '{"order_id":');
   assert.equal(codeOf(answer), [400, 'INVALID_JSON', undefined]);
 });
 
-test('an address is refused that is mistyped, a token contract, one of ours, or nobody’s', async () => {
+test('a mistyped address, a token contract, a deposit address and an unspendable one are refused', async () => {
   const session = await paidSession(api);
   const own = (await api.database().findSession(session))?.addresses.evm ?? '';
   const wrongChecksum = payerAddress.replace(/[a-f]/, (letter) => letter.toUpperCase());
@@ -210,7 +210,7 @@ test('an address is refused that is mistyped, a token contract, one of ours, or 
   }
 });
 
-test('only a paid session can be refunded, and only its own merchant can', async () => {
+test('only a paid session can be refunded, and only by its own merchant', async () => {
   const made = await api.send('POST', '/api/v1/checkout/sessions/create', {
     amount: 5_00,
     currency: 'USD',
@@ -238,7 +238,7 @@ test('only a paid session can be refunded, and only its own merchant can', async
   assert.equal(codeOf(otherMode), [403, 'session_access_denied', 'order_id']);
 });
 
-test('several refunds, up to what was received, an overpayment included', async () => {
+test('several refunds are possible, up to what was received, including an overpayment', async () => {
   const session = await paidSession(api, 10_00, 'USDT', 500_000n);
   assert.is((await api.send('POST', CREATE, refundTo(session, 'r-4a'))).status, 201);
   assert.is((await api.send('POST', CREATE, refundTo(session, 'r-4b', { amount: '6' }))).status, 201);
@@ -269,7 +269,7 @@ test('a hundred identical refunds at once are one', async () => {
   assert.is((await api.database().listRefunds({ sessionId: session, limit: 10 })).length, 1);
 });
 
-test('the window and the daily limit are the store’s', async () => {
+test('the refund window and the daily limit of the store apply', async () => {
   await withApi({}, async (own) => {
     await own.database().setRefundPolicy(own.merchantId, { refundWindowS: 100, refundDailyMinor: 5_00 });
     const session = await paidSession(own);
@@ -289,7 +289,7 @@ test('the window and the daily limit are the store’s', async () => {
   });
 });
 
-test('a refund is read by its own merchant, in full', async () => {
+test('only its own merchant can read a refund, in full', async () => {
   const session = await paidSession(api);
   await api.send('POST', CREATE, refundTo(session, 'r-5'));
   await tick(api);
@@ -340,7 +340,7 @@ test('an Idempotency-Key repeats a cancel and an exact refund, and refuses anoth
   assert.equal(again.json, first.json);
 });
 
-test('without an address the payer is asked by a link; the refund starts once it is named', async () => {
+test('without an address the payer gets a link; the refund starts once an address is given', async () => {
   const session = await paidSession(api);
   const answer = await api.send('POST', CREATE, refundBody(session, 'r-8', { metadata: { ticket: 1 } }));
   const metadata = fields(answer).metadata as { ticket: number; claim_url: string };
@@ -351,7 +351,7 @@ test('without an address the payer is asked by a link; the refund starts once it
   assert.is(fields(await api.send('GET', '/api/v1/refunds/r-8')).status, 'pending');
 });
 
-test('a claim link that nobody used fails the refund after its time', async () => {
+test('a refund fails when its claim link expires unused', async () => {
   await withApi({}, async (own) => {
     const session = await paidSession(own);
     await own.send('POST', CREATE, refundBody(session, 'late', { amount: '10' }));
@@ -364,7 +364,7 @@ test('a claim link that nobody used fails the refund after its time', async () =
   });
 });
 
-test('a refund above the store’s limit waits for the operator', async () => {
+test('a refund above the store’s limit needs approval by the operator', async () => {
   await withApi({}, async (own) => {
     await own.database().setRefundPolicy(own.merchantId, { refundAutoMinor: 1_00 });
     const session = await paidSession(own);
@@ -379,7 +379,7 @@ test('a refund above the store’s limit waits for the operator', async () => {
   });
 });
 
-test('an approval that the signer waits for is looked at at once, and no other wait is cut short', async () => {
+test('an approval that the signer needs takes effect at once, and shortens no other wait', async () => {
   await withApi({}, async (own) => {
     const session = await paidSession(own);
     await own.send('POST', CREATE, refundTo(session, 'beyond'));
@@ -401,7 +401,7 @@ test('an approval that the signer waits for is looked at at once, and no other w
   });
 });
 
-test('a refund whose payment a reorganisation took back is not signed before the payment is there again', async () => {
+test('a refund whose payment was removed by a reorg is not signed until the payment is back', async () => {
   await withApi({}, async (own) => {
     const database = own.database();
     const session = await paidSession(own);
@@ -413,7 +413,7 @@ test('a refund whose payment a reorganisation took back is not signed before the
     await database.offerNonce('test:ethereum', payer, 0, own.clock.nowMs());
     const allotted = async () => {
       const [open] = await database.openPayouts('test:ethereum', own.clock.nowMs(), 10);
-      assert.ok(open, 'it is looked at');
+      assert.ok(open, 'it is due');
       const name = { id: open.payout.id, generation: 0, attempt: 0 };
       const wish = { ...name, payer, payerRole: 'refund', nonce: 0, terms: {}, feeUnitsMax: 1n } as const;
       const { kind } = await database.allotAttempt({ ...wish, nowMs: own.clock.nowMs() });
@@ -433,7 +433,7 @@ test('a refund whose payment a reorganisation took back is not signed before the
   });
 });
 
-test('keys need the scopes of refunds', async () => {
+test('keys need the refund scopes', async () => {
   const session = await paidSession(api);
   const reader = api.client(await api.addKey(api.merchantId, 'test', ['refunds:read']));
   assert.equal(codeOf(await reader.send('POST', CREATE, refundTo(session, 'r-9'))), [

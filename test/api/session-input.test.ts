@@ -11,7 +11,7 @@ type Body = Record<string, unknown>;
 let orders = 0;
 const order = (more: Body = {}): Body => ({ amount: 1050, currency: 'USD', order_id: `input-${++orders}`, ...more });
 
-/** A body with these line items and the amount that fits them. */
+/** Returns a body with these line items and the matching amount. */
 const withItems = (...items: unknown[]): Body => order({ line_items: items });
 const item = (more: Body = {}, price: Body = {}, product: Body = {}): Body => ({
   price_data: { currency: 'USD', unit_amount: 1050, product_data: { name: 'Coffee', ...product }, ...price },
@@ -20,7 +20,7 @@ const item = (more: Body = {}, price: Body = {}, product: Body = {}): Body => ({
 
 const countSessions = async () => JSON.stringify((await api.database().stats(api.clock.nowMs())).sessions);
 
-/** Each row: what is wrong, the body, the parameter that is named, and the code when it is not `invalid_parameter`. */
+/** Each row: what is wrong, the body, the parameter that is named, and the code if it is not `invalid_parameter`. */
 async function expectRefused(rows: readonly (readonly [string, Body | string, string, string?])[]): Promise<void> {
   const before = await countSessions();
   for (const [what, body, param, code = 'invalid_parameter'] of rows) {
@@ -42,7 +42,7 @@ async function expectTaken(rows: readonly (readonly [string, Body | string])[]):
 
 const without = (field: string): Body => Object.fromEntries(Object.entries(order()).filter(([name]) => name !== field));
 
-test('required parameters are missed by name, and null is no value for them', () =>
+test('a missing required parameter is named, and null counts as missing', () =>
   expectRefused([
     ...['amount', 'currency', 'order_id'].flatMap((field): [string, Body, string, string][] => [
       ['absent', without(field), field, 'missing_parameter'],
@@ -141,7 +141,7 @@ test('wrong types are refused for every parameter', () => {
   return expectRefused([...flat, ...nested]);
 });
 
-test('integers are written in digits, exactly', () => {
+test('integers must be written in digits, exactly', () => {
   const raw = (amount: string) => `{"amount":${amount},"currency":"USD","order_id":"input-${++orders}"}`;
   const refused = [
     '1.5',
@@ -190,7 +190,7 @@ test('integers are written in digits, exactly', () => {
   ]);
 });
 
-test('numbers inside of strings are nobody’s business', () =>
+test('numbers inside strings are not checked', () =>
   expectTaken([
     ['fraction', `{"amount":1050,"currency":"USD","order_id":"1.0 \\"2.0\\" \\\\","metadata":{"3.0":"4.0"}}`],
     ['unknown field', `{"amount":1050,"currency":"USD","order_id":"input-n","weight":1.0}`],
@@ -228,7 +228,7 @@ test('the amount is the sum of items, tax and shipping', async () => {
     ['one more', order({ amount: 1051, line_items: items, ...extras }), 'amount'],
     ['without the tax', order({ amount: 1050, line_items: items, shipping_amount: 335 }), 'amount'],
     ['all items free', order({ amount: 1, line_items: [item({}, { unit_amount: 0 })] }), 'amount'],
-    // In doubles both products are equal to their neighbours.
+    // As doubles, both products equal their neighbours.
     [
       'off by one at the edge',
       order({ amount: INT_MAX, line_items: [item({ quantity: INT_MAX }, { unit_amount: 1 })], tax_amount: 1 }),
@@ -255,7 +255,7 @@ test('at most 100 line items', async () => {
   await expectRefused([['101', withItems(item(), ...free, free[0]), 'line_items']]);
 });
 
-test('a currency that cannot be taken is unsupported', () =>
+test('a currency that is not accepted is unsupported', () =>
   expectRefused(
     ['usd', 'Usd', ' USD', 'US', 'USDX', 'EURO', 'XXX', 'BTC', 'CHF', '', '🪙', '__proto__', 'constructor'].map(
       (currency) => [currency, order({ currency }), 'currency', 'unsupported_currency'],
@@ -332,16 +332,16 @@ test('redirect URLs are absolute, https, at most 2048 characters', async () => {
   }
 });
 
-/** An object with an own key of this name. */
+/** Returns an object with its own key `__proto__`. */
 const proto = (value: unknown): Body => Object.fromEntries([['__proto__', value]]);
 
-test('a key that sets prototypes is kept like any other', async () => {
+test('the key __proto__ is kept like any other', async () => {
   const answer = await api.send('POST', CREATE, order({ metadata: { ...proto('kept'), other: 'too' } }));
   const { metadata } = answer.json as { metadata: Body };
   assert.equal(Object.entries(metadata).slice(1), Object.entries({ ...proto('kept'), other: 'too' }));
 });
 
-test('descriptions have at most 1000 characters and names of products 500', async () => {
+test('descriptions have at most 1000 characters and product names 500', async () => {
   const long = (characters: number) => '😀'.repeat(characters);
   await expectTaken([
     ['description', order({ description: long(1000) })],
@@ -382,7 +382,7 @@ test('metadata has at most 50 keys of 40 characters with values of 500', async (
   ]);
 });
 
-test('unknown fields are ignored, wherever they stand', () =>
+test('unknown fields are ignored at any depth', () =>
   expectTaken([
     ['on top', order({ foo: 1, mode: 'payment', payment_method_types: 'card', amount_total: 'x' })],
     ['in an item', withItems(item({ sku: 7 }, { tax: {} }, { images: [] }))],

@@ -25,14 +25,14 @@ const cancel = (id: string, bend: Bend = {}): Promise<HttpAnswer> =>
 const keyOf = (session: PaymentSession): string => session.payment_options?.[0]?.address.slice(2).toLowerCase() ?? '';
 const usdt = (session: PaymentSession, units: bigint) => ({ to: keyOf(session), currency: 'USDT' as const, units });
 
-/** SessionTransitions the clock, lets both test networks be read past it, and ends what is due. */
+/** Advances the clock, lets both test networks be read past it, and ends the sessions that are due. */
 async function pass(server: ApiServer, ms: number): Promise<void> {
   server.clock.advance(ms);
   for (const name of ['ethereum', 'bsc'] as const) await server.chain(name).mine();
   await server.database().settleDue(server.clock.nowMs(), 1000);
 }
 
-test('a session shows everything that was asked for, by the documented names', async () => {
+test('a session shows everything that was sent, under the documented names', async () => {
   const line_items = [
     {
       price_data: { currency: 'USD', unit_amount: 400, product_data: { name: 'Coffee', description: '1 kg' } },
@@ -86,7 +86,7 @@ test('a session shows everything that was asked for, by the documented names', a
   assert.equal(await read(id), session, 'reading shows the same');
 });
 
-test('what was not given is left out, not null', async () => {
+test('fields that were not sent are left out, not null', async () => {
   const session = await create();
   assert.equal(Object.keys(session).sort(), [
     'amount_total',
@@ -107,7 +107,7 @@ test('what was not given is left out, not null', async () => {
   assert.is((await create({ metadata: { order_id: 'their own' } })).metadata?.order_id, 'their own');
 });
 
-test('a stablecoin session is paid in that coin, a USD session in any', async () => {
+test('a stablecoin session takes that coin, a USD session takes any', async () => {
   const offered = async (currency: string) => {
     const { payment_options, exchange_rate } = await create({ currency });
     assert.is(exchange_rate, undefined);
@@ -132,7 +132,7 @@ test('a currency that no network of the mode takes is unsupported', async () => 
   );
 });
 
-test('every session has an address of its own', async () => {
+test('every session has its own address', async () => {
   const sessions = await Promise.all(Array.from({ length: 20 }, () => create()));
   assert.is(new Set(sessions.map(keyOf)).size, 20);
   assert.is(new Set(sessions.map(({ id }) => id)).size, 20);
@@ -146,7 +146,7 @@ test('a session is found by cs_, sess_ and the bare id', async () => {
   assert.is(sessionIn(await cancel(body)).payment_status, 'canceled');
 });
 
-test('what cannot be found is 404, whatever the reason', async () => {
+test('a session that cannot be found is 404, whatever the reason', async () => {
   const { id } = await create();
   const other = api.client(await api.addKey(await api.addMerchant(), 'test'));
   const live = api.client(api.liveKey);
@@ -183,7 +183,7 @@ test('what cannot be found is 404, whatever the reason', async () => {
 
 // ── Sent again ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('the same order with the same meaning is the same session, as it is now', async () => {
+test('a repeated order with the same meaning returns the same session as it is now', async () => {
   const plain = order();
   await api.send('POST', CREATE, plain);
   const withNothing = await api.send('POST', CREATE, { ...plain, metadata: {}, line_items: [] });
@@ -211,7 +211,7 @@ test('the same order with the same meaning is the same session, as it is now', a
   assert.is(later.headers['idempotent-replayed'], 'true');
 });
 
-test('the same order with any other meaning is a conflict', async () => {
+test('a repeated order with another meaning is a conflict', async () => {
   const item = (quantity: number, name = 'Coffee') => ({
     price_data: { currency: 'USD', unit_amount: 1050, product_data: { name } },
     quantity,
@@ -239,7 +239,7 @@ test('the same order with any other meaning is a conflict', async () => {
   }
 });
 
-test('an order id is unique per merchant and mode only, and exact', async () => {
+test('an order id is exact, and unique only per merchant and mode', async () => {
   const body = order();
   const id = sessionIn(await api.send('POST', CREATE, body)).id;
   const other = api.client(await api.addKey(await api.addMerchant(), 'test'));
@@ -252,14 +252,14 @@ test('an order id is unique per merchant and mode only, and exact', async () => 
   }
 });
 
-test('of many equal requests at once one creates', async () => {
+test('many equal requests at once create one session', async () => {
   const body = order();
   const answers = await Promise.all(Array.from({ length: 10 }, () => api.send('POST', CREATE, body)));
   assert.is(new Set(answers.map((answer) => sessionIn(answer).id)).size, 1);
   assert.is(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined).length, 1);
 });
 
-test('an Idempotency-Key finds the first success for 24 hours', async () => {
+test('an Idempotency-Key returns the first success for 24 hours', async () => {
   const bend = { headers: { 'Idempotency-Key': 'key-of-a-creation' } };
   const refused = order({ amount: 0 });
   expectError(await api.send('POST', CREATE, refused, bend), { status: 400, code: 'invalid_parameter' });
@@ -290,7 +290,7 @@ test('an Idempotency-Key is 1 to 255 visible ASCII characters', async () => {
 
 // ── Canceling ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a pending session is canceled, once and for all', async () => {
+test('a pending session can be canceled, and stays so', async () => {
   const { id } = await create();
   const first = await cancel(id);
   assert.is(sessionIn(first).payment_status, 'canceled');
@@ -299,7 +299,7 @@ test('a pending session is canceled, once and for all', async () => {
   assert.is((await read(id)).payment_status, 'canceled');
 });
 
-test('a cancel that is sent again with its key says so', async () => {
+test('a cancel repeated with its key is marked as replayed', async () => {
   const { id } = await create();
   const bend = { headers: { 'Idempotency-Key': 'key-of-a-cancel' } };
   assert.is((await cancel(id, bend)).headers['idempotent-replayed'], undefined);
@@ -313,7 +313,7 @@ test('a cancel that is sent again with its key says so', async () => {
   assert.equal([sessionIn(answer).id, sessionIn(answer).payment_status], [other.id, 'canceled']);
 });
 
-test('money that was seen stops the cancel, and money that left again does not', async () => {
+test('money that was seen prevents canceling; money removed by a reorg does not', async () => {
   const chain = api.chain('ethereum');
   const session = await create();
   await chain.mine([usdt(session, 1n)]);
@@ -323,7 +323,7 @@ test('money that was seen stops the cancel, and money that left again does not',
   assert.is(sessionIn(await cancel(session.id)).payment_status, 'canceled');
 });
 
-test('what has ended otherwise cannot be canceled', async () => {
+test('a session that has ended cannot be canceled', async () => {
   const chain = api.chain('ethereum');
   const unpaid = await create({ expires_in: 60 });
   const part = await create({ expires_in: 60 });
@@ -339,17 +339,17 @@ test('what has ended otherwise cannot be canceled', async () => {
   expectError(await cancel(part.id), { status: 400, code: 'session_not_cancelable', param: null }, 'failed');
 });
 
-test('a session past its time is expired for the cancel, even before anything has settled it', async () => {
+test('canceling a session past its deadline answers session_expired, even before it has expired', async () => {
   const { id } = await create({ expires_in: 60 });
   api.clock.advance(60_000);
-  assert.is((await read(id)).payment_status, 'pending', 'the last second is inside');
+  assert.is((await read(id)).payment_status, 'pending', 'the last second counts');
   api.clock.advance(1_000);
   expectError(await cancel(id), { status: 400, code: 'session_expired' });
 });
 
 // ── Paying ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-test('payments are shown from first sight to the end', async () => {
+test('payments are shown from the first sight to finality', async () => {
   const chain = api.chain('ethereum');
   const session = await create();
   const block = await chain.mine([usdt(session, 10_500_000n)]);
@@ -375,10 +375,10 @@ test('payments are shown from first sight to the end', async () => {
   await chain.finalize(block);
   const final = (await api.database().findSession(session.id))?.payments[0]?.state;
   assert.is(final, 'final');
-  assert.equal((await read(session.id)).payments, paid.payments, 'final is no word of the API');
+  assert.equal((await read(session.id)).payments, paid.payments, 'the API does not distinguish final');
 });
 
-test('a part is underpaid, a top-up on another network makes it whole', async () => {
+test('a part payment is underpaid, and a top-up on another network completes it', async () => {
   const session = await create();
   const first = await api.chain('ethereum').mine([usdt(session, 4_000_001n)]);
   assert.is((await read(session.id)).underpaid, true);
@@ -429,7 +429,7 @@ test('a payment that a reorg removed is shown as orphaned', async () => {
   );
 });
 
-test('late money is held or accepted, as the store says', async () => {
+test('late money is held or accepted, as the store is configured', async () => {
   for (const [latePolicy, expected] of [
     ['hold', ['expired', false]],
     ['accept', ['paid', true]],
@@ -448,7 +448,7 @@ test('late money is held or accepted, as the store says', async () => {
 
 // ── Nothing to hand out ──────────────────────────────────────────────────────────────────────────────────────────────
 
-test('a dry pool is 503 until it is filled, and a repeated request still finds its session', () =>
+test('an empty pool is 503 until it is filled, and a repeated request still finds its session', () =>
   withApi({ addresses: 1 }, async (dry) => {
     const first = order();
     const { id } = sessionIn(await dry.send('POST', CREATE, first));

@@ -90,7 +90,7 @@ test('every network on offer has its address field, `tron_address` too', () =>
     assert.is(session.ethereum_address, undefined);
   }));
 
-test('statuses are the quick-start’s own words', async () => {
+test('statuses have their quick-start names', async () => {
   const { session } = envelope(await api.send('POST', QUICK, quick()));
   const status = async () => envelope(await api.send('GET', `${QUICK}/${session.session_id}`)).session.status;
   const to = String(session.qr_code_data).slice(2).toLowerCase();
@@ -121,7 +121,7 @@ test('decimal amounts are read by the currency’s exponent', async () => {
   }
 });
 
-test('bad quick-start bodies are refused in the ordinary error body', async () => {
+test('bad quick-start bodies get the ordinary error body', async () => {
   const amount = (value: unknown, currency: unknown = 'USD') => quick({ amount: { value, currency } });
   const rows: [object, string, string?][] = [
     [quick({ amount: undefined }), 'amount', 'missing_parameter'],
@@ -169,7 +169,7 @@ test('bad quick-start bodies are refused in the ordinary error body', async () =
   expectError(await api.send('GET', `${QUICK}/unknown`), { status: 404, code: 'session_not_found' });
 });
 
-test('the endpoint of a session gets its events, and is checked for the mode of the key', async () => {
+test('the endpoint of a session receives its events, and is checked for the key’s mode', async () => {
   const url = 'https://shop.example/of-this-session';
   const { session } = envelope(await api.send('POST', QUICK, quick({ webhook_url: url })));
   await api.send('POST', `/api/v1/checkout/sessions/${session.session_id}/cancel`);
@@ -180,7 +180,7 @@ test('the endpoint of a session gets its events, and is checked for the mode of 
   assert.ok(checked.includes(`test ${url}`));
 });
 
-test('a quick-start order that is sent again is the same session; another body is a conflict', async () => {
+test('a repeated quick-start order returns the same session; another body is a conflict', async () => {
   const body = quick();
   const first = await api.send('POST', QUICK, body);
   const again = await api.send('POST', QUICK, { ...body, amount: { value: '10.5', currency: 'USD' } });
@@ -189,7 +189,7 @@ test('a quick-start order that is sent again is the same session; another body i
   const conflict = { status: 400, code: 'order_id_conflict', param: 'order_id' };
   expectError(await api.send('POST', QUICK, { ...body, description: 'other' }), conflict);
   expectError(await api.send('POST', QUICK, { ...body, webhook_url: 'https://shop.example/w' }), conflict);
-  // The same order in the reference shape means the same.
+  // The same order in the reference shape has the same meaning.
   const same = await api.send('POST', CREATE, { order_id: body.order_id, amount: 1050, currency: 'USD' });
   assert.is((same.json as PaymentSession).id, envelope(first).session.session_id);
 });
@@ -214,7 +214,7 @@ test('the mode shape answers in its envelope', async () => {
   assert.equal([known.amount_total, known.currency], [1050, 'USDT']);
 });
 
-test('the currency is the top-level one, else the one of the payment method', async () => {
+test('the top-level currency applies, else that of the payment method', async () => {
   const currencyOf = async (more: object) => {
     const { currency, payment_options } = await reference(
       envelope(await api.send('POST', CREATE, byMode(more))).session.session_id,
@@ -236,7 +236,7 @@ test('the currency is the top-level one, else the one of the payment method', as
   );
 });
 
-test('either of its fields marks the mode shape, beside a decimal string', async () => {
+test('with a decimal string, either of its fields makes it the mode shape', async () => {
   for (const missing of ['mode', 'payment_method_types']) {
     assert.is(envelope(await api.send('POST', CREATE, byMode({ [missing]: undefined }))).base.code, 0);
   }
@@ -246,7 +246,7 @@ test('either of its fields marks the mode shape, beside a decimal string', async
   assert.is((integer.json as PaymentSession).amount_total, 1050, 'an integer amount is the reference shape');
 });
 
-test('bad mode bodies are refused in the ordinary error body', async () => {
+test('bad mode bodies get the ordinary error body', async () => {
   const crypto = (options: unknown) => byMode({ payment_method_options: { crypto: options } });
   const rows: [object, string, string?][] = [
     [byMode({ payment_method_options: undefined }), 'currency', 'missing_parameter'],

@@ -1,4 +1,4 @@
-/** Whatever accent a store chooses, the page stays readable. */
+/** The page stays readable with any accent. */
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,7 +9,7 @@ const surfaces: Readonly<Record<Scheme, readonly string[]>> = {
   light: ['#ffffff', '#f6f8fa', '#f3f5f8', '#e9edf2'],
   dark: ['#171e27', '#10161e', '#0e131a', '#232d39'],
 };
-/** The page's own text, which stands on what is marked. */
+/** The page's text colour, which is used on marked parts. */
 const words: Readonly<Record<Scheme, string>> = { light: '#17202c', dark: '#e6ebf2' };
 
 function isReadable(hex: string): void {
@@ -40,19 +40,19 @@ test('any colour is made readable', () => {
   );
 });
 
-test('a colour that can be read as it is stays as it is', () => {
+test('a readable colour is not changed', () => {
   assert.is(accentColours('#0b5cad', 'light').accent, '#0b5cad');
   assert.is(accentColours('#8cbff7', 'dark').accent, '#8cbff7');
 });
 
-test('a colour is six hexadecimal digits, and nothing else', () => {
+test('a colour is six hexadecimal digits and nothing else', () => {
   assert.is(readAccent('#FF8800'), '#ff8800');
   for (const text of ['', 'red', '#fff', '#ff88001', 'ff8800', '#ff880g', '#ff8800;', ' #ff8800']) {
     assert.is(readAccent(text), null, text);
   }
 });
 
-test('the style sheet holds colours alone', () => {
+test('the style sheet contains only colours', () => {
   assert.match(
     accentStyle('#ffff00'),
     /^:root\{(--[a-z-]+:#[0-9a-f]{6};?)+\}\n@media \(prefers-color-scheme: dark\)\{/,

@@ -1,4 +1,4 @@
-/** A store's name, logo and colour on the page: served strictly, and readable whatever was chosen. */
+/** A store's name, logo and colour on the page: served strictly, and readable with any colour. */
 import { mkdirSync } from 'node:fs';
 import type { Browser } from 'playwright-core';
 import { suite } from 'uvu';
@@ -36,7 +36,7 @@ for (const [name, accent] of [
   ['black', '#000000'],
   ['red', '#ff0000'],
 ] as const) {
-  test(`an accent of pure ${name} leaves no barrier, in light and dark, before and after the payment`, async (world) => {
+  test(`an accent of pure ${name} is accessible in light and dark mode, before and after the payment`, async (world) => {
     const { api, browser } = world;
     await api.database().setPageSettings(api.merchantId, { accent, logo: picture });
     const sale = await openSale(api);
@@ -64,7 +64,7 @@ for (const [name, accent] of [
   });
 }
 
-test('the logo comes from here, as a picture that can do nothing, to those who know a session', async ({ api }) => {
+test('the logo is served as an inert image, to those who know a session', async ({ api }) => {
   await api.database().setPageSettings(api.merchantId, { logo: picture });
   const sale = await openSale(api);
   const path = `${api.baseUrl}${sale.path}/logo/${picture.hash}`;
@@ -80,7 +80,7 @@ test('the logo comes from here, as a picture that can do nothing, to those who k
   assert.is((await exchange('GET', path.replace(sale.id, 'cs_00000000000000000000000000'))).status, 404);
 });
 
-test('an SVG that got in with a script runs it nowhere', async ({ api, browser }) => {
+test('an SVG that was stored with a script does not run it', async ({ api, browser }) => {
   const evil = Buffer.from(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><script>document.title="owned";fetch("/owned")</script><rect width="9" height="9"/></svg>',
   );
@@ -98,7 +98,7 @@ test('an SVG that got in with a script runs it nowhere', async ({ api, browser }
   await api.database().setPageSettings(api.merchantId, { logo: null });
 });
 
-test('an accent’s style sheet is made of its name alone', async ({ api }) => {
+test('an accent’s style sheet depends only on its name', async ({ api }) => {
   const good = await exchange('GET', `${api.baseUrl}/pay/assets/accent/ff8800.css`);
   assert.is(good.status, 200);
   assert.match(String(good.headers['content-type']), 'text/css');
@@ -109,7 +109,7 @@ test('an accent’s style sheet is made of its name alone', async ({ api }) => {
   }
 });
 
-test('a new name is on the page at once', async ({ api }) => {
+test('a new name shows on the page at once', async ({ api }) => {
   const sale = await openSale(api);
   const url = `${api.baseUrl}${sale.path}`;
   const { headers } = await exchange('GET', url);

@@ -1,6 +1,6 @@
 /**
- * The page in a real browser: every state in light and dark without a barrier, and a payer's whole way, with and without scripts.
- * Screenshots are written to `.tmp/pages/`.
+ * The page in a real browser: every state is accessible in light and dark mode, and a whole payment works with and
+ * without scripts. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -31,7 +31,7 @@ const headline = (page: Page) => page.locator('h1');
 const says = (page: Page, words: RegExp) =>
   until(`the page says ${words}`, async () => words.test((await headline(page).textContent()) ?? ''));
 
-/** Pixels by which the page is wider than the screen, and controls that are too small for a thumb. */
+/** Returns by how many pixels the page is wider than the screen, and the controls that are too small to touch. */
 const misfits = (page: Page) =>
   page.evaluate(`(() => {
     const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
@@ -43,13 +43,13 @@ const misfits = (page: Page) =>
   })()`) as Promise<string[]>;
 
 const devices: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+  ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
   ['narrow', { ...phone, viewport: { width: 320, height: 640 } }],
 ];
 
 for (const [name, scene] of Object.entries(scenes)) {
-  test(`${name}: no barrier in light and dark, on a desk and on phones`, async ({ browser, api }) => {
+  test(`${name}: accessible in light and dark mode, on desktop and phones`, async ({ browser, api }) => {
     const path = await scene.play(api);
     for (const [device, options] of devices) {
       const { page, complaints } = await openPage(browser, api.baseUrl, options);
@@ -60,7 +60,7 @@ for (const [name, scene] of Object.entries(scenes)) {
         assert.equal(await barriers(page), [], device);
         await page.screenshot({ path: `${PICTURES}/${name}-${device}.png`, fullPage: true });
       }
-      // A page that is not there is itself an error to the browser.
+      // The browser logs a 404 page as an error.
       if (name !== 'not_found') assert.equal(complaints, []);
       await page.context().close();
     }
@@ -68,7 +68,7 @@ for (const [name, scene] of Object.entries(scenes)) {
 }
 
 for (const { code, direction } of allWords) {
-  test(`${code}: every state of the way fits a narrow phone, without a barrier`, async ({ browser, api }) => {
+  test(`${code}: every state of a payment fits a narrow phone and is accessible`, async ({ browser, api }) => {
     const sale = await openSale(api);
     const options = { ...phone, viewport: { width: 320, height: 640 }, locale: code };
     const { page, complaints } = await openPage(browser, api.baseUrl, options);
@@ -103,7 +103,7 @@ test('the language is chosen by a link, and stays', async ({ browser, api }) => 
   await page.context().close();
 });
 
-test('a payer on a phone, from the choice to the receipt, without loading the page once', async ({ browser, api }) => {
+test('a payer on a phone, from the choice to the receipt, without reloading the page', async ({ browser, api }) => {
   const sale = await openSale(api);
   const { page, complaints } = await openPage(browser, api.baseUrl, phone);
   await page.goto(api.baseUrl + sale.path);
@@ -189,7 +189,7 @@ test('without scripts', async ({ browser, api }) => {
   await page.context().close();
 });
 
-test('a device whose clock is wrong by an hour', async ({ browser, api }) => {
+test('on a device whose clock is wrong by an hour', async ({ browser, api }) => {
   const sale = await openSale(api);
   for (const hours of [-1, 1]) {
     const { page } = await openPage(browser, api.baseUrl);
@@ -210,7 +210,7 @@ test('a device whose clock is wrong by an hour', async ({ browser, api }) => {
   }
 });
 
-test('two tabs, one of them where no stream gets through', async ({ browser, api }) => {
+test('with two tabs, one of which gets no stream', async ({ browser, api }) => {
   const sale = await openSale(api);
   const { page: first } = await openPage(browser, api.baseUrl);
   const second = await first.context().newPage();
@@ -224,7 +224,7 @@ test('two tabs, one of them where no stream gets through', async ({ browser, api
   await first.context().close();
 });
 
-test('a tab that slept past the end says so as soon as it is looked at', async ({ browser, api }) => {
+test('a tab that slept past the end says so as soon as it is visible', async ({ browser, api }) => {
   const sale = await openSale(api);
   const { page } = await openPage(browser, api.baseUrl);
   await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
@@ -238,7 +238,7 @@ test('a tab that slept past the end says so as soon as it is looked at', async (
   await page.context().close();
 });
 
-test('when the server is away for a while, the page stays and goes on afterwards', async ({ browser, api }) => {
+test('while the server is down the page stays, and continues afterwards', async ({ browser, api }) => {
   const sale = await openSale(api);
   const { page } = await openPage(browser, api.baseUrl);
   await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);

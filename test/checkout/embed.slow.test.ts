@@ -1,6 +1,6 @@
 /**
- * The payment page in a dialog over a merchant's page, in a real browser, the two on origins of their own. The merchant's page is the example of
- * the documentation.
+ * The payment page in a dialog on a merchant's page of another origin, in a real browser. The merchant's page is the
+ * example of the documentation.
  */
 import { mkdirSync, readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -19,7 +19,7 @@ mkdirSync(PICTURES, { recursive: true });
 type World = { browser: Browser; api: ApiServer; shop: MerchantServer; stranger: MerchantServer };
 const test = suite<World>('the payment page in a merchant’s page');
 
-/** A policy as strict as a careful merchant's, and what the tests look into. */
+/** A policy as strict as a careful merchant's, plus what the tests need. */
 const policyOf = (base: string) =>
   `default-src 'none'; script-src ${base} 'unsafe-inline'; style-src 'none'; frame-src ${base}; img-src data:`;
 
@@ -29,7 +29,7 @@ test.before(async (world) => {
   const { baseUrl } = world.api;
   const example = readFileSync('docs/embed.html', 'utf8')
     .replaceAll('http://127.0.0.1:8420', baseUrl)
-    // The policy lets no style through but the dialog's own.
+    // The policy allows no styles except the dialog's own.
     .replace(/<style>[\s\S]*<\/style>/, '');
   const open = () =>
     startMerchantServer((response) => {
@@ -53,11 +53,11 @@ const result = async (page: Page) => (await page.textContent('#result')) ?? '';
 const isTold = (page: Page, words: RegExp) =>
   until(`the merchant's page says ${words}`, async () => words.test(await result(page)));
 
-/** Opens the merchant's page and the payment in it. Everything that the page is told by message is kept in `window.told`. */
+/** Opens the merchant's page and the payment in it. All messages to the page are kept in `window.received`. */
 async function openPayment(world: World, sale: Sale, options: BrowserContextOptions = {}, at = world.shop) {
   const { page, complaints } = await openPage(world.browser, '', options);
   await page.addInitScript(
-    `window.told = []; window.addEventListener('message', ({ data, origin }) => told.push({ origin, ...data }))`,
+    `window.received = []; window.addEventListener('message', ({ data, origin }) => received.push({ origin, ...data }))`,
   );
   const url = encodeURIComponent(`${world.api.baseUrl}${sale.path}`);
   await page.goto(`${at.origin}/?session=${url}`);
@@ -71,7 +71,7 @@ const shows = (page: Page, words: RegExp) =>
     words.test((await headline(page).textContent({ timeout: 5000 })) ?? ''),
   );
 
-test('a payer pays in the dialog, and the merchant’s page is told once', async (world) => {
+test('a payer pays in the dialog, and the merchant’s page gets the result once', async (world) => {
   const sale = await openSale(world.api);
   const { page, complaints } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
@@ -80,7 +80,7 @@ test('a payer pays in the dialog, and the merchant’s page is told once', async
   assert.equal(await barriers(page), []);
   await frameOf(page).locator('#network-ethereum-USDT').click();
   await shows(page, /Send 10\.50 USDT/);
-  await page.screenshot({ path: `${PICTURES}/embedded-desk.png` });
+  await page.screenshot({ path: `${PICTURES}/embedded-desktop.png` });
   await sale.send('10.50');
   await shows(page, /Payment seen/);
   assert.is(await result(page), '', 'nothing is certain yet');
@@ -90,9 +90,9 @@ test('a payer pays in the dialog, and the merchant’s page is told once', async
   await page.getByRole('button', { name: 'Close the payment' }).click();
   assert.is(await dialog.count(), 0);
   assert.match(await result(page), /Thank you/, 'closing afterwards is no other result');
-  const told = (await page.evaluate('told')) as { origin: string; session: string; status: string }[];
-  assert.ok(told.every(({ origin, session }) => origin === world.api.baseUrl && session === sale.id));
-  assert.is(told.at(-1)?.status, 'paid');
+  const received = (await page.evaluate('received')) as { origin: string; session: string; status: string }[];
+  assert.ok(received.every(({ origin, session }) => origin === world.api.baseUrl && session === sale.id));
+  assert.is(received.at(-1)?.status, 'paid');
   assert.equal(complaints, []);
   await page.context().close();
 });
@@ -115,7 +115,7 @@ for (const [end, words, make] of [
     },
   ],
 ] as const) {
-  test(`a payment that ends as ${end} is told`, async (world) => {
+  test(`a payment that ends as ${end} is reported`, async (world) => {
     const sale = await openSale(world.api);
     const { page } = await openPayment(world, sale);
     await shows(page, /How do you want to pay/);
@@ -125,7 +125,7 @@ for (const [end, words, make] of [
   });
 }
 
-test('who closes the dialog before the end has closed it, and whether money was seen is told', async (world) => {
+test('a dialog closed before the end reports `closed`, and whether a payment was seen', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
@@ -140,7 +140,7 @@ test('who closes the dialog before the end has closed it, and whether money was 
   await page.context().close();
 });
 
-test('by keyboard: focus stays in the dialog, Escape closes it from inside and outside the frame, focus comes back', async (world) => {
+test('by keyboard: focus stays in the dialog, Escape closes it inside and outside the frame, focus returns', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
@@ -162,7 +162,7 @@ test('by keyboard: focus stays in the dialog, Escape closes it from inside and o
   await page.context().close();
 });
 
-test('on a phone the dialog is the whole screen, in the language of the merchant’s page', async (world) => {
+test('on a phone the dialog fills the screen, in the language of the merchant’s page', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale, { ...phone, colorScheme: 'dark' });
   await shows(page, /How do you want to pay/);
@@ -177,7 +177,7 @@ test('on a phone the dialog is the whole screen, in the language of the merchant
   await page.context().close();
 });
 
-test('a stranger’s page is refused, says so, and is told nothing', async (world) => {
+test('a page of another origin is refused, says so, and gets no messages', async (world) => {
   const sale = await openSale(world.api);
   const { page, complaints } = await openPayment(world, sale, {}, world.stranger);
   await until('the dialog says that it cannot be shown', async () => (await page.locator('.note a').count()) === 1);
@@ -188,20 +188,22 @@ test('a stranger’s page is refused, says so, and is told nothing', async (worl
     complaints.some((text) => /frame-ancestors/.test(text)),
     complaints.join(),
   );
-  assert.equal(await page.evaluate('told'), []);
+  assert.equal(await page.evaluate('received'), []);
   await page.keyboard.press('Escape');
   await isTold(page, /You have not paid yet/);
   await page.context().close();
 });
 
-test('messages go to the one origin that was named and is allowed, and to no other', async (world) => {
+test('messages go only to the origin that was named and is allowed', async (world) => {
   const { api, shop, stranger, browser } = world;
   await api.database().setPageSettings(api.merchantId, { embedOrigins: [shop.origin, stranger.origin] });
   const sale = await openSale(api);
   const { page } = await openPage(browser, '');
-  await page.addInitScript(`window.told = []; window.addEventListener('message', ({ data }) => told.push(data))`);
+  await page.addInitScript(
+    `window.received = []; window.addEventListener('message', ({ data }) => received.push(data))`,
+  );
   await page.goto(stranger.origin);
-  // Framed by one allowed site in the name of the other, of nobody, and of a site that is not allowed.
+  // One allowed site frames the page and names the other site, nobody, and a site that is not allowed.
   const sources = [shop.origin, '', 'https://elsewhere.example', `${stranger.origin}/`].map(
     (parent) => `${api.baseUrl}${sale.path}?parent=${encodeURIComponent(parent)}`,
   );
@@ -221,24 +223,24 @@ test('messages go to the one origin that was named and is allowed, and to no oth
   for (const frame of page.frames().slice(1)) {
     await until('the payment is seen', async () => /seen/.test((await frame.locator('h1').textContent()) ?? ''));
   }
-  assert.equal(await page.evaluate('told'), []);
+  assert.equal(await page.evaluate('received'), []);
   await page.context().close();
   await api.database().setPageSettings(api.merchantId, { embedOrigins: [shop.origin] });
 });
 
-test('messages that only look like the payment’s are not believed', async (world) => {
+test('messages that only look like the payment’s are ignored', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
   await page.evaluate(`window.postMessage({ from: 'quayside', status: 'paid', seen: true, session: 'x' }, '*')`);
   await until('the message has come', async () =>
-    ((await page.evaluate('told')) as { session: string }[]).some(({ session }) => session === 'x'),
+    ((await page.evaluate('received')) as { session: string }[]).some(({ session }) => session === 'x'),
   );
   assert.is(await result(page), '');
   await page.context().close();
 });
 
-test('forms work inside the frame, and the page goes on telling afterwards', async (world) => {
+test('forms work inside the frame, and the page keeps reporting afterwards', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
@@ -251,7 +253,7 @@ test('forms work inside the frame, and the page goes on telling afterwards', asy
   await page.context().close();
 });
 
-test('a language may be asked for, and only web addresses are opened', async (world) => {
+test('a language can be chosen, and only web URLs are opened', async (world) => {
   const sale = await openSale(world.api);
   const { page } = await openPage(world.browser, '');
   await page.goto(world.shop.origin);
@@ -268,7 +270,7 @@ test('a language may be asked for, and only web addresses are opened', async (wo
   await page.context().close();
 });
 
-test('the way back to the shop leaves the frame', async (world) => {
+test('the link back to the shop leaves the frame', async (world) => {
   const sale = await openSale(world.api, { cancel_url: `${world.shop.origin}/cart` });
   const { page } = await openPayment(world, sale);
   await shows(page, /How do you want to pay/);
@@ -279,7 +281,7 @@ test('the way back to the shop leaves the frame', async (world) => {
   await page.context().close();
 });
 
-test('who may frame the page stands in its headers, and nobody may unless a store says so', async ({ api, shop }) => {
+test('the headers say who may frame the page: nobody unless a store allows it', async ({ api, shop }) => {
   const sale = await openSale(api);
   const { headers } = await exchange('GET', `${api.baseUrl}${sale.path}`);
   assert.match(String(headers['content-security-policy']), `frame-ancestors ${shop.origin}`);

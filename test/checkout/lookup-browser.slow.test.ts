@@ -1,4 +1,4 @@
-/** Asking after a transaction in a real browser: by keyboard, live, without scripts, and without losing what is being typed. */
+/** Looking up a transaction in a real browser: by keyboard, live, without scripts, without losing what is being typed. */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
@@ -28,7 +28,7 @@ test.after(async ({ browser, api }) => {
 const answered = (page: Page, words: RegExp) =>
   until(`the page answers ${words}`, async () => words.test((await page.textContent('#look-up-answer')) ?? ''));
 
-/** Every network's indexer says the same. */
+/** Lets every network's indexer answer the same. */
 async function sight(api: ApiServer, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const network of ['test:ethereum', 'test:bsc', 'live:ethereum'] as const) {
@@ -38,7 +38,7 @@ async function sight(api: ApiServer, report: TransactionReport): Promise<void> {
   }
 }
 
-test('by keyboard, and the answer comes by itself and is read out', async ({ api, browser }) => {
+test('by keyboard; the answer appears without a reload and is announced', async ({ api, browser }) => {
   const sale = await openSale(api);
   const { page, complaints } = await openPage(browser, api.baseUrl);
   await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
@@ -59,7 +59,7 @@ test('by keyboard, and the answer comes by itself and is read out', async ({ api
   await page.context().close();
 });
 
-test('what is being typed stays when the page changes under it', async ({ api, browser }) => {
+test('what is being typed stays when the page changes', async ({ api, browser }) => {
   const sale = await openSale(api);
   const { page } = await openPage(browser, api.baseUrl);
   await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);
@@ -75,7 +75,7 @@ test('what is being typed stays when the page changes under it', async ({ api, b
   await page.context().close();
 });
 
-test('without scripts, on a phone, after the time was up', async ({ api, browser }) => {
+test('without scripts, on a phone, after the time is up', async ({ api, browser }) => {
   const sale = await openSale(api);
   await pass(api, 1801);
   const { page } = await openPage(browser, api.baseUrl, { ...phone, javaScriptEnabled: false });
@@ -106,11 +106,11 @@ const looks = [
 ] as const;
 
 for (const [name, report] of looks) {
-  test(`${name}: no barrier in light and dark, on a desk and on narrow phones`, async ({ api, browser }) => {
+  test(`${name}: accessible in light and dark mode, on desktop and narrow phones`, async ({ api, browser }) => {
     const sale = await openSale(api);
     const pasted = name === 'unreadable' ? 'order-1001' : HASH;
     for (const [device, options] of [
-      ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+      ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
       ['phone-dark', { ...phone, colorScheme: 'dark' }],
       ['narrow-ar', { ...phone, viewport: { width: 320, height: 640 }, locale: 'ar' }],
     ] as const) {
@@ -131,7 +131,7 @@ for (const [name, report] of looks) {
   });
 }
 
-test('a rest may be sent in another way: the payer chooses, and comes back', async ({ api, browser }) => {
+test('the rest can be paid in another way: the payer chooses, and can go back', async ({ api, browser }) => {
   const sale = await openSale(api);
   const { page } = await openPage(browser, api.baseUrl, phone);
   await page.goto(`${api.baseUrl}${sale.path}?pay=ethereum-USDT`);

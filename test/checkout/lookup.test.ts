@@ -1,4 +1,4 @@
-/** The payer who has paid and sees nothing of it: asking after a transaction, over HTTP and without scripts. */
+/** Looking up a transaction for a payer whose payment does not show up, over HTTP and without scripts. */
 import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -21,7 +21,7 @@ const textOf = (html: string): string =>
 const answerOf = (html: string): string =>
   textOf(/<div id="look-up-answer">([\s\S]*?)<\/details>/.exec(html)?.[1] ?? 'no answer');
 
-/** Sends the form as a browser without scripts does, and follows it back to the page. */
+/** Sends the form like a browser without scripts, and follows the redirect to the page. */
 async function ask(api: ApiServer, sale: Sale, pasted: string): Promise<string> {
   const form = new URLSearchParams({ transaction: pasted });
   const response = await fetch(`${api.baseUrl}${sale.path}/look-up?lang=en`, { method: 'POST', body: form });
@@ -33,7 +33,7 @@ async function ask(api: ApiServer, sale: Sale, pasted: string): Promise<string> 
 const show = async (api: ApiServer, sale: Sale, pasted: string): Promise<string> =>
   (await exchange('GET', `${api.baseUrl}${sale.path}?tx=${encodeURIComponent(pasted)}`)).text;
 
-/** What an indexer would have the store judge. */
+/** The transaction report of an indexer, for the database to judge. */
 async function sight(api: ApiServer, network: NetworkKey, report: TransactionReport): Promise<void> {
   const nowMs = api.clock.nowMs();
   for (const { id } of await api.database().dueLookups(network, nowMs, 10)) {
@@ -53,7 +53,7 @@ const mined = (to: string, more: Partial<Extract<TransactionReport, { kind: 'min
   ...more,
 });
 
-test('what people paste is understood: a hash, a link to an explorer, a broken line', () => {
+test('pasted text is understood: a hash, a link to an explorer, a hash broken over lines', () => {
   const evm = (text: string) => readTransaction(text).get('evm');
   for (const text of [
     HASH,
@@ -74,7 +74,7 @@ test('what people paste is understood: a hash, a link to an explorer, a broken l
   }
 });
 
-test('what is no transaction is none, whatever it is', () => {
+test('text without a transaction has none, whatever it is', () => {
   const no = [
     '',
     'order-1001',
@@ -89,7 +89,7 @@ test('what is no transaction is none, whatever it is', () => {
   fc.assert(fc.property(fc.string({ maxLength: 1000, unit: 'binary' }), (text) => readTransaction(text).size < 4));
 });
 
-test('garbage gets its answer at once, and asks nobody', () =>
+test('garbage is answered at once, without a lookup', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const text = await ask(api, sale, '"><script>alert(1)</script>');
@@ -98,7 +98,7 @@ test('garbage gets its answer at once, and asks nobody', () =>
     assert.equal(await api.database().listLookups(sale.id), []);
   }));
 
-test('every network is asked, also of the other mode, and the page says which ones it waits for', () =>
+test('networks of both modes are asked, and the page says which ones it waits for', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const text = await ask(api, sale, `https://etherscan.io/tx/${HASH}`);
@@ -120,7 +120,7 @@ test('every network is asked, also of the other mode, and the page says which on
     assert.is(answerOf(await show(api, sale, `0x${'f'.repeat(64)}`)), '', 'what nobody asked has no answer');
   }));
 
-test('a network that nobody follows is said not to answer', () =>
+test('the page says that a network without a follower does not answer', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     await ask(api, sale, HASH);
@@ -133,7 +133,7 @@ test('a network that nobody follows is said not to answer', () =>
     );
   }));
 
-test('each finding has its words', () =>
+test('each result has its text', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api, {
       currency: 'USDT',
@@ -174,7 +174,7 @@ test('each finding has its words', () =>
     }
   }));
 
-test('what is held is counted by the chain alone, and shown', () =>
+test('a held payment is credited by the chain alone, and shown', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     await sale.send('4.00');
@@ -190,7 +190,7 @@ test('what is held is counted by the chain alone, and shown', () =>
     assert.equal(await api.database().findSession(sale.id), before, 'a look-up credits nothing');
   }));
 
-test('questions are limited for each session, and the page says how long to wait', () =>
+test('lookups are limited for each session, and the page says how long to wait', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const send = async (path: string, n: number) => {
@@ -218,7 +218,7 @@ test('questions are limited for each session, and the page says how long to wait
     assert.is((await send('/pay/cs_00000000000000000000000000', 1)).status, 404);
   }));
 
-test('a session that has ended is live again while somebody looks', () =>
+test('the page of an ended session is live again during a lookup', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     await pass(api, 1801);

@@ -1,5 +1,5 @@
 /**
- * The page over HTTP, as a browser without scripts gets it, and what stands around it: headers, versions, live updates, limits.
+ * The page over HTTP, as a browser without scripts gets it; and headers, versions, live updates, limits.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'uvu';
@@ -11,7 +11,7 @@ import { parseRaw, rawExchange } from '../support/raw-http.ts';
 import { exchange } from '../support/signed-client.ts';
 import { until } from '../support/until.ts';
 
-/** What a person reads: text without tags. */
+/** Returns what a person reads: text without tags. */
 const textOf = (html: string): string =>
   html
     .replace(/<(style|script)[\s\S]*?<\/\1>/g, ' ')
@@ -22,20 +22,20 @@ const textOf = (html: string): string =>
 const headlineOf = (html: string): string => textOf(/<h1[^>]*>([\s\S]*?)<\/h1>/.exec(html)?.[1] ?? '').trim();
 
 for (const [name, { headline, play }] of Object.entries(scenes)) {
-  test(`${name}: the page says so without a script`, () =>
+  test(`${name}: the page says so without scripts`, () =>
     withApi({ pages: true }, async (api) => {
       const path = await play(api);
       const { status, text, headers } = await exchange('GET', `${api.baseUrl}${path}`);
       assert.is(status, name === 'not_found' ? 404 : 200);
       assert.match(headlineOf(text), headline);
       assert.match(String(headers['content-type']), /^text\/html/);
-      // The script fills the places of its own words.
+      // The script fills the placeholders of its own texts.
       const shown = text.replace(/<template[\s\S]*?<\/template>/, '');
       assert.not.match(shown, /\{\w+\}|undefined|\[object|NaN/);
     }));
 }
 
-test('everything needed to pay stands in the first answer', () =>
+test('the first response has everything needed to pay', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api, { description: 'Two bags' });
     const answer = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
@@ -58,7 +58,7 @@ test('everything needed to pay stands in the first answer', () =>
     }
   }));
 
-test('what a merchant or an address line says is text, never markup', () =>
+test('text from a merchant or a URL is text, never markup', () =>
   withApi({ pages: true }, async (api) => {
     const evil = '"><script>alert(1)</script>';
     const sale = await openSale(api, { order_id: evil, description: evil });
@@ -80,7 +80,7 @@ test('nobody can change a session from its page', () =>
     assert.is((await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).text, before);
   }));
 
-test('a session that is not there and one of another spelling', () =>
+test('an unknown session, and one spelled differently', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const body = sale.id.slice(3);
@@ -93,7 +93,7 @@ test('a session that is not there and one of another spelling', () =>
     assert.is((await exchange('GET', `${api.baseUrl}/pay/cs_1/events`)).status, 404);
   }));
 
-test('strict headers on every answer of the page', () =>
+test('every response of the page has strict headers', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     for (const path of [sale.path, '/pay/cs_1']) {
@@ -110,7 +110,7 @@ test('strict headers on every answer of the page', () =>
     }
   }));
 
-test('the style and the scripts are cached for good, and the page stays small with all that it may load', () =>
+test('styles and scripts are cached forever, and the page with all that it may load stays small', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const { text } = await exchange('GET', `${api.baseUrl}${sale.path}?pay=ethereum-USDT`, { 'User-Agent': 'iPhone' });
@@ -118,7 +118,7 @@ test('the style and the scripts are cached for good, and the page stays small wi
     const paths = [...text.matchAll(/(?:href|src)="(assets\/[^"]+)"/g)].map((match) => match[1] ?? '');
     assert.is(paths.length, 2);
     const folder = paths[0]?.replace(/[^/]+$/, '') ?? '';
-    // The script loads these itself, where a wallet could pay: one of a family.
+    // The script loads these if a wallet could pay: one for each family.
     const families = ['evm', 'tron', 'solana'].map((family) => `${folder}wallets/${family}.js`);
     const sizes = new Map<string, number>();
     for (const path of [...paths, `${folder}wallets.js`, `${folder}wallets/wallet.js`, ...families]) {
@@ -137,7 +137,7 @@ test('the style and the scripts are cached for good, and the page stays small wi
     assert.is((await exchange('GET', `${api.baseUrl}/pay/${folder}tsconfig.json`)).status, 404);
   }));
 
-test('whoever mistypes a link gets a page, with its style', () =>
+test('a mistyped link gets a page with styles', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const slash = await exchange('GET', `${api.baseUrl}${sale.path}/?lang=de`);
@@ -166,7 +166,7 @@ test('whoever mistypes a link gets a page, with its style', () =>
     }
   }));
 
-test('asking for the headers of the live updates ends with them', () =>
+test('HEAD on the live updates ends after the headers', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     let answered = '';
@@ -219,7 +219,7 @@ async function readEvents(url: string, enough: (events: readonly SeenEvent[]) =>
   return events;
 }
 
-test('the stream rings for each new version, and ends with the session', () =>
+test('the stream sends each new version, and ends with the session', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const url = `${api.baseUrl}${sale.path}`;
@@ -229,7 +229,7 @@ test('the stream rings for each new version, and ends with the session', () =>
     await sale.send('10.50');
     const seen = await version();
     const tip = (await api.database().tail('test:ethereum', 1)).at(-1);
-    // The stream looks once a second: give it the chance to see both.
+    // The stream checks once a second: wait until it has seen both.
     await readEvents(`${url}/events?after=`, (events) => events.length > 0);
     await new Promise((resolve) => setTimeout(resolve, 1500));
     if (tip) await api.chain('ethereum').confirm(tip);
@@ -241,14 +241,14 @@ test('the stream rings for each new version, and ends with the session', () =>
     ]);
   }));
 
-test('a browser that comes back with the version it knows is told nothing, one with an old version at once', () =>
+test('a browser that reconnects with the current version gets nothing, one with an old version an event at once', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const events = await readEvents(`${api.baseUrl}${sale.path}/events?after=old`, (all) => all.length > 0);
     assert.is(events[0]?.event, 'version');
   }));
 
-test('streams from one address are limited', () =>
+test('streams from one IP address are limited', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);
     const url = `${api.baseUrl}${sale.path}/events?after=old`;
@@ -259,14 +259,14 @@ test('streams from one address are limited', () =>
     abort.abort();
   }));
 
-// ── Words ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Texts ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const folder = new URL('../../src/checkout/texts/', import.meta.url);
 const read = (file: string) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Record<string, string>;
 const places = (text = '') => [...new Set(text.match(/\{\w+\}/g))].sort();
 
 for (const file of readdirSync(folder)) {
-  test(`${file} says everything that en.json says, with the same places to fill`, () => {
+  test(`${file} has every text of en.json, with the same placeholders`, () => {
     const english = read('en.json');
     const own = read(file);
     assert.equal(Object.keys(own), Object.keys(english));
@@ -277,7 +277,7 @@ for (const file of readdirSync(folder)) {
   });
 }
 
-test('a browser gets the first language that there is', () => {
+test('a browser gets its first available language', () => {
   assert.is(chooseWords(null, undefined).code, 'en');
   assert.is(chooseWords(null, 'pt-BR,pt;q=0.9,en;q=0.8').code, 'pt');
   assert.is(chooseWords(null, 'en;q=0.1, de, zh-Hant-TW;q=0.7').code, 'zh');

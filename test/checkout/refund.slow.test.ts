@@ -1,6 +1,6 @@
 /**
- * The page behind a claim link, and the refund address on the payment page: over HTTP and in a real browser, which needs no scripts.
- * Screenshots are written to `.tmp/pages/`.
+ * The page of a claim link, and the refund address on the payment page: over HTTP, and in a real browser without
+ * scripts. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
 import { suite } from 'uvu';
@@ -31,7 +31,7 @@ async function paidSale(api: ApiServer): Promise<Sale> {
   return sale;
 }
 
-/** A refund without an address. @returns where its payer is asked, and a reader of its state */
+/** Creates a refund without an address. @returns its claim link, and a function that reads its state */
 async function openRefund(api: ApiServer, sale: Sale, amount = '4.50') {
   const refund_id = `refund-${++refunds}`;
   const body = { order_id: sale.id, refund_id, amount, currency: 'USDT' };
@@ -46,12 +46,12 @@ async function openRefund(api: ApiServer, sale: Sale, amount = '4.50') {
 const post = (url: string, fields: Record<string, string>) =>
   fetch(url, { method: 'POST', body: new URLSearchParams(fields), redirect: 'manual' });
 
-test('a payer names an address, compares it, and the refund starts', async ({ api }) => {
+test('a payer gives an address, confirms it, and the refund starts', async ({ api }) => {
   const { url, read, refund_id } = await openRefund(api, await paidSale(api));
   const browser = await openBrowser();
   try {
     for (const [device, options] of [
-      ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+      ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
       ['phone-dark', { ...phone, colorScheme: 'dark' }],
     ] as const) {
       const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: true });
@@ -73,7 +73,7 @@ test('a payer names an address, compares it, and the refund starts', async ({ ap
       assert.is((await page.locator('code.address').textContent()) ?? '', payer, 'with its checksum');
       assert.equal(await barriers(page), [], device);
       await page.screenshot({ path: `${PICTURES}/refund-confirm-${device}.png`, fullPage: true });
-      // The refused address is an error to the browser.
+      // The browser logs the refused address as an error.
       assert.equal(
         complaints.filter((text) => !/400/.test(text)),
         [],
@@ -100,7 +100,7 @@ test('a payer names an address, compares it, and the refund starts', async ({ ap
   assert.match(await (await fetch(url)).text(), 'Your refund is on its way');
 });
 
-test('nothing is named before the second yes, and nothing after the first', async ({ api }) => {
+test('no address is stored before it is confirmed, and none after the first', async ({ api }) => {
   const { url, read } = await openRefund(api, await paidSale(api));
   assert.is((await post(url, { address: payer })).status, 200);
   await api.database().advanceRefunds(api.clock.nowMs(), 10);
@@ -114,7 +114,7 @@ test('nothing is named before the second yes, and nothing after the first', asyn
   assert.is((await api.database().listRefunds({ limit: 1 }))[0]?.destination?.key, first);
 });
 
-test('addresses that money must not go to are refused in words', async ({ api }) => {
+test('addresses that must not be paid are refused with an explanation', async ({ api }) => {
   const sale = await paidSale(api);
   const { url } = await openRefund(api, sale);
   const own = (await api.database().findSession(sale.id))?.addresses.evm ?? '';
@@ -134,7 +134,7 @@ test('addresses that money must not go to are refused in words', async ({ api })
   }
 });
 
-test('a link that ran out, a wrong one and a canceled refund say so', async ({ api }) => {
+test('an expired link, a wrong link and a canceled refund say so', async ({ api }) => {
   assert.is((await fetch(`${api.baseUrl}/refund/${'0'.repeat(32)}`)).status, 404);
   assert.is((await fetch(`${api.baseUrl}/refund/..%2f`)).status, 404);
   const { url, read } = await openRefund(api, await paidSale(api));
@@ -142,14 +142,14 @@ test('a link that ran out, a wrong one and a canceled refund say so', async ({ a
   assert.not.match(
     await (await fetch(url)).text(),
     '<form',
-    'no address is taken any more, even before the clock’s tick',
+    'no address is accepted any more, even before the refund has failed',
   );
   await api.database().advanceRefunds(api.clock.nowMs(), 100);
   assert.is((await read()).failure_reason, 'claim_expired');
   assert.match(await (await fetch(url)).text(), 'This link has expired');
 });
 
-test('the page may be framed and found by nobody, and speaks the payer’s language', async ({ api }) => {
+test('the page cannot be framed or indexed, and is in the payer’s language', async ({ api }) => {
   const { url } = await openRefund(api, await paidSale(api));
   const answer = await fetch(url, { headers: { 'Accept-Language': 'ar' } });
   assert.match(answer.headers.get('content-security-policy') ?? '', "frame-ancestors 'none'");
@@ -158,7 +158,7 @@ test('the page may be framed and found by nobody, and speaks the payer’s langu
   assert.match(await answer.text(), '<html lang="ar" dir="rtl">');
 });
 
-test('a payer may leave an address on the payment page, once; later refunds go there', async ({ api }) => {
+test('a payer can give an address on the payment page once; later refunds go there', async ({ api }) => {
   const sale = await paidSale(api);
   const page = `${api.baseUrl}${sale.path}`;
   assert.match(await (await fetch(page)).text(), 'Your refund address (optional)');
@@ -178,9 +178,7 @@ test('a payer may leave an address on the payment page, once; later refunds go t
   assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');
 });
 
-test('a refund whose payer is being asked by link goes to the address that is left on the payment page', async ({
-  api,
-}) => {
+test('a refund with an open claim link goes to the address that is given on the payment page', async ({ api }) => {
   const sale = await paidSale(api);
   const { url, read, refund_id } = await openRefund(api, sale);
   await post(`${api.baseUrl}${sale.path}/refund-address`, { address: payer });
@@ -196,7 +194,7 @@ test('a refund whose payer is being asked by link goes to the address that is le
   assert.is(payout?.intent.kind === 'refund' && payout.intent.to, chains.evm.address.parse(payer));
 });
 
-test('before any money came, the payment page asks for no refund address', async ({ api }) => {
+test('before a payment was seen, the payment page asks for no refund address', async ({ api }) => {
   const sale = await openSale(api);
   assert.not.match(await (await fetch(`${api.baseUrl}${sale.path}`)).text(), 'refund-address');
   assert.is((await post(`${api.baseUrl}${sale.path}/refund-address`, { address: payer })).status, 404);

@@ -1,4 +1,4 @@
-/** What strangers send to the payer's pages: odd addresses, odd forms, many calls from one connection. */
+/** What strangers send to the payer's pages: odd URLs, odd forms, many requests from one subscriber. */
 import { request } from 'node:http';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -15,7 +15,7 @@ test.before(async (world) => {
 });
 test.after(({ api }) => api.close());
 
-/** Asks for a whole address, as proxies are asked. @returns the status */
+/** Sends a request with an absolute target, as to a proxy. @returns the status */
 function askWhole(api: ApiServer, target: string): Promise<number> {
   const { hostname, port } = new URL(api.baseUrl);
   return new Promise((resolve, reject) => {
@@ -26,7 +26,7 @@ function askWhole(api: ApiServer, target: string): Promise<number> {
   });
 }
 
-test('an address that is no URL is answered, and no path of it comes into the log', async ({ api }) => {
+test('a target that is not a URL is answered, and its path is not logged', async ({ api }) => {
   const { path } = await openSale(api);
   assert.is(await askWhole(api, `http://999.999.999.999${path}?lang=tr`), 200);
   assert.is(await askWhole(api, `http://a:999999${NO_REFUND}`), 404);
@@ -34,7 +34,7 @@ test('an address that is no URL is answered, and no path of it comes into the lo
   assert.not.match(api.logged(), NO_REFUND);
 });
 
-test('a form that cannot be read is the sender’s fault and no alarm', async ({ api }) => {
+test('an unreadable form is the sender’s error and raises no alarm', async ({ api }) => {
   const { path } = await openSale(api);
   const post = async (type: string, body: string, more: Record<string, string> = {}) =>
     (await exchange('POST', `${api.baseUrl}${path}/look-up`, { 'Content-Type': type, ...more }, body)).status;
@@ -46,7 +46,7 @@ test('a form that cannot be read is the sender’s fault and no alarm', async ({
   assert.not.match(api.logged(), 'request failed');
 });
 
-test('an IPv6 subscriber is one caller, whichever of his addresses he calls from', async ({ api }) => {
+test('an IPv6 subscriber is one caller, whichever address is used', async ({ api }) => {
   const tryFrom = async (address: string) =>
     (await exchange('POST', `${api.baseUrl}${NO_REFUND}`, { 'Content-Type': FORM, 'X-Forwarded-For': address })).status;
   const statuses = [];

@@ -1,6 +1,6 @@
 /**
- * The payment page on the sandbox that `npm start` runs: a payer's way on every network, and every state by simulation,
- * from the panel (as a form, without scripts) and from the API.
+ * The payment page on the sandbox that `npm start` runs: payments on every network, and every state by simulation, from
+ * the panel (as a form, without scripts) and from the API.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ const headlineOf = (html: string) => /<h1[^>]*>([^<]*)</.exec(html)?.[1] ?? '';
 const says = (url: string, headline: RegExp) =>
   find(`${url} says ${headline}`, async () => headline.test(headlineOf((await exchange('GET', url)).text)));
 
-/** Presses a button of the panel, as a browser without scripts does. */
+/** Presses a button of the panel like a browser without scripts. */
 async function press(url: string, action: string): Promise<HttpAnswer> {
   const { text } = await exchange('GET', url);
   const target = /<form method="post" action="([^"]+\/simulate[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
@@ -116,7 +116,7 @@ for (const [name, currency, steps] of stories) {
   });
 }
 
-test('a payer asks after a transaction on each network, and the network’s indexer answers', async (world) => {
+test('a payer looks up a transaction on each network, and the network’s indexer answers', async (world) => {
   const order = await create(world);
   const other = await create(world);
   const networks = [...new Set(order.payment_options.map(({ network }) => network))];
@@ -139,7 +139,7 @@ test('a payer asks after a transaction on each network, and the network’s inde
   );
 });
 
-test('an Idempotency-Key plays once, and belongs to one session and body', async (world) => {
+test('an Idempotency-Key simulates once, and belongs to one session and body', async (world) => {
   const { id } = await create(world);
   const play = (body: object, session = id) =>
     world.client.send('POST', `/api/v1/test/sessions/${session}/simulate`, body, {
@@ -157,7 +157,7 @@ test('an Idempotency-Key plays once, and belongs to one session and body', async
   assert.is(elsewhere.headers['idempotent-replayed'], undefined);
 });
 
-test('what cannot be played is refused with a reason', async (world) => {
+test('a simulation that is impossible is refused with a reason', async (world) => {
   const { id, url } = await create(world);
   const refusals: readonly (readonly [object, string, string?])[] = [
     [{ action: 'reorg' }, 'simulation_refused'],
@@ -182,7 +182,7 @@ test('what cannot be played is refused with a reason', async (world) => {
   assert.is((await exchange('POST', `${url}/simulate`, headers, 'action=dance')).status, 404);
 });
 
-test('open pages do not hold up the end of the server', async (world) => {
+test('open pages do not delay the end of the server', async (world) => {
   const { url } = await create(world);
   const streams = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/events`)));
   const ended = Promise.all(streams.map((stream) => stream.text()));

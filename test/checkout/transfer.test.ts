@@ -1,6 +1,6 @@
 /**
- * What a wallet is told to send, over HTTP: exactly what is due, only while it is due, only where it would be seen. And the links for
- * wallets' apps, as a phone without scripts gets them.
+ * What a wallet is to send, over HTTP: exactly what is due, only while it is due, only where it would be seen. And the
+ * links for wallet apps, as a phone without scripts gets them.
  */
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -71,7 +71,7 @@ test('exactly what is due, on each network', async (world) => {
   assert.equal([onSolana.status, onSolana.body.transfer.chain], [200, 'solana:mainnet']);
 });
 
-test('the rest after a part, and nothing to whom the page showed another amount', async (world) => {
+test('the rest after a part payment, and nothing if the page showed another amount', async (world) => {
   const sale = await openWalletSale(world.api);
   await sale.send('4.25');
   const asked = (due: string) => ask(world, sale.path, { pay: 'ethereum-USDT', due, from: payer.evm });
@@ -81,7 +81,7 @@ test('the rest after a part, and nothing to whom the page showed another amount'
   assert.is(BigInt(`0x${rest.body.transfer.transaction.data.slice(-64)}`), 6_250_000n);
 });
 
-test('nothing once the money is there, the time is up, or the network is not watched', async (world) => {
+test('nothing once the payment was seen, the time is up, or the network is not followed', async (world) => {
   const query = { pay: 'ethereum-USDT', due: DUE, from: payer.evm };
   const changed = { status: 409, body: { problem: 'changed' } };
   const paid = await openWalletSale(world.api);
@@ -98,7 +98,7 @@ test('nothing once the money is there, the time is up, or the network is not wat
   assert.equal(await ask(world, expired.path, query), changed);
 });
 
-test('nothing from an account that is none, and nothing for a session or a way to pay that is not there', async (world) => {
+test('nothing for an invalid account, an unknown session or an unknown way to pay', async (world) => {
   const sale = await openWalletSale(world.api);
   for (const from of ['', '0x1', payer.tron, `${payer.evm}0`]) {
     const answer = await ask(world, sale.path, { pay: 'ethereum-USDT', due: DUE, from });
@@ -122,7 +122,7 @@ const linksIn = (html: string) =>
     href.replaceAll('&amp;', '&'),
   ]);
 
-test('a phone gets the links of wallets that know the network, with what is still due', async (world) => {
+test('a phone gets links to wallets that support the network, with the amount still due', async (world) => {
   const sale = await openWalletSale(world.api);
   const show = async (pay: string, headers: Record<string, string> = iPhone) =>
     linksIn((await exchange('GET', `${world.api.baseUrl}${sale.path}?pay=${pay}`, headers)).text);
@@ -142,13 +142,17 @@ test('a phone gets the links of wallets that know the network, with what is stil
     'Pay with Trust Wallet',
     'Open this page in OKX Wallet',
   ]);
-  assert.equal(await show('ethereum-USDT', { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64)' }), [], 'none on a desk');
+  assert.equal(
+    await show('ethereum-USDT', { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64)' }),
+    [],
+    'none on a desktop',
+  );
   await sale.send('4.25');
   assert.match((await show('ethereum-USDT'))[0]?.[1] ?? '', /&uint256=6250000$/);
   assert.match((await show('ethereum-USDT'))[1]?.[1] ?? '', /&amount=6\.25&memo=$/);
 });
 
-test('the API’s link and the page’s button for TronLink are one link, and open the page with TRON chosen', async (world) => {
+test('the API’s link and the page’s button for TronLink are the same, and open the page with TRON selected', async (world) => {
   const sale = await openWalletSale(world.api);
   const { text } = await exchange('GET', `${world.api.baseUrl}${sale.path}?pay=tron-USDT`, iPhone);
   const [[label, href] = []] = linksIn(text);
@@ -159,7 +163,7 @@ test('the API’s link and the page’s button for TronLink are one link, and op
   assert.match((await exchange('GET', url)).text, 'TRON (TRC20)');
 });
 
-test('the policy lets a wallet in the page reach its node on TRON, and nothing anywhere else', async (world) => {
+test('the policy lets a wallet in the page call its node on TRON, and nothing elsewhere', async (world) => {
   const sale = await openWalletSale(world.api);
   const policyOf = async (query: string) =>
     /connect-src ([^;]+)/.exec(
@@ -169,7 +173,7 @@ test('the policy lets a wallet in the page reach its node on TRON, and nothing a
   for (const query of ['', '?pay=ethereum-USDT', '?pay=solana-USDT']) assert.is(await policyOf(query), "'self'");
 });
 
-test('a simulated network tempts no wallet', async () => {
+test('a simulated network offers no wallet', async () => {
   const api = await openWalletShop(mint, { sandbox: true });
   try {
     const sale = await openWalletSale(api);

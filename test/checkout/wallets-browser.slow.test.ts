@@ -1,6 +1,6 @@
 /**
- * Paying with a wallet in a real browser: what the wallet is asked, letter by letter; that it is asked once; and what the payer reads when
- * it says no, is on another network, or says nothing at all. Screenshots are written to `.tmp/pages/`.
+ * Paying with a wallet in a real browser: the exact requests to the wallet; that it is asked once; and what the payer
+ * reads if the wallet refuses, is on another network, or never answers. Screenshots are written to `.tmp/pages/`.
  */
 import { mkdirSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
@@ -32,7 +32,7 @@ test.after(async ({ browser, api }) => {
   await api.close();
 });
 
-/** A wallet that is on a chain and agrees to everything, but for what `special` answers. */
+/** Creates a wallet on a chain that agrees to everything, except for what `special` answers. */
 function agreeable(chainId: string, special: Readonly<Record<string, WalletMind>> = {}): WalletMind {
   let current = chainId;
   return async (call) => {
@@ -63,7 +63,7 @@ const reject: WalletMind = () => {
   throw walletError(4001, 'MetaMask Tx Signature: User denied transaction signature.');
 };
 
-/** Answers when the test says so. */
+/** Returns an answer that the test gives later. */
 function gate() {
   let open: (answer: unknown) => void = () => {};
   const answer = new Promise((resolve) => {
@@ -95,7 +95,7 @@ const evmKey = async (api: ApiServer, sale: Sale) => {
 const transferCall = (key: string, units: bigint) =>
   `0xa9059cbb${'0'.repeat(24)}${key}${units.toString(16).padStart(64, '0')}`;
 
-/** How often money was asked for. */
+/** Returns how often the wallet was asked to send. */
 const sends = (wallet: { methods(): string[] }) =>
   wallet.methods().filter((method) => method === 'eth_sendTransaction').length;
 
@@ -166,10 +166,10 @@ test('a wallet on another chain is switched first', async (world) => {
 
 for (const [what, error] of [
   ['says so', walletError(4902, 'Unrecognized chain ID "0x38".')],
-  // As MetaMask on phones wraps it.
+  // MetaMask on phones wraps it like this.
   ['says so inside', walletError(-32603, 'Unrecognized chain', { originalError: { code: 4902 } })],
 ] as const) {
-  test(`a wallet that does not know the chain and ${what} is told about it`, async (world) => {
+  test(`a wallet that does not know the chain and ${what} is asked to add it`, async (world) => {
     const { page, context, show } = await openShop(world);
     let asked = 0;
     const wallet = await addEvmWallet(
@@ -201,7 +201,7 @@ for (const [what, error] of [
 
 test('a wallet that stays on another chain sends nothing', async (world) => {
   const { page, context, show } = await openShop(world);
-  // Says that it switched, and did not.
+  // It says that it switched, but did not.
   const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_chainId: () => '0x1' }));
   await show('bsc-USDT');
   await page.click(button);
@@ -228,7 +228,7 @@ test('a wallet that is switched back at the last moment sends nothing', async (w
 });
 
 for (const method of ['eth_requestAccounts', 'wallet_switchEthereumChain', 'eth_sendTransaction']) {
-  test(`a payer who says no to ${method} is told quietly and can try again`, async (world) => {
+  test(`a payer who refuses ${method} sees a calm message and can try again`, async (world) => {
     const { page, context, complaints, show } = await openShop(world);
     let refusals = 0;
     const special: WalletMind = (call) => {
@@ -288,7 +288,7 @@ for (const [what, special, words] of [
   });
 }
 
-test('a wallet that is gone in the middle may have sent: it is not asked again without a person’s word', async (world) => {
+test('a wallet that disappears meanwhile may have sent: it is not asked again until the payer says so', async (world) => {
   const { page, context, complaints, show } = await openShop(world);
   const mind = agreeable('0x1', {
     eth_sendTransaction() {
@@ -328,7 +328,7 @@ test('a double click asks once', async (world) => {
   await context.close();
 });
 
-test('two tabs ask once, even when both are clicked in the same moment', async (world) => {
+test('two tabs ask once, even if both are clicked at the same moment', async (world) => {
   for (let round = 0; round < 5; round++) {
     const { page: first, context, show } = await openShop(world);
     const wallet = await addEvmWallet(context, info, agreeable('0x1'));
@@ -344,7 +344,7 @@ test('two tabs ask once, even when both are clicked in the same moment', async (
   }
 });
 
-test('while one tab waits for the wallet, the other offers nothing and then says the same', async (world) => {
+test('while one tab waits for the wallet, the other offers nothing, and later shows the same', async (world) => {
   const { page: first, context, show } = await openShop(world);
   const confirmation = gate();
   const wallet = await addEvmWallet(context, info, agreeable('0x1', { eth_sendTransaction: confirmation.mind }));
@@ -361,7 +361,7 @@ test('while one tab waits for the wallet, the other offers nothing and then says
   await context.close();
 });
 
-test('a tab that slept asks for nothing that is not due any more', async (world) => {
+test('a tab that slept requests nothing that is no longer due', async (world) => {
   const { sale, page, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await page.route('**/events?*', (route) => route.abort());
@@ -380,7 +380,7 @@ test('a tab that slept asks for nothing that is not due any more', async (world)
   await context.close();
 });
 
-test('a tab that slept does not take away what another tab has sent since', async (world) => {
+test('a tab that slept does not remove the mark of another tab’s payment', async (world) => {
   const { sale, page: asleep, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await asleep.route('**/events?*', (route) => route.abort());
@@ -398,7 +398,7 @@ test('a tab that slept does not take away what another tab has sent since', asyn
   await context.close();
 });
 
-test('after a payment that was too little, the rest can be sent', async (world) => {
+test('after an underpayment the rest can be sent', async (world) => {
   const { sale, page, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await show('ethereum-USDT');
@@ -413,7 +413,7 @@ test('after a payment that was too little, the rest can be sent', async (world) 
   await context.close();
 });
 
-test('when the server is away or the time is up, nothing is sent', async (world) => {
+test('if the server is down or the time is up, nothing is sent', async (world) => {
   const { page, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await page.route('**/events?*', (route) => route.abort());
@@ -425,14 +425,14 @@ test('when the server is away or the time is up, nothing is sent', async (world)
   await context.setOffline(false);
   await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true })`);
   await pass(world.api, 1801);
-  // A poll that was under way may have told the page already: then the button is gone.
+  // A poll under way may have updated the page already; then the button is gone.
   await page.evaluate(`document.querySelector(${JSON.stringify(button)})?.click()`);
   await headlineSays(page, /Time is up/);
   assert.is(sends(wallet), 0);
   await context.close();
 });
 
-test('where the browser keeps nothing for the page, one tab still asks once', async (world) => {
+test('if the browser stores nothing for the page, one tab still asks once', async (world) => {
   const { page, context, show } = await openShop(world);
   const wallet = await addEvmWallet(context, info, agreeable('0x1'));
   await context.addInitScript(
@@ -446,7 +446,7 @@ test('where the browser keeps nothing for the page, one tab still asks once', as
   await context.close();
 });
 
-test('when the scripts do not come, the page says what to send all the same', async (world) => {
+test('if the scripts do not load, the page still says what to send', async (world) => {
   for (const lost of ['**/wallets.js', '**/wallets/evm.js']) {
     const { page, context, complaints, show } = await openShop(world);
     await addEvmWallet(context, info, agreeable('0x1'));
@@ -463,13 +463,13 @@ test('when the scripts do not come, the page says what to send all the same', as
   }
 });
 
-test('what a wallet says of itself is text and an image of its own, nothing else', async (world) => {
+test('what a wallet announces is shown as text and an image, nothing else', async (world) => {
   const { page, context, complaints, show } = await openShop(world);
   const evil = '<img src=x onerror=alert(1)>';
   await addEvmWallet(context, { name: evil, rdns: 'evil"]' }, agreeable('0x1'));
   await addEvmWallet(context, { name: 'A'.repeat(500), rdns: 'long', icon: 'https://evil.example/i.svg' }, reject);
   await addEvmWallet(context, info, agreeable('0x1'));
-  // The same name again is the same wallet.
+  // The same id again is the same wallet.
   await addEvmWallet(context, { ...info, name: 'Not MetaMask' }, reject);
   await show('ethereum-USDT');
   await until('three wallets are offered', async () => (await page.locator('button.wallet').count()) === 3);
@@ -506,13 +506,13 @@ const iPhone = {
   userAgent: 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15',
 };
 const looks: readonly (readonly [string, BrowserContextOptions])[] = [
-  ['desk-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+  ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
   ['phone-dark', { ...phone, colorScheme: 'dark' }],
   ['narrow-arabic', { ...phone, viewport: { width: 320, height: 640 }, locale: 'ar' }],
 ];
 
 for (const [name, options] of looks) {
-  test(`${name}: every state of a wallet's payment without a barrier`, async (world) => {
+  test(`${name}: every state of a payment by wallet is accessible`, async (world) => {
     const { page, context, complaints, show } = await openShop(world, options);
     const confirmation = gate();
     const mind = agreeable('0x1', { eth_sendTransaction: confirmation.mind });
@@ -536,7 +536,7 @@ for (const [name, options] of looks) {
   });
 }
 
-test('a phone without a wallet inside its browser gets links; one inside a wallet gets the wallet', async (world) => {
+test('a phone without a wallet in its browser gets links; a wallet’s own browser gets that wallet', async (world) => {
   for (const colorScheme of ['light', 'dark'] as const) {
     const { page, context, complaints, show } = await openShop(world, { ...iPhone, colorScheme });
     for (const network of ['ethereum', 'tron', 'solana']) {
@@ -553,7 +553,7 @@ test('a phone without a wallet inside its browser gets links; one inside a walle
   }
 });
 
-test('without scripts a phone has the links and a desk nothing that does nothing', async (world) => {
+test('without scripts a phone has the links, and a desktop has no dead buttons', async (world) => {
   for (const [options, links] of [
     [{ ...iPhone, javaScriptEnabled: false }, 3],
     [{ javaScriptEnabled: false }, 0],
@@ -567,7 +567,7 @@ test('without scripts a phone has the links and a desk nothing that does nothing
   }
 });
 
-test('on a simulated network a wallet is offered nothing', async ({ browser }) => {
+test('on a simulated network no wallet is offered', async ({ browser }) => {
   const api = await openWalletShop('Es9vMFrzaCERmJfrF4H2FYD4KCoNkY11McCe8BenwNYB', { sandbox: true });
   const { page, context, show } = await openShop({ browser, api });
   try {

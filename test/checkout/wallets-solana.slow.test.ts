@@ -1,6 +1,6 @@
 /**
- * Paying with a wallet of Solana in a real browser. What the page hands to the wallet is signed and executed by Solana's own virtual
- * machine.
+ * Paying with a Solana wallet in a real browser. Solana's own virtual machine executes what the page gives to the
+ * wallet.
  */
 import { base58 } from '@scure/base';
 import type { Browser } from 'playwright-core';
@@ -51,7 +51,7 @@ const button = '#wallet-phantom';
 
 for (const isKnown of [false, true]) {
   const to = isKnown ? 'an address that has a token account' : 'an address that nobody has paid yet';
-  test(`one confirmation pays ${to}, on Solana's own machine`, async (world) => {
+  test(`one confirmation pays ${to}, on Solana's virtual machine`, async (world) => {
     const { page, context, complaints, address, show, says } = await openShop(world);
     if (isKnown) {
       bank.fund(address, mint, 5n);
@@ -89,7 +89,7 @@ for (const isKnown of [false, true]) {
   });
 }
 
-test('a payer who says no can try again, and a wallet that fails after it was asked is not asked twice', async (world) => {
+test('a payer who refuses can try again, and a wallet that fails after it was asked is not asked twice', async (world) => {
   const { page, context, show, says } = await openShop(world);
   const errors = [walletError(4001, 'User rejected the request.'), new Error('Transaction simulation failed')];
   const mind: WalletMind = ({ method }) => {
@@ -106,7 +106,7 @@ test('a payer who says no can try again, and a wallet that fails after it was as
   await context.close();
 });
 
-test('a wallet without this cluster, without an account, or with one that cannot pay is sent away', async (world) => {
+test('a wallet without this cluster, without an account, or with one that cannot pay sends nothing', async (world) => {
   const own = await openShop(world);
   for (const [options, answer, words] of [
     [{ account: payer.address, chains: ['solana:devnet'] }, true, /Phantom does not know Solana/],
@@ -121,7 +121,7 @@ test('a wallet without this cluster, without an account, or with one that cannot
     assert.equal(wallet.methods(), ['connect']);
     await context.close();
   }
-  // The collection address itself cannot pay itself.
+  // The deposit address cannot pay itself.
   const { page, context, address, show, says } = own;
   assert.ok(chains.solana.address.parse(address));
   const wallet = await addSolanaWallet(context, 'Phantom', { account: address, chains: MAINNET }, () => true);
@@ -132,7 +132,7 @@ test('a wallet without this cluster, without an account, or with one that cannot
   await context.close();
 });
 
-test('a wallet that takes itself away is not offered any more', async (world) => {
+test('a wallet that unregisters is no longer offered', async (world) => {
   const { page, context, show } = await openShop(world);
   await addSolanaWallet(context, 'Phantom', { account: payer.address, chains: MAINNET }, () => true);
   await addSolanaWallet(context, 'Solflare', { account: payer.address, chains: MAINNET }, () => true);

@@ -1,6 +1,6 @@
 /**
- * Paying with a wallet of TRON in a real browser. The wallet's tronWeb calls its node from inside the page, so that the page's policy is
- * part of the proof; the node is played at its address.
+ * Paying with a TRON wallet in a real browser. The wallet's tronWeb calls its node from inside the page, so the page's
+ * security policy is tested too; the node is simulated at its URL.
  */
 import type { Browser, BrowserContext } from 'playwright-core';
 import { suite } from 'uvu';
@@ -41,7 +41,7 @@ test.after(async ({ browser, api }) => {
 // biome-ignore lint/suspicious/noExplicitAny: bodies are asserted where they are used
 type NodeCall = Readonly<{ host: string; path: string; body: any }>;
 
-/** Plays java-tron's HTTP interface at both addresses. */
+/** Simulates java-tron's HTTP interface at both URLs. */
 async function playNodes(context: BrowserContext, broadcast: object = { result: true, txid: txID }) {
   const calls: NodeCall[] = [];
   for (const host of [TRON_NODE, TRON_TEST_NODE] as const) {
@@ -59,7 +59,7 @@ async function playNodes(context: BrowserContext, broadcast: object = { result: 
   return calls;
 }
 
-/** Opens the page's policy to one more host. */
+/** Allows one more host in the page's policy. */
 const letThrough = (context: BrowserContext, host: string) =>
   context.route('**/pay/*', async (route) => {
     if (route.request().resourceType() !== 'document') return route.continue();
@@ -139,7 +139,7 @@ test('one confirmation sends the exact transfer through the wallet’s own tronW
   await context.close();
 });
 
-test('a wallet on a test chain is switched first, and asked again where it is', async (world) => {
+test('a wallet on a test chain is switched first, and its chain is checked again', async (world) => {
   const { page, context, show, says } = await openShop(world);
   const nodeCalls = await playNodes(context);
   const options = { account, onTestChain: true };
@@ -162,7 +162,7 @@ test('a wallet on a test chain is switched first, and asked again where it is', 
   await context.close();
 });
 
-test('a wallet whose node is that of another chain is stopped, by our look or by the page’s policy', async (world) => {
+test('a wallet whose node is of another chain sends nothing, by our check or by the page’s policy', async (world) => {
   for (const isPolicyOpen of [true, false]) {
     const { page, context, show, says } = await openShop(world);
     const nodeCalls = await playNodes(context);
@@ -179,10 +179,10 @@ test('a wallet whose node is that of another chain is stopped, by our look or by
   }
 });
 
-test('a payer who says no has sent nothing', async (world) => {
+test('a payer who refuses has sent nothing', async (world) => {
   for (const [error, words] of [
     [walletError(4001, 'User rejected request'), /^You did not confirm in TronLink\. Nothing was sent\.$/],
-    // As TronLink has always said it: a text without a code.
+    // TronLink throws a text without a code.
     [new Error('Confirmation declined by user'), /TronLink says: Confirmation declined by user\. Nothing was sent/],
   ] as const) {
     const { page, context, show, says } = await openShop(world);
@@ -200,7 +200,7 @@ test('a payer who says no has sent nothing', async (world) => {
   }
 });
 
-test('what the node says to the signed transaction', async (world) => {
+test('each answer of the node to the signed transaction', async (world) => {
   for (const [answer, words, offered] of [
     [{ code: 'DUP_TRANSACTION_ERROR', message: '00' }, /Sent with TronLink/, 0],
     [{ code: 'SERVER_BUSY', message: '00' }, /TronLink says: SERVER_BUSY\. Look there whether the payment has left/, 0],
@@ -216,7 +216,7 @@ test('what the node says to the signed transaction', async (world) => {
   }
 });
 
-test('wallets that do not announce themselves are found where they stand', async (world) => {
+test('wallets that do not announce themselves are found by their global', async (world) => {
   for (const place of ['tron', 'tronLink'] as const) {
     const { page, context, show, says } = await openShop(world);
     await playNodes(context);
@@ -229,7 +229,7 @@ test('wallets that do not announce themselves are found where they stand', async
   }
 });
 
-test('an older wallet that is locked or refused is told so', async (world) => {
+test('an older wallet that is locked or refuses sends nothing, and the page says so', async (world) => {
   for (const [answer, words] of [
     [{ code: 4001, message: 'User rejected the request' }, /You did not confirm in TronLink/],
     [{ code: null, message: '' }, /TronLink shares no account with this page\. Unlock it/],

@@ -1,6 +1,6 @@
 /**
- * What can go wrong with a payout on a real EVM node: the price rises, the call reverts, the wallet's key is used elsewhere. Each refund is
- * paid once, or nothing is paid until a person has looked.
+ * What can go wrong with a payout on a real EVM node: the gas price rises, the call reverts, the wallet's key is used
+ * elsewhere. Each refund is paid once, or nothing is paid until a person has looked.
  * @module
  */
 import { Wallet } from 'ethers';
@@ -37,12 +37,12 @@ async function attemptsOf(id: string): Promise<Json[]> {
   return (await quayside.cli('payouts', 'show', listed.id)).attempts;
 }
 
-test('a price that rises is outbid with the same number, and one payment arrives', async () => {
+test('when the gas price rises, a replacement with the same nonce is sent, and one payment arrives', async () => {
   const session = await paidSession(1_000);
   await stopMining();
   const { id, payee } = await refund(session, '4.00');
   await untilPooled();
-  // It falls by an eighth with each empty block: to some 5 gwei after half a minute.
+  // It falls by an eighth with each empty block: to about 5 gwei after half a minute.
   await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(300n * 10n ** 9n).toString(16)}`]);
   await goOnMining();
   await until('it was outbid', async () => (await attemptsOf(id)).length > 1);
@@ -53,7 +53,7 @@ test('a price that rises is outbid with the same number, and one payment arrives
   assert.equal(await paidTo(payee), [4_000_000n]);
 });
 
-test('a refund that reverts is signed anew once that is final, and paid once', async () => {
+test('a refund that reverts is signed again once that is final, and paid once', async () => {
   const session = await paidSession(1_000, 'USDC');
   await stopMining();
   const { id, payee } = await refund(session, '2.50', 'USDC');
@@ -72,7 +72,7 @@ test('a refund that reverts is signed anew once that is final, and paid once', a
   assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
 });
 
-test('a wallet whose key was used elsewhere stops, and says so', async () => {
+test('a wallet whose key was used elsewhere is halted, and status says so', async () => {
   const session = await paidSession(1_000);
   const { secret } = evmSpending.derive(seed, { role: 'refund' });
   const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);

@@ -1,6 +1,6 @@
 /**
- * Payouts on a real EVM node, signed by the real signer's process, by an indexer that is killed with SIGKILL right after each commit that has
- * to do with them, and by a signer that is killed now and then as well: each is paid once, and the books add up.
+ * Payouts on a real EVM node, signed by a real signer process. The indexer is killed with SIGKILL right after each
+ * commit that concerns them, and the signer from time to time: each is paid once, and the books balance.
  * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -28,7 +28,7 @@ import { until } from '../support/until.ts';
 
 const NETWORK = 'test:ethereum';
 const ETHER = 10n ** 18n;
-/** Every so many deaths of the indexer, the signer dies too. */
+/** After this many kills of the indexer, the signer is killed too. */
 const SIGNER_DIES = 3;
 const LIVES_MAX = 40;
 const PASSPHRASE = 'a passphrase of the tests';
@@ -36,7 +36,7 @@ const PASSPHRASE = 'a passphrase of the tests';
 const seed = seedOf('legal winner thank year wave sausage worth useful legal winner thank yellow');
 const refundWallet = evmSpending.derive(seed, { role: 'refund' }).key;
 
-/** What the test opened, newest last; closed in reverse even when it fails. */
+/** What the test opened, newest last; closed in reverse order even if it fails. */
 const opened: (() => unknown)[] = [];
 test.after(async () => {
   for (const close of opened.reverse()) await close();
@@ -132,7 +132,7 @@ test('killed at each commit of a payout, indexer and signer pay each refund once
     .pluck();
   const openNow = facts.prepare(`SELECT count(*) FROM payouts WHERE state IN ('waiting', 'sent')`).pluck();
 
-  /** One life of the indexer, which ends at the first commit that has to do with payouts. */
+  /** Runs the indexer until the first commit that concerns payouts, then kills it. */
   async function life(): Promise<void> {
     const before = stateNow.get();
     const child: ChildProcess = spawn(process.execPath, [built('indexers/evm.ts'), NETWORK], {

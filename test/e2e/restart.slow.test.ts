@@ -1,5 +1,5 @@
 /**
- * Processes that die, and stops in order: what was promised before goes on afterwards.
+ * Killed processes and orderly stops: everything continues afterwards.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('an indexer that is killed comes back, while the other goes on', async () => {
+test('an indexer that is killed comes back, while the other keeps running', async () => {
   const pidsOf = async () => new Map((await sandbox.status()).networks.map(({ network, pid }) => [network, pid]));
   const before = await pidsOf();
   const { id } = await sandbox.createSession();
@@ -52,7 +52,7 @@ test('a server that is killed comes back on the same port', async () => {
   await sandbox.paid(id);
 });
 
-test('SIGTERM ends it in order, and the next start goes on where it was', async () => {
+test('SIGTERM ends everything in order, and the next start continues', async () => {
   const { id } = await sandbox.createSession();
   const before = readCredentials(folder);
   assert.is(await quayside.end('SIGTERM'), 0);
@@ -68,7 +68,7 @@ test('SIGTERM ends it in order, and the next start goes on where it was', async 
   await sandbox.paid(id);
 });
 
-test('after a change of the xpub, not even the first session takes an address of the old one', async () => {
+test('after a change of the xpub, no session takes an address of the old one', async () => {
   const { port } = readServerFile(folder) ?? {};
   await quayside.end('SIGTERM');
   const file = join(folder, 'sandbox.json');
@@ -89,7 +89,7 @@ test('after a change of the xpub, not even the first session takes an address of
   await find('the start is over', async () => quayside.stdout().includes('Try next'));
 });
 
-test('when the supervisor is killed its children end, and a start takes over', async () => {
+test('when the supervisor is killed its children end, and a new start takes over', async () => {
   const { server, networks } = await sandbox.status();
   await quayside.end('SIGKILL');
   const hasEnded = (pid: number) => {

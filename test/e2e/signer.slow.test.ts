@@ -1,5 +1,5 @@
 /**
- * An installation whose signer cannot start: payments are taken as before, and the operator is told.
+ * An installation whose signer cannot start: payments are taken as before, and an alarm is raised.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ test.after(async () => {
   folder.remove();
 });
 
-test('a signer that cannot be unlocked is left halted, and everything else runs', async () => {
+test('a signer that cannot be unlocked stays halted, and everything else runs', async () => {
   const passphrase = join(dir, 'passphrase');
   writeFileSync(passphrase, 'not this one', { mode: 0o600 });
   const config = join(dir, 'config.json');

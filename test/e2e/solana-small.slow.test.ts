@@ -1,6 +1,6 @@
 /**
- * Small amounts on Solana, as an operator allows them: an order of at most `confirmed_amount_max` is paid once its block is confirmed, anything
- * more when it is final, in one payment or in many. And what a confirmed block is worth that leaves the chain after all.
+ * Small amounts on Solana: an order of at most `confirmed_amount_max` is paid once its block is confirmed, a larger one
+ * once it is final, in one payment or in many. And what happens if a confirmed block leaves the chain after all.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,7 +63,7 @@ function mine(blocks = 1): void {
 const pay = (session: Json, cents: number): string =>
   node.pay(solanaAddress.parse(session.payment_options[0].address) ?? '', BigInt(cents) * CENT);
 
-/** Everything paid so far has been checked for credit once a small order that came after it is paid. */
+/** Pays a small order. Once it is paid, everything sent before it has been checked. */
 async function everythingIsChecked(): Promise<void> {
   const last = await shop.newSession(1);
   pay(last, 1);
@@ -74,7 +74,7 @@ async function everythingIsChecked(): Promise<void> {
 const textOf = async ({ url }: Json): Promise<string> =>
   (await (await fetch(`${quayside.baseUrl}${new URL(url).pathname}`)).text()).replace(/<[^>]+>/g, ' ');
 
-test('a small order is paid by its confirmed block, and its payer was told so', async () => {
+test('a small order is paid once its block is confirmed, as its page said', async () => {
   const session = await shop.newSession(2000);
   assert.is(session.payment_options[0].confirmations_required, 1);
   pay(session, 2000);
@@ -85,7 +85,7 @@ test('a small order is paid by its confirmed block, and its payer was told so', 
   assert.is((await shop.completed(session)).amount, 2000);
 });
 
-test('a larger order waits until it is final, also when it is paid in small parts', async () => {
+test('a larger order waits for finality, also if it is paid in small parts', async () => {
   const session = await shop.newSession(3000);
   assert.is(session.payment_options[0].confirmations_required, USUAL);
   for (const cents of [1500, 1000]) {
@@ -105,7 +105,7 @@ test('a larger order waits until it is final, also when it is paid in small part
   assert.is((await shop.completed(session)).amount, 3000);
 });
 
-test('a small order that is paid far too much waits too, and its page says for how long', async () => {
+test('a heavily overpaid small order waits too, and its page says for how long', async () => {
   const session = await shop.newSession(1900);
   pay(session, 2100);
   mine();
@@ -116,7 +116,7 @@ test('a small order that is paid far too much waits too, and its page says for h
   await shop.waitForStatus(session, 'paid');
 });
 
-test('a reorg of a confirmed block after the credit is told to the merchant and alarms the operator', async () => {
+test('a reorg of a credited confirmed block is reported to the merchant and raises an alarm', async () => {
   const session = await shop.newSession(900);
   pay(session, 900);
   mine();

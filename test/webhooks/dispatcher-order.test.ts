@@ -9,7 +9,7 @@ import { inShop } from '../support/webhook-shop.ts';
 const ok: Answer = (response) => void response.writeHead(200).end();
 const hang: Answer = () => {};
 
-/** A clock whose waits end only by their signal or by `tick`. */
+/** Returns a clock whose waits end only by their signal or by `tick`. */
 function tickingClock(): Clock & { isAwaited(): boolean; tick(): void } {
   const ticks = new EventEmitter();
   return {
@@ -24,7 +24,7 @@ function tickingClock(): Clock & { isAwaited(): boolean; tick(): void } {
 }
 
 test(
-  'a dead endpoint delays no other: the live one has everything while the dead one still hangs',
+  'a dead endpoint delays no other: the live one gets everything while the dead one hangs',
   inShop(async (shop) => {
     const dead = await startMerchantServer(hang);
     const live = await startMerchantServer(ok);
@@ -32,11 +32,11 @@ test(
     await shop.addEndpoint(`${live.origin}/hook`);
     const sessions = new Set<string>();
     for (let count = 0; count < 60; count++) sessions.add(await shop.cancelOne());
-    // Long enough for the test to fail rather than pass by the dead endpoint's timeouts.
+    // Long enough that the test fails rather than pass by the timeouts of the dead endpoint.
     shop.dispatch({}, { timeoutMs: 300_000 });
     await until('the live endpoint has every event', () => live.received.length === 60);
     assert.equal(new Set(live.received.map(({ body }) => JSON.parse(body).data.object.session_id)), sessions);
-    // The dead one was tried, in as many requests at once as an endpoint may have.
+    // The dead one was tried, with as many concurrent requests as an endpoint may have.
     assert.is(dead.received.length, 4);
     await dead.close();
     await live.close();
@@ -44,7 +44,7 @@ test(
 );
 
 test(
-  'many dead endpoints do not take every place',
+  'many dead endpoints do not take all capacity',
   inShop(async (shop) => {
     const dead = await startMerchantServer(hang);
     const live = await startMerchantServer(ok);
@@ -63,7 +63,7 @@ test(
 );
 
 test(
-  'the events of one session arrive in their order, one at a time, while sessions go side by side',
+  'the events of one session arrive in order, one at a time, while sessions run in parallel',
   inShop(async (shop) => {
     let open = 0;
     let openMax = 0;
@@ -150,7 +150,7 @@ test(
 );
 
 test(
-  'more deliveries than there are places all arrive',
+  'more deliveries than can be under way at once all arrive',
   inShop(async (shop) => {
     const server = await startMerchantServer(ok);
     for (let endpoint = 0; endpoint < 40; endpoint++) await shop.addEndpoint(`${server.origin}/${endpoint}`);
@@ -162,7 +162,7 @@ test(
 );
 
 test(
-  'the next event of a session goes as soon as the one before is recorded',
+  'the next event of a session is sent as soon as the one before is recorded',
   inShop(async (shop) => {
     const server = await startMerchantServer(ok);
     await shop.addEndpoint(`${server.origin}/hook`, ['payment.detected', 'payment.partially_paid']);
@@ -171,7 +171,7 @@ test(
     await shop.chain.confirm(block);
     const clock = tickingClock();
     shop.dispatch({ clock });
-    // The clock never ticks: only the record of the first can have called for the second.
+    // The clock never ticks, so only the record of the first can have triggered the second.
     await until('both have arrived', () => server.received.length === 2);
     await server.close();
   }),

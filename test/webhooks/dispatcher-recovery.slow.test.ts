@@ -13,7 +13,7 @@ const ok: Answer = (response) => void response.writeHead(200).end();
 /** Longer than any lease with the shop's timeout. */
 const LEASE_OVER_MS = webhookConfig.timeoutMs + 60_000;
 
-/** Holds the file's write lock, as a process does that is stuck in the middle of a transaction. */
+/** Holds the file's write lock, like a process that is stuck in the middle of a transaction. */
 function lockFile(file: string): { release(): void } {
   const client = new Sqlite(file);
   client.exec('BEGIN IMMEDIATE');
@@ -22,7 +22,7 @@ function lockFile(file: string): { release(): void } {
 }
 
 test(
-  'a process that is killed between the answer and the record has its event sent again, by the next one',
+  'if a process is killed between the response and the record, the next one sends the event again',
   inShop(async (shop) => {
     const server = await startMerchantServer(ok);
     await shop.addEndpoint(`${server.origin}/hook`);
@@ -67,7 +67,7 @@ test(
 );
 
 test(
-  'an attempt that cannot be recorded at first is recorded later, and not sent again',
+  'an attempt that cannot be recorded at first is recorded later and not sent again',
   inShop(async (shop) => {
     const locks: { release(): void }[] = [];
     const server = await startMerchantServer((response) => {
@@ -87,7 +87,7 @@ test(
         }),
     };
     const dispatcher = shop.dispatch({ database: watched });
-    await until('the store has refused a few times', () => refusals === 3);
+    await until('the database has refused a few times', () => refusals === 3);
     for (const lock of locks) lock.release();
     await until('it is recorded', async () => (await shop.only()).state === 'delivered');
     shop.clock.skip(LEASE_OVER_MS);
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  'an attempt that cannot be recorded while its lease lasts is reported, and the event is sent again',
+  'an attempt that cannot be recorded within its lease is logged, and the event is sent again',
   inShop(async (shop) => {
     const locks: { release(): void }[] = [];
     const server = await startMerchantServer((response, _, earlier) => {
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'a stop lets what is under way finish and be recorded, and takes nothing new',
+  'a stop lets deliveries under way finish and be recorded, and claims no new ones',
   inShop(async (shop) => {
     const answers: (() => void)[] = [];
     const server = await startMerchantServer((response) => {
@@ -156,7 +156,7 @@ test(
 );
 
 test(
-  'a stop does not wait for a receiver that hangs; its event goes out after the lease',
+  'a stop does not wait for a receiver that hangs; its event is sent after the lease',
   inShop(async (shop) => {
     const server = await startMerchantServer((response, _, earlier) => {
       if (earlier > 0) response.writeHead(200).end();
@@ -176,7 +176,7 @@ test(
 );
 
 test(
-  'an endpoint that is removed while its event is under way gets no more, and the dispatcher goes on',
+  'an endpoint that is removed while its event is under way gets no more, and the dispatcher continues',
   inShop(async (shop) => {
     const answers: (() => void)[] = [];
     const server = await startMerchantServer((response, { path }) => {

@@ -13,11 +13,11 @@ const answerWith =
   (response) =>
     void response.writeHead(status, headers).end();
 
-/** Waits until the only delivery has been tried so often. */
+/** Waits until the only delivery has had this many attempts. */
 const attempted = (shop: WebhookShop, times: number) =>
   until(`attempt ${times} is recorded`, async () => (await shop.only()).log.length === times);
 
-/** One event to one endpoint that answers so; the delivery after its first attempt, and what the endpoint received. */
+/** Sends one event to an endpoint that answers so. @returns the delivery after its first attempt, and what was received */
 async function firstAttempt(shop: WebhookShop, answer: Answer, timeoutMs = 20_000) {
   const server = await startMerchantServer(answer);
   await shop.addEndpoint(`${server.origin}/hook`);
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'an endpoint that always fails is tried eleven times by the schedule, with the same bytes and fresh signatures',
+  'an endpoint that always fails is tried eleven times on schedule, with the same bytes and new signatures',
   inShop(async (shop) => {
     const server = await startMerchantServer(answerWith(500));
     await shop.addEndpoint(`${server.origin}/hook`);
@@ -119,7 +119,7 @@ test(
     await shop.addEndpoint(`${server.origin}/other`);
     await shop.cancelOne();
     await until('another event has gone out', () => server.on('/other').length === 1);
-    // The event that was given up did not go along.
+    // The event that had failed for good was not sent with it.
     const { eventId } = (await shop.deliveries()).find((delivery) => delivery.state === 'failed') ?? { eventId: '' };
     assert.is(server.received.filter(({ headers }) => headers['x-service-event-id'] === eventId).length, 11);
     await server.close();
@@ -127,7 +127,7 @@ test(
 );
 
 test(
-  'a receiver that recovers is delivered to, and is left alone from then on',
+  'a receiver that recovers gets the event, and nothing more',
   inShop(async (shop) => {
     const server = await startMerchantServer((response, _, earlier) =>
       response.writeHead(earlier === 0 ? 503 : 204).end(),
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  'an answer that comes after the timeout leads to a duplicate with the same id and bytes',
+  'a response after the timeout leads to a duplicate with the same id and bytes',
   inShop(async (shop) => {
     const late: (() => void)[] = [];
     const server = await startMerchantServer((response, _, earlier) => {
@@ -176,7 +176,7 @@ test(
 );
 
 test(
-  'a redirect is not followed and is tried again',
+  'a redirect is not followed, and the delivery is retried',
   inShop(async (shop) => {
     const { delivery, attempt, server } = await firstAttempt(shop, answerWith(302, { location: '/elsewhere' }));
     assert.equal([delivery.state, attempt.status], ['waiting', 302]);
@@ -196,7 +196,7 @@ for (const status of [400, 401, 404, 413, 422]) {
 }
 
 test(
-  '429 with Retry-After waits as long as it asks, up to twice the delay and never less than the delay',
+  '429 with Retry-After waits as long as asked, at least the delay and at most twice the delay',
   inShop(async (shop) => {
     for (const [asked, expectedS] of [
       ['200', 200],
@@ -222,7 +222,7 @@ test(
 );
 
 test(
-  '410 disables the endpoint: what waits is not sent until it is enabled again',
+  '410 disables the endpoint: pending events are not sent until it is enabled again',
   inShop(async (shop) => {
     let status = 503;
     const server = await startMerchantServer((response) => response.writeHead(status).end());
@@ -255,7 +255,7 @@ test(
 );
 
 test(
-  'a refused connection, a private target and an unknown name are tried again, each under its own error',
+  'a refused connection, a private target and an unknown name are retried, each with its own error',
   inShop(async (shop) => {
     const gone = await startMerchantServer(() => {});
     await gone.close();
@@ -282,7 +282,7 @@ test(
 );
 
 test(
-  'without an allow-list nothing is sent to loopback',
+  'without an allow list nothing is sent to loopback',
   inShop(async (shop) => {
     const server = await startMerchantServer(answerWith(200));
     await shop.addEndpoint(`${server.origin}/hook`);
@@ -296,7 +296,7 @@ test(
 );
 
 test(
-  'the operator sends an event again, whatever became of it',
+  'the operator can resend any event, whatever became of it',
   inShop(async (shop) => {
     let status = 200;
     const server = await startMerchantServer((response) => response.writeHead(status).end());
@@ -331,7 +331,7 @@ test(
 );
 
 test(
-  'a resend that fails leaves the schedule as it was',
+  'a failed resend does not change the schedule',
   inShop(async (shop) => {
     const server = await startMerchantServer(answerWith(500));
     await shop.addEndpoint(`${server.origin}/hook`);

@@ -14,7 +14,7 @@ const read = (path: string) => readFileSync(new URL(`../../${path}`, import.meta
 const readme = read('src/webhooks/README.md');
 const vectors: Vector[] = JSON.parse(read('test/vectors/webhook-signature.json'));
 
-/** The only block of that language in the README. */
+/** Returns the only block in that language in the README. */
 function block(language: string): string {
   const [only, ...others] = [...readme.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))];
   assert.ok(only?.[1]);
@@ -25,7 +25,7 @@ function block(language: string): string {
 const folder = mkdtempSync(join(tmpdir(), 'quayside-readme-'));
 test.after(() => rmSync(folder, { recursive: true }));
 
-test("the README's function accepts what is genuine and nothing else", async () => {
+test("the README's function accepts genuine webhooks and nothing else", async () => {
   const file = join(folder, 'verify.mjs');
   writeFileSync(file, block('js'));
   const { isGenuine }: { isGenuine: IsGenuine } = await import(file);
@@ -47,7 +47,7 @@ test("the README's function accepts what is genuine and nothing else", async () 
   assert.not.ok(isGenuine({}, '', 'whsec_'));
 });
 
-test("the README's shell line prints the signature", () => {
+test("the README's shell command prints the signature", () => {
   for (const { secret, timestampS, nonce, body, serviceSignature, name } of vectors) {
     writeFileSync(join(folder, 'body.json'), body);
     const env = { ...process.env, TIMESTAMP: String(timestampS), NONCE: nonce, SECRET: secret };

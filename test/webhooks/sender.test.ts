@@ -27,7 +27,7 @@ async function sendTo(answer: Answer, timeoutMs = PATIENT_MS, responseBytesMax?:
   return { sent, received: server.received };
 }
 
-/** Sends to a plain TCP server that does with the connection what the test says. */
+/** Sends to a TCP server that handles the connection as the test wants. */
 async function sendToSocket(serve: (socket: Socket) => void, timeoutMs: number, scheme = 'http'): Promise<Sent | null> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -48,7 +48,7 @@ async function sendToSocket(serve: (socket: Socket) => void, timeoutMs: number, 
 const errorOf = (sent: Sent | null): string | null => (sent?.outcome.kind === 'unanswered' ? sent.outcome.error : null);
 const statusOf = (sent: Sent | null): number | null => (sent?.outcome.kind === 'answered' ? sent.outcome.status : null);
 
-test('the exact bytes and headers arrive, and the answer is kept', async () => {
+test('the exact bytes and headers arrive, and the response is kept', async () => {
   const { sent, received } = await sendTo((response) => response.writeHead(200).end('{"received":true}'));
   assert.equal(sent, {
     outcome: { kind: 'answered', status: 200, retryAfterMs: null },
@@ -64,7 +64,7 @@ test('the exact bytes and headers arrive, and the answer is kept', async () => {
 });
 
 for (const status of [301, 302, 303, 307, 308]) {
-  test(`a redirect (${status}) is an answer and is not followed`, async () => {
+  test(`a redirect (${status}) is a response and is not followed`, async () => {
     const { sent, received } = await sendTo((response, { headers }) =>
       response.writeHead(status, { location: `http://${headers.host}/elsewhere` }).end(),
     );
@@ -86,7 +86,7 @@ test('a cookie is not sent back', async () => {
   await server.close();
 });
 
-test('an answer without a body has no excerpt', async () => {
+test('a response without a body has no excerpt', async () => {
   const { sent } = await sendTo((response) => response.writeHead(503, { 'retry-after': '7' }).end());
   assert.equal(sent?.outcome, { kind: 'answered', status: 503, retryAfterMs: 7_000 });
   assert.is(sent?.excerpt, null);
@@ -98,7 +98,7 @@ test('a receiver that never answers is a timeout', async () => {
   assert.is(received.length, 1);
 });
 
-test('headers that drip are a timeout, however often a byte comes', async () => {
+test('headers that arrive too slowly are a timeout, however often a byte arrives', async () => {
   const sent = await sendToSocket((socket) => {
     socket.write('HTTP/1.1 200 OK\r\n');
     const drip = setInterval(() => socket.write('a'), 20);
@@ -107,7 +107,7 @@ test('headers that drip are a timeout, however often a byte comes', async () => 
   assert.is(errorOf(sent), 'timeout');
 });
 
-test('a body that drips is cut at the time limit; the status stands', async () => {
+test('a slow body is cut at the time limit; the status counts', async () => {
   let closed = false;
   const { sent } = await sendTo((response) => {
     response.writeHead(200);
@@ -122,7 +122,7 @@ test('a body that drips is cut at the time limit; the status stands', async () =
   assert.ok(closed);
 });
 
-test('a huge body is read up to the limit; the status stands', async () => {
+test('a huge body is read up to the limit; the status counts', async () => {
   let pushed = 0;
   const { sent } = await sendTo(
     (response) => {
@@ -145,7 +145,7 @@ test('a huge body is read up to the limit; the status stands', async () => {
   assert.ok(pushed < 100e6, `${pushed} bytes were taken`);
 });
 
-test('a body that breaks off does not change the status', async () => {
+test('a truncated body does not change the status', async () => {
   const { sent } = await sendTo((response) => {
     response.writeHead(200, { 'content-length': '100' });
     response.write('half', () => response.destroy());
@@ -154,19 +154,19 @@ test('a body that breaks off does not change the status', async () => {
   assert.is(sent?.excerpt, 'half');
 });
 
-test('headers without an end are too large', async () => {
+test('endless headers are too large', async () => {
   const sent = await sendToSocket((socket) => {
     socket.write(`HTTP/1.1 200 OK\r\nX-Long: ${'a'.repeat(100_000)}`);
   }, PATIENT_MS);
   assert.is(errorOf(sent), 'too_large');
 });
 
-test('an answer that is not HTTP is named so', async () => {
+test('a response that is not HTTP is reported as such', async () => {
   const sent = await sendToSocket((socket) => void socket.write('220 mail.example ESMTP\r\n'), PATIENT_MS);
   assert.is(errorOf(sent), 'http');
 });
 
-test('endless interim answers end at the time limit', async () => {
+test('endless interim responses end at the time limit', async () => {
   const sent = await sendToSocket((socket) => {
     const flood = setInterval(() => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'), 5);
     socket.on('close', () => clearInterval(flood));
@@ -174,7 +174,7 @@ test('endless interim answers end at the time limit', async () => {
   assert.is(errorOf(sent), 'timeout');
 });
 
-test('a connection that is closed or reset without a word is a connect error', async () => {
+test('a connection closed or reset without a response is a connect error', async () => {
   assert.is(errorOf(await sendToSocket((socket) => socket.end(), PATIENT_MS)), 'connect');
   assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS)), 'connect');
   assert.is(errorOf(await sendToSocket((socket) => socket.resetAndDestroy(), PATIENT_MS, 'https')), 'connect');
@@ -190,7 +190,7 @@ test('a server that accepts and never speaks TLS is a timeout', async () => {
   assert.is(errorOf(await sendToSocket(() => {}, HASTY_MS, 'https')), 'timeout');
 });
 
-test('a plain server behind an https URL is a tls error', async () => {
+test('a plain HTTP server behind an https URL is a tls error', async () => {
   const sent = await sendToSocket((socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\n'), PATIENT_MS, 'https');
   assert.is(errorOf(sent), 'tls');
 });
@@ -202,7 +202,7 @@ test('a resolver that hangs is a timeout, one that fails a dns error', async () 
     limits,
     systemClock,
   );
-  // The time limit alone would let the process end: in the program something else is always open.
+  // The time limit alone does not keep the process alive; in the program something else always does.
   const keepAlive = setInterval(() => {}, 1_000);
   assert.is(errorOf(await hanging.send(post('https://shop.example/'))), 'timeout');
   clearInterval(keepAlive);
@@ -214,7 +214,7 @@ test('a resolver that hangs is a timeout, one that fails a dns error', async () 
   assert.is(errorOf(await failing.send(post('https://shop.example/'))), 'dns');
 });
 
-test('a blocked target and a URL that ought not to have been saved are blocked', async () => {
+test('a blocked target and a URL that should not have been saved are blocked', async () => {
   const sender = createSender(createUrlGuard([]), { timeoutMs: PATIENT_MS, responseBytesMax: 1_000 }, systemClock);
   assert.is(errorOf(await sender.send(post('https://169.254.169.254/latest/meta-data'))), 'blocked_address');
   assert.is(errorOf(await sender.send(post('http://localhost:8080/'))), 'blocked_address');
@@ -223,7 +223,7 @@ test('a blocked target and a URL that ought not to have been saved are blocked',
   assert.is(errorOf(await allowed.send({ ...post('http://127.0.0.1:8080/'), mode: 'live' })), 'blocked_address');
 });
 
-test('abort ends what is under way and what comes later, with nothing to record', async () => {
+test('abort ends what is under way or starts later, with nothing to record', async () => {
   let sender = senderWith(PATIENT_MS);
   const server = await startMerchantServer(() => sender.abort());
   assert.is(await sender.send(post(`${server.origin}/`)), null);
@@ -252,7 +252,7 @@ test.run();
 
 const tls = suite<{ dir: string; server: KeyPair; authorityFile: string }>('tls');
 
-/** Sends from a process of its own, with these variables in its environment. */
+/** Sends from a separate process with these environment variables. */
 async function sendFromProcess(url: string, env: Record<string, string>): Promise<unknown> {
   const program = new URL('../support/post-once.ts', import.meta.url).pathname;
   const args = ['--import', 'tsx', program, url];
