@@ -1,4 +1,4 @@
-/** Refunds after the database was restored from a backup: a refund that it lost is not paid twice when it is repeated. */
+/** Refunds after the database was restored from a backup: a lost refund that is repeated is not paid twice. */
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';

@@ -1,4 +1,4 @@
-/** Looking up a transaction in a real browser: by keyboard, live, without scripts, without losing what is being typed. */
+/** Looking up a transaction in a real browser: by keyboard, live, without scripts, without losing what is typed. */
 import { mkdirSync } from 'node:fs';
 import type { Browser, Page } from 'playwright-core';
 import { suite } from 'uvu';
@@ -52,8 +52,8 @@ test('by keyboard; the answer appears without a reload and is announced', async 
   assert.equal(await barriers(page), []);
   await page.evaluate('window.isSamePage = true');
   await sight(api, { kind: 'waiting' });
-  await answered(page, /stands in no block yet/);
-  assert.match((await page.textContent('#announcer')) ?? '', /stands in no block yet/);
+  await answered(page, /no block includes it yet/);
+  assert.match((await page.textContent('#announcer')) ?? '', /no block includes it yet/);
   assert.is(await page.evaluate('window.isSamePage'), true);
   assert.equal(complaints, []);
   await page.context().close();

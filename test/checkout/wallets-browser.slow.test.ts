@@ -298,7 +298,7 @@ test('a wallet that disappears meanwhile may have sent: it is not asked again un
   const wallet = await addEvmWallet(context, info, mind);
   await show('ethereum-USDT');
   await page.click(button);
-  await says(page, /MetaMask says: Disconnected from all chains\. Look there whether the payment has left/);
+  await says(page, /MetaMask says: Disconnected from all chains\. Check there whether the payment was sent/);
   assert.is(await page.locator(button).count(), 0);
   await page.reload();
   await says(page, /We asked MetaMask to pay but have not heard back/);
@@ -354,7 +354,7 @@ test('while one tab waits for the wallet, the other offers nothing, and later sh
   await second.waitForSelector(button);
   await first.click(button);
   await until('the wallet is asked', () => sends(wallet) === 1);
-  await says(second, /MetaMask was asked to pay/);
+  await says(second, /We asked MetaMask to pay/);
   assert.is(await second.locator(button).count(), 0, 'not on another network either');
   confirmation.open(tx);
   for (const tab of [first, second]) await says(tab, /Sent with MetaMask/);

@@ -101,7 +101,7 @@ test('a payer who refuses can try again, and a wallet that fails after it was as
   await page.click(button);
   await says(/^You did not confirm in Phantom\. Nothing was sent\.$/);
   await page.click(button);
-  await says(/Phantom says: Transaction simulation failed\. Look there whether the payment has left/);
+  await says(/Phantom says: Transaction simulation failed\. Check there whether the payment was sent/);
   assert.is(await page.locator(button).count(), 0);
   await context.close();
 });

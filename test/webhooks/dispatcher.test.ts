@@ -17,7 +17,7 @@ const answerWith =
 const attempted = (shop: WebhookShop, times: number) =>
   until(`attempt ${times} is recorded`, async () => (await shop.only()).log.length === times);
 
-/** Sends one event to an endpoint that answers so. @returns the delivery after its first attempt, and what was received */
+/** Sends one event to an endpoint that answers so. @returns the delivery after one attempt, and what was received */
 async function firstAttempt(shop: WebhookShop, answer: Answer, timeoutMs = 20_000) {
   const server = await startMerchantServer(answer);
   await shop.addEndpoint(`${server.origin}/hook`);
