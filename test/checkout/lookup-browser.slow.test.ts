@@ -139,7 +139,7 @@ test('the rest can be paid in another way: the payer chooses, and can go back', 
   await until('the rest is due', async () => /6\.50 USDT still due/.test((await page.textContent('h1')) ?? ''));
   assert.match((await page.textContent('main')) ?? '', /rest to the same address/);
   await page.tap('#change');
-  assert.match((await page.textContent('main')) ?? '', /Everything that comes for this order is added up/);
+  assert.match((await page.textContent('main')) ?? '', /Everything received for this order is added up/);
   assert.equal(await barriers(page), []);
   await page.screenshot({ path: `${PICTURES}/underpaid-choose.png`, fullPage: true });
   await page.tap('#token-USDC');
