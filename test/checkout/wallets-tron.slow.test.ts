@@ -203,7 +203,11 @@ test('a payer who refuses has sent nothing', async (world) => {
 test('each answer of the node to the signed transaction', async (world) => {
   for (const [answer, words, offered] of [
     [{ code: 'DUP_TRANSACTION_ERROR', message: '00' }, /Sent with TronLink/, 0],
-    [{ code: 'SERVER_BUSY', message: '00' }, /TronLink says: SERVER_BUSY\. Check there whether the payment was sent/, 0],
+    [
+      { code: 'SERVER_BUSY', message: '00' },
+      /TronLink says: SERVER_BUSY\. Check there whether the payment was sent/,
+      0,
+    ],
   ] as const) {
     const { page, context, show, says } = await openShop(world);
     await playNodes(context, answer);

@@ -178,7 +178,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
     const session = await shop.newSession(600);
     await network.payWorthless(session, first, centsOf(network, first, 600));
     await network.confirm();
-    // The real payment goes through the same reader: once it is in, everything before it was read.
+    // Once the real payment after them is credited, everything before it was read.
     await network.pay(session, first, centsOf(network, first, 600));
     await network.confirm();
     await shop.waitForStatus(session, 'paid');

@@ -27,7 +27,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
   const units = (cents: number) => bench.unitsOf(cents, 'USDT');
   test.after(() => bench.close());
 
-  test('a refund without float waits, and is paid as soon as the wallet can', async () => {
+  test('a refund waits while the wallet is empty, and is paid as soon as it is funded', async () => {
     const session = await paidSession(2_000);
     const { id, payee } = await refund(session, '12.34');
     await untilWaiting('token_short');
@@ -49,7 +49,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     assert.is(event.data.object.refund_amount, 1_234);
   });
 
-  test('refunds of several sessions at once are each paid once, and together no more than was received', async () => {
+  test('concurrent refunds of several sessions are each paid once, and together no more than was received', async () => {
     const sessions = [await paidSession(1_000), await paidSession(1_500), await paidSession(700)];
     const asked = await Promise.all(
       sessions.flatMap((session) => [refund(session, '2.00'), refund(session, '1.50'), refund(session, '0.01')]),
@@ -65,7 +65,7 @@ export function refundConforms(bench: PayoutShop, { coinsLate, gas }: RefundTrai
     );
   });
 
-  test('a stop in the middle and a start later pay once', async () => {
+  test('a stop in the middle of a refund and a later start pay it once', async () => {
     const session = await paidSession(900);
     const { id, payee } = await refund(session, '9.00');
     await until('it is under way', async () => (await show(id)).status !== 'pending');

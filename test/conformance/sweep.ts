@@ -61,7 +61,7 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
     });
   });
 
-  test('a plan spends nothing, and says what is swept, what is left, and why', async () => {
+  test('a plan spends nothing, and says what would be swept, what would be left, and why', async () => {
     const [poor] = await sweep('plan');
     assert.equal(poor.sweeps, []);
     assert.match(poor.left[0].detail, expected.poor, 'the gas wallet has nothing yet');
@@ -88,7 +88,7 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
     assert.equal(await quayside.cli('payouts', 'list'), []);
   });
 
-  test('two runs at once give gas and sweep each address once; the treasury has it, and a second run finds nothing', async () => {
+  test('two runs at once give gas to and sweep each address once; a later run finds nothing', async () => {
     const before = await views(sessions);
     const tokens = chain.tokens.map(({ symbol }) => symbol);
     const balances = () => Promise.all(tokens.map((symbol) => chain.held(chain.treasury, symbol)));

@@ -17,13 +17,13 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the demo says what to do when nothing runs', async () => {
+test('the demo says what to do if nothing runs', async () => {
   const { code, stderr } = await runProgram(['scripts/demo.ts'], { QUAYSIDE_DATA_DIR: join(folder, 'nobody') });
   assert.is(code, 1);
   assert.match(stderr, /run `npm start` in another terminal first/);
 });
 
-test('a port in use is said, and ends the start', async () => {
+test('a port in use is reported, and ends the start', async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
   const { port } = other.address() as AddressInfo;
@@ -33,7 +33,7 @@ test('a port in use is said, and ends the start', async () => {
   other.close();
 });
 
-test('a data folder that cannot be used is said, and ends the start', async () => {
+test('an unusable data folder is reported, and ends the start', async () => {
   const file = join(folder, 'no-folder');
   writeFileSync(file, '');
   for (const dataDir of [file, join(file, 'below')]) {
@@ -43,7 +43,7 @@ test('a data folder that cannot be used is said, and ends the start', async () =
   }
 });
 
-test('a wrong configuration is told whole, and nothing is made', async () => {
+test('all problems of a wrong configuration are reported, and nothing is created', async () => {
   const file = join(folder, 'wrong.json');
   writeFileSync(file, JSON.stringify({ log_level: 'loud', networks: { ethereum: { url: 'ftp://x' } } }));
   const unmade = join(folder, 'unmade');

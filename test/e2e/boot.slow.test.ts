@@ -31,7 +31,7 @@ test.after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test('the first start creates credentials, shows them once and keeps them for their owner only', () => {
+test('the first start creates credentials, shows them once, and stores them readable only by their owner', () => {
   for (const name of ['sandbox-credentials.json', 'secret.key', 'sandbox.json', 'quayside.db', 'server.json']) {
     assert.is(statSync(join(dataDir, name)).mode & 0o777, 0o600, name);
   }
@@ -88,7 +88,7 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
   });
 }
 
-test("the demo sends a part of the money back on each family's network, signed by the sandbox's own signer", async () => {
+test("the demo refunds a part on each family's network, signed by the sandbox's signer", async () => {
   const refundOn = async (network: string): Promise<void> => {
     const demo = ['scripts/demo.ts', '--network', network, '--refund', '--json'];
     const { code, stdout, stderr } = await runProgram(demo, sandbox.variables);
@@ -108,7 +108,7 @@ test('the books balance after payments and refunds', async () => {
   assert.match(out, /refunded +-4\.50 USDT/);
 });
 
-test('status shows networks, pools and rates, also from another folder', async () => {
+test('status shows networks, pools and rates, also when called from another folder', async () => {
   const { server, networks, pools, rates } = await sandbox.status();
   assert.is(server?.base_url, readCredentials(dataDir)?.base_url);
   assert.equal(
@@ -127,7 +127,7 @@ test('status shows networks, pools and rates, also from another folder', async (
       ['evm', 7],
       ['solana', 7],
     ],
-    'one address of each family for each demo',
+    'each demo took one address of each family',
   );
   assert.equal(
     rates?.map(({ source, fresh }) => [source, fresh]),
@@ -138,7 +138,7 @@ test('status shows networks, pools and rates, also from another folder', async (
   assert.match(elsewhere.out, /test:bsc +following/);
 });
 
-test('pay sends an amount, then exactly what is still due, on another network in the other stablecoin', async () => {
+test('pay sends an amount, then exactly the rest, on another network in the other stablecoin', async () => {
   const { id } = await sandbox.createSession();
   const first = await sandbox.tool('pay', id, '--network', 'bsc', '--amount', '4.00');
   assert.match(first.transaction_hash, /^0x[0-9a-f]{64}$/);
@@ -164,7 +164,7 @@ test('pay sends an amount, then exactly what is still due, on another network in
   assert.match(again.err, /nothing is due/);
 });
 
-test('a second installation runs beside it, and one folder has one', async () => {
+test('a second installation can run beside it, but not in the same folder', async () => {
   const other = sandboxInstallation(join(folder, 'other'));
   const second = await other.start();
   const third = spawnSupervisor(other.variables);

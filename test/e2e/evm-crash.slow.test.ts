@@ -1,6 +1,6 @@
 /**
- * An indexer that is killed with SIGKILL right after each of its commits, again and again, until the work is done: nothing is lost and
- * nothing is credited twice. The killer watches the database file, so it strikes at every commit there is, whatever made it.
+ * An indexer that is killed with SIGKILL right after each of its commits, until the work is done: nothing is lost and
+ * nothing is credited twice. The test watches the database file, so it strikes at every commit, whatever made it.
  * @module
  */
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -36,7 +36,7 @@ const QUIET_MS = 8_000;
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** What the test opened, newest last; closed in reverse even when it fails. */
+/** What the test opened, newest last; closed in reverse order even if it fails. */
 const opened: (() => unknown)[] = [];
 test.after(async () => {
   for (const close of opened.reverse()) await close();
@@ -132,7 +132,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   const { env, network, database, databasePath } = await openShop(dataDir, settings);
   const { facts, fingerprint, reports, tip } = openFacts(databasePath);
 
-  /** Runs the indexer until `strike` says so or nothing happens any more, then kills it. @returns whether it was struck */
+  /** Runs the indexer until `strike` says so or nothing more happens, then kills it. @returns whether it was struck */
   async function life(strike: () => boolean): Promise<boolean> {
     const child: ChildProcess = spawn(process.execPath, [built('indexers/evm.ts'), NETWORK], {
       cwd: root,
@@ -177,7 +177,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   const strike = async (kind: () => Promise<boolean>) => {
     if (await kind()) strikes += 1;
   };
-  /** One life a commit, until the indexer stands where the node stands. */
+  /** Kills the indexer after each commit until it has caught up with the node. */
   const strikeUntilLevel = async () => {
     while (tip.get() !== (await anvil.head()).hash) await strike(untilCommit);
   };
@@ -207,7 +207,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
     await strike(untilReport);
     await strikeUntilLevel();
   }
-  // The last two blocks are replaced; their transactions are mined again, one block later each.
+  // The last two blocks are replaced, and each of their transactions is mined again one block later.
   for (const raw of await anvil.reorg(2)) {
     await strikeUntilLevel();
     await anvil.sendRaw(raw);
@@ -219,7 +219,7 @@ test('killed at each of its commits, the indexer neither loses a payment nor cre
   assert.ok(Number(orphans.pluck().get()) > 0, 'the reorg was seen');
   await usdc.transfer(topped.address, 8_000_000n);
   await anvil.mine(DEPTH);
-  // Then it dies at every commit until there is nothing left to commit.
+  // Then it is killed at every commit until nothing is left to commit.
   for (let lives = 0; await untilCommit(); lives++) {
     strikes += 1;
     assert.ok(lives < 40, 'the work comes to an end');

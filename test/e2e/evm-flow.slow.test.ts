@@ -11,7 +11,7 @@ const { bench, feeToken, ethereum } = await openEvmFlow();
 const { shop } = bench;
 test.after(() => bench.close());
 
-test('a fee on transfer: what the event says arrived is what is credited', async () => {
+test('with a fee on transfer, the amount in the event is credited', async () => {
   const session = await shop.newSession(10_000);
   const cents = (amount: number) => centsOf(ethereum, 'USDT', amount);
   await feeToken.setFee(10n, cents(100_000));

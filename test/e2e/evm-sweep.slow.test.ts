@@ -1,5 +1,5 @@
 /**
- * The sweep suite on EVM, and what an operator says to it.
+ * The sweep suite on EVM, and the options of an operator.
  * @module
  */
 import { test } from 'uvu';
@@ -41,7 +41,7 @@ test('without a terminal and without --yes nothing is swept', async () => {
   assert.equal(await quayside.cli('payouts', 'list'), before);
 });
 
-test('what is too little is swept when the operator says so', async () => {
+test('amounts below the minimum are swept if the operator says so', async () => {
   const run = await quayside.cli('sweep', 'run', '--yes', '--min', '1.00');
   assert.equal(
     run.sweeps.map(({ amount, state }: Json) => [amount, state]),

@@ -78,7 +78,7 @@ async function flowNetwork(name: string, anvil: Anvil, contracts: Contracts): Pr
       const before = await anvil.receipt(tx);
       const raws = await anvil.reorg(blocks);
       await untilOrphaned();
-      // A dearer transfer of someone else stands before it this time, from an account with money of its own.
+      // This time a transfer with a higher fee, from another account with its own money, comes before it.
       await contracts.USDC.transferFrom(other, friend, 0n, { from: other, feeWei: 10n ** 11n });
       for (const raw of raws) await anvil.sendRaw(raw);
       await anvil.mine();
@@ -91,7 +91,7 @@ async function flowNetwork(name: string, anvil: Anvil, contracts: Contracts): Pr
   };
 }
 
-/** Two anvils play Ethereum and BSC. */
+/** Two anvils act as Ethereum and BSC. */
 export async function openEvmFlow() {
   const [ethereum, bsc] = [await startAnvil({ chainId: 1 }), await startAnvil({ chainId: 56 })];
   const feeToken = await deployFeeToken(ethereum, { symbol: 'USDT', decimals: 6 });
@@ -135,7 +135,9 @@ export type PayoutNetwork = Readonly<{ name: string; chainId: number; settings: 
 
 const ethereum: PayoutNetwork = { name: 'ethereum', chainId: 1, settings: {} };
 
-/** An anvil that makes a block each second and calls one final when four stand on it. USDT is Tether-like; USDC can be stopped by its issuer. */
+/**
+ * An anvil with a block each second, each final below four more. USDT is Tether-like; the issuer of USDC can pause it.
+ */
 export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork = ethereum) {
   const anvil = await startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 1 } });
   const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });

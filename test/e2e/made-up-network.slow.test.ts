@@ -1,13 +1,13 @@
 /**
- * One network, one file: a network that nobody has heard of comes with a few settings and no code. It takes a payment,
- * is refunded within its own caps once the signer has learned it, and is swept; payers see its own title.
+ * One network, one file: an invented network needs a few settings and no code. It takes a payment, pays a refund within
+ * its own caps once the signer knows it, and is swept; payers see its own title.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { until } from '../support/until.ts';
 import { openEvmPayouts } from './evm.ts';
 
-/** All that is known about Velum; the shop adds the node, the xpub and the tokens that it has just deployed. */
+/** The settings of Velum; the shop adds the node, the xpub and the tokens that it has just deployed. */
 const velum = {
   family: 'evm',
   chain_id: '4242424',
@@ -36,7 +36,7 @@ test.before(async () => {
 });
 test.after(() => bench.close());
 
-test('payers see its title and fee hint, the name that exchanges use, and what their wallets need', async () => {
+test('payers see its title, fee hint and exchange name, and what their wallets need', async () => {
   const session = await bench.shop.newSession(1_050);
   const headers = { 'user-agent': 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15' };
   const page = async (query: string) => (await fetch(`${session.url}?${query}`, { headers })).text();
@@ -59,7 +59,7 @@ test('payers see its title and fee hint, the name that exchanges use, and what t
   });
 });
 
-test('a refund waits until the signer has learned the network by command, and is paid within the caps of its file', async () => {
+test('a refund waits until the network is added to the signer’s policy, and is paid within the caps of its file', async () => {
   const session = await paidSession(6_000);
   const { id, payee } = await bench.refund(session, '12.34');
   const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
@@ -72,7 +72,7 @@ test('a refund waits until the signer has learned the network by command, and is
     ['test:velum', true, fee_max, gas_caps],
   );
   await quayside.stop();
-  // Base fees at which 0.02 coins, what Ethereum's file allows, would not do.
+  // Base fees at which the 0.02 coins of Ethereum's file would not suffice.
   await anvil.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(20_000n * 10n ** 9n).toString(16)}`]);
   await anvil.mine();
   await quayside.start();
@@ -87,7 +87,7 @@ test('a refund waits until the signer has learned the network by command, and is
   await bench.untilWaiting('signer_refused_approval');
 });
 
-test('its deposit addresses are swept to the treasury that the command was given', async () => {
+test('its deposit addresses are swept to the treasury given to that command', async () => {
   await chain.fund(bench.gasWallet, 10);
   await chain.finalize?.();
   await until('the payment is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length > 0);

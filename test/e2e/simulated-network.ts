@@ -1,5 +1,5 @@
 /**
- * A network of the flow suite whose node is a simulated one.
+ * A network of the flow suite with a simulated node.
  * @module
  */
 import { chains } from '../../src/chains/index.ts';
@@ -15,7 +15,7 @@ type Options = Readonly<{
   tokens: readonly Token[];
   tokenKeys: readonly string[];
   required: number;
-  /** Blocks that surely confirm what stands in the tip. */
+  /** Enough blocks to confirm what is in the tip. */
   confirmingBlocks: number;
 }> &
   Pick<FlowNetwork, 'mineAlmost' | 'payWorthless'>;

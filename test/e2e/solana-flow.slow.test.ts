@@ -20,7 +20,7 @@ test.after(() => bench.close());
 const status = () => shop.statusOf('test:solana');
 const pay = (session: Json, cents: number) => network.pay(session, 'USDT', centsOf(network, 'USDT', cents));
 
-test('without addresses there are no sessions; a list from the seed’s machine brings them', async () => {
+test('without addresses there are no sessions; a list from the offline machine adds them', async () => {
   await until('the network is followed', async () => (await status()).state === 'following');
   const request = { amount: 100, currency: 'USD', order_id: 'early' };
   const refused = await quayside.api('POST', '/api/v1/checkout/sessions/create', request);
@@ -34,7 +34,7 @@ test('without addresses there are no sessions; a list from the seed’s machine 
   assert.is(options[0].address, own, 'the owner’s address, account 0 of the seed');
 });
 
-test('a node that falls behind, denies blocks and goes away loses nothing', async () => {
+test('a node that falls behind, denies blocks and goes down loses nothing', async () => {
   const session = await shop.newSession(1300);
   const head = await network.head();
   await until('everything is read', async () => (await status()).cursor === head);
@@ -45,7 +45,7 @@ test('a node that falls behind, denies blocks and goes away loses nothing', asyn
   assert.is((await shop.show(session)).payments.length, 0);
   node.faults.heal();
   await shop.waitForSeen(session);
-  // "Skipped, or missing" for blocks that are there: nobody gets past them.
+  // "Skipped, or missing" for blocks that exist: the follower must not skip them.
   node.faults.set({ rates: { unknown_block: 1 } });
   await network.mine(2);
   await until('the denial shows', async () => (await status()).reason?.code === 'node_block_missing');
@@ -58,7 +58,7 @@ test('a node that falls behind, denies blocks and goes away loses nothing', asyn
   assert.is((await shop.completed(session)).amount, 1300);
 });
 
-test('the operator hears when a fifth of the addresses is left', async () => {
+test('an alarm is raised when 20 % of the addresses are left', async () => {
   const { pools } = await quayside.cli('status');
   for (let left = pools[0].free; left > ADDRESSES / 5; left--) await shop.newSession(100);
   await until('the alarm is raised', async () =>

@@ -1,5 +1,5 @@
 /**
- * The sweep suite on Solana: one transaction empties six addresses, the fullest first, and the gas wallet pays for it.
+ * The sweep suite on Solana: one transaction sweeps six addresses, the largest amounts first; the gas wallet pays.
  * @module
  */
 import { test } from 'uvu';
@@ -25,7 +25,7 @@ sweepConforms(shop, {
   costShare: /^0\.\d\d %$/,
 });
 
-test('the gas wallet has paid for it', () => {
+test('the gas wallet has paid the fees', () => {
   assert.ok(node.world.accounts().native(shop.gasWallet) < SOL);
 });
 

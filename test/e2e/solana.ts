@@ -1,5 +1,5 @@
 /**
- * The Solana family for the end-to-end suites: a simulated node, skipped slots and all, and addresses from an offline list.
+ * The Solana family for the end-to-end suites: a simulated node with skipped slots, and addresses from an offline list.
  * @module
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,13 +15,13 @@ import { askRpc } from '../support/simulated-node.ts';
 import { SOLANA_CHAIN_ID, solanaTokenKeys, solanaTokens, startSolanaNode } from '../support/solana-node.ts';
 import { keyOf, simulatedNetwork } from './simulated-network.ts';
 
-/** A block is final when the tip is so many slots above it. */
+/** A block is final when the tip is this many slots above it. */
 const FINALITY = 12;
-/** From one block to the next: no two empty slots in a row have a third one beside them. */
+/** The most slots from one block to the next: at most two empty slots come in a row. */
 const SLOTS_PER_BLOCK_MAX = 3;
 const PHRASE = `${'abandon '.repeat(11)}about`;
 
-/** Carries a list of addresses from the machine that has the seed into the installation. @returns the tool's answer */
+/** Imports a list of addresses that was derived on the offline machine. @returns the command's output */
 export async function importAddresses(quayside: Instance, count: number, phrase = PHRASE): Promise<Json> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-addresses-'));
   const [phraseFile, list] = [join(folder, 'phrase'), join(folder, 'list.json')];
@@ -74,7 +74,7 @@ export async function openSolanaFlow(addresses: number) {
     poll_ms: 100,
     tokens: solanaTokens,
   };
-  // One block at a time: a step must get over a run of empty slots all the same.
+  // One block at a time; a step must still get over several empty slots.
   const installation = await openFlowInstallation({ networks: { solana }, limits: { blocks_per_ingest_max: 1 } });
   if (addresses > 0) await importAddresses(installation.quayside, addresses);
   const bench: FlowBench = {
@@ -105,7 +105,7 @@ export async function openSolanaPayouts() {
   const [usdt] = solanaTokens;
   const [tokenKey] = solanaTokenKeys;
   const treasury = solanaOfflineKeys.derive(new Uint8Array(64).fill(9), 0, 1)[0] ?? '';
-  // A treasury has held the token before.
+  // The treasury has held the token before.
   node.pay(treasury, 100n);
   world.mine();
   const shop = await openPayoutShop({

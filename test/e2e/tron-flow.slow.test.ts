@@ -22,7 +22,7 @@ const status = () => shop.statusOf('test:tron');
 
 for (const network of networks) {
   const { name, mine, confirm } = network;
-  test(`${name}: who withdraws from an exchange or lets another account pay has paid, whatever the transaction calls`, async () => {
+  test(`${name}: a withdrawal from an exchange and a payment by another account count, whatever the transaction calls`, async () => {
     const node = nodes[name as keyof typeof nodes];
     const [withdrawn, delegated] = [await shop.newSession(310), await shop.newSession(320)];
     const txs = [
@@ -36,7 +36,7 @@ for (const network of networks) {
       const { raw_data } = block.transactions.find(({ txID }: Json) => txID === tx);
       return raw_data.contract[0].parameter.value;
     });
-    // Neither is a call of the token's transfer by the payer; only the logs tell.
+    // In neither does the payer call the token's transfer; only the logs show it.
     assert.is.not(calls[0].contract_address, `41${tronTokenKeys[0]}`);
     assert.match(calls[1].data, /^23b872dd/);
     assert.is.not(calls[1].owner_address, `41${accountKey('payer')}`);
@@ -54,7 +54,7 @@ for (const network of networks) {
   });
 }
 
-test('infos that come late are waited for, never taken for an empty block', async () => {
+test('late transaction infos are waited for, and never taken for an empty block', async () => {
   const session = await shop.newSession(700);
   nodes.tron.faults.set({ rates: { empty_content: 1 } });
   await direct?.pay(session, 'USDT', cents(700));
@@ -66,7 +66,7 @@ test('infos that come late are waited for, never taken for an empty block', asyn
   assert.is((await shop.completed(session)).amount, 700);
 });
 
-test('a node that is behind is no reorg: nothing is taken back, and it goes on when the node has caught up', async () => {
+test('a node that is behind is not a reorg: nothing is orphaned, and following continues once it has caught up', async () => {
   const session = await shop.newSession(800);
   await direct?.pay(session, 'USDT', cents(800));
   await direct?.mine(2);
@@ -81,7 +81,7 @@ test('a node that is behind is no reorg: nothing is taken back, and it goes on w
   assert.is((await shop.completed(session)).amount, 800);
 });
 
-test('a node of another chain behind the same address stops the network until a restart, and no other', async () => {
+test('a node of another chain at the same URL halts the network until a restart, and no other', async () => {
   await nodes.tron.stop();
   await until('the outage shows', async () => (await status()).state === 'fault');
   assert.is((await status()).reason.code, 'node_unreachable');

@@ -1,5 +1,5 @@
 /**
- * The sweep suite on TRON, with TRX that is burned, and with energy that is lent and taken back.
+ * The sweep suite on TRON, with burned TRX, and with energy that is lent and reclaimed.
  * @module
  */
 import { test } from 'uvu';
@@ -16,7 +16,7 @@ const { shop, node } = await openTronPayouts({ kind: 'finalized', usual: 4 });
 const { chain, quayside, gasWallet, refundWallet } = shop;
 const { world } = node;
 
-// The address never held TRX, so it is sent what its sweep burns.
+// The address never held TRX, so it gets what its sweep burns.
 sweepConforms(shop, {
   paid: [[2_500, 'USDT']],
   unswept: ['25.00 USDT'],
@@ -27,7 +27,7 @@ sweepConforms(shop, {
   costShare: null,
 });
 
-test('with a stake, an address is lent energy for its sweep, which is taken back', async () => {
+test('with a stake, an address is lent energy for its sweep, which is reclaimed', async () => {
   const session = await shop.paidSession(4_000);
   const owner = shop.keyOf(session);
   await until('it is final', async () => (await quayside.cli('sweep', 'status'))[0].unswept.length === 1);

@@ -37,7 +37,7 @@ function flowNetwork(name: string, node: TronNode): FlowNetwork {
       const infos = JSON.parse(await node.ask('/wallet/gettransactioninfobyblocknum', { num: number }));
       // java-tron keeps the logs of some failed transactions.
       const kept = infos.filter((info: Json) => info.result === 'FAILED' && info.log);
-      assert.ok(kept.length > 0 && kept.length < failed.length, 'both kinds of failure stand in the block');
+      assert.ok(kept.length > 0 && kept.length < failed.length, 'the block has both kinds of failure');
     },
   });
   return { ...network, payTogether: async (outputs) => payMany(options, 'contract', outputs) };
