@@ -4,7 +4,7 @@
  * @module
  */
 import { z } from 'zod';
-import { writeExactly } from '../core/exact-json.ts';
+import { ExactNumber, writeExactly } from '../core/exact-json.ts';
 import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type RefundReason, refundReasons } from '../core/refund.ts';
 import { type Currency, currencies } from '../core/transfer.ts';
@@ -150,6 +150,7 @@ function readMetadata(metadata: Readonly<Record<string, unknown>> | null) {
 const isDeeper = (value: unknown, levels: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
+  !(value instanceof ExactNumber) &&
   (levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1)));
 
 /**

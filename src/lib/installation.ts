@@ -3,6 +3,7 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** False in development, where tsx runs the sources. */
@@ -16,4 +17,4 @@ export const runnable = (module: URL): URL => (isBuilt ? new URL(module.href.rep
 
 /** Reads a JSON file that comes with the program. @param path from the installation's folder, such as `package.json` */
 export const readShipped = <T>(path: string): T =>
-  JSON.parse(readFileSync(new URL(path, new URL(`file://${installationFolder}`)), 'utf8')) as T;
+  JSON.parse(readFileSync(join(installationFolder, path), 'utf8')) as T;

@@ -130,12 +130,13 @@ test('every wrong field has its documented code', async () => {
 
 test('metadata may have at most 32 levels, however deep it is', async () => {
   const session = await paidSession(api);
-  const nested = (levels: number) => {
-    const text = `${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}`;
-    const body = refundBody(session, `r-deep-${levels}`, { amount: '0.01', metadata: { a: 'here' } });
+  const nested = (levels: number, leaf = '') => {
+    const text = `${'['.repeat(levels - 1)}${leaf}${']'.repeat(levels - 1)}`;
+    const body = refundBody(session, `r-deep-${levels}-${leaf}`, { amount: '0.01', metadata: { a: 'here' } });
     return api.send('POST', CREATE, JSON.stringify(body).replace('"here"', text));
   };
   assert.is((await nested(32)).status, 201);
+  assert.is((await nested(32, '1.0')).status, 201, 'a number is no level');
   for (const levels of [33, 999, 1001, 2501, 4001, 100_000]) {
     assert.equal(codeOf(await nested(levels)), [400, 'INVALID_JSON', 'metadata'], `${levels} levels`);
   }
