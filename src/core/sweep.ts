@@ -137,8 +137,8 @@ export function sweepIntent(network: NetworkKey, group: SweepGroup): SweepIntent
 }
 
 /** Returns the id of the n-th gas payout of a form for a sweep. */
-export const gasIdOf = (sweepId: string, form: GasIntent['form'], sweepCount: number): string =>
-  `ga_${digest([sweepId, form, String(sweepCount)])}`;
+export const gasIdOf = (sweepId: string, form: GasIntent['form'], topUp: number): string =>
+  `ga_${digest([sweepId, form, String(topUp)])}`;
 
 /** Hashes parts that contain no line feed. */
 const digest = (parts: readonly string[]): string => bytesToHex(sha256(utf8ToBytes(parts.join('\n')))).slice(0, 26);
