@@ -5,17 +5,21 @@
  */
 import type { PayoutNode, Quote, SpendDraft, WalletBalance } from '../../src/chains/spend.ts';
 import type { Asset } from '../../src/core/ledger.ts';
+import { WAIT_MS_MAX } from '../../src/core/payout.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { SignerWallets } from '../../src/signer/signer.ts';
 
 const READ_MS = 60_000;
+/** A payout that waits is quoted again within this time; without a newer quote, what it lacked no longer counts. */
+const SHORT_MS_MAX = WAIT_MS_MAX + READ_MS;
 /** A wallet that cannot pay for this many more payouts is low. */
 const PAYOUTS_AHEAD = 10n;
 
 const roles = ['refund', 'gas'] as const;
 type Role = (typeof roles)[number];
+type Shortage = Readonly<{ asset: Asset; atMs: number }>;
 
 export interface BalanceWatch {
   /** Learns from a quote what payouts cost now, and what is short. */
@@ -37,13 +41,15 @@ export function createBalanceWatch(
 ): BalanceWatch {
   const { network, node, database, clock, roleOf } = parts;
   const feeUnitsMax = new Map<string, bigint>();
-  const short: Record<Role, Set<Asset>> = { refund: new Set(), gas: new Set() };
+  /** The payouts whose newest quote said that the wallet is short, and of what. */
+  const short: Record<Role, Map<string, Shortage>> = { refund: new Map(), gas: new Map() };
   const alarmed = new Set<string>();
   let readAtMs = Number.NEGATIVE_INFINITY;
 
   function lowAssets(role: Role, { native }: WalletBalance): Asset[] {
     const needed = (feeUnitsMax.get(role) ?? 0n) * PAYOUTS_AHEAD;
-    const low = new Set(short[role]);
+    for (const [id, { atMs }] of short[role]) if (clock.nowMs() > atMs + SHORT_MS_MAX) short[role].delete(id);
+    const low = new Set([...short[role].values()].map(({ asset }) => asset));
     if (native < needed) low.add('native');
     return [...low].sort();
   }
@@ -60,8 +66,10 @@ export function createBalanceWatch(
     recordQuote(draft, quote) {
       const role = roleOf(draft);
       if (quote.kind === 'quoted') feeUnitsMax.set(role, quote.feeUnitsMax);
-      else if (quote.code === 'native_short' && (role === 'refund' || role === 'gas')) short[role].add('native');
-      else if (quote.code === 'token_short' && draft.intent.kind === 'refund') short.refund.add(draft.intent.currency);
+      if (role !== 'refund' && role !== 'gas') return;
+      const asset = shortAsset(draft, quote);
+      if (asset) short[role].set(draft.intent.id, { asset, atMs: clock.nowMs() });
+      else short[role].delete(draft.intent.id);
     },
     expire() {
       readAtMs = Number.NEGATIVE_INFINITY;
@@ -84,9 +92,14 @@ export function createBalanceWatch(
         });
         await raiseLow(role, key, low);
         if (low.length === 0) for (const name of [...alarmed]) if (name.startsWith(role)) alarmed.delete(name);
-        // What is still short will be reported by the next quote.
-        short[role].clear();
       }
     },
   };
+}
+
+/** Returns what a quote says that the paying wallet lacks; null if nothing. */
+function shortAsset({ intent }: SpendDraft, quote: Quote): Asset | null {
+  if (quote.kind === 'quoted') return null;
+  if (quote.code === 'native_short') return 'native';
+  return quote.code === 'token_short' && intent.kind === 'refund' ? intent.currency : null;
 }

@@ -152,10 +152,11 @@ export function createPayer(options: PayerOptions): Payer {
     const nowMs = clock.nowMs();
     const open = await database.openPayouts(network.key, nowMs, OPEN_MAX);
     const ids = new Set(open.map(({ payout }) => payout.id));
-    for (const id of schedule.keys()) {
+    for (const [id, { nextAtMs }] of schedule) {
       if (ids.has(id)) continue;
       schedule.delete(id);
-      balances.expire();
+      // Otherwise it has not ended: it waits.
+      if (nextAtMs <= nowMs) balances.expire();
     }
     const due = open.filter(({ payout }) => (schedule.get(payout.id)?.nextAtMs ?? 0) <= nowMs);
     await queue.addAll(due.map((one) => () => advanceOne(advancePayout, one)));

@@ -223,7 +223,8 @@ export function judgeRefusal(code: string): 'stop' | 'stick' | 'wait' {
 }
 
 const WAIT_MS_MIN = 5_000;
-const WAIT_MS_MAX = 300_000;
+/** A payout that waits is looked at again within this time. */
+export const WAIT_MS_MAX = 300_000;
 
 /** Returns when to look again at a payout that waits: soon at first, later every five minutes. */
 export const nextLookAtMs = ({ createdAtMs }: Pick<Payout, 'createdAtMs'>, nowMs: number): number =>

@@ -240,7 +240,7 @@ test(
   }),
 );
 
-let isFrozen = true;
+let trouble: 'destination_frozen' | 'token_short' | null = 'destination_frozen';
 test(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
   onBench(
@@ -249,27 +249,30 @@ test(
       await plan('r1');
       await pass();
       assert.equal((await database.findPayout('r1'))?.state, 'failed');
-      isFrozen = false;
+      trouble = 'token_short';
       await plan('r2');
-      await pass();
+      const low = async () => (await database.listBalances()).find(({ role }) => role === 'refund')?.low;
       for (let n = 0; n < 8; n++) await pass();
       assert.equal((await database.findPayout('r2'))?.wait?.code, 'token_short');
-      const refundWallet = (await database.listBalances()).find(({ role }) => role === 'refund');
-      assert.equal(refundWallet?.low, ['USDT']);
+      for (let n = 0; n < 90; n++) {
+        await pass();
+        assert.equal(await low(), ['USDT'], 'low for as long as r2 waits, however seldom it is looked at');
+      }
       assert.equal(
         (await alarms()).filter((code) => code !== 'wallet_low'),
         ['token_short', 'destination_frozen'],
       );
       assert.is((await alarms()).filter((code) => code === 'wallet_low').length, 1, 'raised once');
+      trouble = null;
+      await untilSettled(bench, 'r2');
+      await pass();
+      assert.equal(await low(), []);
     },
     {
       node: (node) => ({
         ...node,
-        quote: async () => ({
-          kind: 'refused',
-          code: isFrozen ? 'destination_frozen' : 'token_short',
-          message: 'by the chain',
-        }),
+        quote: async (...question) =>
+          trouble ? { kind: 'refused', code: trouble, message: 'by the chain' } : node.quote(...question),
       }),
     },
   ),
