@@ -1,6 +1,7 @@
 /**
- * An operator's word for a refund beyond the signer's caps: an ed25519 signature over what is paid to whom, and until when the word is good.
- * The operator's tool signs, the signer verifies. The secret half never comes to the signer, so whoever takes over the shop cannot approve.
+ * Approvals of refunds above the signer's caps: an ed25519 signature over what is paid to whom, and until when the
+ * approval is valid. `quayside refunds approve` signs, the signer verifies. The secret half never reaches the server,
+ * so somebody who takes it over cannot approve.
  * @module
  */
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -8,22 +9,22 @@ import { bytesToHex, hexToBytes, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { MacedRefund } from '../core/intent.ts';
 import type { Approval } from './signer.ts';
 
-/** An approval may be good for so long at most: whoever finds an old one in a database should find nothing of use. */
+/** The longest validity of an approval, so that an old one found in a database is useless. */
 export const APPROVAL_S_MAX = 7 * 24 * 3600;
 
-/** What an approval covers: the refund as a person was shown it, and the MAC that the shop made of it. */
+/** What an approval covers: the refund as a person has seen it, and its MAC. */
 export type ApprovedRefund = MacedRefund & Readonly<{ mac: string }>;
 
 /**
- * The bytes that are signed: UTF-8 lines behind a first one that nothing else begins with. The refund's own words stand in it beside its MAC,
- * so that an operator signs what was shown, not what a database says belongs to it.
+ * Returns the bytes to sign: UTF-8 lines after a first one that no other signed message begins with. They contain the
+ * refund itself besides its MAC, so that an operator signs what was shown, not what a database maps the MAC to.
  */
 export function approvalMessage(refund: ApprovedRefund, untilS: number): Uint8Array {
   const { id, network, currency, to, units, mac } = refund;
   return utf8ToBytes(['quayside refund approval v1', id, network, currency, to, units, mac, untilS].join('\n'));
 }
 
-/** The public half of an approver's key, lower-case hex: what stands in the policy's `approvers`. @param secret 32 bytes */
+/** Returns the public half of a key for the policy's `approvers`, in lower-case hex. @param secret 32 bytes */
 export const approverOf = (secret: Uint8Array): string => bytesToHex(ed25519.getPublicKey(secret));
 
 /**
@@ -37,11 +38,11 @@ export const signApproval = (secret: Uint8Array, refund: ApprovedRefund, untilS:
   signature: bytesToHex(ed25519.sign(approvalMessage(refund, untilS), secret)),
 });
 
-/** Whether the signature is that of the approver it names over this refund. Says nothing of whether that approver may approve, or still. */
+/** Returns whether an approval is its approver's signature of this refund; not whether it is still valid or allowed. */
 export function isApproved(approval: Approval, refund: ApprovedRefund): boolean {
   const { approver, untilS, signature } = approval;
   if (!/^[0-9a-f]{64}$/.test(approver) || !/^[0-9a-f]{128}$/.test(signature)) return false;
-  // The strict rules of RFC 8032: no small-order keys, no second form of a signature.
+  // The strict rules of RFC 8032: no small-order keys, no malleable signatures.
   return ed25519.verify(hexToBytes(signature), approvalMessage(refund, untilS), hexToBytes(approver), {
     zip215: false,
   });

@@ -1,5 +1,5 @@
 /**
- * The signer as other processes see it: HTTP requests to its unix socket.
+ * The client of the signer, for other processes: HTTP requests to its unix socket.
  * @module
  */
 import { Agent, type ClientRequest, type IncomingMessage, request } from 'node:http';
@@ -13,24 +13,24 @@ import type { Signer } from './signer.ts';
 export type SignerOptions = Readonly<{
   /** Path of the signer's socket. */
   socket: string;
-  /** A call that has not been answered for so long is given up; it may have been served all the same. */
+  /** A call without an answer fails after this time; the signer may have served it all the same. */
   timeoutMs: number;
 }>;
 
-/** Connections of one process at once, so that all of them together stay below the signer's limit. Further calls wait. */
+/** Connections per process, so that all processes stay below the signer's limit. Further calls wait. */
 const CONNECTIONS_MAX = 4;
-/** A signature takes milliseconds; a journal on a slow disk a little more. */
+/** A signature takes milliseconds, and a little more with the journal on a slow disk. */
 const TIMEOUT_MS = 20_000;
 
-/** Opens nothing yet: each call connects. Calls may run side by side; none is repeated by itself. */
+/** Returns a client, which connects for each call. Calls may be concurrent; failed ones are not repeated. */
 export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Signer {
   const agent = new Agent({ keepAlive: false, maxSockets: CONNECTIONS_MAX });
-  const asked = new Set<ClientRequest>();
+  const open = new Set<ClientRequest>();
 
   const unreachable = (why: string, cause?: unknown): Fault =>
     transient(
       'signer_unreachable',
-      `the signer at ${socketPath} ${why}. See that it runs and is unlocked; nothing is lost meanwhile`,
+      `the signer at ${socketPath} ${why}. Check that it runs and is unlocked; nothing is lost meanwhile`,
       cause,
     );
 
@@ -41,20 +41,20 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     try {
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
         const one = request({ socketPath, path, method: 'POST', agent, signal, headers }, resolve);
-        asked.add(one);
-        one.once('close', () => asked.delete(one)).on('error', reject);
+        open.add(one);
+        one.once('close', () => open.delete(one)).on('error', reject);
         one.end(body);
       });
       return { status: response.statusCode ?? 0, value: JSON.parse(await read(response)) };
     } catch (error) {
       if (error instanceof Fault) throw error;
-      if (signal.aborted) throw unreachable(`has not answered for ${timeoutMs} ms`);
-      if (error instanceof SyntaxError) throw unreachable('answered with something else than its protocol');
+      if (signal.aborted) throw unreachable(`did not answer within ${timeoutMs} ms`);
+      if (error instanceof SyntaxError) throw unreachable('did not answer in JSON');
       throw unreachable(`cannot be reached (${error instanceof Error ? error.message : error})`, error);
     }
   }
 
-  /** Leaving the loop early closes the connection. @throws Fault transient `signer_unreachable` */
+  /** Reads an answer; an error closes the connection. @throws Fault transient `signer_unreachable` */
   async function read(response: IncomingMessage): Promise<string> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -72,14 +72,14 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     if (!encoded.success) {
       throw permanent(
         'signer_refused_request',
-        `this cannot be asked of the signer: ${z.prettifyError(encoded.error)}`,
+        `this is not a valid request to the signer: ${z.prettifyError(encoded.error)}`,
       );
     }
     const { status, value } = await post(`/${method}`, JSON.stringify(encoded.data));
     const refusedWith = status === 200 ? null : refusal.safeParse(value).data;
     if (refusedWith) throw new Fault(refusedWith.kind, refusedWith.code, refusedWith.message);
     const { data, success } = z.safeDecode(resultWire as z.ZodType, value);
-    if (status !== 200 || !success) throw unreachable(`answered "${method}" with something else than that`);
+    if (status !== 200 || !success) throw unreachable(`gave an invalid answer to "${method}"`);
     return data as CallResult<N>;
   }
 
@@ -90,12 +90,12 @@ export function openSigner({ socket: socketPath, timeoutMs }: SignerOptions): Si
     journal: (network, after, limit) => call('journal', { network, after, limit }),
     fence: (network) => call('fence', { network }),
     async close() {
-      for (const one of asked) one.destroy(unreachable('was left'));
+      for (const one of open) one.destroy(unreachable('was disconnected'));
       agent.destroy();
     },
   };
 }
 
-/** The signer that the configuration names. */
+/** Returns a client of the configured signer. */
 export const openConfiguredSigner = ({ dir }: SignerConfig): Signer =>
   openSigner({ socket: join(dir, 'signer.sock'), timeoutMs: TIMEOUT_MS });

@@ -1,5 +1,5 @@
 /**
- * Where a signer keeps what it has.
+ * The files of a signer.
  * @module
  */
 import { statSync } from 'node:fs';
@@ -17,13 +17,14 @@ export const signerFiles = (dir: string): SignerFiles => ({
 });
 
 /**
- * The folder must be its owner's. A group may be let in, so that an engine of another user reaches the socket; the files are the owner's alone.
+ * Checks who can access the folder. A group may open it, so that a payout engine of another user reaches the socket;
+ * the files in it are only their owner's.
  * @throws Fault permanent `signer_dir_missing`, `signer_dir_open`
  */
 export function checkSignerDir(dir: string): void {
   const found = statSync(dir, { throwIfNoEntry: false });
   if (!found?.isDirectory())
-    throw permanent('signer_dir_missing', `there is no signer in ${dir}; make one with \`quayside signer init\``);
+    throw permanent('signer_dir_missing', `there is no signer in ${dir}; create one with \`quayside signer init\``);
   if ((found.mode & 0o027) === 0) return;
-  throw permanent('signer_dir_open', `${dir} is open to other users of this machine; run: chmod 700 ${dir}`);
+  throw permanent('signer_dir_open', `other users of this machine can access ${dir}; run: chmod 700 ${dir}`);
 }

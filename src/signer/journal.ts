@@ -1,6 +1,6 @@
 /**
- * The signer's own journal (`signer.db`): every signature there ever was. It is the last word on what may be signed: its indices and triggers
- * refuse a second payment whatever the program believes, and nothing in it is ever changed.
+ * The signer's own journal (`signer.db`): every signature ever made. It decides what may be signed: its indices and
+ * triggers refuse a second payment even if the program has a bug, and no row is ever changed.
  * @module
  */
 import { existsSync, linkSync, readFileSync, rmSync } from 'node:fs';
@@ -14,24 +14,24 @@ import { createSecretFile } from '../lib/secret-file.ts';
 import { intentWire } from './protocol.ts';
 import type { Approval, JournalEntry } from './signer.ts';
 
-/** Marks the file as ours (`PRAGMA application_id`): "QSGN". */
+/** Identifies the file as a journal (`PRAGMA application_id`): "QSGN". */
 const APPLICATION_ID = 0x5153474e;
 const VERSION = 1;
-/** The value of `PRAGMA synchronous` that syncs each commit to the disk. */
+/** The value of `PRAGMA synchronous` with which each commit is synced to disk. */
 const FULL = 2;
 const BUSY_TIMEOUT_MS = 5000;
 const schemaFile = new URL('./migrations/0001_journal.sql', import.meta.url);
 
-/** A generation of an intent, as far as it was signed. */
+/** A signed generation of an intent. */
 export type SignedGeneration = Readonly<{ generation: number; nonce: number | null; attempts: number }>;
 
-/** What is known of an intent that was signed before. `content` is its canonical text. */
+/** A signed intent. `content` is its canonical text. */
 export type SignedIntent = Readonly<{ content: string; newest: SignedGeneration }>;
 
-/** What an intent takes out of a cap: a currency or `gas`, in base units. */
+/** How much of a cap (a currency or `gas`) an intent uses, in base units. */
 export type CapUse = Readonly<{ cap: string; units: bigint }>;
 
-/** A signature to be kept. `capUse` and `approval` matter when it is the intent's first. */
+/** A signature to record. `capUse` and `approval` are recorded only with an intent's first signature. */
 export type NewSignature = Readonly<{
   intent: Intent;
   generation: number;
@@ -48,42 +48,42 @@ export type NewSignature = Readonly<{
 }>;
 
 export interface Journal {
-  /** The fingerprint of the seed that it belongs to. */
+  /** The fingerprint of the seed that the journal belongs to. */
   readonly fingerprint: string;
-  /** The highest fence that was seen on a network; 0 before the first. */
+  /** Returns the highest fence seen on a network; 0 before the first. */
   fence(network: NetworkKey): number;
   raiseFence(network: NetworkKey, fence: number, atMs: number): void;
   find(intentId: string, generation: number, attempt: number): SignedSpend | null;
   intent(intentId: string): SignedIntent | null;
-  /** The generation that a sequence number was used for. */
+  /** Returns the generation that a sequence number was used for, or null. */
   nonceUse(
     network: NetworkKey,
     payer: string,
     nonce: number,
   ): Readonly<{ intentId: string; generation: number }> | null;
-  /** What was taken out of a cap since a moment, that moment included, in base units. */
+  /** Returns how much of a cap was used since a time (inclusive), in base units. */
   usedSince(network: NetworkKey, cap: string, sinceMs: number): bigint;
   /**
-   * Keeps a signature; it is on the disk when this returns.
+   * Records a signature, which is on disk when this returns.
    * @throws Fault transient `signer_storage_unavailable`
    */
   record(entry: NewSignature): void;
-  /** Signatures with ids above `after`, oldest first. */
+  /** Returns signatures with ids above `after`, oldest first. */
   entries(network: NetworkKey, after: number, limit: number): JournalEntry[];
   close(): void;
 }
 
-/** The text by which two intents are compared, and which is kept. Keys stand in the order of the schema. */
+/** Returns the text by which intents are compared and stored, with keys in the order of the schema. */
 export const canonicalIntent = (intent: Intent): string => JSON.stringify(z.encode(intentWire, intent));
 
 /**
- * Makes an empty journal for a seed.
+ * Creates an empty journal for a seed.
  * @throws Fault permanent `journal_exists`
  */
 export function createJournal(file: string, fingerprint: string): void {
   const draft = `${file}.draft`;
   rmSync(draft, { force: true });
-  // Made by us, so that its mode is ours: SQLite gives its side files the mode of the main file.
+  // Created here for its mode: SQLite gives its side files the mode of the main file.
   createSecretFile(draft, '');
   const client = connect(draft);
   try {
@@ -97,13 +97,13 @@ export function createJournal(file: string, fingerprint: string): void {
     client.close();
   }
   try {
-    // A hard link fails where the name is taken, and the file has its name only once it is whole.
+    // A hard link fails if the name is taken, and the file gets its name only when it is complete.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     throw permanent(
       'journal_exists',
-      `${file} is there already: a journal keeps payments from being signed twice. Keep it, or choose another folder`,
+      `${file} exists already. Keep it, because it prevents signing a payment twice, and choose another folder`,
     );
   } finally {
     rmSync(draft, { force: true });
@@ -115,13 +115,10 @@ function connect(file: string): Sqlite.Database {
   client.pragma('journal_mode = WAL');
   client.pragma('synchronous = FULL');
   client.pragma('foreign_keys = ON');
-  // So that a REPLACE meets the triggers that forbid a DELETE.
+  // Makes REPLACE fire the triggers that forbid DELETE.
   client.pragma('recursive_triggers = ON');
-  invariant(
-    client.pragma('synchronous', { simple: true }) === FULL,
-    'each commit of the journal is synced to the disk',
-  );
-  invariant(client.pragma('journal_mode', { simple: true }) === 'wal', 'the journal writes ahead');
+  invariant(client.pragma('synchronous', { simple: true }) === FULL, 'each commit of the journal is synced to disk');
+  invariant(client.pragma('journal_mode', { simple: true }) === 'wal', 'the journal is in WAL mode');
   return client;
 }
 
@@ -133,7 +130,7 @@ export function openJournal(file: string): Journal {
   if (!existsSync(file)) {
     throw permanent(
       'journal_missing',
-      `there is no ${file}. It says what was signed before; without it a payment could be signed twice. Put it back; a new signer gets one from \`quayside signer init\` or \`import\``,
+      `${file} is missing. It records what was signed; without it, a payment could be signed twice. Restore it; for a new signer, run \`quayside signer init\` or \`quayside signer import\``,
     );
   }
   const client = guarded(() => connect(file));
@@ -148,12 +145,12 @@ export function openJournal(file: string): Journal {
 
 function checkOwnership(client: Sqlite.Database, file: string): void {
   const foreign = guarded(() => client.pragma('application_id', { simple: true })) !== APPLICATION_ID;
-  if (foreign) throw permanent('journal_foreign', `${file} is no journal of a signer; put back the right file`);
+  if (foreign) throw permanent('journal_foreign', `${file} is not a signer's journal; restore the right file`);
   const version = client.pragma('user_version', { simple: true });
   if (version === VERSION) return;
   throw permanent(
     'journal_foreign',
-    `${file} has schema ${version}, this program knows ${VERSION}: start the newer program`,
+    `${file} has schema ${version}, but this program knows only ${VERSION}: start the newer version`,
   );
 }
 
@@ -233,10 +230,10 @@ function journalOn(client: Sqlite.Database): Journal {
   };
 }
 
-/** Result codes of SQLite (sqlite.org/rescode.html) that say nothing of what was asked, but of the disk. */
+/** Result codes of SQLite (sqlite.org/rescode.html) that are about the disk, not about the statement. */
 const storageCodes = /^SQLITE_(FULL|IOERR|READONLY|CANTOPEN|BUSY|NOMEM)/;
 
-/** Runs `work`; a disk that cannot be used comes out as a fault. A broken constraint is an error of the program and stays one. */
+/** Runs `work`; raises a fault if the disk cannot be used. A violated constraint is a bug and stays an error. */
 function guarded<T>(work: () => T): T {
   try {
     return work();
@@ -244,7 +241,7 @@ function guarded<T>(work: () => T): T {
     if (!(error instanceof Sqlite.SqliteError) || !storageCodes.test(error.code)) throw error;
     throw transient(
       'signer_storage_unavailable',
-      `the signer's journal cannot be used (${error.message}), so nothing was signed. Check the disk and the folder's owner`,
+      `the signer's journal cannot be used (${error.message}); nothing was signed. Check the disk and the folder's owner`,
       error,
     );
   }

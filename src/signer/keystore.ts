@@ -1,6 +1,6 @@
 /**
- * The seed of all wallets, 64 bytes of BIP-39, in a file under a passphrase (`sealed-file.ts`). Of the words it was made from nothing is kept:
- * they exist on the operator's paper.
+ * The seed of all wallets, 64 bytes of BIP-39, in a file encrypted with a passphrase (`sealed-file.ts`). The words that
+ * it comes from are not stored: they exist only on the operator's paper.
  * @module
  */
 import { HDKey } from '@scure/bip32';
@@ -21,20 +21,21 @@ export type Keystore = Readonly<{
 }>;
 
 /**
- * The seed of a mnemonic of 12 to 24 English words, without a BIP-39 passphrase. Upper case and further spaces do not matter.
+ * Returns the seed of a mnemonic of 12 to 24 English words, without a BIP-39 passphrase. Case and extra spaces do not
+ * matter.
  * @returns 64 bytes, which the caller wipes
- * @throws Fault permanent `seed_invalid`, without a word of it
+ * @throws Fault permanent `seed_invalid`, which does not quote the words
  */
 export function seedOf(mnemonic: string): Uint8Array {
   const words = mnemonic.trim().toLowerCase().split(/\s+/).join(' ');
   if (validateMnemonic(words, wordlist)) return mnemonicToSeedSync(words);
   throw permanent(
     'seed_invalid',
-    'this is no seed phrase of 12 to 24 English words (BIP-39): a word or its order is wrong',
+    'this is not a seed phrase of 12 to 24 English words (BIP-39): check the words and their order',
   );
 }
 
-/** The fingerprint of a seed: that of its BIP-32 master key, 8 hex digits. Names it, and tells nothing about it. */
+/** Returns the fingerprint of a seed's BIP-32 master key, 8 hex digits. It identifies the seed and reveals nothing. */
 export function fingerprintOf(seed: Uint8Array): string {
   const master = HDKey.fromMasterSeed(seed);
   try {
@@ -53,11 +54,11 @@ export function createKeystore(file: string, seed: Uint8Array, passphrase: Uint8
   if (createSecretFile(file, seal(KIND, fingerprintOf(seed), seed, passphrase))) return;
   throw permanent(
     'keystore_exists',
-    `${file} is there already and is left as it is; choose another folder, or take it away yourself`,
+    `${file} exists already and was not changed; choose another folder, or move the file away`,
   );
 }
 
-/** Seals the seed anew under another passphrase, in place of the old file. */
+/** Replaces the keystore by one with the same seed and a new passphrase. */
 export function replaceKeystore(file: string, seed: Uint8Array, passphrase: Uint8Array): void {
   writeSecretFile(file, seal(KIND, fingerprintOf(seed), seed, passphrase));
 }
@@ -72,7 +73,7 @@ function unlock(sealed: SealedFile, passphrase: Uint8Array): Uint8Array {
   const seed = sealed.open(passphrase);
   invariant(
     seed.length === SEED_BYTES && fingerprintOf(seed) === sealed.label,
-    'an authentic keystore holds what it says',
+    'an authentic keystore holds the seed of its label',
   );
   return seed;
 }

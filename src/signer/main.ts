@@ -1,10 +1,13 @@
 /**
- * The signer program: `tsx src/signer/main.ts --dir DIR --secret-key-file FILE [--unlock prompt|credential|file:PATH]`. It holds the keys, listens
- * on a unix socket, and needs no network and no database but its own. The supervisor (`npm start`) runs it where the configuration has `signer`;
- * README.md beside this file says how a service manager does.
+ * The signer program:
  *
- * Exit codes: 0 stopped as asked (SIGTERM, SIGINT, or the supervisor went away); 1 storage is out of reach, or a broken invariant; 2 the arguments,
- * the files or the passphrase do not allow a start, and a person must act.
+ *   node dist/src/signer/main.js --dir DIR --secret-key-file FILE [--unlock prompt|credential|file:PATH]
+ *
+ * It holds the keys, listens on a unix socket, and needs no network and no database except its own. The supervisor
+ * (`npm start`) runs it if the configuration has `signer`; README.md in this folder describes it as a separate service.
+ *
+ * Exit codes: 0 stopped by SIGTERM, SIGINT or the end of the supervisor; 1 the storage is unavailable, or a broken
+ * invariant; 2 the arguments, the files or the passphrase do not allow a start, and a person must act.
  * @module
  */
 import { resolve } from 'node:path';
@@ -29,7 +32,7 @@ import { openTerminal } from './terminal.ts';
 import { readPassphrase, refuseSecretsInEnvironment, type Unlock } from './unlock.ts';
 
 const EXIT = { failed: 1, cannotStart: 2 } as const;
-/** A person may mistype; a program that guesses gets no further. */
+/** A person may mistype; somebody who guesses is stopped. */
 const PROMPTS_MAX = 3;
 
 type Arguments = Readonly<{ dir: string; secretKeyFile: string; unlock: Unlock; logLevel: string }>;
@@ -49,7 +52,7 @@ try {
   await run(given);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
-  // A hidden prompt takes Ctrl-C from the terminal; who presses it means all that runs there.
+  // A hidden prompt intercepts Ctrl-C, which is meant for every process at the terminal.
   if (error.code === 'interrupted') process.kill(0, 'SIGINT');
   else {
     log.fatal({ code: error.code }, error.message);
@@ -67,7 +70,7 @@ function readArguments(words: string[]): Arguments {
   const { values } = parseOptions(() => parseArgs({ args: words, options, strict: true }));
   const { dir, 'secret-key-file': secretKeyFile, unlock = 'prompt', 'log-level': logLevel = 'info' } = values;
   if (dir === undefined || secretKeyFile === undefined)
-    throw permanent('usage', '--dir and --secret-key-file are needed');
+    throw permanent('usage', '--dir and --secret-key-file are required');
   return { dir: resolve(dir), secretKeyFile: resolve(secretKeyFile), unlock: readUnlock(unlock), logLevel };
 }
 
@@ -88,7 +91,7 @@ function readUnlock(text: string): Unlock {
 async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
   process.umask(0o077);
   refuseSecretsInEnvironment(process.env);
-  for (const doubt of keepMemoryPrivate()) log.warn(doubt);
+  for (const warning of keepMemoryPrivate()) log.warn(warning);
   checkSignerDir(dir);
   const files = signerFiles(dir);
   const release = takeSignerLock(dir);
@@ -127,7 +130,7 @@ function checkOwner(keystore: Keystore, fingerprint: string, file: string): void
   if (keystore.fingerprint === fingerprint) return;
   throw permanent(
     'journal_foreign',
-    `${file} is the journal of the seed ${fingerprint}, and the keystore holds ${keystore.fingerprint}: put back the one that belongs`,
+    `${file} belongs to the seed ${fingerprint}, but the keystore has ${keystore.fingerprint}: restore the matching file`,
   );
 }
 
@@ -139,14 +142,18 @@ async function loadSpendings({ networks }: Policy): Promise<ReadonlyMap<Family, 
     if (!spending)
       throw permanent(
         'family_cannot_spend',
-        `the policy has ${key}, and networks of its family cannot be paid from yet`,
+        `the policy has ${key}, but payouts on networks of its family are not supported; remove it from the policy`,
       );
     spendings.set(family, spending);
   }
   return spendings;
 }
 
-/** @returns null when the process was told to stop meanwhile @throws Fault permanent `passphrase_wrong` and those of `readPassphrase` */
+/**
+ * Asks for the passphrase and opens the keystore.
+ * @returns null if the process was stopped meanwhile
+ * @throws Fault permanent `passphrase_wrong` and those of `readPassphrase`
+ */
 async function unlockSeed(keystore: Keystore, unlock: Unlock): Promise<Uint8Array | null> {
   const terminal = openTerminal();
   try {

@@ -1,5 +1,6 @@
 /**
- * An approver's key, in a file under a passphrase on the operator's own machine. Its public half stands in the signer's policy.
+ * An approver's key, in a file encrypted with a passphrase on the operator's own machine. Its public half is in the
+ * signer's policy.
  * @module
  */
 import { randomBytes } from 'node:crypto';
@@ -13,7 +14,7 @@ const KIND = 'operator key';
 const SECRET_BYTES = 32;
 
 /**
- * Makes a key and writes it, mode 0600.
+ * Creates a key and writes it, mode 0600.
  * @returns the public half, for the policy's `approvers`
  * @throws Fault permanent `operator_key_exists`, `passphrase_weak`
  */
@@ -22,17 +23,17 @@ export function createOperatorKey(file: string, passphrase: Uint8Array): string 
   try {
     const approver = approverOf(secret);
     if (createSecretFile(file, seal(KIND, approver, secret, passphrase))) return approver;
-    throw permanent('operator_key_exists', `${file} is there already and is left as it is; name another file`);
+    throw permanent('operator_key_exists', `${file} exists already and was not changed; name another file`);
   } finally {
     secret.fill(0);
   }
 }
 
-/** An operator's key that was read; `approver` is its public half. */
+/** An approver's key, still encrypted; `approver` is its public half. */
 export type OperatorKey = Readonly<{
   approver: string;
   /**
-   * Approves a refund until a moment in Unix seconds.
+   * Approves a refund until a time in Unix seconds.
    * @throws Fault permanent `passphrase_wrong`
    */
   approve(passphrase: Uint8Array, refund: ApprovedRefund, untilS: number): Approval;

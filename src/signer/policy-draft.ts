@@ -1,6 +1,6 @@
 /**
- * One network's part of a signer's policy, made from the caps that the network's file suggests. Only operators'
- * commands and the sandbox call this: the signer itself reads nothing but its own policy.
+ * Drafts one network's part of a signer's policy, with the caps that the network's file suggests. Only the `quayside`
+ * command and the sandbox call this: the signer itself reads only its own policy.
  * @module
  */
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { loadPolicy, type NetworkPolicy, type PolicySettings, readPolicy } from 
 
 export type NetworkDraft = NonNullable<PolicySettings['networks'][NetworkKey]>;
 
-/** What a policy has to know about a network, and the caps it starts with: `caps` are those of each token. */
+/** What a policy needs to know about a network, and its initial caps: `caps` are those of each token. */
 export type PaidNetwork = Readonly<{
   key: NetworkKey;
   family: Family;
@@ -41,7 +41,7 @@ export function draftNetwork({ family, chainId, tokens, signer }: PaidNetwork, t
 
 /**
  * Finds the network in a policy.
- * @param treasury where its sweeps are to go; null for wherever the policy sends them
+ * @param treasury where sweeps must go; null for any
  * @returns null if the policy does not have the network
  * @throws Fault permanent `policy_differs` if the policy has it with another chain, tokens or treasury; caps may
  * differ, because the operator may have changed them
@@ -61,13 +61,13 @@ export function findInPolicy(file: string, network: PaidNetwork, treasury: strin
   if (differs.length === 0) return known;
   throw permanent(
     'policy_differs',
-    `${file} already has ${network.key}, with another ${differs.join(', ')}; nothing was changed. If it is the policy that is wrong, edit it by hand`,
+    `${file} already has ${network.key}, with another ${differs.join(', ')}; nothing was changed. If the policy is wrong, edit it by hand`,
   );
 }
 
 /**
- * Adds a network to a signer's policy and leaves everything else as it is. The signer reads it at its next start.
- * @throws Fault permanent `policy_invalid` if the policy would be wrong with it, as with a second name for one chain
+ * Adds a network to a signer's policy and leaves the rest unchanged. The signer reads it at its next start.
+ * @throws Fault permanent `policy_invalid` if that makes the policy invalid, such as by a second name for a chain
  */
 export function addToPolicy(file: string, key: NetworkKey, draft: NetworkDraft): void {
   const policy = JSON.parse(readFileSync(file, 'utf8')) as PolicySettings;

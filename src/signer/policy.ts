@@ -1,6 +1,6 @@
 /**
- * What the signer allows, out of a file of its own that no other process reads: networks, treasury, caps, approvers. Nothing in a request can
- * widen it. Read once, checked whole, frozen; a change needs a restart, and with it the passphrase.
+ * What the signer allows: networks, treasury, caps and approvers, from a file that no other process reads. No request
+ * can extend it. It is read once, validated and frozen; a change needs a restart, and with it the passphrase.
  * @module
  */
 import { readFileSync, statSync } from 'node:fs';
@@ -16,28 +16,28 @@ import { type Currency, currencies, type NetworkKey, type Token } from '../core/
 import { deepFreeze } from '../lib/deep-freeze.ts';
 import { networkKey } from './protocol.ts';
 
-/** Caps in base units: of one transaction, of any hour, of a UTC day. */
+/** Caps in base units: per transaction, per 60 minutes, per UTC day. */
 export type Caps = Readonly<{ transactionUnits: bigint; hourUnits: bigint; dayUnits: bigint }>;
 
-/** Caps on native coin for collection addresses, in base units. */
+/** Caps on native coin for deposit addresses, in base units. */
 export type GasCaps = Readonly<{ transactionUnits: bigint; dayUnits: bigint }>;
 
 export type NetworkPolicy = Readonly<{
   key: NetworkKey;
   family: Family;
   spend: SpendNetwork;
-  /** Of refunds; a currency that is not here is never refunded. */
+  /** Caps of refunds; a currency without caps is never refunded. */
   caps: Readonly<Partial<Record<Currency, Caps>>>;
   gasCaps: GasCaps;
 }>;
 
 export type Policy = Readonly<{
   networks: readonly NetworkPolicy[];
-  /** Whose approvals count: public keys (hex) and their owners' names. */
+  /** Public keys (hex) whose approvals are accepted, with their owners' names. */
   approvers: readonly Readonly<{ name: string; key: string }>[];
 }>;
 
-/** A file of a thousand networks has less. */
+/** More than a thousand networks take. */
 const FILE_BYTES_MAX = 1024 * 1024;
 const NETWORKS_MAX = 64;
 const APPROVERS_MAX = 32;
@@ -82,17 +82,18 @@ export type PolicySettings = z.infer<typeof policySchema>;
 
 /**
  * Reads the policy.
- * @throws Fault permanent `policy_invalid`, which lists every problem with its path; `policy_open` when others may write or read the file
+ * @throws Fault permanent `policy_invalid`, which lists every problem with its path; `policy_open` if other users may
+ * read or write the file
  */
 export function loadPolicy(file: string): Policy {
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile())
-    throw permanent('policy_invalid', `there is no policy ${file}; \`quayside signer init\` makes one`);
+    throw permanent('policy_invalid', `there is no policy ${file}; \`quayside signer init\` creates one`);
   const me = process.getuid?.();
   if ((found.mode & 0o077) !== 0 || (me !== undefined && found.uid !== me && found.uid !== 0)) {
     throw permanent(
       'policy_open',
-      `${file} says what may be paid, and must be its owner's alone; run: chmod 600 ${file}, as the signer's user`,
+      `${file} controls what may be paid, so only its owner may access it; as the signer's user, run: chmod 600 ${file}`,
     );
   }
   if (found.size > FILE_BYTES_MAX) throw invalid(file, [`it has ${found.size} bytes`]);
@@ -111,7 +112,7 @@ export function readPolicy(file: string, text: string): Policy {
   if (!data)
     throw invalid(
       file,
-      error.issues.map(({ path, message }) => `${path.join('.') || 'the whole'}: ${message}`),
+      error.issues.map(({ path, message }) => `${path.join('.') || 'the file'}: ${message}`),
     );
   const problems: string[] = [];
   const networks = Object.entries(data.networks).map(([key, settings]) =>
@@ -119,14 +120,14 @@ export function readPolicy(file: string, text: string): Policy {
   );
   for (const [at, { key, family, spend }] of networks.entries()) {
     const twin = networks.slice(0, at).find((one) => one.family === family && one.spend.chainId === spend.chainId);
-    // Sequence numbers are kept by network: two names for one chain would be two books about one wallet.
+    // Sequence numbers are recorded by network: with two names for one chain, a wallet would have two records.
     if (twin)
-      problems.push(`networks.${key}.chain_id: ${spend.chainId} is also that of ${twin.key}, expected each chain once`);
+      problems.push(`networks.${key}.chain_id: ${twin.key} also has ${spend.chainId}, expected each chain once`);
   }
   for (const [at, { key }] of data.approvers.entries()) {
-    if (!isPublicKey(key)) problems.push(`approvers.${at}.key: no key that can sign; copy it again`);
+    if (!isPublicKey(key)) problems.push(`approvers.${at}.key: not a valid public key; copy it again`);
     if (data.approvers.findIndex((other) => other.key === key) !== at)
-      problems.push(`approvers.${at}.key: stands there twice`);
+      problems.push(`approvers.${at}.key: is listed twice`);
   }
   if (problems.length > 0) throw invalid(file, problems);
   return deepFreeze({ networks, approvers: data.approvers });
@@ -135,7 +136,7 @@ export function readPolicy(file: string, text: string): Policy {
 const invalid = (file: string, problems: readonly string[]) =>
   permanent(
     'policy_invalid',
-    `the signer's policy ${file} is wrong in ${problems.length} place(s):\n  ${problems.join('\n  ')}`,
+    `the signer's policy ${file} has ${problems.length} problem(s):\n  ${problems.join('\n  ')}`,
   );
 
 type Complain = (at: string, text: string) => void;
@@ -151,14 +152,15 @@ function readNetwork(key: NetworkKey, settings: NetworkSettings, complain: Compl
   };
   const tokens = settings.tokens.map((token, at): Token => {
     const tokenKey = address.parse(token.address);
-    if (tokenKey === null) complain(`tokens.${at}.address`, `${token.address} is no address of the family ${family}`);
+    if (tokenKey === null)
+      complain(`tokens.${at}.address`, `${token.address} is not an address of the family ${family}`);
     if (settings.tokens.findIndex(({ symbol }) => symbol === token.symbol) !== at)
-      complain(`tokens.${at}.symbol`, 'stands there twice');
+      complain(`tokens.${at}.symbol`, 'is listed twice');
     return tokenKey === null ? token : { ...token, address: address.format(tokenKey) };
   });
   const treasury = address.parse(settings.treasury);
   if (treasury === null)
-    complain('treasury', `${settings.treasury} is no address of the family ${family}; copy it again`);
+    complain('treasury', `${settings.treasury} is not an address of the family ${family}; copy it again`);
   if (tokens.some((token) => address.parse(token.address) === treasury)) complain('treasury', 'is a token contract');
   const caps: Partial<Record<Currency, Caps>> = {};
   for (const { symbol, decimals } of tokens) {
@@ -171,7 +173,7 @@ function readNetwork(key: NetworkKey, settings: NetworkSettings, complain: Compl
     caps[symbol] = { transactionUnits: read('transaction'), hourUnits: read('hour'), dayUnits: read('day') };
   }
   for (const currency of Object.keys(settings.caps) as Currency[]) {
-    if (!caps[currency]) complain(`caps.${currency}`, `there is no token ${currency} in this network`);
+    if (!caps[currency]) complain(`caps.${currency}`, `this network has no token ${currency}`);
   }
   return {
     key,

@@ -1,5 +1,5 @@
 /**
- * Keeps the signer's memory to itself: no core dump may hold it, and no debugger is let in by a signal.
+ * Protects the signer's memory: it must not be in a core dump, and no signal may start a debugger.
  * @module
  */
 import { execFileSync } from 'node:child_process';
@@ -10,8 +10,8 @@ import { permanent } from '../core/fault.ts';
 const PRLIMIT_MS_MAX = 5000;
 
 /**
- * Must run before any secret is read.
- * @returns what could not be made sure of, for the log
+ * Turns core dumps and the debugger off. Must run before any secret is read.
+ * @returns warnings for the log
  * @throws Fault permanent `debugger_open`, `core_dumps_on`
  */
 export function keepMemoryPrivate(): readonly string[] {
@@ -21,26 +21,26 @@ export function keepMemoryPrivate(): readonly string[] {
       'a debugger is open on this process and could read the keys; start it without --inspect',
     );
   }
-  // Without a listener of our own this signal opens Node's debugger on a port.
+  // Without a listener, this signal opens Node's debugger on a port.
   process.on('SIGUSR1', () => {});
   if (process.platform !== 'linux')
-    return ['core dumps cannot be turned off on this system from inside: run `ulimit -c 0` before'];
+    return ['this process cannot turn off core dumps on this system: run `ulimit -c 0` before starting it'];
   limitCoreSize();
   emptyCoreDumps();
   if (coreSizeMax() === '0' || coreFilter() === 0) return [];
   throw permanent(
     'core_dumps_on',
-    'a core dump would hold the keys, and it cannot be turned off from inside: set LimitCORE=0 in the unit, or run `ulimit -c 0` before',
+    'a core dump would contain the keys, and this process cannot turn it off: set LimitCORE=0 in the unit, or run `ulimit -c 0` before starting it',
   );
 }
 
-/** The soft limit on core files, as the kernel shows it. */
+/** Returns the soft limit on core files, as the kernel shows it. */
 const coreSizeMax = (): string | undefined =>
   /^Max core file size\s+(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1];
 
 const coreFilter = (): number => Number.parseInt(readFileSync('/proc/self/coredump_filter', 'utf8'), 16);
 
-/** No core files, and no later change of mind: the hard limit too. Node has no call for it, util-linux has. */
+/** Sets the soft and hard limits on core files to 0. Node has no call for it, but util-linux has a program. */
 function limitCoreSize(): void {
   try {
     const command = ['--pid', String(process.pid), '--core=0:0'];
@@ -50,15 +50,15 @@ function limitCoreSize(): void {
       env: { PATH: process.env.PATH ?? '' },
     });
   } catch {
-    // Not installed, or not allowed: what holds in the end is looked at afterwards.
+    // Not installed, or not permitted: the result is checked afterwards.
   }
 }
 
-/** Leaves every kind of memory out of core dumps (core(5), "coredump_filter"), also of those that are piped to a program without a limit. */
+/** Excludes all memory from core dumps (core(5), "coredump_filter"), even from those that are piped to a program. */
 function emptyCoreDumps(): void {
   try {
     writeFileSync('/proc/self/coredump_filter', '0');
   } catch {
-    // A kernel without it: what holds in the end is looked at afterwards.
+    // The kernel does not have it: the result is checked afterwards.
   }
 }

@@ -1,30 +1,30 @@
 /**
- * The calls of `src/signer/signer.ts` as HTTP on the signer's unix socket: what each carries and answers, checked on both sides.
- * A call is `POST /<name>` with its parameters as JSON. Status 200 carries the result, any other a `refusal`: 400 for what is no such
- * call, 403 for what the signer refuses, 503 for what may succeed later. Bigints are decimal text, bytes lower-case hex. Nothing may be in
- * an object that is not named here.
+ * The calls of `src/signer/signer.ts` as HTTP on the signer's unix socket: parameters and results, validated on both
+ * sides. A call is `POST /<name>` with its parameters as JSON. Status 200 has the result, any other a `refusal`: 400
+ * for an invalid call, 403 for what the signer refuses, 503 for what may succeed later. Bigints are decimal text,
+ * bytes are lower-case hex. Objects have no keys except those named here.
  * @module
  */
 import { z } from 'zod';
 import { currencies } from '../core/transfer.ts';
 
-/** The longest request is a sweep of a few addresses; the longest answer a page of the journal. */
+/** The longest request is a sweep, the longest answer a page of the journal. */
 export const REQUEST_BYTES_MAX = 64 * 1024;
 export const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 export const ADDRESSES_MAX = 100;
 const JOURNAL_PAGE_MAX = 100;
 const SWEEP_OWNERS_MAX = 32;
 const TERMS_MAX = 32;
-/** Below the indices of hot wallets where every level of a path is hardened, so that no collection address is ever one of them. */
+/** Below the indices of refund and gas wallets on families with hardened paths, so that deposit addresses differ. */
 const INDEX_MAX = 1_000_000_000;
 const ATTEMPT_MAX = 999;
 
 const count = z.int().nonnegative();
 const hex = (digits: string) => z.string().regex(new RegExp(`^[0-9a-f]{${digits}}$`));
 const addressKey = hex('40,64');
-/** No line feed: an id is a line of what a MAC covers. */
+/** No line feed, because an id is one line of the text that a MAC covers. */
 const intentId = z.string().regex(/^[A-Za-z0-9_.:-]{1,80}$/);
-/** What the configuration takes as a network's key. */
+/** A network's key, as in the configuration. */
 export const networkKey = z.templateLiteral([
   z.enum(['live', 'test']),
   ':',
@@ -48,7 +48,7 @@ const terms = z
 
 const intentBase = { id: intentId, network: networkKey };
 
-/** Also the form in which the signer's journal keeps an intent. */
+/** The form of an intent on the socket and in the signer's journal. */
 export const intentWire = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('refund'), ...intentBase, currency, to: addressKey, units, mac: hex('64') }),
   z.strictObject({
@@ -90,7 +90,7 @@ const journalEntry = z.strictObject({
   signedAtMs: count,
 });
 
-/** Every call that the signer knows: there is none that signs bytes, and none that shows a key. */
+/** Every call of the signer. None signs given bytes, and none reveals a key. */
 export const calls = {
   wallets: {
     params: z.strictObject({ network: networkKey }),

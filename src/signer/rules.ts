@@ -1,5 +1,5 @@
 /**
- * When an intent may be signed, and signed again. Decisions only: the journal says what was, the policy what may be.
+ * Decides whether an intent may be signed, or signed again, given what the journal has and what the policy allows.
  * @module
  */
 import type { SpendRules, Terms } from '../chains/spend.ts';
@@ -10,9 +10,9 @@ import type { CapUse, SignedIntent } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
 import type { Approval, SignRequest } from './signer.ts';
 
-/** How often a payment may be signed anew; what fails so often needs a person. */
+/** At most this many generations: a payment that fails so often needs a person. */
 export const GENERATIONS_MAX = 5;
-/** An engine's turn rises by one at each start. A greater leap is no engine's, and would lock the true one out. */
+/** An engine's fence rises by one per start. A much higher one is not an engine's, and would lock out the real one. */
 const FENCE_STEP_MAX = 1_000_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -31,7 +31,7 @@ type Rule =
   | 'terms'
   | 'check';
 
-/** A request that must not be served, with the rule that it breaks. */
+/** Returns the error for a request that breaks a rule. */
 export const refused = (rule: Rule, message: string): Fault => permanent(`signer_refused_${rule}`, message);
 
 /** @throws Fault `signer_refused_fence` */
@@ -39,11 +39,14 @@ export function checkFence(fence: number, highest: number): void {
   if (fence < highest) {
     throw refused(
       'fence',
-      `this engine's turn is ${fence}, and ${highest} was served already: another engine runs, or the database was put back to an earlier state. Stop the other one, then run \`quayside payouts adopt\``,
+      `this engine's fence is ${fence}, but ${highest} was already served: another engine is running, or the database was restored from a backup. Stop the other one, then run \`quayside payouts adopt\``,
     );
   }
   if (fence > highest + FENCE_STEP_MAX) {
-    throw refused('fence', `a turn of ${fence} after ${highest} is no engine's; see who writes to the signer's socket`);
+    throw refused(
+      'fence',
+      `a fence of ${fence} after ${highest} cannot be an engine's; find out which program uses the signer's socket`,
+    );
   }
 }
 
@@ -51,36 +54,39 @@ export type Order = Readonly<{
   request: SignRequest;
   /** The intent's canonical text. */
   content: string;
-  /** What was signed of this intent before. */
+  /** What the journal has of this intent. */
   known: SignedIntent | null;
   lane: SpendRules['lane'];
   nonce: number | null;
 }>;
 
-/** The sequence number in an attempt's terms; null where lanes expire. @throws Fault `signer_refused_nonce` */
+/** Returns the terms' sequence number; null if transactions expire instead. @throws Fault `signer_refused_nonce` */
 export function nonceOf(lane: SpendRules['lane'], terms: Terms): number | null {
   if (lane === 'expiry') return null;
   const { nonce } = terms;
   if (nonce !== undefined && /^(0|[1-9]\d{0,14})$/.test(nonce)) return Number(nonce);
-  throw refused('nonce', 'the terms name no sequence number (nonce)');
+  throw refused('nonce', 'the terms have no sequence number (nonce)');
 }
 
 /**
- * Whether a signature that is not in the journal yet may follow those that are.
+ * Checks that a new signature may follow those in the journal.
  * @throws Fault `signer_refused_intent`, `…_generation`, `…_attempt`, `…_nonce`
  */
 export function checkOrder({ request, content, known, lane, nonce }: Order): void {
   const { generation, attempt, proof } = request;
   if (known && known.content !== content) {
-    throw refused('intent', `${request.intent.id} was signed before with other words, and is never signed with these`);
+    throw refused(
+      'intent',
+      `${request.intent.id} was already signed with different contents; refusing to sign it again with these`,
+    );
   }
   if (generation >= GENERATIONS_MAX) {
-    throw refused('generation', `it failed or expired ${generation} times already: a person must look at why`);
+    throw refused('generation', `it has failed or expired ${generation} times; find out why before you resume it`);
   }
   if ((generation === 0) !== (proof === null)) {
     throw refused(
       'generation',
-      'a generation after the first, and only that, comes with proof that the one before is dead or failed',
+      'every generation except the first needs proof that the one before is dead or failed; the first has none',
     );
   }
   const newest = known?.newest.generation ?? -1;
@@ -89,33 +95,32 @@ export function checkOrder({ request, content, known, lane, nonce }: Order): voi
     throw refused('generation', `generation ${generation} is out of order: the next one to sign is ${newest + 1}`);
   }
   const attempts = isNext ? 0 : (known?.newest.attempts ?? 0);
-  if (attempt !== attempts) throw refused('attempt', `attempt ${attempt} does not follow ${attempts} that were signed`);
+  if (attempt !== attempts)
+    throw refused('attempt', `attempt ${attempt} is out of order: the next one to sign is ${attempts}`);
   if (attempt === 0) return;
   if (lane === 'expiry')
     throw refused(
       'attempt',
-      'a second attempt could stand on the chain beside the first; only a dead one is signed anew',
+      'a second attempt could take effect in addition to the first; sign a new generation once the first is dead',
     );
   if (nonce !== known?.newest.nonce) {
     throw refused(
       'nonce',
-      `a replacement has the sequence number of what it replaces, ${known?.newest.nonce}, not ${nonce}`,
+      `a replacement must have the sequence number of what it replaces: ${known?.newest.nonce}, not ${nonce}`,
     );
   }
 }
 
-/** What was taken out of a cap in the hour and in the UTC day up to a moment. */
+/** How much of a cap was used in the last 60 minutes and in the UTC day. */
 export type CapUses = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
 
-/**
- * Since when the hour and the day count, that moment included. A clock that was put back leaves later entries counted.
- */
+/** Returns when the hour and the day begin (inclusive). If the clock was set back, later entries still count. */
 export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: number }> => ({
   hourMs: nowMs - HOUR_MS + 1,
   dayMs: nowMs - (nowMs % DAY_MS),
 });
 
-/** What the first signature of an intent takes out of the caps, or the approval that stands in their place. */
+/** How much of a cap the first signature of an intent uses, or the approval that replaces the caps. */
 export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
 
 export type RefundOrder = Readonly<{
@@ -128,14 +133,14 @@ export type RefundOrder = Readonly<{
 }>;
 
 /**
- * Whether a refund is within its currency's caps, or approved beyond them. An approved refund takes nothing out of the caps.
+ * Checks that a refund is within the caps of its currency or approved. An approved refund uses up none of the caps.
  * @throws Fault `signer_refused_approval`, `signer_refused_cap`
  */
 export function grantRefund({ refund, approval, network, approvers, used, nowMs }: RefundOrder): Grant {
   const { currency, units, id } = refund;
   const caps = network.caps[currency];
   const token = network.spend.tokens.find(({ symbol }) => symbol === currency);
-  if (!caps || !token) throw refused('policy', `the policy knows no ${currency} on ${network.key}`);
+  if (!caps || !token) throw refused('policy', `the policy has no ${currency} on ${network.key}`);
   const isWithin =
     units <= caps.transactionUnits &&
     used.hourUnits + units <= caps.hourUnits &&
@@ -150,12 +155,12 @@ export function grantRefund({ refund, approval, network, approvers, used, nowMs 
   if (units > caps.transactionUnits) {
     throw refused(
       'approval',
-      `${show(units)} is above the cap of ${show(caps.transactionUnits)} for one refund: ${approve}`,
+      `${show(units)} is above the cap of ${show(caps.transactionUnits)} per refund: run ${approve}`,
     );
   }
   throw refused(
     'cap',
-    `with ${show(units)} more, the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)}) or this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)}) would go beyond its cap: wait, or ${approve}`,
+    `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or run ${approve}`,
   );
 }
 
@@ -165,17 +170,17 @@ function checkApproval(
   approvers: Policy['approvers'],
   nowMs: number,
 ): void {
-  const deny = (why: string) => refused('approval', `the approval of ${refund.id} does not count: ${why}`);
+  const deny = (why: string) => refused('approval', `the approval of ${refund.id} is not valid: ${why}`);
   if (!approvers.some(({ key }) => key === approval.approver))
-    throw deny('its key is none of the approvers in the policy');
+    throw deny('its key is not among the approvers in the policy');
   if (!isApproved(approval, refund)) throw deny('its signature is wrong, or for another refund');
   const leftMs = approval.untilS * 1000 - nowMs;
   if (leftMs < 0) throw deny('it has expired; approve the refund again');
   if (leftMs > APPROVAL_S_MAX * 1000)
-    throw deny('it is good for too long; approve the refund again, for a week at most');
+    throw deny('it is valid for too long; approve the refund again, for at most a week');
 }
 
-/** Whether native coin for a collection address is within the caps. @throws Fault `signer_refused_cap` */
+/** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */
 export function grantGas(
   units: bigint,
   { gasCaps }: NetworkPolicy,
@@ -184,12 +189,12 @@ export function grantGas(
 ): Grant {
   const show = (value: bigint) => formatUnits(value, nativeDecimals);
   if (units > gasCaps.transactionUnits) {
-    throw refused('cap', `${show(units)} of gas is above the cap of ${show(gasCaps.transactionUnits)} for one top-up`);
+    throw refused('cap', `${show(units)} of gas is above the cap of ${show(gasCaps.transactionUnits)} per top-up`);
   }
   if (usedDayUnits + units > gasCaps.dayUnits) {
     throw refused(
       'cap',
-      `with ${show(units)} more, this UTC day (${show(usedDayUnits)} of ${show(gasCaps.dayUnits)} of gas) would go beyond its cap`,
+      `${show(units)} more gas would exceed the cap of this UTC day (${show(usedDayUnits)} of ${show(gasCaps.dayUnits)} used)`,
     );
   }
   return { capUse: { cap: 'gas', units }, approval: null };

@@ -1,11 +1,12 @@
 /**
- * A small secret under a passphrase, as a file: scrypt makes the key, AES-256-GCM seals and authenticates. All that is readable in the file
- * is authenticated too, so nothing in it can be changed without the passphrase. A checksum, which anybody can compute, tells a damaged file
- * from a wrong passphrase; whoever changes the file on purpose can mend it and is then told that the passphrase is wrong.
+ * A small secret in a file, encrypted with a passphrase: scrypt derives the key, AES-256-GCM encrypts and
+ * authenticates. The readable part of the file is authenticated too, so nothing in it can be changed without the
+ * passphrase. A checksum distinguishes a damaged file from a wrong passphrase; it is no protection, because anybody
+ * can compute it.
  *
- * Format 1: a JSON object with exactly the keys of `schema`. The additional data of GCM is the JSON text, without spaces, of the list
- * [version, kind, label, kdf, cipher, salt, nonce]; `checksum` is the SHA-256 of that text, a line feed, and the hex of `sealed`, which is the
- * ciphertext followed by the tag of 16 bytes.
+ * Format 1: a JSON object with exactly the keys of `schema`. The additional data of GCM is the JSON text, without
+ * spaces, of the list [version, kind, label, kdf, cipher, salt, nonce]; `checksum` is the SHA-256 of that text, a
+ * line feed, and the hex of `sealed`, which is the ciphertext followed by the 16-byte tag.
  * @module
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from 'node:crypto';
@@ -13,7 +14,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { z } from 'zod';
 import { permanent } from '../core/fault.ts';
 
-/** 128 MiB and half a second for each guess (RFC 7914). */
+/** 128 MiB and half a second per guess (RFC 7914). */
 const SCRYPT = { N: 2 ** 17, r: 8, p: 1, maxmem: 2 ** 28 } as const;
 const KDF = 'scrypt N=131072 r=8 p=1';
 const CIPHER = 'aes-256-gcm';
@@ -21,9 +22,9 @@ const KEY_BYTES = 32;
 const SALT_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** A real file has less than a thousand. */
+/** A real file has less than a thousand bytes. */
 const FILE_BYTES_MAX = 16_384;
-/** For new files; old ones are opened whatever they have. */
+/** For new files; existing ones open with any passphrase they have. */
 export const PASSPHRASE_BYTES_MIN = 12;
 
 const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * bytes}}$`));
@@ -31,7 +32,7 @@ const hex = (bytes: number) => z.string().regex(new RegExp(`^[0-9a-f]{${2 * byte
 const schema = z.strictObject({
   version: z.literal(1),
   kind: z.string(),
-  /** What is not secret about the secret, such as a fingerprint or a public key. */
+  /** What is public about the secret, such as a fingerprint or a public key. */
   label: z.string().max(200),
   kdf: z.literal(KDF),
   cipher: z.literal(CIPHER),
@@ -51,13 +52,13 @@ const checksumOf = (header: Header, sealed: string): string =>
     .update(`${headerText(header)}\n${sealed}`)
     .digest('hex');
 
-/** Makes a key that the caller wipes. Takes half a second and blocks. */
+/** Derives a key, which the caller wipes. Takes half a second and blocks. */
 const keyOf = (passphrase: Uint8Array, salt: string): Buffer =>
   scryptSync(passphrase, Buffer.from(salt, 'hex'), KEY_BYTES, SCRYPT);
 
 /**
- * Seals a secret.
- * @param kind what it is, such as `seed`: a file of one kind does not open as another
+ * Encrypts a secret.
+ * @param kind such as `seed`: a file of one kind does not open as another
  * @returns the file's text
  * @throws Fault permanent `passphrase_weak`
  */
@@ -65,7 +66,7 @@ export function seal(kind: string, label: string, secret: Uint8Array, passphrase
   if (passphrase.length < PASSPHRASE_BYTES_MIN) {
     throw permanent(
       'passphrase_weak',
-      `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: take several words, or what a password manager makes`,
+      `the passphrase is shorter than ${PASSPHRASE_BYTES_MIN} characters: use several words, or let a password manager create one`,
     );
   }
   const salt = randomBytes(SALT_BYTES).toString('hex');
@@ -81,20 +82,21 @@ export function seal(kind: string, label: string, secret: Uint8Array, passphrase
   }
 }
 
-/** A sealed file that was read and is whole. */
+/** A sealed file that was read and is undamaged. */
 export type SealedFile = Readonly<{
   file: string;
   label: string;
   /**
-   * The secret, which the caller wipes.
+   * Returns the secret, which the caller wipes.
    * @throws Fault permanent `passphrase_wrong`
    */
   open(passphrase: Uint8Array): Buffer;
 }>;
 
 /**
- * Reads a sealed file and checks all that needs no passphrase.
- * @throws Fault permanent `sealed_file_missing`, `sealed_file_open` (other users may read it), `sealed_file_damaged`, `sealed_file_other`
+ * Reads a sealed file and checks what can be checked without the passphrase.
+ * @throws Fault permanent `sealed_file_missing`, `sealed_file_open` (other users may read it), `sealed_file_damaged`,
+ * `sealed_file_other`
  */
 export function readSealed(file: string, kind: string): SealedFile {
   const text = readOwnFile(file);
@@ -102,7 +104,7 @@ export function readSealed(file: string, kind: string): SealedFile {
   if (content.kind !== kind) {
     throw permanent(
       'sealed_file_other',
-      `${file} holds a secret of the kind "${content.kind}", not "${kind}": name another file`,
+      `${file} contains a secret of the kind "${content.kind}", not "${kind}": name another file`,
     );
   }
   return { file, label: content.label, open: (passphrase) => open(content, file, passphrase) };
@@ -112,7 +114,7 @@ export function readSealed(file: string, kind: string): SealedFile {
 function readOwnFile(file: string): string {
   const { mode, size } = statOf(file);
   if ((mode & 0o077) !== 0) {
-    throw permanent('sealed_file_open', `${file} is open to other users of this machine; run: chmod 600 ${file}`);
+    throw permanent('sealed_file_open', `other users of this machine can access ${file}; run: chmod 600 ${file}`);
   }
   if (size > FILE_BYTES_MAX) throw damaged(file, `it has ${size} bytes`);
   return readFileSync(file, 'utf8');
@@ -141,14 +143,14 @@ function parse(file: string, text: string): Sealed {
   if (!data)
     throw damaged(
       file,
-      `these keys are wrong: ${error.issues.map(({ path }) => path.join('.') || 'the whole').join(', ')}`,
+      `these keys are wrong: ${error.issues.map(({ path }) => path.join('.') || 'the file').join(', ')}`,
     );
   if (checksumOf(data, data.sealed) !== data.checksum) throw damaged(file, 'its checksum is wrong');
   return data;
 }
 
 const damaged = (file: string, why: string) =>
-  permanent('sealed_file_damaged', `${file} is damaged (${why}): put back a copy of it`);
+  permanent('sealed_file_damaged', `${file} is damaged (${why}): restore a copy of it`);
 
 function open(content: Sealed, file: string, passphrase: Uint8Array): Buffer {
   const key = keyOf(passphrase, content.salt);
@@ -163,7 +165,7 @@ function open(content: Sealed, file: string, passphrase: Uint8Array): Buffer {
       secret.fill(0);
       throw permanent(
         'passphrase_wrong',
-        `the passphrase does not open ${file}. The file is whole, so it was mistyped, or belongs to another file`,
+        `the passphrase does not open ${file}. The file is undamaged, so the passphrase was mistyped or is another file's`,
       );
     }
     return secret;

@@ -1,23 +1,23 @@
 /**
- * The last look before a signature leaves: the signed bytes are read again, by a decoder that knows nothing of how they were made, and must do
- * exactly what the intent says. What the signer meant to build counts for nothing.
+ * The last check before a signature leaves: signed bytes are decoded by code that is independent of the code that built
+ * them, and must do exactly what the intent says.
  * @module
  */
 import type { SignedSpend, SpendNetwork, SpendReading } from '../chains/spend.ts';
 import type { Intent, Wallet } from '../core/intent.ts';
 import { refused } from './rules.ts';
 
-/** Address keys of our wallets, as far as an intent concerns them. */
+/** Address keys of the wallets that an intent concerns. */
 export type CheckedKeys = Readonly<{
   payer: string;
-  /** All that may sign it. */
+  /** All wallets that may sign it. */
   signers: readonly string[];
   of(wallet: Wallet): string;
 }>;
 
 type Effect = SpendReading['effects'][number];
 
-/** What an intent effects, and nothing else. */
+/** Returns all effects that an intent must have. */
 function effectsOf(intent: Intent, network: SpendNetwork, keys: CheckedKeys): Effect[] {
   const tokenOf = (symbol: string) => network.tokens.find((token) => token.symbol === symbol)?.address ?? '';
   switch (intent.kind) {
@@ -47,7 +47,7 @@ const sameEffects = (some: readonly Effect[], others: readonly Effect[]): boolea
   some.map(text).sort().join('\n') === others.map(text).sort().join('\n');
 
 /**
- * Compares what signed bytes do with what they should.
+ * Compares what signed bytes do with the intent.
  * @throws Fault `signer_refused_check`
  */
 export function checkReading(
@@ -62,13 +62,13 @@ export function checkReading(
   const deny = (what: string) =>
     refused(
       'check',
-      `the bytes that were signed for ${intent.id} have ${what}; they are thrown away. This is an error of the program: report it`,
+      `the bytes signed for ${intent.id} have ${what} and were discarded. This is a bug: please report it`,
     );
   if (reading.tx !== signed.tx) throw deny('another transaction id');
   if (reading.chainId !== null && reading.chainId !== network.chainId) throw deny('another chain id');
-  if (reading.feeUnitsMax > network.feeUnitsMax) throw deny('a fee above the policy’s');
+  if (reading.feeUnitsMax > network.feeUnitsMax) throw deny('a fee above fee_max in the policy');
   const [payer] = reading.signers;
   if (payer !== keys.payer) throw deny('another payer');
   if (reading.signers.some((signer) => !keys.signers.includes(signer))) throw deny('another signer');
-  if (!sameEffects(reading.effects, effectsOf(intent, network, keys))) throw deny('other movements');
+  if (!sameEffects(reading.effects, effectsOf(intent, network, keys))) throw deny('other transfers');
 }

@@ -1,6 +1,6 @@
 /**
- * The signer's listener: HTTP on a unix socket, one request a connection. Whoever can open the socket is asked for nothing else, so the folder
- * that it is in belongs to one user; and whoever that is, everything has a limit.
+ * The signer's listener: HTTP on a unix socket, one request per connection. Access to the socket is the only
+ * authentication, so its folder belongs to one user; and everything has a limit, whoever the caller is.
  * @module
  */
 import { chmodSync, rmSync, statSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { refused } from './rules.ts';
 import type { SigningService } from './signing-service.ts';
 
 export type ServerOptions = Readonly<{
-  /** Path of the socket; what a signer that was killed has left there is replaced. */
+  /** Path of the socket; one that a killed signer left behind is replaced. */
   socket: string;
   service: SigningService;
   log: Log;
@@ -25,22 +25,22 @@ export type ServerOptions = Readonly<{
 export type ServerLimits = Readonly<{
   /** Further connections are closed at once. */
   connectionsMax: number;
-  /** A connection that is silent, or does not take its answer, for so long is closed. */
+  /** A connection that is idle, or does not read its answer, for this long is closed. */
   idleMs: number;
 }>;
 
 const defaultLimits: ServerLimits = { connectionsMax: 64, idleMs: 30_000 };
 const HEADER_BYTES_MAX = 8 * 1024;
-/** What a caller may take to send a whole request. */
+/** How long a caller may take to send a request. */
 const REQUEST_MS_MAX = 30_000;
-/** The kernel keeps a path in 108 bytes, the last of them zero. */
+/** The kernel's limit for a path is 108 bytes, including a final zero (unix(7)). */
 const PATH_BYTES_MAX = 107;
 const MESSAGE_CHARS_MAX = 500;
 
 type Answer = Readonly<{ status: number; body: unknown }>;
 
 /**
- * Serves until closed. Requests are served one after the other, each whole.
+ * Starts to listen. Requests are served one after the other.
  * @throws Fault permanent `socket_unusable`
  */
 export async function serveSigningService({
@@ -53,12 +53,12 @@ export async function serveSigningService({
   if (Buffer.byteLength(path) > PATH_BYTES_MAX) {
     throw permanent(
       'socket_unusable',
-      `the path of the socket is too long for the system: ${path}. Choose a shorter folder`,
+      `the path of the socket is longer than ${PATH_BYTES_MAX} bytes: ${path}. Choose a folder with a shorter path`,
     );
   }
   const bounds = { maxHeaderSize: HEADER_BYTES_MAX, headersTimeout: REQUEST_MS_MAX, requestTimeout: REQUEST_MS_MAX };
   const server = createServer(bounds, async (request, response) => {
-    // A caller that has gone away loses nothing, for it can ask again.
+    // A caller that disconnects loses nothing: it can repeat the request.
     response.on('error', () => {});
     const { status, body } = await answer(request, service);
     response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
@@ -71,7 +71,7 @@ export async function serveSigningService({
     isFull = false;
   });
   server.on('drop', () => {
-    if (!isFull) log.warn({ connectionsMax }, 'all connections are taken; further ones are closed at once');
+    if (!isFull) log.warn({ connectionsMax }, 'all connections are in use; further ones are closed at once');
     isFull = true;
   });
   rmSync(path, { force: true });
@@ -81,7 +81,7 @@ export async function serveSigningService({
     );
     server.listen(path, resolve);
   });
-  // An operator who runs the signer as a user of its own lets the engine's group into the folder; then the socket is the group's too.
+  // If the signer has its own user, the group of the payout engine has access to the folder, and so to the socket.
   chmodSync(path, (statSync(dirname(path)).mode & 0o070) === 0 ? 0o600 : 0o660);
   return {
     close: () =>
@@ -92,7 +92,7 @@ export async function serveSigningService({
   };
 }
 
-/** Judges and serves one request. Once its body is there, all of it is synchronous, so that nothing can come between. */
+/** Serves one request. After the body is read, everything is synchronous, so that requests cannot interleave. */
 async function answer(request: IncomingMessage, service: SigningService): Promise<Answer> {
   try {
     const method = callOf(request);
@@ -100,7 +100,7 @@ async function answer(request: IncomingMessage, service: SigningService): Promis
     return { status: 200, body: z.encode(calls[method].result as z.ZodType, serve(service, method, params)) };
   } catch (error) {
     const fault = error instanceof BodyError ? refusedBody(error) : error;
-    // Anything else is an error of the program: unhandled, it ends the process.
+    // Anything else is a bug: unhandled, it ends the process.
     if (!(fault instanceof Fault)) throw fault;
     const { kind, code, message } = fault;
     return { status: statusOf(fault), body: { kind, code, message } };
@@ -113,7 +113,10 @@ const statusOf = ({ kind, code }: Fault): number => {
 };
 
 const refusedBody = ({ code }: BodyError): Fault =>
-  refused('request', code === 'too_large' ? `a request has at most ${REQUEST_BYTES_MAX} bytes` : `the body is ${code}`);
+  refused(
+    'request',
+    code === 'too_large' ? `the request is larger than ${REQUEST_BYTES_MAX} bytes` : `the body is ${code}`,
+  );
 
 /** @throws Fault `signer_refused_request` */
 function callOf({ method, url = '' }: IncomingMessage): CallName {
@@ -157,5 +160,5 @@ function read<N extends CallName>(method: N, params: unknown): CallParams<N> {
   if (data) return data as CallParams<N>;
   const problems =
     error?.issues.map(({ path, message }) => `${path.join('.') || 'params'}: ${message}`).join('; ') ?? '';
-  throw refused('request', `"${method}" was not asked as it should be: ${problems.slice(0, MESSAGE_CHARS_MAX)}`);
+  throw refused('request', `invalid parameters of "${method}": ${problems.slice(0, MESSAGE_CHARS_MAX)}`);
 }

@@ -1,5 +1,5 @@
 /**
- * A new signer's folder: made whole beside its place, then given its name.
+ * Creates a new signer's folder: completely under another name, then renamed.
  * @module
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { createJournal } from './journal.ts';
 import { createKeystore, fingerprintOf } from './keystore.ts';
 import { type PolicySettings, readPolicy } from './policy.ts';
 
-/** @throws Fault permanent `signer_exists`: nothing of an earlier signer is ever written over */
+/** Makes sure that no earlier signer is overwritten. @throws Fault permanent `signer_exists` */
 export function refuseExistingSigner(dir: string): void {
   let found: string[] = [];
   try {
@@ -22,12 +22,12 @@ export function refuseExistingSigner(dir: string): void {
   if (found.length === 0) return;
   throw permanent(
     'signer_exists',
-    `${dir} holds ${found[0]} already; name another folder with --dir, or look whether a signer is there`,
+    `${dir} already contains ${found[0]}; name another folder with --dir, or use the signer that is there`,
   );
 }
 
 /**
- * Makes the folder (0700) with keystore, policy and an empty journal (0600 each), or nothing.
+ * Creates the folder (0700) with keystore, policy and an empty journal (0600 each), or nothing.
  * @throws Fault permanent `signer_exists`, `policy_invalid`, `passphrase_weak`
  */
 export function makeSigner(dir: string, seed: Uint8Array, passphrase: Uint8Array, policy: PolicySettings): void {
@@ -42,7 +42,7 @@ export function makeSigner(dir: string, seed: Uint8Array, passphrase: Uint8Array
     createKeystore(files.keystore, seed, passphrase);
     createJournal(files.journal, fingerprintOf(seed));
     createSecretFile(files.policy, policyText);
-    // Takes the place of an empty folder, and fails where something has come meanwhile.
+    // Replaces an empty folder, and fails if it has got files meanwhile.
     renameSync(draft, dir);
   } finally {
     rmSync(draft, { recursive: true, force: true });

@@ -1,6 +1,6 @@
 /**
- * The signing service: each request is judged, signed, read back, journaled and answered before the next is looked at. All of it is synchronous,
- * so nothing can come between.
+ * The signing service: checks, signs, reads back, journals and answers each request before the next. All of it is
+ * synchronous, so that requests cannot interleave.
  * @module
  */
 import { timingSafeEqual } from 'node:crypto';
@@ -31,7 +31,7 @@ export type SigningServiceOptions = Readonly<{
   log: Log;
 }>;
 
-/** The signer without its socket; the calls of `Signer`, each answered at once. Every refusal is a Fault. */
+/** The signer without its socket: the calls of `Signer`, synchronous. Every refusal is a Fault. */
 export interface SigningService {
   wallets(network: NetworkKey): SignerWallets;
   addresses(network: NetworkKey, indices: readonly number[]): string[];
@@ -73,7 +73,7 @@ export function openSigningService({
     return key;
   };
 
-  /** The same bytes for the same order, or a fault; what keys were needed is wiped. */
+  /** Signs and checks an order, and wipes the keys. The same order gives the same bytes. */
   function signChecked({ spending }: Place, order: SpendOrder, payer: string): SignedSpend {
     const { intent, network } = order;
     const keys: SpendKey[] = [];
@@ -101,7 +101,7 @@ export function openSigningService({
   function checkIntent({ policy: { family, spend } }: Place, intent: Intent): void {
     if (intent.kind === 'gas') return;
     if (!spend.tokens.some(({ symbol }) => symbol === intent.currency)) {
-      throw refused('policy', `the policy knows no ${intent.currency} on ${intent.network}`);
+      throw refused('policy', `the policy has no ${intent.currency} on ${intent.network}`);
     }
     if (intent.kind === 'refund') {
       checkMac(intent.mac, intentMac(macKey, intent));
@@ -110,11 +110,11 @@ export function openSigningService({
     const { sweepOwnersMax } = chains[family].spendRules;
     const indices = new Set(intent.from.map(({ index }) => index));
     if (indices.size < intent.from.length || indices.size > sweepOwnersMax) {
-      throw refused('intent', `a sweep empties one to ${sweepOwnersMax} different addresses here`);
+      throw refused('intent', `a sweep on this network must have 1 to ${sweepOwnersMax} different addresses`);
     }
   }
 
-  /** What the first signature of an intent takes out of the caps. */
+  /** Checks the caps for the first signature of an intent, and returns how much it uses of them. */
   function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
     const { hourMs, dayMs } = capWindows(nowMs);
     const since = (cap: string, ms: number) => journal.usedSince(network.key, cap, ms);
@@ -189,11 +189,11 @@ function checkMac(given: string, expected: string): void {
   if (timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(expected, 'hex'))) return;
   throw refused(
     'mac',
-    'the refund was altered after its destination was set, or was made with another secret key: it is not paid',
+    'the refund was altered after its destination was set, or created with another secret key; it will not be paid',
   );
 }
 
-/** Faults of a family say what is wrong with an order. What its library throws besides is not repeated, for it may quote a key. */
+/** Turns a family's faults into refusals. Other errors of its library are not quoted: they may contain a key. */
 function guarded<T>(work: () => T): T {
   try {
     return work();
@@ -201,6 +201,6 @@ function guarded<T>(work: () => T): T {
     if (error instanceof Fault && error.code === 'spend_intent_invalid') throw refused('intent', error.message);
     if (error instanceof Fault && error.code === 'spend_terms_invalid') throw refused('terms', error.message);
     if (error instanceof Fault && error.code === 'spend_bytes_unknown') throw refused('check', error.message);
-    throw refused('terms', 'the chain’s library does not sign these terms');
+    throw refused('terms', 'the chain’s library refused to sign these terms');
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Questions to the person at the terminal, and lines from a pipe where there is none. Hidden answers stay bytes that can be wiped.
+ * Asks questions at the terminal; without one, reads lines from a pipe. Hidden answers stay bytes, which can be wiped.
  * @module
  */
 import type { ReadStream } from 'node:tty';
@@ -16,17 +16,17 @@ const SPACE = 0x20;
 const DELETE = 0x7f;
 
 export interface Terminal {
-  /** Whether a person sits there; otherwise answers are lines of a pipe. */
+  /** Whether a person answers; otherwise answers are lines from a pipe. */
   readonly isInteractive: boolean;
-  /** Asks without showing what is typed. @returns its bytes, which the caller wipes */
+  /** Asks without echo. @returns the typed bytes, which the caller wipes */
   askHidden(question: string): Promise<Buffer>;
   ask(question: string): Promise<string>;
-  /** Shows a line to the person alone: never on standard output. */
+  /** Shows a line to the person, never on standard output. */
   say(line: string): void;
   close(): void;
 }
 
-/** Uses standard input and standard error. */
+/** Opens the terminal on standard input and standard error. */
 export function openTerminal(): Terminal {
   const input = process.stdin as typeof process.stdin & Partial<Pick<ReadStream, 'setRawMode'>>;
   const isInteractive = input.isTTY === true && process.stderr.isTTY === true;
@@ -66,7 +66,7 @@ export function openTerminal(): Terminal {
   return {
     isInteractive,
     async askHidden(question) {
-      // Silent before anything is asked: what is pasted ahead must not be shown either, nor what is typed where questions go to a file.
+      // Turn echo off before the question, so that text pasted ahead is not shown; also if questions go to a file.
       if (input.isTTY) input.setRawMode?.(true);
       process.stderr.write(question);
       try {
@@ -83,7 +83,7 @@ export function openTerminal(): Terminal {
     say: (line) => void process.stderr.write(`${line}\n`),
     close() {
       rest.fill(0);
-      // A question may still be open: neither its hidden typing nor its wait may outlast it.
+      // If a question is still open, restore the echo and stop reading.
       if (input.isTTY) input.setRawMode?.(false);
       input.pause();
       input.unref?.();
@@ -91,7 +91,7 @@ export function openTerminal(): Terminal {
   };
 }
 
-/** Where the last character of UTF-8 text begins. */
+/** Returns where the last character of UTF-8 text begins. */
 function lastCharacterAt(line: Buffer, length: number): number {
   let at = Math.max(0, length - 1);
   while (at > 0 && ((line[at] ?? 0) & 0xc0) === 0x80) at--;

@@ -1,6 +1,6 @@
 /**
- * Where the keystore's passphrase comes from: a person, a file of the owner's, or a systemd credential. Never an environment variable: those
- * are inherited, logged and shown in `/proc`.
+ * Reads the keystore's passphrase from the terminal, a file or a systemd credential, never from an environment
+ * variable: those are inherited, logged and shown in `/proc`.
  * @module
  */
 import { readFileSync, statSync } from 'node:fs';
@@ -17,18 +17,18 @@ const LINE_ENDS = [0x0a, 0x0d];
 
 const suspicious = /^(QUAYSIDE|SIGNER)_\w*(PASSPHRASE|PASSWORD|MNEMONIC|SEED|PRIVATE_KEY)/i;
 
-/** @throws Fault permanent `secret_in_environment`, without its value */
+/** Refuses variables that look like secrets. @throws Fault permanent `secret_in_environment`, without the value */
 export function refuseSecretsInEnvironment(env: NodeJS.ProcessEnv): void {
   const name = Object.keys(env).find((one) => suspicious.test(one));
   if (name === undefined) return;
   throw permanent(
     'secret_in_environment',
-    `the variable ${name} looks like a secret: other processes can read it. Remove it, change what it held, and unlock by prompt, file or systemd credential`,
+    `the environment variable ${name} looks like a secret, and other processes can read it. Remove it, replace that secret, and unlock by prompt, file or systemd credential`,
   );
 }
 
 /**
- * The passphrase, which the caller wipes.
+ * Returns the passphrase, which the caller wipes.
  * @throws Fault permanent `unlock_impossible`
  */
 export async function readPassphrase(
@@ -38,7 +38,7 @@ export async function readPassphrase(
   switch (unlock.kind) {
     case 'prompt':
       if (terminal.isInteractive) return terminal.askHidden('Passphrase of the signer’s keystore (not shown): ');
-      throw impossible('there is no terminal to ask at; start it at one, or unlock by file or systemd credential');
+      throw impossible('there is no terminal; start it at one, or unlock by file or systemd credential');
     case 'file':
       refuseOpenFile(unlock.path);
       return readWhole(unlock.path);
@@ -46,7 +46,7 @@ export async function readPassphrase(
       const folder = env.CREDENTIALS_DIRECTORY;
       if (folder) return readWhole(join(folder, CREDENTIAL));
       throw impossible(
-        `systemd gave this process no credentials; add LoadCredentialEncrypted=${CREDENTIAL}:… to its unit`,
+        `systemd passed no credentials to this process; add LoadCredentialEncrypted=${CREDENTIAL}:… to its unit`,
       );
     }
   }
@@ -55,16 +55,16 @@ export async function readPassphrase(
 const impossible = (why: string, cause?: unknown) =>
   permanent('unlock_impossible', `the keystore cannot be unlocked: ${why}`, cause);
 
-/** Systemd keeps its credentials to the service by itself; any other file must be the owner's alone. */
+/** Refuses a file that other users can access. (systemd protects credentials itself.) */
 function refuseOpenFile(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false });
   if (!found?.isFile()) throw impossible(`there is no file ${file}`);
-  if ((found.mode & 0o077) !== 0) throw impossible(`${file} is open to other users; run: chmod 600 ${file}`);
+  if ((found.mode & 0o077) !== 0) throw impossible(`other users can access ${file}; run: chmod 600 ${file}`);
   const me = process.getuid?.();
   if (me !== undefined && found.uid !== me && found.uid !== 0) throw impossible(`${file} belongs to another user`);
 }
 
-/** The file without the line's end that editors add. */
+/** Reads a file without the final line break that editors add. */
 function readWhole(file: string): Buffer {
   let bytes: Buffer;
   try {
@@ -75,5 +75,5 @@ function readWhole(file: string): Buffer {
   let length = bytes.length;
   while (length > 0 && LINE_ENDS.includes(bytes[length - 1] ?? 0)) length--;
   if (length > 0 && length <= PASSPHRASE_BYTES_MAX) return bytes.subarray(0, length);
-  throw impossible(`${file} holds no passphrase`);
+  throw impossible(`${file} contains no passphrase of 1 to ${PASSPHRASE_BYTES_MAX} bytes`);
 }

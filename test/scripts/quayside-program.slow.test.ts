@@ -1,5 +1,5 @@
 /**
- * The operator's tool as the program that people start; what its commands do is tested without a process.
+ * The `quayside` program as people start it; what its commands do is tested without a process.
  *
  * @module
  */
@@ -17,7 +17,7 @@ for (const [code, ...words] of [
   [0, 'store', 'list'],
   [3, 'session', 'show', 'cs_nonsense', '--json'],
 ] as const) {
-  test(`quayside ${words.join(' ')}: the program prints what the command answers, and ends with ${code}`, async () => {
+  test(`quayside ${words.join(' ')}: the program prints the command’s answer and exits with ${code}`, async () => {
     const variables = { QUAYSIDE_DATA_DIR: folder };
     const { out, err } = await runQuayside(words, variables);
     assert.equal(await runProgram(['scripts/quayside.mjs', ...words], variables), { code, stdout: out, stderr: err });

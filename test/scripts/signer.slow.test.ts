@@ -161,7 +161,7 @@ atTerminalOnly(
     assert.is(journal.fingerprint, readKeystore(files.keystore).fingerprint);
     journal.close();
     const again = await run(['signer', 'init', '--dir', made]);
-    assert.equal([again.code, /holds keystore.json already/.test(again.stderr)], [1, true], again.stderr);
+    assert.equal([again.code, /already contains keystore.json/.test(again.stderr)], [1, true], again.stderr);
   },
 );
 

@@ -1,5 +1,5 @@
 /**
- * Caps and approvals: what leaves without a person, counted from the journal and by the signer's own clock.
+ * Caps and approvals, counted from the journal by the signer's own clock.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -23,7 +23,10 @@ const DAY_MS = 24 * HOUR_MS;
 const secret = new Uint8Array(32).fill(1);
 const settings: PolicySettings = { ...policySettings, approvers: [{ name: 'Anna', key: approverOf(secret) }] };
 
-/** A service with a clock of its own at noon of a day, and numbers that count up. Caps: 100 a refund, 250 an hour, 600 a day. */
+/**
+ * A signing service with its own clock, which starts at noon, and increasing sequence numbers. Caps: 100 per refund,
+ * 250 per hour, 600 per day.
+ */
 function open() {
   const clock = handClock(20_000 * DAY_MS + 12 * HOUR_MS);
   const folder = makeSignerFolder(settings, false);
@@ -31,7 +34,7 @@ function open() {
   let count = 0;
   return {
     clock,
-    /** @returns `signed`, or the rule that refuses it */
+    /** Returns `signed`, or the rule that refuses the refund. */
     refund(whole: number, more: Partial<RefundIntent> = {}, approval: Parameters<typeof firstOf>[2] = {}): string {
       count++;
       const code = refusalOf(() =>
@@ -51,7 +54,7 @@ function open() {
   };
 }
 
-/** Runs a test on a service of its own. */
+/** Runs a test on a new service. */
 const at = (work: (place: ReturnType<typeof open>) => void) => () => {
   const place = open();
   try {
@@ -62,7 +65,7 @@ const at = (work: (place: ReturnType<typeof open>) => void) => () => {
 };
 
 test(
-  'one refund: the cap itself passes, a base unit more does not',
+  'one refund: exactly the cap is allowed, a base unit more is not',
   at(({ refund }) => {
     assert.is(refund(100), 'signed');
     assert.is(refund(100.01), 'approval');
@@ -70,7 +73,7 @@ test(
 );
 
 test(
-  'an hour: a sum up to the cap passes, and an hour later there is room again, to the millisecond',
+  'an hour: a sum up to the cap is allowed, and again an hour later, to the millisecond',
   at(({ refund, clock }) => {
     assert.equal([refund(100), refund(100), refund(50), refund(0.01)], ['signed', 'signed', 'signed', 'cap']);
     clock.advance(HOUR_MS - 1);
@@ -81,7 +84,7 @@ test(
 );
 
 test(
-  'the hour slides: it does not begin anew with the clock’s',
+  'the hour is a sliding window, not an hour of the clock',
   at(({ refund, clock }) => {
     clock.advance(HOUR_MS - 60_000);
     assert.equal([refund(100), refund(100)], ['signed', 'signed']);
@@ -91,22 +94,22 @@ test(
 );
 
 test(
-  'a day is one of UTC',
+  'a day is a UTC day',
   at(({ refund, clock }) => {
     for (let hour = 0; hour < 3; hour++) {
       assert.equal([refund(100), refund(100)], ['signed', 'signed']);
       clock.advance(2 * HOUR_MS);
     }
-    assert.is(refund(0.01), 'cap', 'six hundred went out since noon');
+    assert.is(refund(0.01), 'cap', 'six hundred have been signed since noon');
     clock.advance(6 * HOUR_MS - 1);
     assert.is(refund(100), 'cap', 'the last millisecond of the day');
     clock.advance(1);
-    assert.is(refund(100), 'signed', 'the first of the next');
+    assert.is(refund(100), 'signed', 'the first millisecond of the next day');
   }),
 );
 
 test(
-  'a restart resets nothing',
+  'a restart does not reset the caps',
   at((place) => {
     assert.equal([place.refund(100), place.refund(100)], ['signed', 'signed']);
     place.restart();
@@ -117,7 +120,7 @@ test(
 );
 
 test(
-  'a clock that was put back opens nothing',
+  'setting the clock back frees nothing',
   at(({ refund, clock }) => {
     assert.equal([refund(100), refund(100), refund(50)], ['signed', 'signed', 'signed']);
     clock.advance(-3 * DAY_MS);
@@ -126,7 +129,7 @@ test(
 );
 
 test(
-  'networks and refused refunds do not count',
+  'other networks and refused refunds do not count',
   at(({ refund }) => {
     const other = { network: 'test:two' as const, units: 100n * 10n ** 18n };
     assert.equal(
@@ -157,7 +160,7 @@ test(
 );
 
 test(
-  'gas has caps of its own; sweeps have none',
+  'gas has its own caps; sweeps have none',
   at(({ service, clock, refund }) => {
     let count = 0;
     const gas = (milli: bigint): string => {
@@ -185,7 +188,7 @@ test(
       from: [{ index: 1, units: usdt(1_000_000) }],
     } as const;
     service().sign(firstOf(sweep, 0));
-    assert.is(refund(100), 'signed', 'neither counts towards refunds');
+    assert.is(refund(100), 'signed', 'neither counts for refunds');
   }),
 );
 
@@ -193,7 +196,7 @@ test(
 
 const big = refundOf('rf_1', usdt(5000));
 
-test('an approval covers one refund, its amount, its destination, its end', () => {
+test('an approval covers one refund with its amount, its destination and its end', () => {
   const approval = signApproval(secret, big, 1000);
   assert.ok(isApproved(approval, big));
   for (const change of [
@@ -214,28 +217,28 @@ test('an approval covers one refund, its amount, its destination, its end', () =
 });
 
 test(
-  'beyond the cap an approval of the policy’s approvers is needed, while it is good',
+  'a refund above the cap needs a valid approval by an approver in the policy',
   at(({ service, clock }) => {
     const nowS = clock.nowS();
     const ask = (approval: ReturnType<typeof signApproval> | null) =>
       refusalOf(() => service().sign(firstOf(big, 1, { approval }))).replace('signer_refused_', '');
     const stranger = new Uint8Array(32).fill(2);
     assert.is(ask(null), 'approval');
-    assert.is(ask(signApproval(stranger, big, nowS + 60)), 'approval', 'a stranger’s');
+    assert.is(ask(signApproval(stranger, big, nowS + 60)), 'approval', 'signed by a stranger');
     assert.is(ask(signApproval(secret, refundOf('rf_2', usdt(5000)), nowS + 60)), 'approval', 'for another refund');
     assert.is(
       ask({ ...signApproval(stranger, big, nowS + 60), approver: approverOf(secret) }),
       'approval',
-      'under a borrowed name',
+      'in somebody else’s name',
     );
     assert.is(ask(signApproval(secret, big, nowS - 1)), 'approval', 'expired');
-    assert.is(ask(signApproval(secret, big, nowS + APPROVAL_S_MAX + 1)), 'approval', 'good for ever');
-    assert.is(ask(signApproval(secret, big, nowS)), 'none', 'good to its last second');
+    assert.is(ask(signApproval(secret, big, nowS + APPROVAL_S_MAX + 1)), 'approval', 'valid for too long');
+    assert.is(ask(signApproval(secret, big, nowS)), 'none', 'valid in its last second');
   }),
 );
 
 test(
-  'an approved refund takes nothing out of the caps, and its approval is kept',
+  'an approved refund uses up none of the caps, and its approval is recorded',
   at((place) => {
     assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
     const over = refundOf('rf_over', usdt(5));
@@ -249,7 +252,7 @@ test(
     assert.is(place.refund(0.01), 'cap');
     place.clock.advance(HOUR_MS);
     assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
-    // A second generation of what was approved needs no second approval, though the first has expired.
+    // A second generation needs no second approval, although the first has expired.
     place.service().sign(firstOf(over, 71, { generation: 1, proof: 'dead' }));
   }),
 );

@@ -1,5 +1,5 @@
 /**
- * The signer's client against a server that is no signer, or one that goes away: every call ends, with a fault that says so.
+ * The signer's client with servers that are not a signer or that disconnect: every call ends, with the right fault.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
@@ -16,10 +16,10 @@ const dir = mkdtempSync(join(tmpdir(), 'quayside-client-'));
 const path = join(dir, 'signer.sock');
 test.after(() => rmSync(dir, { recursive: true, force: true }));
 
-/** @param count of the request, from 1 @param body what it carries */
+/** @param count number of the request, from 1 */
 type Answering = (response: ServerResponse, count: number, body: string) => void;
 
-/** Runs a test against a server that answers each request as it is told. */
+/** Runs a test against a server that answers each request with `answer`. */
 async function serving(
   answer: Answering,
   work: (client: ReturnType<typeof openSigner>) => Promise<void>,
@@ -53,14 +53,14 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
 const unreachable = 'transient signer_unreachable';
 const refuseWith = (response: ServerResponse, body: unknown) => response.writeHead(403).end(JSON.stringify(body));
 
-test('nobody is there', async () => {
+test('no server is running', async () => {
   const client = openSigner({ socket: path, timeoutMs: 1000 });
   assert.is(await codeOf(client.fence('test:one')), unreachable);
   assert.is(await codeOf(client.fence('test:one')), unreachable);
   await client.close();
 });
 
-test('answers find their calls, in any order and any pieces', async () => {
+test('answers reach their calls, in any order and in any pieces', async () => {
   const waiting: [string, ServerResponse][] = [];
   const answer: Answering = (response, _count, body) => {
     waiting.push([JSON.parse(body).network, response]);
@@ -76,7 +76,7 @@ test('answers find their calls, in any order and any pieces', async () => {
   });
 });
 
-test('refusals come out as the faults they are', async () => {
+test('refusals become faults', async () => {
   const error = { kind: 'permanent', code: 'signer_refused_cap', message: 'wait' };
   await serving(
     (response) => refuseWith(response, error),
@@ -86,27 +86,27 @@ test('refusals come out as the faults they are', async () => {
 });
 
 const nonsense: readonly (readonly [what: string, Answering])[] = [
-  ['hangs up', (response) => response.destroy()],
-  ['hangs up within its answer', (response) => response.writeHead(200, { 'content-length': 5 }).write('1')],
-  ['speaks something else', (response) => response.socket?.end('{"id":1,"result":7}\n')],
+  ['disconnects', (response) => response.destroy()],
+  ['disconnects within its answer', (response) => response.writeHead(200, { 'content-length': 5 }).write('1')],
+  ['does not speak HTTP', (response) => response.socket?.end('{"id":1,"result":7}\n')],
   ['answers something that is not JSON', (response) => response.end('seven')],
   ['answers nothing', (response) => response.end()],
   ['refuses without a reason', (response) => refuseWith(response, {})],
   ['refuses with a result', (response) => refuseWith(response, 7)],
   ['answers with a refusal', (response) => response.end('{"kind":"permanent","code":"x","message":"y"}')],
-  ['answers with the wrong thing', (response) => response.end('"seven"')],
-  ['sends the client elsewhere', (response) => response.writeHead(302, { location: '/wallets' }).end('7')],
-  ['says more than allowed', (response) => response.end('1'.repeat(ANSWER_BYTES_MAX + 1))],
-  ['says more than allowed in its head', (response) => response.setHeader('x-more', 'x'.repeat(100_000)).end('7')],
+  ['answers with the wrong type', (response) => response.end('"seven"')],
+  ['redirects', (response) => response.writeHead(302, { location: '/wallets' }).end('7')],
+  ['answers with too long a body', (response) => response.end('1'.repeat(ANSWER_BYTES_MAX + 1))],
+  ['answers with too long a header', (response) => response.setHeader('x-more', 'x'.repeat(100_000)).end('7')],
 ];
 
 for (const [what, answer] of nonsense) {
-  test(`a server that ${what} is a signer out of reach; the next call connects again`, async () => {
+  test(`a server that ${what} counts as unreachable, and the next call connects again`, async () => {
     const once: Answering = (response, count) => {
       if (count > 1) response.end('7');
       else {
         answer(response, count, '');
-        if (what.startsWith('hangs up within')) response.socket?.end();
+        if (what.startsWith('disconnects within')) response.socket?.end();
       }
     };
     await serving(once, async (client) => {
@@ -118,9 +118,9 @@ for (const [what, answer] of nonsense) {
 
 for (const [what, begin] of [
   ['not answered', () => {}],
-  ['answered by half', (response) => response.write('1')],
+  ['answered in part', (response) => response.write('1')],
 ] as const satisfies readonly (readonly [string, (response: ServerResponse) => void])[]) {
-  test(`a call that is ${what} is given up, and holds up no other`, async () => {
+  test(`a call that is ${what} times out and does not delay others`, async () => {
     const answer: Answering = (response, count) => {
       if (count === 1) begin(response);
       else response.end('2');
@@ -137,7 +137,7 @@ for (const [what, begin] of [
   });
 }
 
-test('calls that wait for a connection are given up too', async () => {
+test('calls that wait for a connection time out too', async () => {
   await serving(
     () => {},
     async (client) => {
@@ -148,20 +148,20 @@ test('calls that wait for a connection are given up too', async () => {
   );
 });
 
-test('all calls under way end when the connection is lost or left', async () => {
+test('all pending calls end when the connection is lost or the client is closed', async () => {
   await serving(
     () => {},
     async (client) => {
       const more = Array.from({ length: 20 }, () => client.fence('test:one'));
       const calls = [client.journal('test:one', 0, 10), client.wallets('test:one'), ...more].map(codeOf);
-      await new Promise((turn) => setImmediate(turn));
+      await new Promise((done) => setImmediate(done));
       await client.close();
       for (const code of await Promise.all(calls)) assert.is(code, unreachable);
     },
   );
 });
 
-test('calls beyond the connections of one process wait for them', async () => {
+test('calls beyond the connection limit wait', async () => {
   let open = 0;
   let most = 0;
   const answer: Answering = (response) => {
@@ -179,7 +179,7 @@ test('calls beyond the connections of one process wait for them', async () => {
   assert.ok(most <= 4, `${most} at once`);
 });
 
-test('what cannot be asked is refused before it is sent', async () => {
+test('an invalid request is refused before it is sent', async () => {
   await serving(
     () => assert.unreachable(),
     async (client) => {

@@ -1,5 +1,5 @@
 /**
- * A signer that is killed at every step of a signature: whoever asks again gets the same bytes, and there is one signature.
+ * A signer that is killed at each step of signing: a repeated request gets the same bytes, and there is one signature.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -27,7 +27,7 @@ function newFolder(): string {
 
 const request = firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 3 });
 
-/** What an undisturbed signer signs. */
+/** What a signer signs that is not killed. */
 function undisturbed() {
   const { service, close } = openSigningServiceIn(newFolder(), handClock());
   try {
@@ -37,7 +37,7 @@ function undisturbed() {
   }
 }
 
-/** Asks a signer that dies at a moment, or lives. @returns what it signs, or the code of its refusal, for each request */
+/** Sends requests to a signer that is killed at a moment, or never. @returns for each what it signs, or its refusal */
 async function ask(dir: string, moment: string, ...requests: readonly SignRequest[]) {
   const signer = startSigner([dir, moment], {}, 'test/support/dying-signer.ts');
   assert.ok(await signer.ready, signer.output());
@@ -64,14 +64,14 @@ const moments = [
 ] as const;
 
 for (const [moment, signatures] of moments) {
-  test(`killed ${moment}: the same bytes later`, async () => {
+  test(`killed ${moment}: a later request gets the same bytes`, async () => {
     const dir = newFolder();
     assert.equal(await ask(dir, moment, request), ['signer_unreachable']);
     const journal = openJournal(signerFiles(dir).journal);
     assert.equal([journal.entries('test:one', 0, 10).length, journal.fence('test:one')], [signatures, 3]);
     journal.close();
     const expected = undisturbed();
-    // Once signed, other terms change nothing; before, they would have.
+    // After the signature was recorded, other terms change nothing; before, they would.
     const later = await ask(dir, 'never', request, { ...request, terms: terms(9) }, { ...request, fence: 2 });
     assert.equal(later, [expected, expected, 'signer_refused_fence']);
   });

@@ -1,5 +1,6 @@
 /**
- * Every family under the signer's own rules: what each kind of intent effects is what the last look expects, whoever pays the fee.
+ * Every family with the signer's rules: each kind of intent has the effects that the self-check expects, whoever pays
+ * the fee.
  */
 import { base58 } from '@scure/base';
 import { test } from 'uvu';
@@ -86,7 +87,7 @@ for (const family of ['tron', 'solana'] as const) {
   const network = `test:${family}` as const;
   const address = token[family].address;
 
-  test(`${family}: a refund, and anew only when the first is dead`, () => {
+  test(`${family}: a refund is signed, and again only when the first is dead`, () => {
     const refund = refundOf(`rf_${family}`, 5_000_000n, { network, to: payers[family] });
     const ask = (variant: number, more: object = {}) =>
       service.sign({ ...firstOf(refund, 0, more), terms: termsOf(family, 'refund', variant) });
@@ -94,11 +95,11 @@ for (const family of ['tron', 'solana'] as const) {
     assert.equal(readingOf(family, bytes).effects, [
       { token: address, from: keyOf(family, { role: 'refund' }), to: payers[family], units: 5_000_000n },
     ]);
-    assert.is(ask(2).tx, tx, 'the same attempt, the same bytes');
+    assert.is(ask(2).tx, tx, 'the same attempt has the same bytes');
     assert.is(
       refusalOf(() => ask(2, { attempt: 1 })),
       'signer_refused_attempt',
-      'it could stand beside the first',
+      'it could take effect in addition to the first',
     );
     assert.is(
       refusalOf(() => ask(2, { generation: 1 })),
@@ -113,7 +114,7 @@ for (const family of ['tron', 'solana'] as const) {
     );
   });
 
-  test(`${family}: a sweep of as many addresses as fit, to the treasury`, () => {
+  test(`${family}: a sweep of the maximum number of addresses goes to the treasury`, () => {
     const { sweepOwnersMax } = chains[family].spendRules;
     const from = Array.from({ length: sweepOwnersMax }, (_, index) => ({ index, units: BigInt(index + 1) }));
     const sweep: SweepIntent = { kind: 'sweep', id: `sw_${family}`, network, currency: 'USDT', from };
@@ -140,7 +141,7 @@ for (const family of ['tron', 'solana'] as const) {
   });
 }
 
-test('tron: gas is given, lent and taken back; what is lent takes nothing out of the caps', () => {
+test('tron: gas is given, lent and reclaimed; lending uses up none of the caps', () => {
   const gasKey = keyOf('tron', { role: 'gas' });
   const addressKey = keyOf('tron', { role: 'collection', index: 7 });
   let variant = 0;

@@ -1,5 +1,5 @@
 /**
- * The journal as the last word: whatever a program writes, the file itself refuses a second payment.
+ * The journal's constraints: whatever a program writes, the file itself refuses a second payment.
  */
 import { statSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
@@ -19,7 +19,7 @@ test.after(() => {
 
 let signatures = 0;
 
-/** A signature with a transaction of its own. */
+/** Returns a signature with a new transaction. */
 function entryOf(
   id: string,
   generation: number,
@@ -58,7 +58,7 @@ function newJournal(): Readonly<{ journal: Journal; file: string }> {
 
 const broken = (work: () => void, why: RegExp) => assert.throws(work, (error: Error) => why.test(error.message));
 
-test('a journal is made once, for one seed, for its owner', () => {
+test('a journal is created once, for one seed, with access for its owner', () => {
   const { file, journal } = newJournal();
   assert.is(statSync(file).mode & 0o777, 0o600);
   assert.is(statSync(`${file}-wal`).mode & 0o777, 0o600);
@@ -67,7 +67,7 @@ test('a journal is made once, for one seed, for its owner', () => {
     refusalOf(() => createJournal(file, '5436d724')),
     'journal_exists',
   );
-  assert.is(journal.fence('test:one'), 1, 'and was left as it was');
+  assert.is(journal.fence('test:one'), 1, 'the journal was not changed');
   assert.is(
     refusalOf(() => openJournal(`${file}.none`)),
     'journal_missing',
@@ -88,8 +88,8 @@ const wrong: readonly (readonly [what: string, why: RegExp, entry: () => NewSign
     /UNIQUE.*tx/,
     () => entryOf('rf_2', 0, 0, 2, { signed: { tx: 'same', bytes: new Uint8Array(1) } }),
   ],
-  ['a lower turn', /highest fence/, () => entryOf('rf_2', 0, 0, 2, { fence: 0 })],
-  ['a turn that was never seen', /highest fence/, () => entryOf('rf_2', 0, 0, 2, { fence: 2 })],
+  ['a lower fence', /highest fence/, () => entryOf('rf_2', 0, 0, 2, { fence: 0 })],
+  ['a fence that was never seen', /highest fence/, () => entryOf('rf_2', 0, 0, 2, { fence: 2 })],
   [
     'another network',
     /same network/,
@@ -98,7 +98,7 @@ const wrong: readonly (readonly [what: string, why: RegExp, entry: () => NewSign
 ];
 
 for (const [what, why, entry] of wrong) {
-  test(`the file refuses ${what}, and nothing of it is kept`, () => {
+  test(`the file refuses ${what} and keeps nothing of it`, () => {
     const { journal } = newJournal();
     journal.record(entryOf('rf_1', 0, 0, 1, { signed: { tx: 'same', bytes: new Uint8Array(1) } }));
     broken(() => journal.record(entry()), why);
@@ -109,7 +109,7 @@ for (const [what, why, entry] of wrong) {
   });
 }
 
-test('where lanes expire, a second attempt is refused and a new generation is not', () => {
+test('if transactions expire, a second attempt is refused and a new generation is not', () => {
   const { journal } = newJournal();
   journal.record(entryOf('rf_1', 0, 0, null));
   broken(() => journal.record(entryOf('rf_1', 0, 1, null)), /attempt follows/);
@@ -128,7 +128,7 @@ test('a fence only rises', () => {
   assert.equal([journal.fence('test:one'), journal.fence('test:two')], [7, 1]);
 });
 
-test('nothing is ever changed or taken away, also not by a REPLACE', () => {
+test('no row is ever changed or deleted, not even by REPLACE', () => {
   const { journal, file } = newJournal();
   journal.record(entryOf('rf_1', 0, 0, 1));
   const client = new Sqlite(file);
@@ -151,7 +151,7 @@ test('nothing is ever changed or taken away, also not by a REPLACE', () => {
   }
 });
 
-test('entries come in pages, each network’s own', () => {
+test('entries are paged, for each network separately', () => {
   const { journal } = newJournal();
   for (let at = 1; at <= 5; at++) journal.record(entryOf(`rf_${at}`, 0, 0, at));
   journal.record(entryOf('rf_9', 0, 0, 1, { intent: refundOf('rf_9', 1n, { network: 'test:two' }) }));
@@ -176,7 +176,7 @@ test('large amounts add up exactly', () => {
   assert.equal([journal.usedSince('test:one', 'gas', 0), journal.usedSince('test:two', 'USDT', 0)], [0n, 0n]);
 });
 
-test('a file that cannot be written now is a fault of its own: nothing was signed, and later it is', () => {
+test('if the file cannot be written, nothing is signed, with its own fault, and later it works', () => {
   const { journal, file } = newJournal();
   const client = new Sqlite(file);
   client.exec('BEGIN IMMEDIATE');

@@ -1,5 +1,5 @@
 /**
- * The keystore: known seeds, its format as documented, and every way to spoil it.
+ * The keystore: known seeds, its documented format, and every kind of damage.
  */
 import { createDecipheriv, createHash, scryptSync } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const dir = mkdtempSync(join(tmpdir(), 'quayside-keystore-'));
 test.after(() => rmSync(dir, { recursive: true, force: true }));
 
 const passphrase = Buffer.from('pässwörter sind länger');
-/** The seed of BIP-39's first test vector without a passphrase, which wallets show as 73c5da0a. */
+/** BIP-39's first test vector without a passphrase; wallets show the fingerprint 73c5da0a. */
 const words = `${'abandon '.repeat(11)}about`;
 const seedHex =
   '5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6da5fc19a5ac40b389cd370d086206dec8aa6c43daea6690f20ad3d8d48b2d2ce9e38e4';
@@ -32,7 +32,7 @@ function spoiledFile(spoiled: string): string {
   return other;
 }
 
-test('seed phrases of all lengths lead to the seeds that other wallets have', () => {
+test('seed phrases of all lengths give the same seeds as other wallets', () => {
   assert.is(hex(seedOf(words)), seedHex);
   assert.is(fingerprintOf(seedOf(words)), '73c5da0a');
   assert.is(hex(seedOf(`  ABANDON ${'abandon\n'.repeat(10)} About `)), seedHex, 'case and spaces do not matter');
@@ -46,7 +46,7 @@ test('seed phrases of all lengths lead to the seeds that other wallets have', ()
   }
 });
 
-test('what is no seed phrase is refused, without repeating a word of it', () => {
+test('text that is not a seed phrase is refused without quoting it', () => {
   for (const wrong of [
     '',
     'abandon',
@@ -56,12 +56,12 @@ test('what is no seed phrase is refused, without repeating a word of it', () => 
   ]) {
     assert.throws(
       () => seedOf(wrong),
-      (error: Error) => /no seed phrase/.test(error.message) && !/abandon|zzzz/.test(error.message),
+      (error: Error) => /not a seed phrase/.test(error.message) && !/abandon|zzzz/.test(error.message),
     );
   }
 });
 
-test('a keystore is its owner’s alone, opens with its passphrase and holds nothing readable', () => {
+test('only its owner can access a keystore; it opens with its passphrase and contains no readable secret', () => {
   assert.is(statSync(file).mode & 0o777, 0o600);
   const keystore = readKeystore(file);
   assert.is(keystore.fingerprint, '73c5da0a');
@@ -75,10 +75,10 @@ test('a keystore is its owner’s alone, opens with its passphrase and holds not
     refusalOf(() => createKeystore(file, seedOf(words), passphrase)),
     'keystore_exists',
   );
-  assert.is(readFileSync(file, 'utf8'), text, 'and is never written over');
+  assert.is(readFileSync(file, 'utf8'), text, 'the file is never overwritten');
 });
 
-test('the format is the documented one: it opens with nothing but scrypt and GCM', () => {
+test('the format is the documented one: scrypt and GCM alone open it', () => {
   const { version, kind, label, kdf, cipher, salt, nonce, sealed, checksum } = content;
   const header = JSON.stringify([version, kind, label, kdf, cipher, salt, nonce]);
   assert.equal([version, kind, kdf, cipher], [1, 'seed', 'scrypt N=131072 r=8 p=1', 'aes-256-gcm']);
@@ -97,7 +97,7 @@ test('no two files are alike', () => {
   for (const part of ['salt', 'nonce', 'sealed']) assert.is.not(again[part], content[part]);
 });
 
-test('a change of any byte of the file is seen before a passphrase is asked for', () => {
+test('a change of any byte of the file is detected before a passphrase is needed', () => {
   for (let at = 0; at < text.length; at++) {
     const spoiled = text.slice(0, at) + String.fromCharCode(text.charCodeAt(at) ^ 1) + text.slice(at + 1);
     const code = refusalOf(() => readKeystore(spoiledFile(spoiled)));
@@ -105,7 +105,7 @@ test('a change of any byte of the file is seen before a passphrase is asked for'
   }
 });
 
-test('so are a file cut short, a longer one, and one with a further key', () => {
+test('a truncated file, a longer one and one with an additional key are detected too', () => {
   for (const spoiled of [
     '',
     text.slice(0, -10),
@@ -120,7 +120,7 @@ test('so are a file cut short, a longer one, and one with a further key', () => 
   }
 });
 
-test('a change whose checksum was mended does not open either', () => {
+test('a changed file with a correct checksum does not open either', () => {
   const flip = (digits: string, at: number) =>
     digits.slice(0, at) + (digits[at] === '0' ? '1' : '0') + digits.slice(at + 1);
   const changes = [
@@ -144,7 +144,7 @@ test('a change whose checksum was mended does not open either', () => {
   }
 });
 
-test('a file that others may read is refused; so is one that is not there', () => {
+test('a file that others may read is refused, and so is a missing one', () => {
   const other = spoiledFile(text);
   chmodSync(other, 0o640);
   assert.is(
@@ -159,7 +159,7 @@ test('a file that others may read is refused; so is one that is not there', () =
   );
 });
 
-test('another passphrase takes the old one’s place; a short one does not', () => {
+test('a new passphrase replaces the old one; a short one is refused', () => {
   const other = spoiledFile(text);
   assert.is(
     refusalOf(() => replaceKeystore(other, seedOf(words), Buffer.from('too short'))),
@@ -174,7 +174,7 @@ test('another passphrase takes the old one’s place; a short one does not', () 
   assert.is(hex(readKeystore(other).unlock(Buffer.from('a new passphrase'))), seedHex);
 });
 
-test('an operator’s key is no keystore, and a keystore no operator’s key', () => {
+test('an approver’s key does not open as a keystore, nor a keystore as an approver’s key', () => {
   const key = join(dir, 'anna.json');
   const approver = createOperatorKey(key, passphrase);
   assert.is(readOperatorKey(key).approver, approver);

@@ -31,7 +31,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   }
 }
 
-test('it signs over its socket, ends cleanly with SIGTERM, and gives the same bytes after the next start', async () => {
+test('the signer signs, stops cleanly on SIGTERM, and returns the same bytes after the next start', async () => {
   const place = newPlace();
   const client = clientOf(place);
   assert.is(await codeOf(client.fence('test:one')), 'transient signer_unreachable');
@@ -42,7 +42,7 @@ test('it signs over its socket, ends cleanly with SIGTERM, and gives the same by
   assert.is(await codeOf(client.sign(firstOf(refundOf('rf_2', usdt(5)), 1))), 'permanent signer_refused_nonce');
 
   const second = startSigner(place.args);
-  assert.equal([await second.ready, (await second.ended).code], [false, 2], 'one signer a folder');
+  assert.equal([await second.ready, (await second.ended).code], [false, 2], 'one signer per folder');
   assert.match(second.output(), 'signer_running');
 
   first.kill('SIGTERM');
@@ -54,7 +54,7 @@ test('it signs over its socket, ends cleanly with SIGTERM, and gives the same by
   assert.equal(await client.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { terms: { nonce: '9' } })), signed);
   const [entry] = await client.journal('test:one', 0, 10);
   assert.equal([entry?.tx, entry?.bytes, entry?.intent], [signed.tx, signed.bytes, refundOf('rf_1', usdt(5))]);
-  // Killed: the socket's file stays behind, and is in nobody's way.
+  // After a kill, the socket's file stays behind and does no harm.
   third.kill('SIGKILL');
   await third.ended;
   assert.ok(existsSync(place.socket));
@@ -85,7 +85,7 @@ const spoiled: readonly Spoiled[] = [
     code: 'sealed_file_open',
     spoil: ({ dir }) => chmodSync(signerFiles(dir).keystore, 0o640),
   },
-  { what: 'a folder that others may enter', code: 'signer_dir_open', spoil: ({ dir }) => chmodSync(dir, 0o711) },
+  { what: 'a folder that others may open', code: 'signer_dir_open', spoil: ({ dir }) => chmodSync(dir, 0o711) },
   { what: 'a wrong policy', code: 'policy_invalid', spoil: ({ dir }) => appendFileSync(signerFiles(dir).policy, '}') },
   {
     what: 'a damaged keystore',
@@ -94,7 +94,7 @@ const spoiled: readonly Spoiled[] = [
   },
   { what: 'no journal', code: 'journal_missing', spoil: ({ dir }) => rmSync(signerFiles(dir).journal) },
   {
-    what: 'a journal that is none',
+    what: 'a journal that is not a database of the signer',
     code: 'journal_foreign',
     spoil: ({ dir }) => writeFileSync(signerFiles(dir).journal, ''),
   },
@@ -117,7 +117,7 @@ const spoiled: readonly Spoiled[] = [
   { what: 'an open debugger', code: 'debugger_open', env: { NODE_OPTIONS: '--inspect=127.0.0.1:0' } },
 ];
 
-test('it does not start with what is wrong, and says what it is', async () => {
+test('the signer does not start if something is wrong, and says what', async () => {
   const place = newPlace();
   const { keystore, policy, journal } = signerFiles(place.dir);
   const files = [keystore, policy, journal, passphraseFile(place), secretKeyFile(place)];
@@ -136,7 +136,7 @@ test('it does not start with what is wrong, and says what it is', async () => {
   }
 });
 
-test('no core dump holds its memory, and no signal opens a debugger', async () => {
+test('no core dump contains its memory, and no signal opens a debugger', async () => {
   const place = newPlace();
   const signer = startSigner(place.args);
   assert.ok(await signer.ready, signer.output());

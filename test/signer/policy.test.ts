@@ -1,5 +1,5 @@
 /**
- * The policy file: what is taken from it, and every problem named at once.
+ * The policy file: what is read from it, and that all problems are listed at once.
  */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const anna = { name: 'Anna', key: approverOf(new Uint8Array(32).fill(1)) };
 const one = policySettings.networks['test:one'];
 const two = policySettings.networks['test:two'];
 
-/** The problems that are named, one a line. */
+/** Returns the listed problems. */
 function problemsOf(settings: unknown): string[] {
   try {
     read(settings);
@@ -31,7 +31,7 @@ function problemsOf(settings: unknown): string[] {
   }
 }
 
-test('amounts are base units of their token and of the native coin', () => {
+test('amounts are read in base units of their token or of the native coin', () => {
   const { networks, approvers } = read({ ...policySettings, approvers: [anna] });
   assert.equal(
     networks.map(({ key, spend }) => [key, spend.chainId, spend.treasury]),
@@ -53,13 +53,13 @@ test('amounts are base units of their token and of the native coin', () => {
   assert.equal(approvers, [anna]);
 });
 
-test('nobody changes it after it was read', () => {
+test('the policy cannot be changed after it was read', () => {
   const { networks } = read(policySettings);
   assert.throws(() => Object.assign(networks[0]?.spend ?? {}, { treasury: 'mine' }), /read only|Cannot assign/);
   assert.throws(() => (networks as unknown[]).push({}), /not extensible|Cannot add/);
 });
 
-test('every problem of its shape is named at once, with its place', () => {
+test('all problems of the format are listed at once, with their paths', () => {
   const { fee_max: _, ...withoutFee } = one ?? {};
   const wrong = {
     'test:one': { ...withoutFee, caps: { USDT: { transaction: 100, hour: '1e3', day: '-5' } } },
@@ -83,7 +83,7 @@ test('every problem of its shape is named at once, with its place', () => {
   }
 });
 
-test('so is every problem of its meaning', () => {
+test('all problems of the content are listed at once', () => {
   const token = one?.tokens[0];
   const wrong = {
     ...one,
@@ -115,7 +115,7 @@ test('so is every problem of its meaning', () => {
     );
 });
 
-test('the treasury is no token contract, and a token has caps', () => {
+test('a treasury that is a token contract, and a token without caps, are refused', () => {
   const address = one?.tokens[0]?.address;
   assert.match(
     problemsOf({ ...policySettings, networks: { 'test:one': { ...one, treasury: address } } }).join(),
@@ -127,7 +127,7 @@ test('the treasury is no token contract, and a token has caps', () => {
   );
 });
 
-test('a file that others may read or change is refused, as are one that is missing and one that is no JSON', () => {
+test('a file that others may read or change, a missing one, and one that is not JSON are refused', () => {
   const dir = mkdtempSync(join(tmpdir(), 'quayside-policy-'));
   const file = join(dir, 'policy.json');
   try {

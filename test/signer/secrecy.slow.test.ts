@@ -1,6 +1,6 @@
 /**
- * A whole installation with a signer: its secrets are in the signer's memory and nowhere else. Every process, every file and every line of the
- * log is searched for them.
+ * A whole installation with a signer: the secrets are in the signer's memory and nowhere else. The test searches every
+ * process, every file and the log for them.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ test.after(async () => {
   folder.remove();
 });
 
-/** The programs of an installation: process ids by the file that runs. */
+/** Returns the process ids of an installation's programs, by file. */
 function programsUnder(supervisor: number): Map<string, number> {
   const found = new Map<string, number>([['src/main', supervisor]]);
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -35,7 +35,7 @@ function programsUnder(supervisor: number): Map<string, number> {
       const program = /(src|indexers)\/[\w/]+(?=\.js)/.exec(readFileSync(`/proc/${pid}/cmdline`, 'utf8'))?.[0];
       if (Number(parent) === supervisor && program) found.set(program, Number(pid));
     } catch {
-      // It ended while it was looked at.
+      // The process has ended meanwhile.
     }
   }
   return found;
@@ -46,7 +46,7 @@ const filesIn = (place: string): string[] =>
     .map((name) => join(place, String(name)))
     .filter((file) => statSync(file).isFile());
 
-test('the secrets of a signer at work stay in its memory', async () => {
+test('the secrets of a working signer stay in its memory', async () => {
   const passphraseFile = join(dir, 'passphrase');
   writeFileSync(passphraseFile, passphrase, { mode: 0o600 });
   const config = join(dir, 'config.json');
@@ -83,11 +83,11 @@ test('the secrets of a signer at work stay in its memory', async () => {
   const held = heldNeedles();
   const programs = programsUnder(supervisor.pid);
   const [signer, ...others] = ['src/signer/main', 'src/main', 'src/server', 'indexers/evm', 'src/sandbox/main'];
-  assert.ok(secretsInMemory(programs.get(signer) ?? 0, held).includes('seed, raw'), 'the search finds what is there');
+  assert.ok(secretsInMemory(programs.get(signer) ?? 0, held).includes('seed, raw'), 'the search finds what it should');
   for (const program of others) assert.equal(secretsInMemory(programs.get(program) ?? 0, held), [], program);
 
   const log = output();
-  assert.ok(log.includes(signed.tx), 'the signer tells of what it signed');
+  assert.ok(log.includes(signed.tx), 'the signer logs what it signed');
   assert.equal(secretsIn(Buffer.from(log), sought), []);
   await client.close();
   assert.is(await supervisor.end('SIGTERM'), 0, output());

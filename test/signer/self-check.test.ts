@@ -1,5 +1,5 @@
 /**
- * The last look before a signature leaves: an encoder that lies is found out, and nothing of it is kept.
+ * The check of signed bytes: a wrong encoder is detected, and nothing that it made is recorded.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -78,11 +78,11 @@ const lies: readonly (readonly [what: string, Spending])[] = [
     { ...evmSpending, sign: (...order) => ({ ...evmSpending.sign(...order), tx: `0x${'1'.repeat(64)}` }) },
   ],
   [
-    'bytes that are none',
+    'bytes that are not a transaction',
     { ...evmSpending, sign: (...order) => ({ ...evmSpending.sign(...order), bytes: new Uint8Array(10) }) },
   ],
   [
-    'a byte that was changed',
+    'a changed byte',
     {
       ...evmSpending,
       sign(...order) {
@@ -92,7 +92,7 @@ const lies: readonly (readonly [what: string, Spending])[] = [
     },
   ],
   [
-    'a second movement',
+    'a second transfer',
     {
       ...evmSpending,
       read(...given) {
@@ -114,7 +114,7 @@ const lies: readonly (readonly [what: string, Spending])[] = [
 ];
 
 for (const [what, lying] of lies) {
-  test(`found out: ${what}`, () => {
+  test(`detected: ${what}`, () => {
     spending = lying;
     assert.is(
       refusalOf(() => service.sign(firstOf(refund, 1))),
@@ -124,7 +124,7 @@ for (const [what, lying] of lies) {
   });
 }
 
-test('what a library throws is not repeated, for it may quote a key', () => {
+test('an error of a library is not quoted, because it may contain a key', () => {
   spending = {
     ...evmSpending,
     sign(_order, [key]) {
@@ -133,11 +133,11 @@ test('what a library throws is not repeated, for it may quote a key', () => {
   };
   assert.throws(
     () => service.sign(firstOf(refund, 1)),
-    (error: Error) => /does not sign/.test(error.message) && !/bad key/.test(`${error.stack} ${error.cause}`),
+    (error: Error) => /refused to sign/.test(error.message) && !/bad key/.test(`${error.stack} ${error.cause}`),
   );
 });
 
-test('keys are wiped, whether it was signed or not', () => {
+test('keys are wiped, whether the order was signed or not', () => {
   const seen: Uint8Array[] = [];
   spending = {
     ...evmSpending,

@@ -1,5 +1,5 @@
 /**
- * What the signer signs and what it refuses, with its real journal on a disk.
+ * What the signer signs and what it refuses, with its real journal on disk.
  */
 import { Transaction } from 'ethers';
 import { test } from 'uvu';
@@ -93,7 +93,7 @@ test('a sweep goes to the treasury of the policy, and gas to an address of the s
   });
 });
 
-test('the same attempt gets the bytes of the first time, whatever else is asked', () => {
+test('the same attempt always gets the first bytes, whatever the rest of the request says', () => {
   const { service, journal } = newSigningService();
   const first = service.sign(firstOf(refundOf('rf_1', usdt(5)), 1));
   const others: Partial<SignRequest>[] = [
@@ -147,14 +147,14 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
     firstOf(refundOf('rf_1', usdt(5)), 2, { generation: 2, proof: 'dead' }),
   ],
   [
-    'a later generation of what was never signed',
+    'a later generation of an unsigned intent',
     'generation',
     firstOf(refundOf('rf_2', usdt(5)), 2, { generation: 1, proof: 'dead' }),
   ],
   ['a first generation with proof', 'generation', firstOf(refundOf('rf_2', usdt(5)), 2, { proof: 'failed' })],
   ['a replacement with another number', 'nonce', firstOf(refundOf('rf_1', usdt(5)), 2, { attempt: 1 })],
   ['a replacement that skips one', 'attempt', firstOf(refundOf('rf_1', usdt(5)), 1, { attempt: 2 })],
-  ['a replacement of what was never signed', 'attempt', firstOf(refundOf('rf_2', usdt(5)), 2, { attempt: 1 })],
+  ['a replacement of an unsigned intent', 'attempt', firstOf(refundOf('rf_2', usdt(5)), 2, { attempt: 1 })],
   ['another refund on the same number', 'nonce', firstOf(refundOf('rf_2', usdt(5)), 1)],
   [
     'a new generation on the old number',
@@ -162,17 +162,13 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
     firstOf(refundOf('rf_1', usdt(5)), 1, { generation: 1, proof: 'failed' }),
   ],
   ['terms without a number', 'nonce', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { gas_limit: '65000' } }],
+  ['an invalid number', 'nonce', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), nonce: '0x2' } }],
   [
-    'a number that is none',
-    'nonce',
-    { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), nonce: '0x2' } },
-  ],
-  [
-    'terms with a foreign word',
+    'terms with an unknown key',
     'terms',
     { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: { ...terms(2), data: '0x' } },
   ],
-  ['a fee above the policy’s', 'terms', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: terms(2, 400) }],
+  ['a fee above fee_max', 'terms', { ...firstOf(refundOf('rf_2', usdt(5)), 2), terms: terms(2, 400) }],
   ['a changed destination', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), to: 'c'.repeat(40) }, 2)],
   ['a changed amount', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), units: usdt(6) }, 2)],
   ['a changed id', 'mac', firstOf({ ...refundOf('rf_2', usdt(5)), id: 'rf_3' }, 2)],
@@ -183,7 +179,7 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
   ['a refund to the refund wallet itself', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: refundKey }), 2)],
   ['a refund to nobody', 'intent', firstOf(refundOf('rf_2', usdt(5), { to: '0'.repeat(40) }), 2)],
   [
-    'a sweep of two addresses where one is the most',
+    'a sweep of two addresses where at most one is possible',
     'intent',
     firstOf(
       {
@@ -200,7 +196,7 @@ const refusals: readonly (readonly [what: string, code: string, request: SignReq
     ),
   ],
   [
-    'a loan where there are none',
+    'lent gas on a network without it',
     'intent',
     firstOf({ kind: 'gas', id: 'ga_1', network: 'test:one', form: 'delegate', index: 1, units: 1n }, 0),
   ],
@@ -219,12 +215,12 @@ for (const [what, code, request] of refusals) {
       refusalOf(() => service.sign(request)),
       `signer_refused_${code}`,
     );
-    assert.is(journal.entries('test:one', 0, 10).length, 1, 'nothing more was signed');
+    assert.is(journal.entries('test:one', 0, 10).length, 1, 'nothing else was signed');
     assert.is(journal.entries('test:two', 0, 10).length, 0);
   });
 }
 
-test('a replacement has the number of what it replaces; a new generation a new one', () => {
+test('a replacement keeps the number of what it replaces; a new generation has a new one', () => {
   const { service, journal } = newSigningService();
   const refund = refundOf('rf_1', usdt(90));
   service.sign(firstOf(refund, 1));
@@ -242,10 +238,10 @@ test('a replacement has the number of what it replaces; a new generation a new o
     [1, 0],
     [1, 1],
   ]);
-  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(90), 'it counts once');
+  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(90), 'the refund counts once');
 });
 
-test('what failed five times is not signed a sixth time', () => {
+test('an intent that failed five times is not signed a sixth time', () => {
   const { service } = newSigningService();
   const refund = refundOf('rf_1', usdt(5));
   const ask = (generation: number) =>
@@ -253,7 +249,7 @@ test('what failed five times is not signed a sixth time', () => {
   assert.equal([0, 1, 2, 3, 4, 5].map(ask), [...Array(5).fill('none'), 'signer_refused_generation']);
 });
 
-test('only the highest turn is served, also after a restart', () => {
+test('only the highest fence is served, also after a restart', () => {
   const { service, close, dir } = newSigningService();
   service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 4 }));
   assert.is(service.fence('test:one'), 4);
@@ -266,7 +262,7 @@ test('only the highest turn is served, also after a restart', () => {
     'signer_refused_fence',
     'stored bytes too',
   );
-  // A second engine shows itself with a request that is refused: the first is out all the same.
+  // Even a refused request of a second engine locks out the first.
   assert.is(
     refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(500)), 2, { fence: 5 }))),
     'signer_refused_approval',
@@ -275,7 +271,7 @@ test('only the highest turn is served, also after a restart', () => {
     refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
     'signer_refused_fence',
   );
-  assert.is(service.fence('test:two'), 0, 'each network has turns of its own');
+  assert.is(service.fence('test:two'), 0, 'each network has its own fences');
   assert.is(
     refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 2 ** 40 }))),
     'signer_refused_fence',

@@ -1,5 +1,5 @@
 /**
- * The signer's socket in the hands of somebody who means harm: nothing is signed, nothing dies, nothing comes to light.
+ * The signer's socket under attack: nothing is signed, nothing crashes, and no secret is revealed.
  */
 import { connect } from 'node:net';
 import fc from 'fast-check';
@@ -21,7 +21,7 @@ const place = makeSignerPlace();
 const signer = startSigner(place.args);
 const client = openSigner({ socket: place.socket, timeoutMs: 30_000 });
 const sought = needles();
-/** All that it ever answered here. */
+/** Everything that the signer has answered in this file. */
 const answers: Buffer[] = [];
 
 test.before(async () => assert.ok(await signer.ready, signer.output()));
@@ -31,13 +31,13 @@ test.after(async () => {
   place.remove();
 });
 
-/** Writes bytes to the socket, hangs up, and waits for the end. @returns all that came back */
-function tell(bytes: Uint8Array | string): Promise<string> {
+/** Writes bytes to the socket, ends it and waits until it is closed. @returns the answer */
+function exchange(bytes: Uint8Array | string): Promise<string> {
   return new Promise((done) => {
     const socket = connect(place.socket);
     const got: Buffer[] = [];
     socket.on('data', (chunk) => got.push(chunk as Buffer));
-    // The signer may hang up first: nobody takes in the rest.
+    // The signer may close the connection first, before it has read everything.
     socket.on('error', () => {});
     socket.on('close', () => {
       answers.push(...got);
@@ -47,14 +47,14 @@ function tell(bytes: Uint8Array | string): Promise<string> {
   });
 }
 
-/** A refund as the engine would ask for it, but for its MAC. */
+/** A refund as the payout engine requests it, except for its MAC. */
 const forged = firstOf(refundOf('rf_1', usdt(5), { mac: 'a'.repeat(64) }), 1);
 const plain = { ...forged, intent: { ...forged.intent, units: '5000000' } };
 const post = (body: string, path = '/sign') =>
   `POST ${path} HTTP/1.1\r\nHost: signer\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 const sign = (params: unknown) => post(JSON.stringify(params));
 
-/** Status and code of an answer; only the status where the request was no HTTP. */
+/** Returns status and code of an answer; only the status if the request was not HTTP. */
 function codeOf(answer: string): string {
   const [head = '', body = ''] = answer.split('\r\n\r\n');
   const status = /^HTTP\/1\.1 (\d{3}) /.exec(head)?.[1] ?? answer;
@@ -63,12 +63,12 @@ function codeOf(answer: string): string {
 }
 const badRequest = '400 signer_refused_request';
 
-test('a request that is one is judged; a forged refund is refused', async () => {
-  assert.is(codeOf(await tell(sign(plain))), '403 signer_refused_mac');
+test('a valid request is checked, and a forged refund is refused', async () => {
+  assert.is(codeOf(await exchange(sign(plain))), '403 signer_refused_mac');
 });
 
-test('one request is served on a connection', async () => {
-  const answer = await tell(sign(plain).repeat(3));
+test('a connection serves one request', async () => {
+  const answer = await exchange(sign(plain).repeat(3));
   assert.is(answer.split('signer_refused_mac').length, 2);
   assert.match(answer, /^Connection: close\r$/m);
 });
@@ -80,9 +80,9 @@ test('random bytes and random text are refused', async () => {
   );
   await fc.assert(
     fc.asyncProperty(anything, async (bytes) => {
-      assert.match(codeOf(await tell(bytes)), /^(400|)$/);
+      assert.match(codeOf(await exchange(bytes)), /^(400|)$/);
       const posted = post('', '/sign').replace('Length: 0', `Length: ${bytes.length}`);
-      assert.is(codeOf(await tell(Buffer.concat([Buffer.from(posted), bytes]))), badRequest);
+      assert.is(codeOf(await exchange(Buffer.concat([Buffer.from(posted), bytes]))), badRequest);
     }),
     { numRuns: 150 },
   );
@@ -99,7 +99,7 @@ test('random JSON in place of a request, its parameters, or any part of them is 
   ];
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...paths), fc.jsonValue({ maxDepth: 4 }), async (path, value) => {
-      assert.match(codeOf(await tell(sign(replaced(plain, path, value)))), /^40[03] signer_refused_/);
+      assert.match(codeOf(await exchange(sign(replaced(plain, path, value)))), /^40[03] signer_refused_/);
     }),
     { numRuns: 150 },
   );
@@ -108,7 +108,7 @@ test('random JSON in place of a request, its parameters, or any part of them is 
 function replaced(from: object, [key, ...rest]: readonly string[], value: unknown): unknown {
   if (key === undefined) return value;
   const inner = (from as Record<string, unknown>)[key];
-  // Written as text, so that "__proto__" becomes a key like any other.
+  // Written as text, so that "__proto__" is an ordinary key.
   const entries = Object.entries(from).filter(([name]) => name !== key);
   const changed = rest.length > 0 ? replaced((inner ?? {}) as object, rest, value) : value;
   return JSON.parse(
@@ -116,18 +116,18 @@ function replaced(from: object, [key, ...rest]: readonly string[], value: unknow
   );
 }
 
-test('calls and words that do not exist are refused', async () => {
+test('unknown calls and methods are refused', async () => {
   const body = JSON.stringify(plain);
   for (const name of ['signBytes', 'export', 'seed', 'toString', '__proto__', 'constructor', '', 'sign/', 'sign?a=1']) {
-    assert.is(codeOf(await tell(post(body, `/${name}`))), badRequest, name);
+    assert.is(codeOf(await exchange(post(body, `/${name}`))), badRequest, name);
   }
   for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
-    assert.is(codeOf(await tell(post(body).replace('POST', method))), badRequest, method);
+    assert.is(codeOf(await exchange(post(body).replace('POST', method))), badRequest, method);
   }
-  assert.is(codeOf(await tell(sign({ ...plain, to: 'x' }))), badRequest);
+  assert.is(codeOf(await exchange(sign({ ...plain, to: 'x' }))), badRequest);
 });
 
-test('requests without an end, too long, deep or broken are refused, and the next connection is served', async () => {
+test('unfinished, long, deep and broken requests are refused, and the next connection is served', async () => {
   const deep = '['.repeat(30_000) + ']'.repeat(30_000);
   const long = 'x'.repeat(REQUEST_BYTES_MAX + 1);
   const chunked = post('').replace('Content-Length: 0', 'Transfer-Encoding: chunked');
@@ -145,7 +145,11 @@ test('requests without an end, too long, deep or broken are refused, and the nex
     post('{}{}'),
     post('{}').replace('\r\n', '\r\nContent-Encoding: gzip\r\n'),
   ]) {
-    assert.is(codeOf(await tell(request)), badRequest, `${request.length} bytes that end with ${request.slice(-20)}`);
+    assert.is(
+      codeOf(await exchange(request)),
+      badRequest,
+      `${request.length} bytes that end with ${request.slice(-20)}`,
+    );
   }
   for (const request of [
     post('{}').replace('Length: 2', 'Length: -2'),
@@ -153,27 +157,27 @@ test('requests without an end, too long, deep or broken are refused, and the nex
     post('{}').replace('Host: signer\r\n', ''),
     `${chunked}zz\r\n`,
   ]) {
-    assert.is(codeOf(await tell(request)), '400', request);
+    assert.is(codeOf(await exchange(request)), '400', request);
   }
-  assert.is(codeOf(await tell(post('{}').replace('Host: signer', `X-More: ${'x'.repeat(100_000)}`))), '431');
-  // Hung up on while it still talks, a caller may not hear why.
-  const answer = await tell(post('x'.repeat(20 * REQUEST_BYTES_MAX)));
+  assert.is(codeOf(await exchange(post('{}').replace('Host: signer', `X-More: ${'x'.repeat(100_000)}`))), '431');
+  // A caller that is disconnected while it sends may not receive the reason.
+  const answer = await exchange(post('x'.repeat(20 * REQUEST_BYTES_MAX)));
   if (answer) assert.is(codeOf(answer), badRequest);
-  assert.is(codeOf(await tell(sign(plain).slice(0, -20))), '400', 'half a request is none');
+  assert.is(codeOf(await exchange(sign(plain).slice(0, -20))), '400', 'half a request');
   assert.is(await client.fence('test:one'), 1);
 });
 
-test('thousands of connections are bounded, and once they are gone it serves again', async () => {
+test('the number of connections is limited, and the signer serves again once they are gone', async () => {
   const sockets = Array.from({ length: 2000 }, () => connect(place.socket).on('error', () => {}));
   const isClosed = () => sockets.filter((socket) => socket.destroyed || socket.readyState === 'closed').length;
   for (const socket of sockets) socket.resume();
-  await until('all but a few were hung up on', () => isClosed() >= 2000 - 64);
-  assert.ok(isClosed() < 2000, 'some were let in');
+  await until('all but a few are closed', () => isClosed() >= 2000 - 64);
+  assert.ok(isClosed() < 2000, 'some were accepted');
   for (const socket of sockets) socket.destroy();
-  await until('it serves again', async () => (await client.fence('test:one').catch(() => -1)) === 1);
+  await until('the signer serves again', async () => (await client.fence('test:one').catch(() => -1)) === 1);
 });
 
-test('whoever does not take its answers holds up nobody', async () => {
+test('a caller that does not read its answers delays nobody', async () => {
   const greedy = Array.from({ length: 20 }, () => connect(place.socket).on('error', () => {}));
   for (const socket of greedy) {
     socket.pause();
@@ -183,7 +187,7 @@ test('whoever does not take its answers holds up nobody', async () => {
   for (const socket of greedy) socket.destroy();
 });
 
-test('after all of that nothing was signed, it still lives, and nothing secret was said', async () => {
+test('after all this, nothing was signed, the signer is running, and no secret was revealed', async () => {
   assert.equal(await client.journal('test:one', 0, 10), []);
   assert.equal(secretsIn(Buffer.concat(answers), sought), []);
   assert.equal(secretsIn(Buffer.from(signer.output()), sought), []);
@@ -199,7 +203,7 @@ test('a hundred requests at once get one signature', async () => {
   const others = Array.from({ length: 8 }, () => openSigner({ socket: place.socket, timeoutMs: 60_000 }));
   const signed = await Promise.all(Array.from({ length: 100 }, (_, at) => others[at % 8]?.sign(request)));
   for (const one of signed) assert.equal(one, signed[0]);
-  // As many refunds as there are callers want one number: one gets it.
+  // As many refunds as callers compete for one number, and one gets it.
   const rivals = await Promise.allSettled(
     others.map((other, at) => other.sign(firstOf(refundOf(`rf_rival_${at}`, usdt(1)), 3))),
   );
@@ -208,7 +212,7 @@ test('a hundred requests at once get one signature', async () => {
   for (const other of others) await other.close();
 });
 
-test('a connection that stays silent is closed', async () => {
+test('an idle connection is closed', async () => {
   const folder = makeSignerFolder(undefined, false);
   const { service, close } = openSigningServiceIn(folder.dir, handClock());
   const socket = signerFiles(folder.dir).socket;

@@ -6,9 +6,6 @@ import { posix } from 'node:path';
 import type { Sources } from '../support/source-tree.ts';
 import type { Rule } from './rule.ts';
 
-/** Rooms whose READMEs are still to be written; the list only shrinks. */
-const unfinished: readonly string[] = ['src/signer'];
-
 /** Rooms: the folders of `src`, and those beside it. */
 const ROOM = /^(src\/[\w-]+|indexers|scripts)(?=\/)/;
 
@@ -22,7 +19,8 @@ function readmeFor(folder: string, texts: Sources): string {
 /** As `name`, `name.ts`, `name/` or `path/to/name.ts` in backticks or in a link. */
 const names = (text: string, name: string): boolean => new RegExp(`[\`/(,{ ]${name}(\\.\\w+)?[\`/),}]`).test(text);
 
-function unnamed(texts: Sources): (readonly [room: string, finding: string])[] {
+/** Files and folders that no README names. */
+function unnamed(texts: Sources): string[] {
   const findings = new Map<string, string>();
   for (const path of texts.keys()) {
     const room = ROOM.exec(path)?.[0];
@@ -43,11 +41,11 @@ function unnamed(texts: Sources): (readonly [room: string, finding: string])[] {
       findings.set(`${folder}/${name}`, `${folder}/${name} is not in ${readme}: say there what it is for`);
     }
   }
-  return [...findings].map(([path, finding]) => [ROOM.exec(`${path}/`)?.[0] ?? '', finding]);
+  return [...findings.values()];
 }
 
 /** Files that a page names and that are gone. */
-function stale(texts: Sources): (readonly [room: string, finding: string])[] {
+function stale(texts: Sources): string[] {
   const paths = [...texts.keys()].map((path) => `/${path}`);
   return [...texts].flatMap(([page, text]) =>
     !page.endsWith('.md') || page === 'CHANGELOG.md' || page === 'CONTRIBUTING.md'
@@ -55,26 +53,15 @@ function stale(texts: Sources): (readonly [room: string, finding: string])[] {
       : [...text.matchAll(/`([\w./-]*[\w-]+\.(?:ts|mjs|sql))`/g)].flatMap(([, name = '']) =>
           name.includes('NNNN') || paths.some((path) => path.endsWith(`/${name.replace(/^(\.\.?\/)+/, '')}`))
             ? []
-            : [[ROOM.exec(page)?.[0] ?? page, `${page} names ${name}, which does not exist`] as const],
+            : [`${page} names ${name}, which does not exist`],
         ),
   );
-}
-
-function readmeFindings(texts: Sources): string[] {
-  const found = [...unnamed(texts), ...stale(texts)];
-  const rooms = new Set(found.map(([room]) => room));
-  return [
-    ...found.filter(([room]) => !unfinished.includes(room)).map(([, finding]) => finding),
-    ...unfinished
-      .filter((room) => !rooms.has(room))
-      .map((room) => `${room} is finished: delete it from the list in test/tidy/readmes.ts`),
-  ];
 }
 
 export const readmeRules: readonly Rule[] = [
   {
     name: 'READMEs name every folder, and each file at the top of a room',
-    find: readmeFindings,
+    find: (texts) => [...unnamed(texts), ...stale(texts)],
     caught: [
       ['a file that no README names', { 'src/new/README.md': '`b.ts`', 'src/new/a.ts': '', 'src/new/b.ts': '' }],
       ['a folder that no README names', { 'src/new/README.md': '', 'src/new/deep/a.ts': '', 'src/new/deep/b.ts': '' }],

@@ -62,24 +62,12 @@ function widthFindings(path: string, text: string): string[] {
     );
 }
 
-/** Folders that are still to be rewritten; the list only shrinks. */
-const unfinished: readonly string[] = ['src/signer', 'test/signer'];
-
-/** The folder as the list names it. */
-const folderOf = (path: string): string => /^(src|test)\/[\w-]+(?=\/)|^[\w-]+/.exec(path)?.[0] ?? path;
-
-function proseFindings(texts: Sources): string[] {
-  const excused = new Set<string>();
-  const findings = [...texts].flatMap(([path, text]) => {
-    if (path.startsWith('test/tidy/') || path.endsWith('.sql')) return [];
-    const found = [...wordFindings(path, text), ...widthFindings(path, text)];
-    if (found.length === 0 || !unfinished.includes(folderOf(path))) return found;
-    excused.add(folderOf(path));
-    return [];
-  });
-  const done = unfinished.filter((folder) => !excused.has(folder));
-  return [...findings, ...done.map((folder) => `${folder} is finished: delete it from the list in test/tidy/words.ts`)];
-}
+const proseFindings = (texts: Sources): string[] =>
+  [...texts].flatMap(([path, text]) =>
+    path.startsWith('test/tidy/') || path.endsWith('.sql')
+      ? []
+      : [...wordFindings(path, text), ...widthFindings(path, text)],
+  );
 
 const long = 'why '.repeat(40);
 export const wordRules: readonly Rule[] = [
