@@ -92,6 +92,7 @@ export const catchUpNetworks: readonly CatchUpNetwork[] = [
   },
 ];
 
+/** Returns a benchmark's network by its name. @throws Error if there is none */
 export function findNetwork(name: string | undefined): CatchUpNetwork {
   const found = catchUpNetworks.find((network) => network.name === name);
   if (!found) throw new Error(`there is no benchmark of a network "${name}"`);

@@ -32,6 +32,7 @@ export async function benchAllCatchUps(options: CatchUpOptions): Promise<Row[]> 
   return rows;
 }
 
+/** Measures one network. @throws Error if the indexer missed a payment */
 export async function benchCatchUp(name: string, { blocksMax, profileDir }: CatchUpOptions): Promise<Row[]> {
   const network = findNetwork(name);
   const blocks = Math.min(network.blocks, blocksMax);

@@ -16,6 +16,7 @@ const KEY_BYTES = 20;
 const FINALITY_BLOCKS = 64;
 const SEED = 'bench evm';
 
+/** Grows the chain and serves it on loopback. */
 export async function serveEvm(
   wish: Readonly<{
     blocks: number;

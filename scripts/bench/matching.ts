@@ -20,6 +20,7 @@ const WATCHED = 100_000;
 const chain = chains.evm;
 const threadsMax = Math.max(1, availableParallelism() - 1);
 
+/** Measures both kinds of decoding for blocks of several sizes. */
 export async function benchMatching(): Promise<Row[]> {
   const table = createAddressTable(chain.address.keyBytes);
   for (let n = 0; n < WATCHED; n++) table.add(addressKeyOf(n, chain.address.keyBytes));

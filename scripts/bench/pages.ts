@@ -34,6 +34,7 @@ const KB = 1e3;
 type Sale = Readonly<{ id: string; url: string; address: string }>;
 type Usage = Readonly<{ atMs: number; cpuMs: number; rssBytes: number }>;
 
+/** Starts a sandbox and measures its payment pages. */
 export async function benchPages(): Promise<Row[]> {
   const dataDir = mkdtempSync(join(tmpdir(), 'quayside-bench-'));
   Object.assign(process.env, inspectable);

@@ -18,6 +18,7 @@ export function show(title: string, rows: readonly Row[]): void {
   );
 }
 
+/** Rounds to `places` decimals. */
 export const round = (value: number, places = 2): number => Number(value.toFixed(places));
 
 /** Returns the value that `share` of all values do not exceed; 0 without values. */
@@ -26,4 +27,5 @@ export function quantile(values: readonly number[], share: number): number {
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? 0;
 }
 
+/** Opens a progress bar on standard error. */
 export const progress = (title: string, total: number) => openProgress(`  ${title}`, total, process.stderr);

@@ -73,6 +73,7 @@ function prepareSet(set: number, tokens: readonly string[], decimalsOf: (key: st
   return Buffer.from(listText(random.shuffled([...votes, ...others])));
 }
 
+/** Grows the chain and serves it on loopback. */
 export async function serveSolana(
   wish: Readonly<{ blocks: number; blockTimeMs: number; chainId: string; tokens: readonly Token[] }>,
 ): Promise<Served> {

@@ -49,6 +49,7 @@ function prepareSet(at: number, tokens: readonly string[], size: number): Prepar
   };
 }
 
+/** Grows the chain and serves it on loopback. */
 export async function serveTron(
   wish: Readonly<{
     blocks: number;

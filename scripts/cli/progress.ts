@@ -4,6 +4,7 @@
  */
 const BAR_CHARACTERS = 40;
 
+/** Returns a bar of `total` steps, with functions to draw and to clear it. */
 export function openProgress(title: string, total: number, terminal: Pick<typeof process.stderr, 'isTTY' | 'write'>) {
   const show = (line: string): void => {
     // Return to the start of the line and clear it.

@@ -9,7 +9,7 @@ import { parseSessionId } from '../../src/lib/session-id.ts';
 import { optionAddress } from '../../src/payments/option.ts';
 import { type Command, moment, notFound, table } from './command.ts';
 
-/** @throws Fault permanent `not_found` */
+/** Returns the session with an id. @throws Fault permanent `not_found` */
 export async function findSession(database: Pick<Database, 'findSession'>, text: string): Promise<Session> {
   const id = parseSessionId(text);
   const session = id && (await database.findSession(id));

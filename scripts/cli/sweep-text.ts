@@ -36,6 +36,7 @@ function sums(network: NetworkConfig, parts: readonly Readonly<{ currency: Curre
   return [...totals].map(([currency, units]) => coinText([network], network.key, currency, units)).join(' and ');
 }
 
+/** Returns a plan for programs, with amounts and addresses as text. */
 export function planJson(planned: NetworkPlan) {
   const { network } = planned;
   if ('problem' in planned) return { network: network.key, problem: planned.problem };
@@ -70,6 +71,7 @@ export function planJson(planned: NetworkPlan) {
 const costOf = ({ sweeps }: SweepPlan): bigint => sweeps.reduce((sum, { costUnits }) => sum + costUnits, 0n);
 const nativeText = (network: NetworkConfig, units: bigint): string => coinText([network], network.key, 'native', units);
 
+/** Returns a plan as lines for people. */
 export function planLines(planned: NetworkPlan): string[] {
   const { network } = planned;
   if ('problem' in planned) return [`${network.key}: ${planned.problem.message}`];

@@ -8,6 +8,7 @@ import { permanent } from '../core/fault.ts';
 
 export type SignerFiles = Readonly<{ dir: string; keystore: string; policy: string; journal: string; socket: string }>;
 
+/** Returns the paths of a signer's files. */
 export const signerFiles = (dir: string): SignerFiles => ({
   dir,
   keystore: join(dir, 'keystore.json'),

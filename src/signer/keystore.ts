@@ -63,7 +63,7 @@ export function replaceKeystore(file: string, seed: Uint8Array, passphrase: Uint
   writeSecretFile(file, seal(KIND, fingerprintOf(seed), seed, passphrase));
 }
 
-/** @throws Fault permanent: see `readSealed` */
+/** Reads a keystore without unlocking it. @throws Fault permanent: see `readSealed` */
 export function readKeystore(file: string): Keystore {
   const sealed = readSealed(file, KIND);
   return { fingerprint: sealed.label, unlock: (passphrase) => unlock(sealed, passphrase) };

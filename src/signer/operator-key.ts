@@ -39,7 +39,7 @@ export type OperatorKey = Readonly<{
   approve(passphrase: Uint8Array, refund: ApprovedRefund, untilS: number): Approval;
 }>;
 
-/** @throws Fault permanent: see `readSealed` */
+/** Reads a key without decrypting it. @throws Fault permanent: see `readSealed` */
 export function readOperatorKey(file: string): OperatorKey {
   const sealed = readSealed(file, KIND);
   return {

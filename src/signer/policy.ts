@@ -100,7 +100,7 @@ export function loadPolicy(file: string): Policy {
   return readPolicy(file, readFileSync(file, 'utf8'));
 }
 
-/** @param file for messages @throws Fault permanent `policy_invalid` */
+/** Parses a policy and reports all problems. @param file for messages @throws Fault permanent `policy_invalid` */
 export function readPolicy(file: string, text: string): Policy {
   let value: unknown;
   try {

@@ -34,7 +34,7 @@ type Rule =
 /** Returns the error for a request that breaks a rule. */
 export const refused = (rule: Rule, message: string): Fault => permanent(`signer_refused_${rule}`, message);
 
-/** @throws Fault `signer_refused_fence` */
+/** Checks that no other engine was served since. @throws Fault `signer_refused_fence` */
 export function checkFence(fence: number, highest: number): void {
   if (fence < highest) {
     throw refused(

@@ -47,6 +47,7 @@ type Place = Readonly<{ policy: NetworkPolicy; spending: Spending }>;
 
 const NO_GRANT: Grant = { capUse: null, approval: null };
 
+/** Returns the service; opens nothing itself. */
 export function openSigningService({
   seed,
   macKey,
