@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -27,6 +27,7 @@ const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: str
 const home = join(temporary, `chromium-${version}`);
 
 async function unpack(): Promise<void> {
+  mkdirSync(temporary, { recursive: true });
   const folder = mkdtempSync(`${home}-unpacking-`);
   // The package unpacks to the temporary folder, and brings the libraries that a machine without a desktop lacks only
   // where it believes itself on such a machine; it looks when it is loaded.
