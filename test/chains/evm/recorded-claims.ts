@@ -1,0 +1,116 @@
+/**
+ * What the readers of recorded answers share: one client version, its recordings, and a node that plays them.
+ *
+ * @module
+ */
+import * as assert from 'uvu/assert';
+import { openNode } from '../../../src/chains/evm/node/node.ts';
+import { openPayoutNode } from '../../../src/chains/evm/node/payout-node.ts';
+import { openEvmRpc } from '../../../src/chains/evm/node/rpc.ts';
+import { evmErrors } from '../../../src/chains/evm/rpc-errors.ts';
+import { readResult } from '../../../src/chains/json-rpc.ts';
+import { Fault } from '../../../src/core/fault.ts';
+import type { Token } from '../../../src/core/transfer.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { type RecordedNode, type Results, startRecordedNode } from '../../support/recorded-node.ts';
+import { type Json, type Recording, readRecordings } from '../../support/recordings.ts';
+
+/** The token of the recorded networks, and a contract beside it that reverts without a reason. */
+export const recordedTokens: readonly Token[] = [
+  { symbol: 'USDT', address: '0xAE519FC2Ba8e6fFE6473195c092bF1BAe986ff90', decimals: 6 },
+  { symbol: 'USDC', address: '0x73b647cbA2FE75Ba05B8e12ef8F8D6327D6367bF', decimals: 6 },
+];
+/** The account that made the recorded payments, and the one that they were for. */
+export const PAYER = '19e7e376e7c213b7e7e7e46cc70a5dd086daff2a';
+export const PAYEE = '00000000000000000000000000000000000c0ffe';
+
+const limits = { requestTimeoutMs: 10_000, responseBytesMax: 8_000_000, idleMsMax: 10_000, concurrencyMax: 4 };
+
+/** One client version. */
+export type Recorded = Readonly<{
+  version: string;
+  chainId: string;
+  recordings: ReadonlyMap<string, Recording>;
+  played: RecordedNode;
+  /** Returns a recording, which must exist. */
+  the(file: string): Recording;
+}>;
+
+export async function openRecorded(version: string, chainId: string, results: Results): Promise<Recorded> {
+  const recordings = readRecordings(`evm/${version}`);
+  return {
+    version,
+    chainId,
+    recordings,
+    played: await startRecordedNode(results),
+    the(file) {
+      const recording = recordings.get(file);
+      if (!recording) throw new Error(`${version} has no recording ${file}`);
+      return recording;
+    },
+  };
+}
+
+/** Files, and how they are read. A file may have several readers. */
+export type Claim = readonly [files: RegExp, read: (recording: Recording, recorded: Recorded) => unknown];
+
+/** Runs `ask` with the client that follows a network. */
+export async function following<T>(
+  { played }: Recorded,
+  ask: (node: ReturnType<typeof openNode>) => Promise<T>,
+  over: 'httpUrl' | 'wsUrl' = 'httpUrl',
+): Promise<T> {
+  const node = openNode({ ...limits, url: played[over], tokens: recordedTokens });
+  try {
+    return await ask(node);
+  } finally {
+    await node.close();
+  }
+}
+
+/** Runs `ask` with the client that makes payouts. */
+export async function paying<T>(
+  { played, chainId }: Recorded,
+  ask: (node: ReturnType<typeof openPayoutNode>) => Promise<T>,
+): Promise<T> {
+  const node = openPayoutNode({ ...limits, url: played.httpUrl, chainId, tokens: recordedTokens, finalDepth: 12 });
+  try {
+    return await ask(node);
+  } finally {
+    await node.close();
+  }
+}
+
+/** Runs `ask` with the plain JSON-RPC client. */
+export async function calling<T>(
+  { played }: Recorded,
+  ask: (rpc: ReturnType<typeof openEvmRpc>['rpc']) => Promise<T>,
+  over: 'httpUrl' | 'wsUrl' = 'httpUrl',
+): Promise<T> {
+  const { rpc, transport } = openEvmRpc({ ...limits, url: played[over] }, systemClock);
+  try {
+    return await ask(rpc);
+  } finally {
+    await transport.close();
+  }
+}
+
+export const origin = { method: 'a recording', host: 'here' };
+
+export const bytesOf = (recording: Recording): Uint8Array => Buffer.from(JSON.stringify(recording.response));
+
+/** Reads the result, as readers of content do. */
+export const resultOf = (recording: Recording): Json => readResult(bytesOf(recording), origin, evmErrors);
+
+/** Asserts that `work` fails with a transient fault of this code, and returns the fault. */
+export async function expectFault(work: () => unknown, code: string, about: string): Promise<Fault> {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    assert.is(error.code, code, `${about}: ${error.message}`);
+    assert.is(error.kind, 'transient', about);
+    return error;
+  }
+  throw new Error(`${about}: expected the fault ${code}`);
+}
