@@ -37,7 +37,7 @@ test('without a terminal and without --yes nothing is swept', async () => {
   const words = ['scripts/quayside.mjs', 'sweep', 'run', '--min', '1.00'];
   const { code, stderr } = await runProgram(words, { QUAYSIDE_CONFIG: `${quayside.dataDir}/config.json` });
   assert.is(code, 2);
-  assert.match(stderr, /--yes is needed/);
+  assert.match(stderr, /--yes is required/);
   assert.equal(await quayside.cli('payouts', 'list'), before);
 });
 

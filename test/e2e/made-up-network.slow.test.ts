@@ -64,7 +64,7 @@ test('a refund waits until the network is added to the signer’s policy, and is
   const { id, payee } = await bench.refund(session, '12.34');
   const plan = await quayside.cli('sweep', 'plan').catch((error: Error) => error.message);
   assert.match(plan, 'run `quayside signer policy add <network>`, then restart the signer');
-  assert.is((await bench.show(id)).status, 'processing');
+  await until('the refund is processing', async () => (await bench.show(id)).status === 'processing');
   const learned = await quayside.cli('signer', 'policy', 'add', 'velum', '--treasury', treasury);
   const { fee_max, gas_caps } = velum.signer;
   assert.equal(
