@@ -134,7 +134,7 @@ test('an unknown network is refused with the names of those that exist', () =>
   place(async (at) => {
     const { exitCode, output } = at.start('test:nowhere');
     assert.is(await exitCode, 2);
-    assert.match(output(), /no network \\?"test:nowhere\\?" .* \(there is: test:mychain\)/);
+    assert.match(output(), /no network \\?"test:nowhere\\?" .* \(configured: test:mychain\)/);
   }));
 
 test.run();

@@ -163,7 +163,7 @@ test('a file that cannot be read ends it with the remedy', async () => {
   writeFileSync(file, '{"xpub":');
   await start().then(
     () => assert.unreachable('it must not start'),
-    (error: Error) => assert.match(error.message, /ended with 2: .*sandbox\.json cannot be read.*delete it/),
+    (error: Error) => assert.match(error.message, /ended with 2: .*cannot read .*sandbox\.json: delete it/),
   );
   writeFileSync(file, good);
 });

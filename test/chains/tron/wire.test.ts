@@ -195,7 +195,7 @@ test('a full block without infos is first doubtful, then node_infos_missing', ()
   assert.is(faultOf(() => decode(golden.block, [])).code, 'node_content_doubtful');
   const fault = faultOf(() => decode(golden.block, [], { kind: 'thorough' }));
   assert.is(fault.code, 'node_infos_missing');
-  assert.match(fault.message, /the block holds 10 transactions/);
+  assert.match(fault.message, /the block has 10 transactions/);
 });
 
 const malformed: readonly (readonly [string, (log: Json) => Json])[] = [
