@@ -59,6 +59,8 @@ export interface BlockTree {
   newest(count: number): WorldBlock[];
   /** Drops the newest `dropCount` canonical blocks and connects the branch, which is not empty. */
   replaceTop(dropCount: number, branch: readonly WorldBlock[]): void;
+  /** Forgets the newest `count` canonical blocks, even by their hashes, and returns them, oldest first. */
+  forgetTop(count: number): WorldBlock[];
   /** Canonical blocks that are kept, oldest first. */
   canonical(): Iterable<WorldBlock>;
   /** Everything that is kept, in order of creation. */
@@ -119,6 +121,14 @@ export function createBlockTree(kept: readonly WorldBlock[], limits: TreeLimits)
         state.tip = block;
       }
       sweep(state, limits);
+    },
+    forgetTop(count) {
+      const lost = newest(state, count);
+      const below = byHash.get(lost[0]?.parent ?? '');
+      invariant(below, 'a block below those that are forgotten is kept');
+      for (const block of lost) forget(state, block);
+      state.tip = below;
+      return lost;
     },
     canonical: () => byNumber.values(),
     kept: () => byHash.values(),

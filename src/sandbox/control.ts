@@ -1,7 +1,7 @@
 /**
- * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, finalize, interval,
- * faults, truth. Parameters are one object, by name or as the only positional argument. Amounts are base units as
- * decimal strings.
+ * The control methods `sandbox_*`, the same on every family's node server: pay, fund, mine, reorg, restart, finalize,
+ * interval, faults, truth. Parameters are one object, by name or as the only positional argument. Amounts are base
+ * units as decimal strings.
  *
  * @module
  */
@@ -53,6 +53,11 @@ const reorgParams = z.object({
   depth: z.int().min(1),
   keep: z.enum(keepChoices).default('none'),
   blocks: z.int().min(1).optional(),
+  break_finality: z.boolean().default(false),
+});
+const restartParams = z.object({
+  depth: z.int().min(1),
+  rejoin: z.boolean().default(false),
   break_finality: z.boolean().default(false),
 });
 const finalizeParams = z.object({ number: z.int().min(0).optional() });
@@ -170,6 +175,12 @@ function controlMethods(controlled: Controlled): ReadonlyMap<string, Method> {
       const { break_finality: breakFinality, depth, keep, blocks } = read(reorgParams, params);
       const { removed, added } = world.reorg({ depth, keep, breakFinality, blocks: blocks ?? depth });
       return { removed: removed.map(showBlock), added: added.map(showBlock) };
+    },
+    sandbox_restart(params) {
+      const { depth, rejoin, break_finality: breakFinality } = read(restartParams, params);
+      const lost = world.restart({ depth, breakFinality });
+      if (rejoin) world.rejoin(lost);
+      return { lost: lost.map(showBlock), head: showBlock(world.tip()) };
     },
     sandbox_finalize: (params) => showBlock(world.finalize(read(finalizeParams, params).number)),
     sandbox_interval(params) {

@@ -8,8 +8,11 @@ import { isSigned } from './mempool.ts';
 import type { Random } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
 
-/** Dropped for good; mined again, never at the same index; or mined again for half of them. */
-export const keepChoices = ['none', 'all', 'some'] as const;
+/**
+ * Dropped for good; mined again, never at the same index; mined again for half of them; or pending again, as real nodes
+ * keep them.
+ */
+export const keepChoices = ['none', 'all', 'some', 'pending'] as const;
 export type KeepChoice = (typeof keepChoices)[number];
 
 /**
@@ -26,7 +29,7 @@ export function replay(
 ): WorldTransaction[][] {
   const all = replaced.flatMap((block) => block.transactions);
   const survivorsOf = (some: readonly WorldTransaction[]) =>
-    some.slice(0, { none: 0, all: some.length, some: Math.floor(some.length / 2) }[keep]);
+    some.slice(0, { none: 0, all: some.length, some: Math.floor(some.length / 2), pending: 0 }[keep]);
   const shares: WorldTransaction[][] = Array.from({ length: blockCount }, () => []);
   const payments = survivorsOf(random.shuffled(all.filter((one) => !isSigned(one))));
   for (const [at, survivor] of payments.entries()) shares[at % blockCount]?.push(survivor);

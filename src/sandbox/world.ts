@@ -103,6 +103,18 @@ export type World = Pick<
      * @throws Fault permanent `sandbox_request_invalid` if they cannot be replaced
      */
     reorg(options: ReorgOptions): Change;
+    /**
+     * Loses the newest blocks and whatever is pending, as a node that was killed comes back with. The lost blocks are
+     * not known by their hashes either.
+     * @returns the lost blocks, oldest first
+     * @throws Fault permanent `sandbox_request_invalid` if they cannot be lost
+     */
+    restart(options: Readonly<{ depth: number; breakFinality?: boolean }>): readonly WorldBlock[];
+    /**
+     * Gets blocks back that a restart lost, as from other nodes.
+     * @throws Fault permanent `sandbox_request_invalid` if other blocks were mined instead
+     */
+    rejoin(lost: readonly WorldBlock[]): void;
     /** Makes everything up to `number` (default: the tip) final. */
     finalize(number?: number): WorldBlock;
     /** Returns the truth to audit against, oldest first, as far back as blocks are kept. */
@@ -204,10 +216,30 @@ export function createWorld(options: WorldOptions): World {
   function change(dropCount: number, removed: readonly WorldBlock[], added: readonly WorldBlock[]): Change {
     for (const block of added) record(block);
     tree.replaceTop(dropCount, added);
+    return announce({ removed, added });
+  }
+
+  function announce(happened: Change): Change {
     advanceFinality();
-    const happened = { removed, added };
     for (const listener of listeners) listener(happened);
     return happened;
+  }
+
+  /**
+   * Checks that the newest blocks may go.
+   * @returns them, and the block below
+   */
+  function removable(depth: number, breakFinality: boolean): { removed: WorldBlock[]; ancestor: WorldBlock } {
+    const removed = tree.newest(depth);
+    const [lowest] = removed;
+    const ancestor = lowest && tree.byHash(lowest.parent);
+    if (!lowest || !ancestor || depth > REORG_BLOCKS_MAX || lowest.number <= tree.floor()) {
+      throw refused(`can replace or lose only 1 to ${REORG_BLOCKS_MAX} blocks that are still kept, not ${depth}`);
+    }
+    if (lowest.number <= finalized().number && !breakFinality) {
+      throw refused(`block ${lowest.number} is final; set break_finality to replace it`);
+    }
+    return { removed, ancestor };
   }
 
   function finalized(): WorldBlock {
@@ -249,17 +281,9 @@ export function createWorld(options: WorldOptions): World {
     },
 
     reorg({ depth, keep, blocks = depth, breakFinality = false }) {
-      const removed = tree.newest(depth);
-      const [lowest] = removed;
-      const ancestor = lowest && tree.byHash(lowest.parent);
-      if (!lowest || !ancestor || depth > REORG_BLOCKS_MAX || lowest.number <= tree.floor()) {
-        throw refused(`a reorg replaces 1 to ${REORG_BLOCKS_MAX} blocks that are still kept, not ${depth}`);
-      }
+      const { removed, ancestor } = removable(depth, breakFinality);
       if (blocks < 1 || blocks > REORG_BLOCKS_MAX) {
         throw refused(`a reorg makes 1 to ${REORG_BLOCKS_MAX} new blocks, not ${blocks}`);
-      }
-      if (lowest.number <= finalized().number && !breakFinality) {
-        throw refused(`block ${lowest.number} is final; set break_finality to replace it`);
       }
       const random = createRandom('reorg', seed, serial);
       const shares = replay(removed, keep, blocks, random, makeNoise);
@@ -269,7 +293,23 @@ export function createWorld(options: WorldOptions): World {
         const timeS = removed[at]?.timeS ?? nowS();
         added.push(makeBlock(added.at(-1) ?? ancestor, timeS, share));
       }
+      if (keep === 'pending') pending = [...removed.flatMap(({ transactions }) => transactions), ...pending];
       return change(depth, removed, added);
+    },
+
+    restart({ depth, breakFinality = false }) {
+      removable(depth, breakFinality);
+      pending = [];
+      const lost = tree.forgetTop(depth);
+      announce({ removed: lost, added: [] });
+      return lost;
+    },
+
+    rejoin(lost) {
+      if (lost[0]?.parent !== tree.tip().hash) throw refused('other blocks were mined instead of those that were lost');
+      // The journal still has them.
+      tree.replaceTop(0, lost);
+      announce({ removed: [], added: lost });
     },
 
     finalize(number = tree.tip().number) {

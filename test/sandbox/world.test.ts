@@ -188,6 +188,54 @@ test('final blocks are not replaced unless that is requested', () => {
   assert.throws(() => world.reorg({ depth: 9, keep: 'none', breakFinality: true }), /still kept, not 9/);
 });
 
+test('a reorg may return transactions to the pool, from where the next block takes them', () => {
+  const world = open();
+  const id = world.pay(payment(5n));
+  const { hash } = world.mine();
+  world.reorg({ depth: 1, keep: 'pending', blocks: 2 });
+  assert.equal(received(world), []);
+  assert.is(world.find(id), undefined);
+  assert.equal(
+    world.pending().map((waiting) => waiting.id),
+    [id],
+  );
+  assert.is(world.byHash(hash)?.hash, hash, 'the replaced block is still known');
+  assert.is(world.find(world.mine().transactions[0]?.id ?? '')?.block.number, 3);
+  assert.equal(unitsReceived(world), [5n]);
+});
+
+test('a restart loses the newest blocks and the pool, and other nodes may have the blocks', () => {
+  const world = open({ finalityDistance: 5 });
+  mineMany(world, 6);
+  const id = world.pay(payment(5n));
+  mineMany(world, 2);
+  world.pay(payment(6n));
+  const before = chainOf(world);
+  const changes: number[][] = [];
+  world.onChange(({ removed, added }) => changes.push([removed.length, added.length]));
+
+  const lost = world.restart({ depth: 3 });
+  assert.equal(
+    lost.map(({ number }) => number),
+    [6, 7, 8],
+  );
+  assert.is(world.tip().number, 5);
+  assert.is(world.byHash(lost[1]?.hash ?? ''), undefined);
+  assert.equal([world.find(id), received(world), world.pending()], [undefined, [], []]);
+  assert.throws(() => world.restart({ depth: 3 }), /block 3 is final/);
+
+  world.rejoin(lost);
+  assert.equal(chainOf(world), before);
+  assert.equal(unitsReceived(world), [5n]);
+  assert.equal(changes, [
+    [3, 0],
+    [0, 3],
+  ]);
+  world.restart({ depth: 1 });
+  world.mine();
+  assert.throws(() => world.rejoin(lost), /other blocks were mined/);
+});
+
 test('a block that cannot be made durable is never seen', () => {
   let full = false;
   const record = () => {
