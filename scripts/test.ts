@@ -5,6 +5,7 @@
  *   npm test                      the fast files: every `*.test.ts` except `*.slow.test.ts`
  *   npm run test:rest             the slow files only
  *   npm run test:all              both
+ *   npm run test:nodes            the files in `test/nodes/`, which no other command runs: on real nodes, built once
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
@@ -17,6 +18,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import PQueue from 'p-queue';
+import { buildGeth } from '../test/nodes/geth-binary.ts';
 import { startBrowserProcess } from '../test/support/browser-process.ts';
 
 const FILE_TIMEOUT_MS = 8 * 60_000;
@@ -40,7 +42,12 @@ type Result = Readonly<{
 }>;
 
 const { values: flags, positionals: words } = parseArgs({
-  options: { all: { type: 'boolean' }, rest: { type: 'boolean' }, json: { type: 'boolean' } },
+  options: {
+    all: { type: 'boolean' },
+    rest: { type: 'boolean' },
+    nodes: { type: 'boolean' },
+    json: { type: 'boolean' },
+  },
   allowPositionals: true,
 });
 const log = flags.json ? process.stderr : process.stdout;
@@ -112,9 +119,10 @@ function readTimes(path: string): Record<string, number> {
 
 function chooseFiles(): string[] {
   const isWanted = (file: string) => {
+    if (file.startsWith('test/nodes/') !== Boolean(flags.nodes)) return false;
     if (words.length > 0 && !words.some((word) => file.includes(word))) return false;
     const isSlow = file.endsWith('.slow.test.ts');
-    return flags.all || (flags.rest ? isSlow : words.length > 0 || !isSlow);
+    return flags.all || flags.nodes || (flags.rest ? isSlow : words.length > 0 || !isSlow);
   };
   const times = { ...readTimes(usualTimes), ...readTimes(TIMES_FILE) };
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -127,7 +135,15 @@ function chooseFiles(): string[] {
 const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' | 'skipped'>) =>
   `${passed} passed, ${failed} failed${skipped ? `, ${skipped} skipped` : ''}`;
 
+/** Counts each file as one skipped test, and names it. */
+function skipAll(files: readonly string[], why: string): readonly Result[] {
+  for (const file of files) log.write(`- ${file}  skipped: ${why}\n`);
+  return files.map((file) => ({ file, passed: 0, failed: 0, skipped: 1, seconds: 0, cpu_seconds: 0 }));
+}
+
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
+  const whyNoNodes = flags.nodes ? await buildGeth((line) => log.write(`${line}\n`)) : null;
+  if (whyNoNodes) return skipAll(files, whyNoNodes);
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
   const needsBrowser = files.some((file) => readFileSync(file, 'utf8').includes('support/browser.ts'));
@@ -182,7 +198,8 @@ const totals = {
 };
 
 mkdirSync('.tmp', { recursive: true });
-const seen = Object.fromEntries(results.map(({ file, seconds }) => [file, Math.round(seconds * 10) / 10]));
+const ran = results.filter(({ seconds }) => seconds > 0);
+const seen = Object.fromEntries(ran.map(({ file, seconds }) => [file, Math.round(seconds * 10) / 10]));
 writeFileSync(TIMES_FILE, `${JSON.stringify({ ...readTimes(TIMES_FILE), ...seen }, null, 2)}\n`);
 
 if (flags.json) process.stdout.write(`${JSON.stringify({ ...totals, files: results }, null, 2)}\n`);

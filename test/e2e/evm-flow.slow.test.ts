@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import { centsOf, flowConforms } from '../conformance/flow.ts';
 import { openEvmFlow } from './evm.ts';
 
-const { bench, feeToken, ethereum } = await openEvmFlow();
+const { bench, feeToken, network: ethereum } = await openEvmFlow();
 const { shop } = bench;
 test.after(() => bench.close());
 

@@ -1,11 +1,11 @@
 /**
- * The EVM family for the end-to-end suites: anvils, with token contracts compiled by solc.
+ * The EVM family for the end-to-end suites: anvils, or another node, with token contracts compiled by solc.
  * @module
  */
 import * as assert from 'uvu/assert';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { FlowBench, FlowNetwork } from '../conformance/flow.ts';
-import { type Anvil, startAnvil } from '../support/anvil.ts';
+import { startAnvil } from '../support/anvil.ts';
 import {
   deployBatchSender,
   deployFeeToken,
@@ -14,24 +14,25 @@ import {
   deployToken,
   type TokenContract,
 } from '../support/contracts.ts';
+import type { EvmNode } from '../support/evm-node.ts';
 import { openFlowInstallation } from '../support/flow-installation.ts';
 import type { Json } from '../support/instance.ts';
 import { openPayoutShop } from '../support/payout-shop.ts';
 
 const DEPTH = 4;
 /** m/44'/60'/0'/0 of a seed of 32 bytes 0x07. */
-const XPUB =
+export const XPUB =
   'xpub6Ew7EvtU5EcYekrZWg8pm8BqR1dMb9xqooABkmNCi4KNcEZDwx3r9GmFhgJFge8RAZPLo2UBh2bsCcbZcbqp1bKz5CahKv5ZnMRCH96oQAU';
 
 export const addressOf = (session: Json): string => session.payment_options[0].address;
 
 type Contracts = Readonly<Record<Currency, TokenContract>>;
 
-async function flowNetwork(name: string, anvil: Anvil, contracts: Contracts): Promise<FlowNetwork> {
-  const batch = await deployBatchSender(anvil);
-  const lookAlike = await deployLookAlike(anvil);
-  const [holder = '', , , poor = '', other = '', stranger = '', friend = ''] = anvil.accounts;
-  await anvil.mine(3);
+async function flowNetwork(name: string, node: EvmNode, contracts: Contracts): Promise<FlowNetwork> {
+  const batch = await deployBatchSender(node);
+  const lookAlike = await deployLookAlike(node);
+  const [holder = '', , , poor = '', other = '', stranger = '', friend = ''] = node.accounts;
+  await node.mine(3);
   return {
     name,
     tokens: (['USDT', 'USDC'] as const).map((symbol) => ({ symbol, decimals: contracts[symbol].decimals })),
@@ -42,7 +43,7 @@ async function flowNetwork(name: string, anvil: Anvil, contracts: Contracts): Pr
         batch.address,
         outputs.reduce((sum, [, units]) => sum + units, 0n),
       );
-      await anvil.mine();
+      await node.mine();
       return batch.sendOwn(
         contracts.USDT.address,
         outputs.map(([session, units]) => [addressOf(session), units]),
@@ -51,7 +52,7 @@ async function flowNetwork(name: string, anvil: Anvil, contracts: Contracts): Pr
     async payWorthless(session, currency, units) {
       const [to, token] = [addressOf(session), contracts[currency]];
       await token.transfer(batch.address, units);
-      await anvil.mine();
+      await node.mine();
       const reverted = [
         await token.transfer(to, units, { from: poor }),
         await batch.sendOwnThenRevert(token.address, [[to, units]]),
@@ -61,60 +62,60 @@ async function flowNetwork(name: string, anvil: Anvil, contracts: Contracts): Pr
       await token.transferFrom(stranger, to, 0n);
       await lookAlike.claimTransfer(holder, to, units);
       await lookAlike.claimNftTransfer(holder, to, 7n);
-      await anvil.mine();
-      for (const tx of reverted) assert.is((await anvil.receipt(tx))?.status, '0x0');
+      await node.mine();
+      for (const tx of reverted) assert.is((await node.receipt(tx))?.status, '0x0');
     },
-    mine: anvil.mine,
+    mine: node.mine,
     async mineAlmost() {
-      await anvil.mine(DEPTH - 2);
+      await node.mine(DEPTH - 2);
       return { confirmations: DEPTH - 1, blocks: DEPTH - 1 };
     },
-    confirm: () => anvil.mine(DEPTH),
-    head: async () => (await anvil.head()).number,
+    confirm: () => node.mine(DEPTH),
+    head: async () => (await node.head()).number,
     async reorg(blocks) {
-      await anvil.reorg(blocks);
+      await node.reorg(blocks);
     },
     async remine(blocks, tx, untilOrphaned) {
-      const before = await anvil.receipt(tx);
-      const raws = await anvil.reorg(blocks);
+      const before = await node.receipt(tx);
+      await node.reorg(blocks, 'all');
       await untilOrphaned();
       // This time a transfer with a higher fee, from another account with its own money, comes before it.
       await contracts.USDC.transferFrom(other, friend, 0n, { from: other, feeWei: 10n ** 11n });
-      for (const raw of raws) await anvil.sendRaw(raw);
-      await anvil.mine();
-      const after = await anvil.receipt(tx);
+      await node.mine();
+      const after = await node.receipt(tx);
       assert.is.not(after?.logs[0]?.logIndex, before?.logs[0]?.logIndex);
       assert.is.not(after?.blockHash, before?.blockHash);
     },
-    stop: anvil.stop,
-    start: anvil.start,
+    stop: node.stop,
+    start: node.start,
   };
 }
 
-/** Two anvils act as Ethereum and BSC. */
-export async function openEvmFlow() {
-  const [ethereum, bsc] = [await startAnvil({ chainId: 1 }), await startAnvil({ chainId: 56 })];
-  const feeToken = await deployFeeToken(ethereum, { symbol: 'USDT', decimals: 6 });
-  const onEthereum = { USDT: feeToken, USDC: await deployToken(ethereum, { symbol: 'USDC', decimals: 6 }) };
-  const onBsc = {
-    USDT: await deployToken(bsc, { symbol: 'USDT', decimals: 18 }),
-    USDC: await deployToken(bsc, { symbol: 'USDC', decimals: 18 }),
-  };
-  const networks = [await flowNetwork('ethereum', ethereum, onEthereum), await flowNetwork('bsc', bsc, onBsc)] as const;
-  const settings = (anvil: Anvil, contracts: Contracts) => ({
-    mode: 'test',
-    url: anvil.wsUrl,
-    xpub: XPUB,
-    confirmations: { kind: 'depth', blocks: DEPTH },
-    reorg_depth_max: 40,
-    block_time_ms: 1000,
-    poll_ms: 100,
-    tokens: Object.entries(contracts).map(([symbol, { address, decimals }]) => ({ symbol, address, decimals })),
-  });
-  const installation = await openFlowInstallation({
-    networks: { ethereum: settings(ethereum, onEthereum), bsc: settings(bsc, onBsc) },
-    limits: { pool_target: 100 },
-  });
+/** A network of the suite: its name in the operator's file, its node, and the decimals of its tokens. */
+type FlowSource = Readonly<{ name: string; node: EvmNode; decimals: number }>;
+
+/** The suite's networks. USDT of the first can keep a fee. */
+export async function openEvmFlowOn(sources: readonly [FlowSource, ...FlowSource[]]) {
+  const [{ node: first, decimals: firstDecimals }] = sources;
+  const feeToken = await deployFeeToken(first, { symbol: 'USDT', decimals: firstDecimals });
+  const networks: FlowNetwork[] = [];
+  const settings: Record<string, object> = {};
+  for (const { name, node, decimals } of sources) {
+    const USDT = node === first ? feeToken : await deployToken(node, { symbol: 'USDT', decimals });
+    const contracts = { USDT, USDC: await deployToken(node, { symbol: 'USDC', decimals }) };
+    networks.push(await flowNetwork(name, node, contracts));
+    settings[name] = {
+      mode: 'test',
+      url: node.wsUrl,
+      xpub: XPUB,
+      confirmations: { kind: 'depth', blocks: DEPTH },
+      reorg_depth_max: 40,
+      block_time_ms: 1000,
+      poll_ms: 100,
+      tokens: Object.entries(contracts).map(([symbol, { address }]) => ({ symbol, address, decimals })),
+    };
+  }
+  const installation = await openFlowInstallation({ networks: settings, limits: { pool_target: 100 } });
   const bench: FlowBench = {
     ...installation,
     networks,
@@ -123,11 +124,19 @@ export async function openEvmFlow() {
     },
     async close() {
       await installation.close();
-      await ethereum.close();
-      await bsc.close();
+      for (const { node } of sources) await node.close();
     },
   };
-  return { bench, feeToken, ethereum: networks[0] };
+  return { bench, feeToken, network: networks[0] as FlowNetwork };
+}
+
+/** Two anvils act as Ethereum and BSC. */
+export async function openEvmFlow() {
+  const [ethereum, bsc] = [await startAnvil({ chainId: 1 }), await startAnvil({ chainId: 56 })];
+  return openEvmFlowOn([
+    { name: 'ethereum', node: ethereum, decimals: 6 },
+    { name: 'bsc', node: bsc, decimals: 18 },
+  ]);
 }
 
 /** The network's name in the operator's file, and what that file says about it beyond the usual. */

@@ -141,7 +141,7 @@ test('missing data is null or an error in both', async () => {
   }
   const unknown = await anvil.rpc('eth_getLogs', [{ blockHash: nowhere }]).catch((error: Error) => error.message);
   const { error } = await node.ask('eth_getLogs', [{ blockHash: nowhere }]);
-  assert.is(unknown, `anvil eth_getLogs: ${error?.code} ${error?.message}`);
+  assert.is(unknown, `eth_getLogs: ${error?.code} ${error?.message}`);
 });
 
 test('announced heads and logs have the fields of a real node', async () => {

@@ -23,6 +23,7 @@ const files: Readonly<Record<string, string>> = {
   'silent.test.ts': '',
   'dead.test.ts': `${counting(2, 2)} process.kill(process.pid, 'SIGKILL');`,
   'e2e/long.slow.test.ts': counting(1, 1),
+  'nodes/good.test.ts': counting(4, 4),
 };
 for (const [name, text] of Object.entries(files)) {
   mkdirSync(dirname(join(folder, 'test', name)), { recursive: true });
@@ -31,10 +32,11 @@ for (const [name, text] of Object.entries(files)) {
 
 type Ended = Readonly<{ code: number; stdout: string; stderr: string }>;
 
-const run = (...words: string[]) =>
+const run = (...words: string[]) => runWith({}, ...words);
+const runWith = (env: Readonly<Record<string, string>>, ...words: string[]) =>
   new Promise<Ended>((done) => {
     const command = ['--import', import.meta.resolve('tsx'), program, ...words];
-    execFile(process.execPath, command, { cwd: folder }, (error, stdout, stderr) =>
+    execFile(process.execPath, command, { cwd: folder, env: { ...process.env, ...env } }, (error, stdout, stderr) =>
       done({ code: typeof error?.code === 'number' ? error.code : 0, stdout, stderr }),
     );
   });
@@ -61,6 +63,25 @@ test('words select fast and slow files by their path', async () => {
   const none = await run('nowhere');
   assert.match(none.stdout, 'no path of a test file contains any of these words: nowhere');
   assert.is(none.code, 1);
+});
+
+test('the tests on real nodes run when they are asked for, once a node is built; else they are skipped by name', async () => {
+  const bin = join(folder, 'bin');
+  mkdirSync(bin);
+  const env = { XDG_CACHE_HOME: join(folder, 'cache'), PATH: bin };
+  /** A Go whose `go install` does this. */
+  const writeGo = (install: string) =>
+    writeFileSync(join(bin, 'go'), `#!/bin/sh\n[ $1 = env ] && echo go1.25.1 && exit\n${install}\n`, { mode: 0o755 });
+  const without = await runWith(env, '--nodes');
+  assert.match(without.stdout, '- test/nodes/good.test.ts  skipped: Go is not installed');
+  assert.is(lastLine(without), '0 passed, 0 failed, 1 skipped');
+  assert.is(without.code, 0);
+  writeGo('echo no such module >&2; exit 1');
+  assert.match((await runWith(env, '--nodes')).stdout, 'skipped: Go could not build geth: no such module');
+  writeGo(': > "$GOBIN/geth"');
+  const built = await runWith({ ...env, PATH: `${bin}:${process.env.PATH}` }, '--nodes');
+  assert.match(built.stdout, /building geth .*built geth in/s);
+  assert.is(lastLine(built), '4 passed, 0 failed');
 });
 
 test('the slowest of the last run starts first', async () => {

@@ -12,7 +12,7 @@ const STARTS =
   /\b(startInstance|openFlowInstallation|openPayoutShop|spawnSupervisor|sandboxInstallation|runProgram|startSigner|openBrowser)\(/;
 
 const fast = readdirSync('test', { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
+  .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts') && !name.startsWith('nodes/'))
   .map((name) => `test/${name}`);
 
 test('no fast file starts a program of Quayside or a browser', () => {

@@ -1,5 +1,5 @@
 /**
- * The contracts of `test/contracts/`, deployed to an anvil. solc compiles them once, for as long as they do not change
+ * The contracts of `test/contracts/`, deployed to an node. solc compiles them once, for as long as they do not change
  * (`.tmp/`).
  *
  * - `deployToken`: a plain ERC-20, any decimals. `deployFeeToken`: moves return nothing and a fee can be switched on,
@@ -18,7 +18,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFile
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type AbiValue, encodeArguments, encodeCall } from './abi.ts';
-import type { Anvil } from './anvil.ts';
+import type { EvmNode } from './evm-node.ts';
 
 const GAS_BATCH = '0x4c4b40';
 const GAS_DEPLOY = '0x2dc6c0';
@@ -74,12 +74,12 @@ async function compile(sources: object): Promise<Record<string, string>> {
   return codes;
 }
 
-async function deploy(anvil: Anvil, name: ContractName, values: readonly AbiValue[]): Promise<string> {
+async function deploy(node: EvmNode, name: ContractName, values: readonly AbiValue[]): Promise<string> {
   const data = `0x${await creationCode(name)}${encodeArguments(values)}`;
-  const tx = await anvil.send({ data, gas: GAS_DEPLOY });
-  const isMined = (await anvil.receipt(tx)) !== null;
-  if (!isMined) await anvil.mine();
-  const receipt = await anvil.receipt(tx);
+  const tx = await node.send({ data, gas: GAS_DEPLOY });
+  const isMined = (await node.receipt(tx)) !== null;
+  if (!isMined) await node.mine();
+  const receipt = await node.receipt(tx);
   if (receipt?.status !== '0x1' || !receipt.contractAddress) throw new Error(`${name} was not deployed`);
   return receipt.contractAddress;
 }
@@ -87,9 +87,9 @@ async function deploy(anvil: Anvil, name: ContractName, values: readonly AbiValu
 /** `fee` (`maxPriorityFeePerGas` in wei) moves a transaction up within its block: highest first. */
 export type CallOptions = Readonly<{ from?: string; feeWei?: bigint; gas?: string }>;
 
-function call(anvil: Anvil, to: string, signature: string, values: readonly AbiValue[], options: CallOptions = {}) {
+function call(node: EvmNode, to: string, signature: string, values: readonly AbiValue[], options: CallOptions = {}) {
   const fee = options.feeWei === undefined ? null : `0x${options.feeWei.toString(16)}`;
-  return anvil.send({
+  return node.send({
     to,
     data: encodeCall(signature, values),
     ...(options.from ? { from: options.from } : {}),
@@ -111,17 +111,17 @@ export type TokenContract = Readonly<{
   balanceOf(holder: string): Promise<bigint>;
 }>;
 
-function tokenAt(anvil: Anvil, address: string, decimals: number): TokenContract {
+function tokenAt(node: EvmNode, address: string, decimals: number): TokenContract {
   return {
     address,
     decimals,
-    transfer: (to, units, options) => call(anvil, address, 'transfer(address,uint256)', [to, units], options),
+    transfer: (to, units, options) => call(node, address, 'transfer(address,uint256)', [to, units], options),
     transferFrom: (from, to, units, options) =>
-      call(anvil, address, 'transferFrom(address,address,uint256)', [from, to, units], options),
-    approve: (spender, units, options) => call(anvil, address, 'approve(address,uint256)', [spender, units], options),
+      call(node, address, 'transferFrom(address,address,uint256)', [from, to, units], options),
+    approve: (spender, units, options) => call(node, address, 'approve(address,uint256)', [spender, units], options),
     async balanceOf(holder) {
       const data = encodeCall('balanceOf(address)', [holder]);
-      return BigInt(await anvil.rpc<string>('eth_call', [{ to: address, data }, 'latest']));
+      return BigInt(await node.rpc<string>('eth_call', [{ to: address, data }, 'latest']));
     },
   };
 }
@@ -135,15 +135,15 @@ export type TokenOptions = Readonly<{
 
 const supplyOf = (options: TokenOptions): bigint => options.supply ?? 10n ** BigInt(9 + options.decimals);
 
-/** A plain ERC-20; its whole supply belongs to `anvil.accounts[0]`. */
-export async function deployToken(anvil: Anvil, options: TokenOptions): Promise<TokenContract> {
+/** A plain ERC-20; its whole supply belongs to `node.accounts[0]`. */
+export async function deployToken(node: EvmNode, options: TokenOptions): Promise<TokenContract> {
   const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
-  return tokenAt(anvil, await deploy(anvil, 'StandardToken', values), options.decimals);
+  return tokenAt(node, await deploy(node, 'StandardToken', values), options.decimals);
 }
 
-/** A token whose transfers return nothing, with a fee of 0 until `setFee`; owner and holder is `anvil.accounts[0]`. */
+/** A token whose transfers return nothing, with a fee of 0 until `setFee`; owner and holder is `node.accounts[0]`. */
 export async function deployFeeToken(
-  anvil: Anvil,
+  node: EvmNode,
   options: TokenOptions,
 ): Promise<
   TokenContract &
@@ -153,11 +153,11 @@ export async function deployFeeToken(
     }>
 > {
   const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
-  const address = await deploy(anvil, 'FeeToken', values);
+  const address = await deploy(node, 'FeeToken', values);
   return {
-    ...tokenAt(anvil, address, options.decimals),
-    setFee: (basisPoints, unitsMax) => call(anvil, address, 'setFee(uint256,uint256)', [basisPoints, unitsMax]),
-    freeze: (holder) => call(anvil, address, 'addBlackList(address)', [holder]),
+    ...tokenAt(node, address, options.decimals),
+    setFee: (basisPoints, unitsMax) => call(node, address, 'setFee(uint256,uint256)', [basisPoints, unitsMax]),
+    freeze: (holder) => call(node, address, 'addBlackList(address)', [holder]),
   };
 }
 
@@ -170,15 +170,15 @@ export type GuardedToken = TokenContract &
     silence(isSilent: boolean): Promise<string>;
   }>;
 
-/** A token whose issuer can intervene; owner and holder is `anvil.accounts[0]`. */
-export async function deployGuardedToken(anvil: Anvil, options: TokenOptions): Promise<GuardedToken> {
+/** A token whose issuer can intervene; owner and holder is `node.accounts[0]`. */
+export async function deployGuardedToken(node: EvmNode, options: TokenOptions): Promise<GuardedToken> {
   const values = [{ text: options.symbol }, options.decimals, supplyOf(options)];
-  const address = await deploy(anvil, 'GuardedToken', values);
+  const address = await deploy(node, 'GuardedToken', values);
   return {
-    ...tokenAt(anvil, address, options.decimals),
-    freeze: (holder) => call(anvil, address, 'setBlacklisted(address,bool)', [holder, 1n]),
-    stop: (isStopped, more) => call(anvil, address, 'setStopped(bool)', [isStopped ? 1n : 0n], more),
-    silence: (isSilent) => call(anvil, address, 'setSilent(bool)', [isSilent ? 1n : 0n]),
+    ...tokenAt(node, address, options.decimals),
+    freeze: (holder) => call(node, address, 'setBlacklisted(address,bool)', [holder, 1n]),
+    stop: (isStopped, more) => call(node, address, 'setStopped(bool)', [isStopped ? 1n : 0n], more),
+    silence: (isSilent) => call(node, address, 'setSilent(bool)', [isSilent ? 1n : 0n]),
   };
 }
 
@@ -197,11 +197,11 @@ export type BatchSender = Readonly<{
   sendOwnUndoneInside(token: string, batch: Batch): Promise<string>;
 }>;
 
-export async function deployBatchSender(anvil: Anvil): Promise<BatchSender> {
-  const address = await deploy(anvil, 'BatchSender', []);
+export async function deployBatchSender(node: EvmNode): Promise<BatchSender> {
+  const address = await deploy(node, 'BatchSender', []);
   const send = (name: string) => (token: string, batch: Batch) => {
     const values = [token, batch.map(([to]) => to), batch.map(([, units]) => units)];
-    return call(anvil, address, `${name}(address,address[],uint256[])`, values, { gas: GAS_BATCH });
+    return call(node, address, `${name}(address,address[],uint256[])`, values, { gas: GAS_BATCH });
   };
   return {
     address,
@@ -220,13 +220,13 @@ export type LookAlike = Readonly<{
   claimNftTransfer(from: string, to: string, id: bigint): Promise<string>;
 }>;
 
-export async function deployLookAlike(anvil: Anvil): Promise<LookAlike> {
-  const address = await deploy(anvil, 'LookAlike', []);
+export async function deployLookAlike(node: EvmNode): Promise<LookAlike> {
+  const address = await deploy(node, 'LookAlike', []);
   return {
     address,
     claimTransfer: (from, to, units) =>
-      call(anvil, address, 'claimTransfer(address,address,uint256)', [from, to, units]),
+      call(node, address, 'claimTransfer(address,address,uint256)', [from, to, units]),
     claimNftTransfer: (from, to, id) =>
-      call(anvil, address, 'claimNftTransfer(address,address,uint256)', [from, to, id]),
+      call(node, address, 'claimNftTransfer(address,address,uint256)', [from, to, id]),
   };
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -34,6 +34,8 @@ export type Instance = Readonly<{
    * @returns the exit code
    */
   stop(): Promise<number | null>;
+  /** Ends all processes at once with SIGKILL. */
+  kill(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
 }>;
@@ -92,6 +94,18 @@ export async function startInstance(
     return ended;
   }
 
+  async function kill(): Promise<void> {
+    const running = child;
+    child = null;
+    if (!running?.pid || running.exitCode !== null) return;
+    const ended = new Promise((resolve) => running.once('exit', resolve));
+    const processes = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+    const pairs = processes.map((line) => line.trim().split(/\s+/).map(Number));
+    const own = pairs.flatMap(([pid, parent]) => (pid && parent === running.pid ? [pid] : []));
+    for (const pid of [running.pid, ...own]) process.kill(pid, 'SIGKILL');
+    await ended;
+  }
+
   async function cli(...words: string[]): Promise<Json> {
     const { code, out, err } = await runTool([...words, '--json'], env, root);
     if (code !== 0) throw new Error(`quayside ${words.join(' ')} ended with ${code}: ${err}${out}`);
@@ -133,6 +147,7 @@ export async function startInstance(
     cli,
     output: () => output,
     stop,
+    kill,
     start,
     async close() {
       await stop();

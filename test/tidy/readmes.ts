@@ -6,8 +6,8 @@ import { posix } from 'node:path';
 import type { Sources } from '../support/source-tree.ts';
 import type { Rule } from './rule.ts';
 
-/** Rooms: the folders of `src`, and those beside it. */
-const ROOM = /^(src\/[\w-]+|indexers|scripts)(?=\/)/;
+/** Rooms: the folders of `src`, those beside it, and the tests on real nodes. */
+const ROOM = /^(src\/[\w-]+|indexers|scripts|test\/nodes)(?=\/)/;
 
 /** The README at or above this folder; the room has one. */
 function readmeFor(folder: string, texts: Sources): string {

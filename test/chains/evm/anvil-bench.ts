@@ -1,5 +1,5 @@
 /**
- * The EVM family on a real node: anvil, and contracts compiled by solc. USDT can keep a fee; USDC has 18
+ * The EVM family on a real node, anvil or another, with contracts compiled by solc. USDT can keep a fee; USDC has 18
  * decimals, as on BSC.
  *
  * @module
@@ -9,6 +9,7 @@ import type { Token } from '../../../src/core/transfer.ts';
 import type { ChainBench } from '../../conformance/chain.ts';
 import { type Anvil, startAnvil } from '../../support/anvil.ts';
 import { deployBatchSender, deployFeeToken, deployLookAlike, deployToken } from '../../support/contracts.ts';
+import type { EvmNode } from '../../support/evm-node.ts';
 
 const CHAIN_ID = 56;
 /** 0.2 %, the highest fee that USDT's contract allows. */
@@ -16,29 +17,33 @@ const FEE_BASIS_POINTS = 20n;
 
 const keyOf = (address: string): string => address.slice(2).toLowerCase();
 
-/** The bench, and the anvil behind it for what only a real node can be asked. */
+/** The bench, and the node behind it for what only a real one can be asked. */
 export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: Anvil }>> {
   const anvil = await startAnvil({ chainId: CHAIN_ID, slotsInAnEpoch: 8 });
-  const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
-  const usdc = await deployToken(anvil, { symbol: 'USDC', decimals: 18 });
-  const batch = await deployBatchSender(anvil);
-  const lookAlike = await deployLookAlike(anvil);
+  return { ...(await makeContractBench(anvil)), anvil };
+}
+
+/** The same on any node that makes blocks when it is told to. */
+export async function makeContractBench(node: EvmNode): Promise<ChainBench> {
+  const usdt = await deployFeeToken(node, { symbol: 'USDT', decimals: 6 });
+  const usdc = await deployToken(node, { symbol: 'USDC', decimals: 18 });
+  const batch = await deployBatchSender(node);
+  const lookAlike = await deployLookAlike(node);
   const contracts = new Map([usdt, usdc].map((contract) => [contract.address, contract]));
-  const [payer = '', delegate = ''] = anvil.accounts;
+  const [payer = '', delegate = ''] = node.accounts;
   for (const contract of contracts.values()) {
     for (const spender of [batch.address, delegate]) await contract.approve(spender, 10n ** 26n);
   }
-  await anvil.mine();
+  await node.mine();
   let keys = 0;
 
   return {
-    anvil,
     chain: chains.evm,
     urls: [
-      { url: anvil.wsUrl, pushes: true },
-      { url: anvil.httpUrl, pushes: false },
+      { url: node.wsUrl, pushes: true },
+      { url: node.httpUrl, pushes: false },
     ],
-    chainId: String(CHAIN_ID),
+    chainId: String(node.chainId),
     tokens: [
       { symbol: 'USDT', address: usdt.address, decimals: 6 },
       { symbol: 'USDC', address: usdc.address, decimals: 18 },
@@ -68,15 +73,13 @@ export async function makeAnvilBench(): Promise<ChainBench & Readonly<{ anvil: A
       await usdt.setFee(0n, 0n);
       return tx;
     },
-    mine: anvil.mine,
+    mine: node.mine,
     async reorg(depth, keep) {
-      const dropped = await anvil.reorg(depth);
-      if (keep === 'none') return;
-      for (const raw of dropped) await anvil.sendRaw(raw);
-      await anvil.mine();
+      await node.reorg(depth, keep);
+      if (keep === 'all') await node.mine();
     },
-    stop: anvil.stop,
-    start: anvil.start,
-    close: anvil.close,
+    stop: node.stop,
+    start: node.start,
+    close: node.close,
   };
 }

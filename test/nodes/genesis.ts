@@ -1,0 +1,30 @@
+/**
+ * The first block of the tests' chains.
+ * @module
+ */
+import { runGeth } from './geth.ts';
+
+const GAS_LIMIT = 60_000_000;
+const BASE_FEE_WEI = 10n ** 9n;
+const FUNDS_WEI = 10n ** 24n;
+
+type Genesis = Readonly<{ config: object; alloc: Readonly<Record<string, object>> }>;
+
+/**
+ * Returns geth's own genesis of `--dev`, which has all forks and their system contracts from block 0, for another
+ * chain.
+ * @param funded addresses with a million coins
+ * @param salt chains with another one have no block in common
+ */
+export function makeGenesis(chainId: number, funded: readonly string[], salt: string): object {
+  const dev = JSON.parse(runGeth('--dev', 'dumpgenesis')) as Genesis;
+  const balance = `0x${FUNDS_WEI.toString(16)}`;
+  return {
+    ...dev,
+    config: { ...dev.config, chainId },
+    gasLimit: `0x${GAS_LIMIT.toString(16)}`,
+    baseFeePerGas: `0x${BASE_FEE_WEI.toString(16)}`,
+    extraData: `0x${Buffer.from(salt).toString('hex')}`,
+    alloc: { ...dev.alloc, ...Object.fromEntries(funded.map((address) => [address.slice(2), { balance }])) },
+  };
+}
