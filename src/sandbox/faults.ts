@@ -43,6 +43,16 @@ export const faultKinds = [
   'push_lost',
   /** A new head is announced twice. */
   'push_twice',
+  /** Block times are `CLOCK_BEHIND_S` behind the clock, as on a chain whose time follows its slots. */
+  'clock_behind',
+  /** The node came up from a snapshot: it has lost the blocks below its newest `lagBlocks`. */
+  'blocks_lost',
+  /** The node has just started: for a moment it shows its chain as of the genesis, and says that it is healthy. */
+  'restarted',
+  /** The newest block is shown below the final one, because each is counted by its own commitment. */
+  'finality_ahead',
+  /** The node says that it is behind, and takes no transactions. */
+  'unhealthy',
   /** A signed transaction is accepted, and discarded. */
   'send_dropped',
   /** A signed transaction is accepted, and the answer is an error. */
@@ -78,6 +88,7 @@ export interface Faults {
 /** How many different requests are counted separately; beyond that, counting restarts. */
 const COUNTED_REQUESTS_MAX = 20_000;
 const LAG_BLOCKS = 5;
+export const CLOCK_BEHIND_S = 90;
 
 export function createFaults(seed: string, initial: FaultRates = {}): Faults {
   const timesAsked = new Map<string, number>();

@@ -46,16 +46,16 @@ export const bearerOf = (request: IncomingMessage): string =>
   /^Bearer (.+)$/i.exec(request.headers.authorization ?? '')?.[1] ?? '';
 
 /**
- * Returns the body's text; null if it is too long. If the client disconnects, the promise never settles and is
- * collected with it.
+ * Returns the body's text; null if it is longer than `bytesMax`. If the client disconnects, the promise never settles
+ * and is collected with it.
  */
-export function readBody(request: IncomingMessage): Promise<string | null> {
+export function readBody(request: IncomingMessage, bytesMax = MESSAGE_BYTES_MAX): Promise<string | null> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
     let bytes = 0;
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes <= MESSAGE_BYTES_MAX) chunks.push(chunk);
+      if (bytes <= bytesMax) chunks.push(chunk);
       else resolve(null);
     });
     request.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));

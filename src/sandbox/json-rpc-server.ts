@@ -1,6 +1,6 @@
 /**
- * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket on one loopback port, with the faults of
- * connections.
+ * The listener of a simulated node: JSON-RPC over HTTP POST and over WebSocket, on one loopback port or on one each,
+ * with the faults of connections.
  *
  * @module
  */
@@ -17,7 +17,7 @@ import {
   refuse,
   sendThrough,
 } from './http-listener.ts';
-import { answerMessage, RpcError, serverError } from './json-rpc.ts';
+import { gethDialect, type JsonRpcDialect, RpcError } from './json-rpc.ts';
 
 /** The faults that are applied here; the service applies the others. */
 export const transportFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop', 'half_open'];
@@ -40,6 +40,10 @@ export type RpcService = Readonly<{
   call(method: string, params: unknown, peer: Peer, fault: InjectedFault | null): unknown;
   /** Called when the connection has closed. */
   leave(peer: Peer): void;
+  /** go-ethereum's if absent. */
+  dialect?: JsonRpcDialect;
+  /** The only kind of connection that is served; both if absent. */
+  only?: 'http' | 'websocket';
 }>;
 
 /** A client that reads too slowly is disconnected. */
@@ -63,9 +67,11 @@ export async function serveJsonRpc(
     // A dead connection must not answer pings, so pongs are sent by hand.
     autoPong: false,
   });
-  server.on('upgrade', (request, socket, head) => {
-    sockets.handleUpgrade(request, socket, head, (client) => talk(client, bearerOf(request), service));
-  });
+  if (service.only !== 'http') {
+    server.on('upgrade', (request, socket, head) => {
+      sockets.handleUpgrade(request, socket, head, (client) => talk(client, bearerOf(request), service));
+    });
+  }
 
   const listening = await listenOnLoopback(server, port);
   return {
@@ -80,10 +86,11 @@ export async function serveJsonRpc(
 /** Answers one message and returns which transport fault hit it. */
 function answer(text: string, peer: Peer, service: RpcService): { text: string; fault: InjectedFault | null } {
   let struck: InjectedFault | null = null;
-  const answered = answerMessage(text, (method, params) => {
+  const { dialect = gethDialect } = service;
+  const answered = dialect.answerMessage(text, (method, params) => {
     const fault = service.strike(method, params);
     if (!fault || !transportFaults.includes(fault.kind)) return service.call(method, params, peer, fault);
-    if (fault.kind === 'rpc_error') throw serverError('internal error');
+    if (fault.kind === 'rpc_error') throw dialect.internalError;
     if (fault.kind === 'http_error' && peer.notify) throw new RpcError(-32005, 'limit exceeded');
     struck ??= fault;
     return service.call(method, params, peer, null);
@@ -91,14 +98,17 @@ function answer(text: string, peer: Peer, service: RpcService): { text: string; 
   return { text: answered, fault: struck };
 }
 
-/** Errors have the status codes and texts of go-ethereum's `rpc/http.go`. */
 async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
-  if (request.method !== 'POST') return refuse(response, 405, 'method not allowed');
+  if (service.only === 'websocket') return void request.socket.destroy();
+  const { refusals, bodyBytesMax, pages } = service.dialect ?? gethDialect;
+  const page = request.method === 'GET' ? pages[request.url ?? ''] : undefined;
+  if (page !== undefined) return void response.end(page);
+  if (request.method !== 'POST') return refuse(response, 405, refusals.method);
   if (!/^application\/json(-rpc)?\b/i.test(request.headers['content-type'] ?? '')) {
-    return refuse(response, 415, 'invalid content type, only application/json is supported');
+    return refuse(response, 415, refusals.contentType);
   }
-  const body = await readBody(request);
-  if (body === null) return refuse(response, 413, 'content length too large');
+  const body = await readBody(request, bodyBytesMax);
+  if (body === null) return refuse(response, 413, refusals.tooLarge);
   const { text, fault } = answer(body, { bearer: bearerOf(request), notify: null }, service);
   sendThrough(fault, request, response, text);
 }

@@ -7,11 +7,13 @@
 /** An error answer. Codes from https://www.jsonrpc.org/specification#error_object; −32000 is go-ethereum's default. */
 export class RpcError extends Error {
   readonly code: number;
+  readonly data: unknown;
 
-  constructor(code: number, message: string) {
+  constructor(code: number, message: string, data?: unknown) {
     super(message);
     this.name = 'RpcError';
     this.code = code;
+    this.data = data;
   }
 }
 
@@ -22,6 +24,19 @@ export const methodNotFound = (method: string) =>
 
 /** Answers one call, or throws `RpcError`. */
 export type Call = (method: string, params: unknown) => unknown;
+
+/** How one kind of node speaks JSON-RPC: the answers around calls, and what its HTTP listener refuses. */
+export type JsonRpcDialect = Readonly<{
+  /** Answers a request body or WebSocket message; the text is empty if there is nothing to answer. */
+  answerMessage(text: string, call: Call): string;
+  /** What a node says if it fails by itself. */
+  internalError: RpcError;
+  bodyBytesMax: number;
+  /** Texts of the HTTP statuses 405, 415 and 413. */
+  refusals: Readonly<{ method: string; contentType: string; tooLarge: string }>;
+  /** What GET shows, by path. */
+  pages: Readonly<Record<string, string>>;
+}>;
 
 const BATCH_ITEMS_MAX = 1000;
 const RESPONSE_CHARS_MAX = 25_000_000;
@@ -70,3 +85,16 @@ function answerItem(item: unknown, call: Call): unknown {
     return isId ? failure(id, error) : undefined;
   }
 }
+
+/** Statuses and texts of go-ethereum's `rpc/http.go`. */
+export const gethDialect: JsonRpcDialect = {
+  answerMessage,
+  internalError: serverError('internal error'),
+  bodyBytesMax: 5 * 1024 * 1024,
+  refusals: {
+    method: 'method not allowed',
+    contentType: 'invalid content type, only application/json is supported',
+    tooLarge: 'content length too large',
+  },
+  pages: {},
+};

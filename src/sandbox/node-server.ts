@@ -17,7 +17,7 @@ export type NodeServerOptions = Readonly<{
   /** Decimal text, as in the configuration. */
   chainId: string;
   tokens: readonly Token[];
-  /** Tried first; 0 for any free port. */
+  /** Of `url`; tried first; 0 for any free port. */
   port: number;
   /** Required by control methods; null leaves them open. */
   controlToken: string | null;

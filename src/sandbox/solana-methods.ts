@@ -4,23 +4,30 @@
  *
  * @module
  */
-import { solanaAddress } from '../chains/solana/address.ts';
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
 import type { WorldBlock } from './block-tree.ts';
-import type { FaultKind } from './faults.ts';
+import type { FaultKind, InjectedFault } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
-import { inContext, listOf, type Method, newest, type Settings, settingsOf } from './solana-question.ts';
+import { behindCluster, readBase58 } from './solana-errors.ts';
+import {
+  inContext,
+  listOf,
+  type Method,
+  newest,
+  refuseProcessed,
+  type Settings,
+  settingsOf,
+} from './solana-question.ts';
 import {
   isSkippedSlot,
   type Mint,
-  readSignature,
   renderBlock,
   renderWholeTransaction,
   signatureOf,
   TOKEN_2022_PROGRAM,
   versionOf,
 } from './solana-render.ts';
-import { solanaWallets } from './solana-wallet-methods.ts';
+import { RENT_EPOCH, SLOTS_BEHIND, solanaWallets } from './solana-wallet-methods.ts';
 import { lookalikeKey } from './transaction.ts';
 import type { View } from './view.ts';
 import type { World } from './world.ts';
@@ -35,27 +42,57 @@ export type SolanaChain = Readonly<{
 /** The faults that apply to a method besides those of the connection. */
 export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
   ['getGenesisHash', ['wrong_chain']],
-  ['getMultipleAccounts', ['wrong_decimals']],
-  ['getSlot', ['lag', 'backwards']],
-  ['getBlocks', ['lag']],
-  ['getBlocksWithLimit', ['lag']],
-  ['getBlock', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'unlinked']],
-  ['getSignatureStatuses', ['lag', 'unknown_block']],
-  ['getTransaction', ['lag', 'unknown_block']],
-  ['sendTransaction', ['send_dropped', 'send_denied', 'send_failed']],
+  ['getHealth', ['unhealthy']],
+  ['getFirstAvailableBlock', ['blocks_lost']],
+  ['getMultipleAccounts', ['restarted', 'wrong_decimals']],
+  ['getSlot', ['restarted', 'lag', 'backwards', 'finality_ahead']],
+  ['getBlocks', ['restarted', 'lag', 'blocks_lost']],
+  ['getBlocksWithLimit', ['restarted', 'lag', 'blocks_lost']],
+  [
+    'getBlock',
+    [
+      'restarted',
+      'lag',
+      'unknown_block',
+      'empty_content',
+      'sibling_content',
+      'unlinked',
+      'blocks_lost',
+      'clock_behind',
+    ],
+  ],
+  ['getSignatureStatuses', ['restarted', 'lag', 'unknown_block']],
+  ['getTransaction', ['restarted', 'lag', 'unknown_block', 'clock_behind']],
+  ['sendTransaction', ['unhealthy', 'send_dropped', 'send_denied', 'send_failed']],
 ]);
 
 const SLOTS_MAX = 500_000;
 const SIGNATURES_MAX = 256;
 const ACCOUNTS_MAX = 100;
+const KEY_BYTES = 32;
+const SIGNATURE_BYTES = 64;
+/** Half of a signature, in hex, is enough to be unique. */
+const ID_CHARACTERS = 64;
 const MINT_BYTES = 82;
 const MINT_LAMPORTS = 1_461_600;
 const OTHER_GENESIS = '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY';
 
 function slotOf(value: unknown): number {
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value);
-  throw invalidParams(`Invalid params: invalid type: ${typeof value}, expected u64.`);
+  if (value === undefined) throw invalidParams('`params` should have at least 1 argument(s)');
+  if (typeof value === 'number') {
+    throw invalidParams(`Invalid params: invalid value: integer \`${value}\`, expected u64.`);
+  }
+  throw invalidParams(`Invalid params: invalid type: ${typeof value} ${JSON.stringify(value)}, expected u64.`);
 }
+
+/** Returns the first slot that a node still has after it came up from a snapshot; zero if it has all. */
+const firstKept = (view: View, fault: InjectedFault | null): number =>
+  fault?.kind === 'blocks_lost' ? Math.max(0, view.tip().number - fault.lagBlocks) : 0;
+
+/** Returns whether a slot is listed: for a while, a node lists blocks that it has lost. */
+const isListed = (slot: number, view: View, fault: InjectedFault | null): boolean =>
+  slot >= firstKept(view, fault) || (fault?.roll ?? 0) % 2 === 0;
 
 /** Returns the methods by name; each throws `RpcError`. */
 export function solanaMethods({ world, chainId, tokens }: SolanaChain): ReadonlyMap<string, Method> {
@@ -78,7 +115,9 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
   }
 
   function blocksFrom(view: View, settings: Settings, from: number, to: number, limit: number): number[] {
+    refuseProcessed(settings);
     const top = Math.min(to, newest(view, settings).number);
+    if (top - from > SLOTS_MAX) throw invalidParams(`Slot range too large; max ${SLOTS_MAX}`);
     const found: number[] = [];
     for (let slot = from; slot <= top && found.length < limit; slot++) if (view.at(slot)) found.push(slot);
     return found;
@@ -89,8 +128,7 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
    * @throws RpcError if the slot has no block to show
    */
   function blockAt(view: View, slot: number, settings: Settings): WorldBlock {
-    if (settings.commitment === 'processed')
-      throw invalidParams('Method does not support commitment below `confirmed`');
+    refuseProcessed(settings);
     if (slot > newest(view, settings).number) throw new RpcError(-32004, `Block not available for slot ${slot}`);
     const block = view.at(slot);
     if (block) return block;
@@ -117,27 +155,40 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     }
   }
 
-  function accountOf(address: unknown, view: View, fault: FaultKind | null) {
-    const key = solanaAddress.parse(String(address)) ?? '';
+  /**
+   * What a node says about a block that it has lost. The answer changes within seconds, as its snapshot is unpacked and
+   * what is below it is cleaned up.
+   * @throws RpcError or returns null
+   */
+  function lostBlock(slot: number, first: number, { roll }: InjectedFault): null {
+    if (roll % 4 === 0) throw new RpcError(-32014, `Block status not yet available for slot ${slot}`);
+    if (roll % 4 === 1) throw new RpcError(-32004, `Block not available for slot ${slot}`);
+    if (roll % 4 === 2) return null;
+    throw new RpcError(-32001, `Block ${slot} cleaned up, does not exist on node. First available block: ${first}`);
+  }
+
+  function accountOf(address: unknown, view: View, fault: InjectedFault | null) {
+    const key = readBase58(address, KEY_BYTES);
     const token = tokens.find((one) => one.key === key);
+    // Just restarted, the node shows the state of the genesis, in which there are no accounts.
+    if (fault?.kind === 'restarted') return null;
     if (!token) return wallets.account(key, view);
     const data = Buffer.alloc(MINT_BYTES);
-    data.writeUInt8(token.decimals + (fault === 'wrong_decimals' ? 1 : 0), 44);
+    data.writeUInt8(token.decimals + (fault?.kind === 'wrong_decimals' ? 1 : 0), 44);
     data.writeUInt8(1, 45);
     return {
       data: [data.toString('base64'), 'base64'],
       executable: false,
       lamports: MINT_LAMPORTS,
       owner: TOKEN_PROGRAM,
-      rentEpoch: 18446744073709552000,
+      rentEpoch: RENT_EPOCH,
       space: MINT_BYTES,
     };
   }
 
   /** Returns a transaction of the canonical chain by its signature. */
   function findSigned(signature: unknown, view: View) {
-    const id = readSignature(String(signature));
-    const place = id === null ? undefined : world.find(id);
+    const place = world.find(readBase58(signature, SIGNATURE_BYTES).slice(0, ID_CHARACTERS));
     const block = place && view.byHash(place.block.hash);
     const transaction = block?.transactions[place?.index ?? -1];
     return block && transaction && signatureOf(transaction) === signature ? { block, transaction } : null;
@@ -159,36 +210,42 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
   }
 
   const methods: Record<string, Method> = {
-    getHealth: () => 'ok',
+    getHealth({ fault }) {
+      if (fault?.kind === 'unhealthy') throw behindCluster(SLOTS_BEHIND);
+      return 'ok';
+    },
     getVersion: () => ({ 'feature-set': 3294202862, 'solana-core': '4.2.0' }),
-    getGenesisHash: ({ fault }) => (fault === 'wrong_chain' ? OTHER_GENESIS : chainId),
-    getFirstAvailableBlock: ({ view }) => view.floor(),
+    getGenesisHash: ({ fault }) => (fault?.kind === 'wrong_chain' ? OTHER_GENESIS : chainId),
+    getFirstAvailableBlock: ({ view, fault }) => Math.max(view.floor(), firstKept(view, fault)),
     getSlot: ({ params, view }) => newest(view, settingsOf(listOf(params)[0])).number,
     getBlockHeight: ({ params, view }) => heightOf(newest(view, settingsOf(listOf(params)[0])).number),
 
-    getBlocks({ params, view }) {
+    getBlocks({ params, view, fault }) {
       const [first, second, third] = listOf(params);
       const hasEnd = typeof second === 'number';
       const from = slotOf(first);
       const to = hasEnd ? slotOf(second) : from + SLOTS_MAX;
-      if (to < from) return [];
-      if (to - from > SLOTS_MAX) throw invalidParams(`Slot range too large; max ${SLOTS_MAX}`);
-      return blocksFrom(view, settingsOf(hasEnd ? third : second), from, to, Number.POSITIVE_INFINITY);
+      const listed = blocksFrom(view, settingsOf(hasEnd ? third : second), from, to, Number.POSITIVE_INFINITY);
+      return listed.filter((slot) => isListed(slot, view, fault));
     },
 
-    getBlocksWithLimit({ params, view }) {
+    getBlocksWithLimit({ params, view, fault }) {
       const [first, second, third] = listOf(params);
       const limit = slotOf(second);
       if (limit > SLOTS_MAX) throw invalidParams(`Limit too large; max ${SLOTS_MAX}`);
-      return blocksFrom(view, settingsOf(third), slotOf(first), Number.POSITIVE_INFINITY, limit);
+      const from = Math.max(slotOf(first), isListed(0, view, fault) ? 0 : firstKept(view, fault));
+      return blocksFrom(view, settingsOf(third), from, from + SLOTS_MAX, limit);
     },
 
     getBlock({ params, view, fault }) {
       const [first, second] = listOf(params);
       const slot = slotOf(first);
       // A node that lacks a block's transactions says so.
-      if (fault === 'empty_content') throw new RpcError(-32014, `Block status not yet available for slot ${slot}`);
+      if (fault?.kind === 'empty_content')
+        throw new RpcError(-32014, `Block status not yet available for slot ${slot}`);
       const settings = settingsOf(second);
+      const kept = firstKept(view, fault);
+      if (fault && slot < kept) return lostBlock(slot, kept, fault);
       const block = blockAt(view, slot, settings);
       const details = settings.transactionDetails;
       if (details !== 'none' && details !== 'signatures' && details !== 'accounts') {
@@ -200,11 +257,11 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     },
 
     getMultipleAccounts({ params, view, fault }) {
-      const [addresses] = listOf(params);
+      const [addresses, second] = listOf(params);
       const asked = listOf(addresses);
       if (asked.length > ACCOUNTS_MAX) throw invalidParams(`Too many inputs provided; max ${ACCOUNTS_MAX}`);
       return inContext(
-        view,
+        newest(view, settingsOf(second)),
         asked.map((address) => accountOf(address, view, fault)),
       );
     },
@@ -224,7 +281,7 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       const asked = listOf(signatures);
       if (asked.length > SIGNATURES_MAX) throw invalidParams(`Too many inputs provided; max ${SIGNATURES_MAX}`);
       return inContext(
-        view,
+        view.tip(),
         asked.map((signature) => statusOf(signature, view)),
       );
     },

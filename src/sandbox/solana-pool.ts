@@ -7,11 +7,11 @@
  */
 
 import { solanaAddress } from '../chains/solana/address.ts';
-import { type CalledInstruction, readSigned, type SignedMessage } from '../chains/solana/message.ts';
+import { type CalledInstruction, readTransactionBytes, type SignedMessage } from '../chains/solana/message.ts';
 import { tokenAccountOf } from '../chains/solana/token-account.ts';
 import type { Accounts } from './accounts.ts';
-import { RpcError } from './json-rpc.ts';
 import type { Admit } from './mempool.ts';
+import { preflightFailure, type TransactionError, truncated } from './solana-errors.ts';
 import type { Entry, NativeTransfer, SignedTransaction } from './transaction.ts';
 import type { World } from './world.ts';
 
@@ -34,21 +34,23 @@ const SET_UNIT_PRICE = 3;
 const MICRO = 1_000_000n;
 const UNITS_DEFAULT = 200_000n;
 
-/** −32002: Agave's code for a transaction that its preflight refuses. */
-const refused = (why: string): RpcError => new RpcError(-32002, `Transaction simulation failed: ${why}`);
-
 /** The owner of a token account; null for an address that is not one the chain has seen. */
 export type AccountOwner = Readonly<{ owner: string; mint: string }>;
 
-export type TokenAccounts = Readonly<{ find(address: string): AccountOwner | null }>;
+export type TokenAccounts = Readonly<{
+  find(address: string): AccountOwner | null;
+  /** Whether the account sent a payment that the world made up: such wallets never run dry. */
+  isPayer(key: string): boolean;
+}>;
 
 /**
- * Indexes the token accounts of everybody who was paid: their addresses are derived from owner and mint, but not the
- * other way round.
+ * Indexes the token accounts of everybody who was paid (their addresses are derived from owner and mint, but not the
+ * other way round), and those who pay.
  */
 export function openTokenAccounts(world: World, tokens: readonly string[]): TokenAccounts {
   const known = new Map<string, AccountOwner>();
   const seen = new Set<string>();
+  const payers = new Set<string>();
   let readSerial = -1;
 
   function learn(owner: string, mint: string): void {
@@ -61,20 +63,28 @@ export function openTokenAccounts(world: World, tokens: readonly string[]): Toke
     });
   }
 
+  function readOn(): void {
+    let newest = readSerial;
+    for (const { serial, transactions } of world.canonical()) {
+      if (serial <= readSerial) continue;
+      newest = Math.max(newest, serial);
+      for (const { entries, succeeded, sender, signed } of transactions) {
+        if (!signed && entries.length > 0) payers.add(sender);
+        if (!succeeded) continue;
+        for (const { kind, token, to } of entries) if (kind === 'transfer' && tokens.includes(token)) learn(to, token);
+      }
+    }
+    readSerial = newest;
+  }
+
   return {
     find(address) {
-      let newest = readSerial;
-      for (const { serial, transactions } of world.canonical()) {
-        if (serial <= readSerial) continue;
-        newest = Math.max(newest, serial);
-        for (const { entries, succeeded } of transactions) {
-          if (!succeeded) continue;
-          for (const { kind, token, to } of entries)
-            if (kind === 'transfer' && tokens.includes(token)) learn(to, token);
-        }
-      }
-      readSerial = newest;
+      readOn();
       return known.get(address) ?? null;
+    },
+    isPayer(key) {
+      readOn();
+      return payers.has(key);
     },
   };
 }
@@ -130,30 +140,70 @@ function feeOf(count: number, instructions: readonly CalledInstruction[]): bigin
   return BigInt(count) * LAMPORTS_PER_SIGNATURE + (priority + MICRO - 1n) / MICRO;
 }
 
-/** Returns why a transaction would fail, as a simulation reports it; null if it would not. */
+/**
+ * Why a transaction fails: an account exists that it creates, its payer runs out of native coin for the deposit
+ * `at`, an owner has too few tokens, or an account is left with less than its deposit.
+ */
+type Failure =
+  | Readonly<{ kind: 'exists' | 'tokens' }>
+  | Readonly<{ kind: 'coins'; at: number }>
+  | Readonly<{ kind: 'rent'; account: string }>;
+
+/** Returns why a transaction would fail; null if it would not. */
 function whyNot(
   { entries, native = [] }: Pick<SignedTransaction, 'entries' | 'native'>,
   sender: string,
   feeUnits: bigint,
   accounts: Accounts,
-): string | null {
+): Failure | null {
   const lock = native[0];
   // An account without data that exists already: the System program does not create it again.
-  if (lock && lock.units < depositOf(1) && accounts.native(lock.to) > 0n)
-    return 'Error processing Instruction 2: custom program error: 0x0';
-  const spent = native.reduce((sum, { units }) => sum + units, feeUnits);
-  if (accounts.native(sender) < spent) return 'Error processing Instruction 2: custom program error: 0x1';
+  if (lock && lock.units < depositOf(1) && accounts.native(lock.to) > 0n) return { kind: 'exists' };
+  let left = accounts.native(sender) - feeUnits;
+  for (const [at, { units }] of native.entries()) {
+    left -= units;
+    if (left < 0n) return { kind: 'coins', at };
+  }
   const needs = new Map<string, bigint>();
   for (const { token, from, units } of entries) needs.set(token + from, (needs.get(token + from) ?? 0n) + units);
   const isCovered = entries.every(({ token, from }) => accounts.token(token, from) >= (needs.get(token + from) ?? 0n));
-  return isCovered ? null : 'Error processing Instruction 4: custom program error: 0x1';
+  if (!isCovered) return { kind: 'tokens' };
+  const hasRent = (units: bigint): boolean => units === 0n || units >= depositOf(0);
+  // An account that was too poor before may stay so.
+  if (!hasRent(left) && hasRent(accounts.native(sender))) return { kind: 'rent', account: sender };
+  const poor = native.find(({ to, units }) => !hasRent(accounts.native(to) + units));
+  return poor ? { kind: 'rent', account: poor.to } : null;
+}
+
+/** Returns a failure as the node names it, with the place of the instruction or account. */
+function errorOf(failure: Failure | null, { accounts, instructions }: SignedMessage): TransactionError {
+  const placeOf = (program: string, nth = 0): number =>
+    instructions.flatMap((one, at) => (one.program === program ? [at] : []))[nth] ?? 0;
+  const custom = (at: number, code: number): TransactionError => ({ InstructionError: [at, { Custom: code }] });
+  switch (failure?.kind) {
+    case undefined:
+      return { InstructionError: [placeOf(TOKEN_PROGRAM), 'InvalidAccountData'] };
+    case 'exists':
+      return custom(placeOf(SYSTEM_PROGRAM), 0);
+    case 'coins': {
+      const made = instructions.flatMap(({ program }, at) =>
+        program === SYSTEM_PROGRAM || program === TOKEN_ACCOUNT_PROGRAM ? [at] : [],
+      );
+      return custom(made[failure.at] ?? 0, 1);
+    }
+    case 'tokens':
+      return custom(placeOf(TOKEN_PROGRAM), 1);
+    case 'rent':
+      return { InsufficientFundsForRent: { account_index: accounts.indexOf(failure.account) } };
+  }
 }
 
 export type Preflight = Readonly<{ isSkipped: boolean }>;
 
 export type SolanaPool = Readonly<{
   /**
-   * Returns the transaction as it would be pending; null if it was accepted before.
+   * Returns the transaction as it would be pending; null if it was accepted before, or is accepted without preflight
+   * although no block can include it.
    * @throws RpcError with Agave's text
    */
   check(bytes: Uint8Array, preflight: Preflight): SignedTransaction | null;
@@ -173,26 +223,28 @@ export function openSolanaPool(
 ): SolanaPool {
   return {
     check(bytes, { isSkipped }) {
-      const signed = readSigned(bytes);
-      if (!signed) throw new RpcError(-32003, 'Transaction signature verification failure');
-      const id = idOf(signed.id);
-      if (world.find(id) || world.pending().some((other) => other.id === id)) {
+      const read = readTransactionBytes(bytes);
+      if (!read) throw truncated();
+      const { signed, length, isSigned } = read;
+      const refuse = (error: TransactionError): null => {
         if (isSkipped) return null;
-        throw refused('This transaction has already been processed');
-      }
-      const [sender = ''] = signed.accounts;
+        throw preflightFailure(error);
+      };
+      if (!isSigned) return refuse('SignatureFailure');
+      // Before the look at what is on the chain: there too, an old transaction is only one with an old block hash.
       const lastNumber = lastSlotFor(signed.blockhash);
-      if (lastNumber === null || world.tip().number >= lastNumber) throw refused('Blockhash not found');
+      if (lastNumber === null || world.tip().number >= lastNumber) return refuse('BlockhashNotFound');
+      const id = idOf(signed.id);
+      const isKnown = world.find(id) !== undefined || world.pending().some((other) => other.id === id);
+      if (isKnown) return refuse('AlreadyProcessed');
+      const [sender = ''] = signed.accounts;
       const accounts = world.accounts();
       const feeUnits = feeOf(signed.signers.length, signed.instructions);
-      if (accounts.native(sender) < feeUnits) {
-        throw refused('Attempt to debit an account but found no record of a prior credit.');
-      }
+      if (accounts.native(sender) === 0n) return refuse('AccountNotFound');
+      if (accounts.native(sender) < feeUnits) return refuse('InsufficientFundsForFee');
       const effect = effectOf(signed, owners, accounts);
-      const why = effect
-        ? whyNot(effect, sender, feeUnits, accounts)
-        : 'Error processing Instruction 0: invalid account data for instruction';
-      if (why !== null && !isSkipped) throw refused(why);
+      const failure = effect && whyNot(effect, sender, feeUnits, accounts);
+      if ((!effect || failure) && !isSkipped) throw preflightFailure(errorOf(failure, signed));
       return {
         id,
         sender,
@@ -200,7 +252,7 @@ export function openSolanaPool(
         succeeded: effect !== null,
         entries: effect?.entries ?? [],
         native: effect?.native ?? [],
-        signed: { bytes: Buffer.from(bytes).toString('hex'), sequence: null, feeUnits, lastNumber },
+        signed: { bytes: Buffer.from(bytes.subarray(0, length)).toString('hex'), sequence: null, feeUnits, lastNumber },
       };
     },
   };

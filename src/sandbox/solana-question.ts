@@ -4,11 +4,12 @@
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
-import type { FaultKind } from './faults.ts';
+import type { InjectedFault } from './faults.ts';
+import { invalidParams } from './json-rpc.ts';
 import type { View } from './view.ts';
 
 /** One request: its arguments, the node's view of the world, and the fault to apply to the answer. */
-export type Question = Readonly<{ params: unknown; view: View; fault: FaultKind | null }>;
+export type Question = Readonly<{ params: unknown; view: View; fault: InjectedFault | null }>;
 export type Method = (question: Question) => unknown;
 export type Settings = Readonly<Record<string, unknown>>;
 
@@ -20,7 +21,13 @@ export const settingsOf = (value: unknown): Settings =>
 export const newest = (view: View, { commitment }: Settings): WorldBlock =>
   commitment === 'confirmed' || commitment === 'processed' ? view.tip() : view.finalized();
 
-export const inContext = (view: View, value: unknown) => ({
-  context: { apiVersion: '4.2.0', slot: view.tip().number },
+/** @param block the newest one at the commitment of the request */
+export const inContext = ({ number }: Pick<WorldBlock, 'number'>, value: unknown) => ({
+  context: { apiVersion: '4.2.0', slot: number },
   value,
 });
+
+/** @throws RpcError −32602 for a commitment at which blocks are not shown */
+export function refuseProcessed({ commitment }: Settings): void {
+  if (commitment === 'processed') throw invalidParams('Method does not support commitment below `confirmed`');
+}

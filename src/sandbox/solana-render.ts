@@ -17,12 +17,13 @@ export const TOKEN_2022_PROGRAM = 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb';
 const VOTE_PROGRAM = 'Vote111111111111111111111111111111111111111';
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 
-const SIGNATURE_BYTES = 64;
 /** About one slot in this many has no block. */
 const SKIPPED_EVERY = 20;
 const VOTES = 2;
 const FEE_LAMPORTS = 5000;
 const ACCOUNT_LAMPORTS = 2_039_280;
+const COMPUTE_UNITS = 12_110;
+const COST_UNITS = 13_796;
 const WALLET_LAMPORTS = 1_000_000_000;
 
 /** A transaction's version, which a client must have declared as supported. */
@@ -43,11 +44,6 @@ export const signatureOf = ({ id, signed }: WorldTransaction): string =>
   signed ? base58.encode(Buffer.from(signed.bytes, 'hex').subarray(1, 65)) : formatSignature(id);
 /** Returns the world's id of a wallet's signature: half of it is enough to be unique. */
 export const idOfSignature = (text: string): string => Buffer.from(base58.decode(text)).subarray(0, 32).toString('hex');
-/** Returns the id that a transaction with this signature would have, or null if it is not a signature. */
-export function readSignature(text: string): string | null {
-  if (!/^[1-9A-HJ-NP-Za-km-z]{64,88}$/.test(text)) return null;
-  return base58.decode(text).length === SIGNATURE_BYTES ? idOfSignature(text) : null;
-}
 
 const versions: readonly Version[] = ['legacy', 0, 1];
 /** Wallets here sign legacy messages. */
@@ -160,14 +156,23 @@ export function renderWholeTransaction(
 ) {
   const { meta, transaction: listed, version } = renderTransaction(transaction, mintOf);
   const { accountKeys, signatures } = listed;
+  const { err, fee, status, ...balances } = meta;
+  // Filler: one instruction of the last program, with every account that can be written.
+  const program = accountKeys.at(-1)?.pubkey ?? SYSTEM_PROGRAM;
+  const written = accountKeys.flatMap(({ writable }, at) => (writable ? [at] : []));
   return {
     blockTime: timeS,
     meta: {
-      ...meta,
+      computeUnitsConsumed: COMPUTE_UNITS,
+      costUnits: COST_UNITS,
+      err,
+      fee,
       innerInstructions: [],
       loadedAddresses: { readonly: [], writable: [] },
-      logMessages: [],
+      logMessages: [`Program ${program} invoke [1]`, `Program ${program} ${err ? 'failed' : 'success'}`],
+      ...balances,
       rewards: [],
+      status,
     },
     slot: number,
     transaction: {
@@ -178,7 +183,7 @@ export function renderWholeTransaction(
           numReadonlyUnsignedAccounts: accountKeys.filter(({ writable }) => !writable).length,
           numRequiredSignatures: 1,
         },
-        instructions: [],
+        instructions: [{ accounts: written, data: '2', programIdIndex: accountKeys.length - 1, stackHeight: 1 }],
         recentBlockhash: formatBlockHash(parent),
       },
       signatures,

@@ -1,20 +1,38 @@
 /**
- * A simulated Solana node on loopback: JSON-RPC over HTTP and PubSub over WebSocket, as Agave serves them but on one
- * port, and the sandbox's control methods.
+ * A simulated Solana node on loopback: JSON-RPC over HTTP on one port and PubSub over WebSocket on the next, as Agave
+ * serves them, and the sandbox's control methods on the first.
  *
  * @module
  */
 import { solanaAddress } from '../chains/solana/address.ts';
 import { openControl } from './control.ts';
-import { methodNotFound, RpcError } from './json-rpc.ts';
-import { type Peer, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
+import { RpcError } from './json-rpc.ts';
+import { type Peer, type RpcService, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
+import { agaveDialect, notFound } from './solana-json-rpc.ts';
 import { contentFaults, solanaMethods } from './solana-methods.ts';
 import { formatBlockHash, formatSignature } from './solana-render.ts';
 import { viewThrough } from './view.ts';
 import type { Change } from './world.ts';
 
 const SUBSCRIPTIONS_MAX = 10_000;
+/** Attempts to find two ports next to each other. */
+const PORT_PAIRS_MAX = 20;
+
+type Listening = Awaited<ReturnType<typeof serveJsonRpc>>;
+
+/**
+ * Opens the port of PubSub, and the RPC's below it.
+ * @param port of PubSub, tried first; the RPC's may be elsewhere if it is taken
+ */
+async function openPorts(port: number, pubSub: RpcService, rpc: RpcService): Promise<[Listening, Listening]> {
+  for (let attempts = 1; ; attempts++) {
+    const upper = await serveJsonRpc(port, pubSub);
+    const lower = await serveJsonRpc(upper.port - 1, rpc);
+    if (lower.port === upper.port - 1 || port !== 0 || attempts === PORT_PAIRS_MAX) return [upper, lower];
+    await Promise.all([upper.close(), lower.close()]);
+  }
+}
 
 /**
  * Starts listening.
@@ -40,7 +58,6 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
   let subscribed = 0;
 
   function subscribe(peer: Peer): number {
-    if (!peer.notify) throw methodNotFound('slotSubscribe');
     if (subscribers.size >= SUBSCRIPTIONS_MAX) throw new RpcError(-32603, 'Internal Error: Subscription refused');
     const id = subscribed++;
     subscribers.set(id, peer);
@@ -57,7 +74,7 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
     const head = added.at(-1);
     if (!head) return;
     const parent = world.byHash(head.parent)?.number ?? 0;
-    const result = { parent, root: world.finalized().number, slot: head.number };
+    const result = { slot: head.number, parent, root: world.finalized().number };
     for (const [id, peer] of subscribers) {
       const fault = faults.strike(['push_lost', 'push_twice'], 'slotNotification', [id, head.hash]);
       if (fault?.kind === 'push_lost') continue;
@@ -67,30 +84,43 @@ export async function startSolanaServer(options: NodeServerOptions): Promise<Nod
   }
 
   const endAnnouncing = world.onChange(announce);
-  const server = await serveJsonRpc(options.port, {
-    strike: (method, params) =>
-      control.has(method)
-        ? null
-        : faults.strike([...transportFaults, ...(contentFaults.get(method) ?? [])], method, params),
-    call(method, params, peer, fault) {
+  const strike: RpcService['strike'] = (method, params) =>
+    control.has(method)
+      ? null
+      : faults.strike([...transportFaults, ...(contentFaults.get(method) ?? [])], method, params);
+  const pubSub: RpcService = {
+    dialect: agaveDialect,
+    only: 'websocket',
+    strike,
+    call(method, params, peer) {
       if (method === 'slotSubscribe') return subscribe(peer);
       if (method === 'slotUnsubscribe') return unsubscribe(params, peer);
-      if (control.has(method)) return control.call(method, params, peer.bearer);
-      const read = reads.get(method);
-      if (!read) throw methodNotFound(method);
-      return read({ params, view: viewThrough(world, fault), fault: fault?.kind ?? null });
+      throw notFound();
     },
     leave(peer) {
       for (const [id, owner] of subscribers) if (owner === peer) subscribers.delete(id);
     },
-  });
+  };
+  const rpc: RpcService = {
+    dialect: agaveDialect,
+    only: 'http',
+    strike,
+    call(method, params, peer, fault) {
+      if (control.has(method)) return control.call(method, params, peer.bearer);
+      const read = reads.get(method);
+      if (!read) throw notFound();
+      return read({ params, view: viewThrough(world, fault), fault });
+    },
+    leave: () => {},
+  };
+  const [upper, lower] = await openPorts(options.port, pubSub, rpc);
 
   return {
-    url: `ws://127.0.0.1:${server.port}`,
-    rpcUrl: `http://127.0.0.1:${server.port}`,
+    url: `ws://127.0.0.1:${upper.port}`,
+    rpcUrl: `http://127.0.0.1:${lower.port}`,
     async close() {
       endAnnouncing();
-      await server.close();
+      await Promise.all([upper.close(), lower.close()]);
     },
   };
 }

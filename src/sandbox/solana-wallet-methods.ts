@@ -5,9 +5,10 @@
  * @module
  */
 import { base58 } from '@scure/base';
-import { solanaAddress } from '../chains/solana/address.ts';
 import { TOKEN_PROGRAM } from '../chains/solana/wire.ts';
-import { invalidParams, RpcError } from './json-rpc.ts';
+import type { Accounts } from './accounts.ts';
+import { invalidParams } from './json-rpc.ts';
+import { behindCluster, decodeTransaction, preflightFailure, readBase58 } from './solana-errors.ts';
 import { BLOCKHASH_BLOCKS, depositOf, openSolanaPool, openTokenAccounts, TOKEN_ACCOUNT_BYTES } from './solana-pool.ts';
 import { inContext, listOf, type Method, newest, type Question, settingsOf } from './solana-question.ts';
 import { formatBlockHash, idOfSignature } from './solana-render.ts';
@@ -15,11 +16,16 @@ import type { View } from './view.ts';
 import type { World } from './world.ts';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
+/** What a made-up payer holds, as the wallet that a test validator's genesis funds: more than 2^53. */
+const PAYER_LAMPORTS = 499_999_999_964_530_721n;
+/** How far an unhealthy node is behind. */
+export const SLOTS_BEHIND = 42;
 const PRIORITY_FEE = 1_000;
 const FEES_SHOWN = 20;
 const INITIALISED = 1;
-/** Agave's largest float, for an epoch that never comes. */
-const RENT_EPOCH = 18446744073709552000;
+/** The largest epoch: rent is never collected. */
+export const RENT_EPOCH = 2n ** 64n - 1n;
+const KEY_BYTES = 32;
 
 export type SolanaWallets = Readonly<{
   /**
@@ -55,11 +61,14 @@ export function solanaWallets({
   const shown = (lamports: bigint, owner: string, data: Buffer) => ({
     data: [data.toString('base64'), 'base64'],
     executable: false,
-    lamports: Number(lamports),
+    lamports,
     owner,
     rentEpoch: RENT_EPOCH,
     space: data.length,
   });
+
+  const lamportsOf = (key: string, accounts: Accounts): bigint =>
+    accounts.native(key) + (owners.isPayer(key) ? PAYER_LAMPORTS : 0n);
 
   function account(key: string, view: View): object | null {
     const accounts = world.accounts(view.tip().number);
@@ -72,41 +81,48 @@ export function solanaWallets({
       data.writeUInt8(INITIALISED, 108);
       return shown(depositOf(TOKEN_ACCOUNT_BYTES), TOKEN_PROGRAM, data);
     }
-    const lamports = accounts.native(key);
+    const lamports = lamportsOf(key, accounts);
     return lamports === 0n ? null : shown(lamports, SYSTEM_PROGRAM, Buffer.alloc(0));
   }
 
   function send({ params, fault }: Question): string {
     const [text, second] = listOf(params);
     const settings = settingsOf(second);
-    const bytes = settings.encoding === 'base64' ? Buffer.from(String(text), 'base64') : base58.decode(String(text));
-    const signature = base58.encode(bytes.subarray(1, 65));
-    const transaction = pool.check(bytes, { isSkipped: settings.skipPreflight === true });
-    if (transaction && fault !== 'send_dropped') {
-      world.submit(fault === 'send_failed' ? { ...transaction, succeeded: false } : transaction);
+    const bytes = decodeTransaction(text, settings.encoding === 'base64' ? 'base64' : 'base58');
+    const isSkipped = settings.skipPreflight === true;
+    if (fault?.kind === 'unhealthy' && !isSkipped) throw behindCluster(SLOTS_BEHIND);
+    const transaction = pool.check(bytes, { isSkipped });
+    if (transaction && fault?.kind !== 'send_dropped') {
+      world.submit(fault?.kind === 'send_failed' ? { ...transaction, succeeded: false } : transaction);
     }
-    if (fault === 'send_denied') throw new RpcError(-32005, 'Node is behind by 42 slots');
-    return signature;
+    // A gateway in front of several nodes: one of them has it, and the answer is another one's.
+    if (fault?.kind === 'send_denied') throw preflightFailure('BlockhashNotFound');
+    return base58.encode(bytes.subarray(1, 65));
   }
 
   const methods: Record<string, Method> = {
     sendTransaction: send,
 
     getLatestBlockhash({ params, view }) {
-      const block = newest(view, settingsOf(listOf(params)[0]));
+      const settings = settingsOf(listOf(params)[0]);
+      const block = newest(view, settings);
       const lastValidBlockHeight = heightOf(block.number) + BLOCKHASH_BLOCKS;
-      return inContext(view, { blockhash: formatBlockHash(block.hash), lastValidBlockHeight });
+      return inContext(newest(view, settings), { blockhash: formatBlockHash(block.hash), lastValidBlockHeight });
     },
 
     isBlockhashValid({ params, view }) {
-      const last = lastSlotFor(String(listOf(params)[0]));
-      return inContext(view, last !== null && view.tip().number <= last);
+      const [hash, second] = listOf(params);
+      const { number } = newest(view, settingsOf(second));
+      readBase58(hash, KEY_BYTES);
+      const last = lastSlotFor(String(hash));
+      return inContext({ number }, last !== null && number <= last);
     },
 
     getBalance({ params, view }) {
-      const key = solanaAddress.parse(String(listOf(params)[0]));
-      if (key === null) throw invalidParams('Invalid param: Invalid');
-      return inContext(view, Number(world.accounts(view.tip().number).native(key)));
+      const [address, second] = listOf(params);
+      const key = readBase58(address, KEY_BYTES);
+      const { number } = newest(view, settingsOf(second));
+      return inContext({ number }, lamportsOf(key, world.accounts(number)));
     },
 
     getMinimumBalanceForRentExemption({ params }) {

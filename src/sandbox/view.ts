@@ -4,7 +4,7 @@
  * @module
  */
 import type { WorldBlock } from './block-tree.ts';
-import type { InjectedFault } from './faults.ts';
+import { CLOCK_BEHIND_S, type InjectedFault } from './faults.ts';
 import { digest } from './random.ts';
 import type { World } from './world.ts';
 
@@ -16,6 +16,14 @@ export function viewThrough(world: World, fault: InjectedFault | null): View {
       return lagging(world, fault.lagBlocks);
     case 'backwards':
       return lagging(world, 1 + (fault.roll % fault.lagBlocks));
+    case 'restarted':
+      return lagging(world, world.tip().number);
+    case 'finality_ahead': {
+      const tip = world.atOrBelow(Math.max(0, world.finalized().number - fault.lagBlocks));
+      return { ...world, tip: () => tip };
+    }
+    case 'clock_behind':
+      return distorted(world, (block) => ({ ...block, timeS: block.timeS - CLOCK_BEHIND_S }));
     case 'unknown_block':
       return { ...world, at: () => undefined, byHash: () => undefined };
     case 'empty_content':

@@ -21,7 +21,7 @@ export type SimulatedNode = Readonly<{
   family: Family;
   world: World;
   faults: Faults;
-  /** Where the family's client connects; the same port answers plain HTTP. */
+  /** Where the family's client connects, and where plain HTTP is answered. */
   url: string;
   httpUrl: string;
   /**
@@ -29,7 +29,7 @@ export type SimulatedNode = Readonly<{
    * @returns the transaction id as the family writes it
    */
   pay(to: string, units: bigint, kind?: PaymentKind, token?: string): string;
-  /** Makes the node unreachable, and reachable again at the same port with the same chain. */
+  /** Makes the node unreachable, and reachable again at the same ports with the same chain. */
   stop(): Promise<void>;
   start(): Promise<void>;
   close(): Promise<void>;
@@ -93,13 +93,13 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
   const listen = (port: number) =>
     families[family].startServer({ world, miner, faults, chainId, tokens, port, controlToken });
   let server = await listen(options.port ?? 0);
-  const { url } = server;
+  const { url, rpcUrl = url.replace(/^ws:/, 'http:') } = server;
   return {
     family,
     world,
     faults,
     url,
-    httpUrl: url.replace(/^ws:/, 'http:'),
+    httpUrl: rpcUrl,
     pay(to, units, kind = 'direct', token = shape.tokens[0] ?? '') {
       const from = accountKeyOf(family, 'payer');
       return writtenBy[family].transaction(world.pay({ kind, from, outputs: [{ token, to, units }] }));

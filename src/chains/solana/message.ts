@@ -26,22 +26,31 @@ const SIGNATURE_BYTES = 64;
 const KEY_BYTES = 32;
 const COUNT_LIMIT = 128;
 
-/** Returns null for anything but a legacy transaction whose signatures are all valid. */
+/** Returns null for anything but a legacy transaction whose signatures are all valid, and nothing after it. */
 export function readSigned(bytes: Uint8Array): SignedMessage | null {
+  const read = readTransactionBytes(bytes);
+  return read?.isSigned && read.length === bytes.length ? read.signed : null;
+}
+
+/** The legacy transaction with which `bytes` begin, its length, and whether all its signatures are valid. */
+export function readTransactionBytes(
+  bytes: Uint8Array,
+): Readonly<{ signed: SignedMessage; length: number; isSigned: boolean }> | null {
   const count = bytes[0] ?? 0;
   const at = 1 + count * SIGNATURE_BYTES;
   if (count === 0 || count >= COUNT_LIMIT || bytes.length <= at) return null;
-  const message = bytes.subarray(at);
-  const read = readLegacyMessage(message);
+  const read = readLegacyMessage(bytes.subarray(at));
   if (read?.signers.length !== count) return null;
-  const signatures = read.signers.map((_, index) =>
+  const { message, signers } = read;
+  const signatures = signers.map((_, index) =>
     bytes.subarray(1 + index * SIGNATURE_BYTES, 1 + (index + 1) * SIGNATURE_BYTES),
   );
-  const isSigned = read.signers.every((key, index) => {
+  const isSigned = signers.every((key, index) => {
     const signature = signatures[index];
     return signature !== undefined && isValid(signature, message, key);
   });
-  return isSigned ? { id: base58.encode(signatures[0] ?? new Uint8Array()), message, ...read } : null;
+  const signed = { id: base58.encode(signatures[0] ?? new Uint8Array()), ...read };
+  return { signed, length: at + message.length, isSigned };
 }
 
 /** Verifies by the strict rules of RFC 8032: one signature has one form. */
@@ -53,16 +62,13 @@ function isValid(signature: Uint8Array, message: Uint8Array, key: string): boole
   }
 }
 
-/**
- * Returns the parts of a legacy message; null if they do not fill its bytes exactly, or name accounts that it does not
- * list.
- */
-function readLegacyMessage(message: Uint8Array): Omit<SignedMessage, 'id' | 'message'> | null {
+/** Returns the legacy message with which `bytes` begin; null if it is cut, or names accounts that it does not list. */
+function readLegacyMessage(bytes: Uint8Array): Omit<SignedMessage, 'id'> | null {
   let at = 0;
   const take = (length: number): Uint8Array | null => {
-    if (at + length > message.length) return null;
+    if (at + length > bytes.length) return null;
     at += length;
-    return message.subarray(at - length, at);
+    return bytes.subarray(at - length, at);
   };
   const takeCount = (): number | null => {
     const count = take(1)?.[0];
@@ -83,12 +89,12 @@ function readLegacyMessage(message: Uint8Array): Omit<SignedMessage, 'id' | 'mes
   const instructions: CalledInstruction[] = [];
   for (let index = 0; index < instructionCount; index++) {
     const program = accounts[take(1)?.[0] ?? COUNT_LIMIT];
-    const named = take(takeCount() ?? message.length);
-    const data = named && take(takeCount() ?? message.length);
+    const named = take(takeCount() ?? bytes.length);
+    const data = named && take(takeCount() ?? bytes.length);
     const keys = [...(named ?? [])].flatMap((place) => accounts[place] ?? []);
     if (program === undefined || !named || !data || keys.length !== named.length) return null;
     instructions.push({ program, accounts: keys, data });
   }
-  if (at !== message.length) return null;
-  return { accounts, signers: accounts.slice(0, header[0]), blockhash: base58.encode(blockhash), instructions };
+  const signers = accounts.slice(0, header[0]);
+  return { message: bytes.subarray(0, at), accounts, signers, blockhash: base58.encode(blockhash), instructions };
 }

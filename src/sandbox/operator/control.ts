@@ -53,7 +53,8 @@ export const reorgInSandbox = (dataDir: string, network: string, depth: number):
 
 async function call(dataDir: string, network: string, method: string, params: object): Promise<unknown> {
   const sandbox = readSandboxFile(join(dataDir, 'sandbox.json'));
-  const url = sandbox?.networks[network]?.url;
+  const place = sandbox?.networks[network];
+  const url = place?.rpc_url ?? place?.url;
   if (!sandbox || !url) {
     const known = Object.keys(sandbox?.networks ?? {}).join(', ') || 'none: the sandbox has not been started';
     throw permanent('not_found', `there is no sandbox network "${network}" in ${dataDir} (${known})`);

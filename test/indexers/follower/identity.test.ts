@@ -173,7 +173,7 @@ for (const family of families) {
       scene(family, async (s) => {
         const order = await s.shop.order('stranger');
         await s.own.stop();
-        const stranger = await s.startStranger(blocks, order.address, Number(new URL(s.own.httpUrl).port));
+        const stranger = await s.startStranger(blocks, order.address, Number(new URL(s.own.url).port));
         assert.is(stranger.httpUrl, s.own.httpUrl);
         // Between two polls the ends of the old sockets arrive, so that no request fails.
         await systemClock.sleep(100);

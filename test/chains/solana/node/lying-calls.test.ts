@@ -7,6 +7,7 @@ import type { Node } from '../../../../src/chains/chain.ts';
 import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import { rpcUrlOf } from '../../../../src/chains/solana/node/urls.ts';
 import { Fault } from '../../../../src/core/fault.ts';
+import { formatSignature } from '../../../../src/sandbox/solana-render.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { startAnsweringServer } from '../../../support/answering-server.ts';
 import { solanaTokens } from '../../../support/solana-node.ts';
@@ -190,7 +191,11 @@ both('a block of another slot is not the requested one', async (node, { lie, blo
 both('statuses that are not a list of the right length attest nothing', async (node, { lie, block }) => {
   for (const value of [null, [], [null, null], {}]) {
     lie('getSignatureStatuses', () => ({ value }));
-    assert.is((await faultOf(node.attest(block, ['sig']))).code, 'node_nonsense', JSON.stringify(value));
+    assert.is(
+      (await faultOf(node.attest(block, [formatSignature('ab'.repeat(32))]))).code,
+      'node_nonsense',
+      JSON.stringify(value),
+    );
   }
 });
 
