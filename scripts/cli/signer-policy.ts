@@ -5,9 +5,10 @@
  */
 import { chains } from '../../src/chains/index.ts';
 import { configInvalid, type Problem } from '../../src/config/check.ts';
-import { isTree, readLayers } from '../../src/config/layers.ts';
+import { readLayers } from '../../src/config/layers.ts';
 import { readPaidNetwork } from '../../src/config/network.ts';
 import type { Fault } from '../../src/core/fault.ts';
+import { isFields } from '../../src/core/fields.ts';
 import type { PolicySettings } from '../../src/signer/policy.ts';
 import { draftNetwork, type PaidNetwork } from '../../src/signer/policy-draft.ts';
 import type { Terminal } from '../../src/signer/terminal.ts';
@@ -28,14 +29,14 @@ export function readPaidNetworks(
   refuse: (message: string) => Fault,
 ): readonly NamedNetwork[] {
   const { tree, origins, presets, preset, problems: unread } = readLayers(env, cwd);
-  const configured = isTree(tree.networks) ? tree.networks : {};
+  const configured = isFields(tree.networks) ? tree.networks : {};
   const problems: Problem[] = unread.map((text) => ({ path: '', text }));
   const networks = (names ?? Object.keys(configured)).map((name) => {
     const own = configured[name];
-    if (!isTree(own) && !presets.includes(name)) {
+    if (!isFields(own) && !presets.includes(name)) {
       throw refuse(`"${name}" is neither a configured network nor a preset (${presets.join(', ')})`);
     }
-    return readPaidNetwork(problems, name, isTree(own) ? own : preset(name));
+    return readPaidNetwork(problems, name, isFields(own) ? own : preset(name));
   });
   if (problems.length === 0) return networks.filter((network) => network !== null);
   throw configInvalid(problems, origins);

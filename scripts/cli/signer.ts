@@ -10,8 +10,9 @@ import { generateMnemonic } from '@scure/bip39';
 import { wordlist } from '@scure/bip39/wordlists/english.js';
 import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
-import { isTree, readLayers } from '../../src/config/layers.ts';
+import { readLayers } from '../../src/config/layers.ts';
 import { permanent } from '../../src/core/fault.ts';
+import { isFields } from '../../src/core/fields.ts';
 import { type SignerFiles, signerFiles } from '../../src/signer/files.ts';
 import { fingerprintOf, readKeystore, replaceKeystore, seedOf } from '../../src/signer/keystore.ts';
 import { loadPolicy, type Policy } from '../../src/signer/policy.ts';
@@ -109,7 +110,7 @@ export function filesOf(input: Input): SignerFiles {
   const given = textOption(input, 'dir');
   if (given !== undefined) return signerFiles(resolve(input.cwd, given));
   const { tree } = readLayers(input.env, input.cwd);
-  const configured = isTree(tree.signer) ? tree.signer.dir : undefined;
+  const configured = isFields(tree.signer) ? tree.signer.dir : undefined;
   return signerFiles(resolve(String(tree.data_dir), typeof configured === 'string' ? configured : 'signer'));
 }
 

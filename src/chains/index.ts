@@ -5,15 +5,12 @@
  * @module
  */
 import type { Chain, Family } from './chain.ts';
-import { evmAddress } from './evm/address.ts';
-import { evmTransactionId } from './evm/transaction-id.ts';
+import { evmAddress, evmTransactionId, WEI_DECIMALS } from './evm/address.ts';
 import { evmWallets } from './evm/wallet.ts';
-import { solanaAddress } from './solana/address.ts';
-import { solanaTransactionId } from './solana/transaction-id.ts';
+import { LAMPORT_DECIMALS, solanaAddress, solanaTransactionId } from './solana/address.ts';
 import { solanaWallets } from './solana/wallet.ts';
 import { ownFees, sponsoredFees } from './spend.ts';
-import { tronAddress } from './tron/address.ts';
-import { tronTransactionId } from './tron/transaction-id.ts';
+import { SUN_DECIMALS, tronAddress, tronTransactionId } from './tron/address.ts';
 import { tronWallets } from './tron/wallet.ts';
 
 export const chains: Readonly<Record<Family, Chain>> = {
@@ -22,7 +19,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: evmAddress,
     transactionId: evmTransactionId,
     wallets: evmWallets,
-    spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 18 },
+    spendRules: { lane: 'sequence', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: WEI_DECIMALS },
     wire: async () => (await import('./evm/wire.ts')).evmWire,
     node: () => import('./evm/node/node.ts'),
     spending: async () => (await import('./evm/spend.ts')).evmSpending,
@@ -33,7 +30,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: tronAddress,
     transactionId: tronTransactionId,
     wallets: tronWallets,
-    spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: 6 },
+    spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: SUN_DECIMALS },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     spending: async () => (await import('./tron/spend.ts')).tronSpending,
     payouts: () => import('./tron/node/payout-node.ts'),
@@ -45,7 +42,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: solanaAddress,
     transactionId: solanaTransactionId,
     wallets: solanaWallets,
-    spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: 9 },
+    spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: LAMPORT_DECIMALS },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     spending: async () => (await import('./solana/spend.ts')).solanaSpending,
     payouts: () => import('./solana/node/payout-node.ts'),

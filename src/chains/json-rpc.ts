@@ -5,8 +5,9 @@
  *
  * @module
  */
+
+import { excerpt } from '../core/excerpt.ts';
 import { type Fault, transient } from '../core/fault.ts';
-import { excerpt } from './excerpt.ts';
 
 export type RpcError = Readonly<{ code: number; message: string }>;
 export type RpcAnswer =

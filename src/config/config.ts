@@ -3,10 +3,11 @@
  * @module
  */
 import { resolve } from 'node:path';
+import { isFields } from '../core/fields.ts';
 import { deepFreeze } from '../lib/deep-freeze.ts';
 import type { SourceName } from '../rates/source.ts';
 import { check, configInvalid, type Problem } from './check.ts';
-import { isTree, readLayers, readSandbox } from './layers.ts';
+import { readLayers, readSandbox } from './layers.ts';
 import { checkTogether, type NetworkConfig, type ReadNetwork, readNetworks } from './network.ts';
 import { type GeneralSettings, generalSettings } from './schema.ts';
 
@@ -72,9 +73,9 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
   if (problems.length === 0) {
     const { networks: entries, ...rest } = tree;
     const general = check(problems, [], generalSettings, rest);
-    const settings = isTree(entries) ? entries : {};
+    const settings = isFields(entries) ? entries : {};
     const sandbox = from.beforeSandbox ? null : readSandbox(String(tree.data_dir));
-    if (!from.beforeSandbox && !sandbox && Object.values(settings).some((entry) => isTree(entry) && entry.sandbox)) {
+    if (!from.beforeSandbox && !sandbox && Object.values(settings).some((entry) => isFields(entry) && entry.sandbox)) {
       problems.push({ path: '', text: `the sandbox has not started in ${tree.data_dir} yet: run \`npm start\` first` });
     }
     const networks = readNetworks(problems, settings, presets, sandbox);

@@ -5,6 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { permanent } from '../core/fault.ts';
+import { isFields } from '../core/fields.ts';
 import { installationFolder } from '../lib/installation.ts';
 
 /** A plain JSON object whose shape is not known yet. */
@@ -35,7 +36,7 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
   const read = (file: string): Tree => {
     try {
       const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-      if (!isTree(value)) throw new Error('it does not hold a JSON object');
+      if (!isFields(value)) throw new Error('it does not hold a JSON object');
       return typeof value.data_dir === 'string'
         ? { ...value, data_dir: resolve(dirname(file), value.data_dir) }
         : value;
@@ -50,8 +51,9 @@ export function readLayers(env: NodeJS.ProcessEnv, cwd: string): Layers {
     presets.includes(name) ? read(join(shipped, 'networks', `${name}.json`)) : {};
   const operatorFile = env.QUAYSIDE_CONFIG ? resolve(cwd, env.QUAYSIDE_CONFIG) : join(shipped, 'sandbox.json');
   const tree = merge(read(join(shipped, 'default.json')), read(operatorFile));
-  if (isTree(tree.networks)) {
-    for (const [name, own] of Object.entries(tree.networks)) tree.networks[name] = merge(preset(name), own);
+  if (isFields(tree.networks)) {
+    const networks: Tree = tree.networks;
+    for (const [name, own] of Object.entries(networks)) networks[name] = merge(preset(name), own);
   }
 
   const origins = new Map<string, string>();
@@ -87,7 +89,7 @@ function setFromVariable(
       holder[key] = fromText(text);
       break;
     }
-    if (!isTree(holder[key]) && !Array.isArray(holder[key])) holder[key] = inNetworks ? preset(key) : {};
+    if (!isFields(holder[key]) && !Array.isArray(holder[key])) holder[key] = inNetworks ? preset(key) : {};
     at = holder[key] as Tree;
   }
   return pathText(path);
@@ -122,17 +124,14 @@ export function pathText(path: readonly PropertyKey[]): string {
 
 /** Merges `above` into `below`. Objects merge, except those with a `kind`, which are one value. Lists replace lists. */
 function merge(below: Tree, above: unknown): Tree {
-  if (!isTree(above)) return above as Tree;
+  if (!isFields(above)) return above as Tree;
   const merged: Tree = { ...below };
   for (const [key, value] of Object.entries(above)) {
     const base = below[key];
-    merged[key] = isTree(value) && isTree(base) && !('kind' in value) ? merge(base, value) : value;
+    merged[key] = isFields(value) && isFields(base) && !('kind' in value) ? merge(base, value) : value;
   }
   return merged;
 }
-
-export const isTree = (value: unknown): value is Tree =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Reads what the sandbox wrote at its last start: its account key and where its nodes listen. Null before its first
@@ -144,7 +143,7 @@ export function readSandbox(dataDir: string): Tree | null {
   if (!existsSync(file)) return null;
   try {
     const value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-    if (isTree(value)) return value;
+    if (isFields(value)) return value;
   } catch (error) {
     throw permanent('config_invalid', `${file} cannot be read; stop Quayside, delete it and start again`, error);
   }

@@ -7,11 +7,12 @@ import { chains } from '../chains/index.ts';
 import type { WalletSettings } from '../chains/wallet.ts';
 import { type ConfirmationPolicy, smallParMax, usualDepth } from '../core/confirmation.ts';
 import { Fault, permanent } from '../core/fault.ts';
+import { isFields } from '../core/fields.ts';
 import { parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
 import { check, type Problem } from './check.ts';
-import { isTree, type Tree } from './layers.ts';
+import type { Tree } from './layers.ts';
 import {
   type FeeHint,
   type NetworkSettings,
@@ -87,13 +88,13 @@ export function readNetworks(
   }
   return Object.entries(entries).flatMap(([preset, entry]) => {
     const path = `networks.${preset}`;
-    if (isTree(entry) && entry.family === undefined && !presets.includes(preset)) {
+    if (isFields(entry) && entry.family === undefined && !presets.includes(preset)) {
       problems.push({ path, text: `not a preset (${presets.join(', ')}), so all of its settings must be given` });
     }
-    const own = isTree(entry) ? { name: preset, sandbox: false, ...entry } : entry;
-    const derives = !isTree(own) || chains[own.family as Family]?.address.derive !== null;
+    const own = isFields(entry) ? { name: preset, sandbox: false, ...entry } : entry;
+    const derives = !isFields(own) || chains[own.family as Family]?.address.derive !== null;
     const schema = derives ? schemas.derives : schemas.imports;
-    const placed = isTree(own) ? withSandbox(own, sandbox, derives) : own;
+    const placed = isFields(own) ? withSandbox(own, sandbox, derives) : own;
     const settings = check(problems, ['networks', preset], schema, placed);
     if (!settings) return [];
     const config = toConfig(problems, path, settings);
@@ -210,12 +211,12 @@ const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy 
 function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tree {
   if (settings.sandbox !== true) return settings;
   const { xpub, networks } = sandbox ?? {};
-  const own = isTree(networks) ? networks[String(settings.name)] : undefined;
+  const own = isFields(networks) ? networks[String(settings.name)] : undefined;
   return {
     ...settings,
-    url: sandbox ? isTree(own) && own.url : 'ws://127.0.0.1:0',
-    ...(isTree(own) && own.rpc_url !== undefined && { rpc_url: own.rpc_url }),
-    ...(derives && { xpub: sandbox ? isTree(xpub) && xpub[String(settings.family)] : 'not-known-yet' }),
+    url: sandbox ? isFields(own) && own.url : 'ws://127.0.0.1:0',
+    ...(isFields(own) && own.rpc_url !== undefined && { rpc_url: own.rpc_url }),
+    ...(derives && { xpub: sandbox ? isFields(xpub) && xpub[String(settings.family)] : 'not-known-yet' }),
   };
 }
 

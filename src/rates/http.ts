@@ -4,6 +4,7 @@
  */
 import { fetch, type Response } from 'undici';
 import type { z } from 'zod';
+import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
 import { check, malformed } from './source.ts';
 
@@ -23,7 +24,7 @@ export async function getJson<Shape>(
   try {
     value = JSON.parse(text);
   } catch {
-    throw malformed(source, 'the body', `is not JSON: ${excerpt(text)}`);
+    throw malformed(source, 'the body', `is not JSON: "${excerpt(text)}"`);
   }
   return check(source, schema, value, []);
 }
@@ -88,9 +89,6 @@ function refused(source: string, limits: HttpLimits, status: number, body: strin
         : 'asking again at the next refresh';
   return transient(
     'rate_source_refused',
-    `${source} at ${limits.origin} answered HTTP ${status}${body && ` ${excerpt(body)}`}; ${advice}`,
+    `${source} at ${limits.origin} answered HTTP ${status}${body && ` "${excerpt(body)}"`}; ${advice}`,
   );
 }
-
-/** Returns the beginning of a foreign text as one printable line. */
-const excerpt = (text: string): string => JSON.stringify(text.slice(0, 160));

@@ -13,6 +13,9 @@ import { invariant } from '../../core/fault.ts';
 import type { DerivingCodec } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';
 
+/** Decimals of the native coin. */
+export const WEI_DECIMALS = 18;
+
 const KEY_BYTES = 20;
 /** The xpub's derivation path in a wallet. */
 const XPUB_PATH = "m/44'/60'/0'/0";
@@ -51,3 +54,11 @@ export const evmAddress: DerivingCodec = {
     return `ethereum:${format(contract)}@${chainId}/transfer?address=${format(key)}&uint256=${units}`;
   },
 };
+
+const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
+
+/** Returns a transaction's hash as people paste it, with or without `0x`, in canonical text; null if it is none. */
+export function evmTransactionId(text: string): string | null {
+  const digits = HASH.exec(text)?.[1];
+  return digits ? `0x${digits.toLowerCase()}` : null;
+}

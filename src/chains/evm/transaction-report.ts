@@ -6,20 +6,12 @@
  *
  * @module
  */
+
+import { type Fields, isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
-import {
-  ADDRESS,
-  ADDRESS_TOPIC,
-  type Fields,
-  hex,
-  isFields,
-  isSuccess,
-  readQuantity,
-  TRANSFER_TOPIC,
-  WORD,
-} from './wire.ts';
+import { ADDRESS, ADDRESS_TOPIC, hex, isSuccess, readQuantity, TRANSFER_TOPIC, WORD } from './wire.ts';
 
 const VALUE = /^0x[0-9a-f]{1,64}$/;
 

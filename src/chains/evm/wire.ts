@@ -9,6 +9,7 @@
  */
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
+import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
@@ -31,11 +32,6 @@ export const WORD = /^0x[0-9a-f]{64}$/;
 const BLOOM = /^0x[0-9a-f]{512}$/;
 export const ADDRESS = /^0x[0-9a-f]{40}$/;
 export const ADDRESS_TOPIC = /^0x0{24}[0-9a-f]{40}$/;
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * Returns hex text in the canonical lower case; anything else becomes text that matches no pattern and no comparison.

@@ -6,8 +6,9 @@
  * @module
  */
 import { base58 } from '@scure/base';
+import { isFields } from '../../core/fields.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
-import { isFields, TOKEN_PROGRAM } from './wire.ts';
+import { TOKEN_PROGRAM } from './wire.ts';
 
 /** `owner` is the program that owns the account, base58. */
 export type ChainAccount = Readonly<{ lamports: bigint; owner: string; data: Buffer }>;

@@ -14,6 +14,9 @@ import { invariant } from '../../core/fault.ts';
 import { formatUnits } from '../../core/money.ts';
 import type { AddressCodec } from '../chain.ts';
 
+/** Decimals of the native coin. */
+export const LAMPORT_DECIMALS = 9;
+
 const KEY_BYTES = 32;
 /** 32 bytes in base58: every leading zero byte is a 1. */
 const TEXT = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/;
@@ -37,3 +40,11 @@ export const solanaAddress: AddressCodec = {
     return `solana:${format(key)}?amount=${formatUnits(units, token.decimals)}&spl-token=${token.address}`;
   },
 };
+
+const SIGNATURE_BYTES = 64;
+/** 64 bytes in base58. */
+const SIGNATURE = /^[1-9A-HJ-NP-Za-km-z]{64,88}$/;
+
+/** Returns a transaction's id, its first signature; null if the text is none. */
+export const solanaTransactionId = (text: string): string | null =>
+  SIGNATURE.test(text) && base58.decode(text).length === SIGNATURE_BYTES ? text : null;

@@ -6,11 +6,13 @@
  *
  * @module
  */
+
+import { isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Token } from '../../core/transfer.ts';
 import { nonsense, type Origin } from '../json-rpc.ts';
 import { solanaAddress } from './address.ts';
-import { isFields, readTransaction } from './wire.ts';
+import { readTransaction } from './wire.ts';
 
 /**
  * Reads the report.

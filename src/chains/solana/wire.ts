@@ -16,6 +16,7 @@
  */
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
+import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { nonsense, type Origin, readResult } from '../json-rpc.ts';
@@ -36,11 +37,6 @@ const AMOUNT = /^\d{1,20}$/;
 const ACCOUNTS_MAX = 256;
 /** The sender of tokens that nobody sent (MintTo). */
 const NOBODY = '0'.repeat(64);
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 

@@ -4,10 +4,10 @@
  * @module
  */
 import { type Dispatcher, Pool } from 'undici';
+import { excerpt } from '../../core/excerpt.ts';
 import { Fault, transient } from '../../core/fault.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Node } from '../chain.ts';
-import { excerpt } from '../excerpt.ts';
 
 const EXCERPT_BYTES_MAX = 1_024;
 /** Buffer size when the node does not announce the length of its answer. */

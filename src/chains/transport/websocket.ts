@@ -8,10 +8,10 @@
  */
 import type { Socket } from 'node:net';
 import WebSocket from 'ws';
+import { excerpt } from '../../core/excerpt.ts';
 import { Fault, transient } from '../../core/fault.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Node } from '../chain.ts';
-import { excerpt } from '../excerpt.ts';
 
 const RETRY_DELAY_MS_MIN = 250;
 const RETRY_DELAY_MS_MAX = 10_000;

@@ -13,6 +13,9 @@ import { createBase58check } from '@scure/base';
 import type { DerivingCodec } from '../chain.ts';
 import { deriveAccount } from '../xpub.ts';
 
+/** Decimals of the native coin. */
+export const SUN_DECIMALS = 6;
+
 const KEY_BYTES = 20;
 /** The first byte of every address; because of it, base58 text always starts with T. */
 const PREFIX = 0x41;
@@ -51,3 +54,8 @@ export const tronAddress: DerivingCodec = {
     return `tronlinkoutside://pull.activity?param=${encodeURIComponent(JSON.stringify(param))}`;
   },
 };
+
+const HASH = /^(?:0x)?([0-9a-f]{64})$/i;
+
+/** Returns a transaction's id as people paste it, in canonical text; null if it is none. Some tools put `0x` before. */
+export const tronTransactionId = (text: string): string | null => HASH.exec(text)?.[1]?.toLowerCase() ?? null;

@@ -6,16 +6,13 @@
  *
  * @module
  */
+
+import { excerpt } from '../../core/excerpt.ts';
 import { type Fault, transient } from '../../core/fault.ts';
-import { excerpt } from '../excerpt.ts';
+import { isFields } from '../../core/fields.ts';
 
 /** Where an answer came from, for fault messages: never a whole URL, which may hold credentials. */
 export type Origin = Readonly<{ path: string; host: string }>;
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Returns whether an answer is `{}`, which means that the node knows no such thing (yet, or any more). */
 export const isUnknown = (value: unknown): boolean => isFields(value) && Object.keys(value).length === 0;

@@ -13,7 +13,7 @@
  */
 import type { BlockRef } from '../../core/block.ts';
 import type { Fault } from '../../core/fault.ts';
-import { isFields } from './answer.ts';
+import { isFields } from '../../core/fields.ts';
 import type { Call, Part } from './calls.ts';
 
 /**

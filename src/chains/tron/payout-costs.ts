@@ -7,8 +7,10 @@
  *
  * @module
  */
+
+import { isFields } from '../../core/fields.ts';
 import { divideCeil } from '../../core/money.ts';
-import { isFields, nonsense, type Origin, readWhole } from './answer.ts';
+import { nonsense, type Origin, readWhole } from './answer.ts';
 import type { ContractKind } from './transaction-bytes.ts';
 
 /** The chain's prices. */

@@ -6,9 +6,11 @@
  *
  * @module
  */
+
+import { isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
-import { isFields, isUnknown, nonsense, type Origin } from './answer.ts';
+import { isUnknown, nonsense, type Origin } from './answer.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
 
 const ADDRESS = /^41([0-9a-f]{40})$/;

@@ -12,10 +12,11 @@
  */
 import type { BlockRef } from '../../core/block.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
+import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
 import type { RawContent, Watched, Wire } from '../chain.ts';
 import { tronAddress } from './address.ts';
-import { type Fields, isFields, isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
+import { isUnknown, nonsense, type Origin, readAnswer } from './answer.ts';
 
 export const BLOCK_PATH = '/wallet/getblock';
 export const INFOS_PATH = '/wallet/gettransactioninfobyblocknum';

@@ -9,12 +9,14 @@
  * @module
  */
 
-import { type BlockRef, isLinked } from '../../../core/block.ts';
-import { invariant, permanent, transient } from '../../../core/fault.ts';
+import type { BlockRef } from '../../../core/block.ts';
+import { invariant } from '../../../core/fault.ts';
 import type { TransactionReport } from '../../../core/lookup.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { readRange } from '../../block-range.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { nonsense, type RpcAnswer } from '../../json-rpc.ts';
+import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract.ts';
 import { readTransactionReport } from '../transaction-report.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
 import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
@@ -23,9 +25,6 @@ import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
 const HEADERS_KEPT_MAX = 2_048;
 /** Selector of `decimals()`. */
 const DECIMALS_CALL = '0x313ce567';
-const DECIMALS_MAX = 77;
-/** A node with an older head may not have reached the block that created a token's contract. */
-const SYNCING_S = 600;
 
 /**
  * Starts connecting; the first call waits for the connection.
@@ -99,38 +98,25 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const decimals = new Map<string, number>();
     for (const [at, token] of options.tokens.entries()) {
       const code = resultOf(2 + at * 2);
-      if (code === '0x') throw await noContract(token.address, isSyncing);
+      if (code === '0x')
+        throw noContract(host, token.address, isSyncing ? Number.POSITIVE_INFINITY : await headAgeMs());
       const answer = answers[3 + at * 2];
       // A contract that reverts or returns nothing has no such function.
       const text = answer?.ok ? answer.result : null;
       const value = typeof text === 'string' && /^0x[0-9a-f]{64}$/i.test(text) ? BigInt(text) : null;
-      if (value === null || value > DECIMALS_MAX) throw noDecimals(token.address, answer);
+      if (value === null || value > TOKEN_DECIMALS_MAX) throw withoutDecimals(token.address, answer);
       decimals.set(token.address, Number(value));
     }
     return { chainId: String(chainId), decimals };
   }
 
-  async function noContract(address: string, isSyncing: boolean): Promise<Error> {
-    // A node that was just started reports that it is not syncing until it has found peers.
-    if (isSyncing || (await head()).timeS * 1000 < clock.nowMs() - SYNCING_S * 1000)
-      return transient(
-        'node_syncing',
-        `${host} is still syncing and does not know the token ${address} yet: wait for it`,
-      );
-    return permanent(
-      'token_not_a_contract',
-      `there is no contract at the token address ${address} on the chain of ${host}: correct the network's token address, or point its url at the right chain`,
-    );
-  }
+  /** A node that was just started reports that it is not syncing until it has found peers. */
+  const headAgeMs = async (): Promise<number> => clock.nowMs() - (await head()).timeS * 1000;
 
-  function noDecimals(address: string, answer: RpcAnswer | undefined): Error {
-    if (answer && !answer.ok && !/revert/i.test(answer.error.message))
-      return errorFault(answer.error, { method: 'eth_call', host });
-    return permanent(
-      'token_not_a_contract',
-      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is not an ERC-20 token: correct the network's token address`,
-    );
-  }
+  const withoutDecimals = (address: string, answer: RpcAnswer | undefined): Error =>
+    answer && !answer.ok && !/revert/i.test(answer.error.message)
+      ? errorFault(answer.error, { method: 'eth_call', host })
+      : noDecimals(host, address);
 
   async function head(): Promise<BlockRef> {
     const method = 'eth_getBlockByNumber';
@@ -143,27 +129,15 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return readFinalized(answer, origin)?.ref ?? null;
   }
 
-  async function range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]> {
-    invariant(
-      fromNumber >= 0 && toNumber >= fromNumber,
-      `a range of blocks is not empty: ${fromNumber} to ${toNumber}`,
-    );
-    const numbers = Array.from({ length: toNumber - fromNumber + 1 }, (_, at) => fromNumber + at);
+  async function blocksAt(numbers: readonly number[]): Promise<readonly (BlockRef | null)[]> {
     const answers = await rpc.batch(numbers.map(byNumber));
-    const headers = numbers.map((number, at) => {
+    return numbers.map((number, at) => {
       const answer = answers[at];
       invariant(answer, 'a batch has an answer for each call');
       const header = headerAt(answer, number);
-      if (!header) throw rangeBroken(`has no block ${number}`);
-      return header;
+      return header && keep(header).ref;
     });
-    const refs = headers.map((header) => keep(header).ref);
-    if (!isLinked(refs)) throw rangeBroken(`are not a chain: there was a reorg during the reading`);
-    return refs;
   }
-
-  const rangeBroken = (what: string) =>
-    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is read again`);
 
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     // The header itself may have caused the doubt.
@@ -208,7 +182,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     identity,
     head,
     finalized,
-    range,
+    range: (fromNumber, toNumber) => readRange(host, fromNumber, toNumber, blocksAt),
     header: async (hash) => (await headerByHash(hash))?.ref ?? null,
     content,
     attest,

@@ -8,22 +8,13 @@
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
+import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
 import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
+import { hasPaid } from '../../token-contract.ts';
 import { evmAddress } from '../address.ts';
-import {
-  ADDRESS_TOPIC,
-  type Fields,
-  hex,
-  isFields,
-  isSuccess,
-  readHeader,
-  readQuantity,
-  readUnits,
-  TRANSFER_TOPIC,
-  WORD,
-} from '../wire.ts';
+import { ADDRESS_TOPIC, hex, isSuccess, readHeader, readQuantity, readUnits, TRANSFER_TOPIC, WORD } from '../wire.ts';
 import { type EvmRpc, finalBlock, quantity, readCount, resultOf } from './rpc.ts';
 
 /** The fields of a receipt that payouts need. */
@@ -71,7 +62,7 @@ export async function askOutcome(node: EvmRpc, question: OutcomeQuestion): Promi
   const { tx, number, feeUnits } = found;
   if (number > finalNumber) return { kind: 'waiting', included: { tx, number } };
   if (!found.success) return { kind: 'failed', tx, number, feeUnits };
-  if (hasPaid(found, draft)) return { kind: 'succeeded', tx, number, feeUnits };
+  if (showsPayment(found, draft)) return { kind: 'succeeded', tx, number, feeUnits };
   throw transient(
     'payout_outcome_unclear',
     `${tx} is final on ${node.host} and succeeded, but its receipt does not show that ${unitsOf(draft.intent)} units went to ${evmAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
@@ -160,16 +151,13 @@ function readSpent(tx: string, value: unknown, origin: Origin): Receipt {
   return { tx, blockHash, number, success: isSuccess(value, origin), feeUnits: gas * price, logs: value.logs };
 }
 
-/**
- * Returns whether the receipt shows that exactly the draft's units left the owner and that they reached the payee. A
- * token may keep a fee, as USDT can: then part of them went elsewhere, and the payout must still not be paid again.
- */
-function hasPaid({ logs }: Receipt, draft: SpendDraft): boolean {
-  const { token, owners, to, intent } = draft;
+function showsPayment({ logs }: Receipt, draft: SpendDraft): boolean {
+  const { token, owners } = draft;
   if (token === null) return true;
-  const outgoing = logs.flatMap((log) => readTransfer(log, token.address.toLowerCase(), owners[0] ?? ''));
-  const sum = outgoing.reduce((total, { units }) => total + units, 0n);
-  return sum === unitsOf(intent) && outgoing.some((transfer) => transfer.to === to && transfer.units > 0n);
+  return hasPaid(
+    logs.flatMap((log) => readTransfer(log, token.address.toLowerCase(), owners[0] ?? '')),
+    draft,
+  );
 }
 
 function readTransfer(log: unknown, token: string, owner: string): Readonly<{ to: string; units: bigint }>[] {

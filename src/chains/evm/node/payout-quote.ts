@@ -4,17 +4,17 @@
  * @module
  */
 import { invariant } from '../../../core/fault.ts';
+import { isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
 import type { RpcCall } from '../../transport/rpc-client.ts';
-import { evmAddress } from '../address.ts';
+import { evmAddress, WEI_DECIMALS } from '../address.ts';
 import { feesToOffer, type GasPrice, larger } from '../payout-fees.ts';
-import { hex, isFields, readUnits, transferCall, WORD, word } from '../wire.ts';
+import { hex, readUnits, transferCall, WORD, word } from '../wire.ts';
 import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 
-const NATIVE_DECIMALS = 18;
 /** `balanceOf(address)`. */
 const BALANCE_SELECTOR = '70a08231';
 /** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
@@ -119,7 +119,7 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
     );
   }
   if (token && held < units) return short('token_short', owner, units - held, token.symbol, token.decimals);
-  if (native < value) return short('native_short', payer, value - native, 'native coin', NATIVE_DECIMALS);
+  if (native < value) return short('native_short', payer, value - native, 'native coin', WEI_DECIMALS);
   const gas = await askGas(node, draft, owner, units);
   if (typeof gas !== 'bigint') return refuse('would_fail', gas.why);
 
@@ -127,7 +127,7 @@ export async function askQuote(node: EvmRpc, question: QuoteQuestion): Promise<Q
   const gasLimit = gasLimitOf(gas, draft, outbid);
   const feeUnitsMax = gasLimit * fees.maxFee;
   const missing = value + feeUnitsMax - native;
-  if (missing > 0n) return short('native_short', payer, missing, 'native coin', NATIVE_DECIMALS);
+  if (missing > 0n) return short('native_short', payer, missing, 'native coin', WEI_DECIMALS);
   const terms = {
     nonce: String(nonce ?? next),
     gas_limit: gasLimit.toString(),

@@ -4,9 +4,9 @@
  * @module
  */
 
+import { excerpt } from '../../../core/excerpt.ts';
 import { transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { excerpt } from '../../excerpt.ts';
 import { parseJson, peekId, readAnswer } from '../../json-rpc.ts';
 import type { RpcTransport, RpcTransportOptions } from '../../transport/rpc-transport.ts';
 import { openWebSocketTransport } from '../../transport/websocket.ts';

@@ -8,12 +8,12 @@
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
+import { isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { nonsense, type Origin } from '../../json-rpc.ts';
 import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, lockSeed } from '../lock.ts';
-import { isFields } from '../wire.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
 
 type Status = Readonly<{ slot: number; isFinal: boolean; failed: boolean }>;

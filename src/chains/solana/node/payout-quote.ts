@@ -6,19 +6,18 @@
  * @module
  */
 import { invariant } from '../../../core/fault.ts';
+import { isFields } from '../../../core/fields.ts';
 import { formatUnits } from '../../../core/money.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { nonsense } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft } from '../../spend.ts';
 import { type ChainAccount, readTokenAccount } from '../account.ts';
-import { solanaAddress } from '../address.ts';
+import { LAMPORT_DECIMALS, solanaAddress } from '../address.ts';
 import { lockAddress, lockSeed } from '../lock.ts';
 import { isSpendable } from '../offline-keys.ts';
 import { tokenAddress } from '../token-account.ts';
-import { isFields } from '../wire.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
 
-const NATIVE_DECIMALS = 9;
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
 const TOKEN_ACCOUNT_BYTES = 165;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
@@ -38,7 +37,7 @@ const refuse = (code: RefusedCode, message: string, missingUnits?: bigint): Quot
   message,
   ...(missingUnits !== undefined && { missingUnits }),
 });
-const sol = (lamports: bigint): string => `${formatUnits(lamports, NATIVE_DECIMALS)} SOL`;
+const sol = (lamports: bigint): string => `${formatUnits(lamports, LAMPORT_DECIMALS)} SOL`;
 
 /**
  * Quotes a draft.

@@ -5,6 +5,7 @@
  */
 
 import { type Fault, transient } from '../../../core/fault.ts';
+import { isFields } from '../../../core/fields.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
 import type { PayoutNodeOptions } from '../../spend.ts';
@@ -13,7 +14,6 @@ import { openRpcHttp } from '../../transport/rpc-http.ts';
 import type { RpcTransport } from '../../transport/rpc-transport.ts';
 import { type ChainAccount, readAccount } from '../account.ts';
 import { solanaErrors } from '../rpc-errors.ts';
-import { isFields } from '../wire.ts';
 import { readUrls } from './urls.ts';
 
 export type Commitment = 'confirmed' | 'finalized';

@@ -5,9 +5,9 @@
  * @module
  */
 
+import { excerpt } from '../../../core/excerpt.ts';
 import { transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { excerpt } from '../../excerpt.ts';
 import { parseJson, readAnswer } from '../../json-rpc.ts';
 import {
   openWebSocketTransport,

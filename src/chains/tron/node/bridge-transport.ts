@@ -5,9 +5,9 @@
  * @module
  */
 
+import { excerpt } from '../../../core/excerpt.ts';
 import { transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { excerpt } from '../../excerpt.ts';
 import { openWebSocketTransport, type WebSocketTransportOptions } from '../../transport/websocket.ts';
 import { peekId, readAnswers, readFault, writeRequest } from '../bridge-message.ts';
 import { type Answers, about, type Call, type TronTransport } from '../calls.ts';

@@ -9,14 +9,17 @@
  * @module
  */
 
-import { type BlockRef, isLinked } from '../../../core/block.ts';
-import { invariant, permanent, transient } from '../../../core/fault.ts';
+import type { BlockRef } from '../../../core/block.ts';
+import { invariant } from '../../../core/fault.ts';
+import { isFields } from '../../../core/fields.ts';
 import type { TransactionReport } from '../../../core/lookup.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
+import { readRange } from '../../block-range.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
+import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract.ts';
 import { tronAddress, wireAddress } from '../address.ts';
-import { errorFault, isFields, isUnknown, messageText, nonsense, readAnswer } from '../answer.ts';
+import { errorFault, isUnknown, messageText, nonsense, readAnswer } from '../answer.ts';
 import type { Answers, Call, Part } from '../calls.ts';
 import { readTransactionReport } from '../transaction-report.ts';
 import { BLOCK_PATH, blockUnknown, INFOS_PATH, readHeader, readInfo } from '../wire.ts';
@@ -25,11 +28,8 @@ import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts
 const INFO_PATH = '/wallet/gettransactioninfobyid';
 const TRANSACTION_PATH = '/wallet/gettransactionbyid';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
-const DECIMALS_MAX = 77;
 /** The caller when decimals are requested: an address that nobody owns. */
 const NOBODY = wireAddress('0'.repeat(40));
-/** A node with an older head may not have reached the block that created a token's contract. */
-const SYNCING_S = 600;
 
 const blockCall = (idOrNumber: string | number, detail: boolean): Call => ({
   path: BLOCK_PATH,
@@ -92,51 +92,21 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     const { result, message } = value.result;
     if (result !== true) {
       const text = messageText(message);
-      if (/not a valid smart contract|contract is not exist/i.test(text)) throw await noContract(address);
+      if (/not a valid smart contract|contract is not exist/i.test(text))
+        throw noContract(host, address, await headAgeMs());
       throw errorFault(text, origin);
     }
     const [word] = Array.isArray(value.constant_result) ? value.constant_result : [];
     // A contract that reverts or returns nothing has no such function.
     const decimals = typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word) ? BigInt(`0x${word}`) : null;
-    if (decimals !== null && decimals <= DECIMALS_MAX) return Number(decimals);
-    throw permanent(
-      'token_not_a_contract',
-      `the contract at ${address} on the chain of ${host} does not answer decimals(), so it is not a TRC-20 token: correct the network's token address`,
-    );
+    if (decimals !== null && decimals <= TOKEN_DECIMALS_MAX) return Number(decimals);
+    throw noDecimals(host, address);
   }
 
-  async function noContract(address: string): Promise<Error> {
-    const { timeS } = await head();
-    if (timeS * 1000 < clock.nowMs() - SYNCING_S * 1000)
-      return transient(
-        'node_syncing',
-        `${host} is still syncing and does not know the token ${address} yet: wait for it`,
-      );
-    return permanent(
-      'token_not_a_contract',
-      `there is no contract at the token address ${address} on the chain of ${host}: correct the network's token address, or point its url at the right chain`,
-    );
-  }
+  const headAgeMs = async (): Promise<number> => clock.nowMs() - (await head()).timeS * 1000;
 
-  async function range(fromNumber: number, toNumber: number): Promise<readonly BlockRef[]> {
-    invariant(
-      fromNumber >= 0 && toNumber >= fromNumber,
-      `a range of blocks is not empty: ${fromNumber} to ${toNumber}`,
-    );
-    const numbers = Array.from({ length: toNumber - fromNumber + 1 }, (_, at) => fromNumber + at);
-    const refs = await Promise.all(
-      numbers.map(async (number) => {
-        const found = await readHeaderAt(node, BLOCK_PATH, number);
-        if (!found) throw rangeBroken(`has no block ${number}`);
-        return found.ref;
-      }),
-    );
-    if (!isLinked(refs)) throw rangeBroken(`are not a chain: there was a reorg during the reading`);
-    return refs;
-  }
-
-  const rangeBroken = (what: string) =>
-    transient('node_range_broken', `the blocks that ${host} answered ${what}; its chain is read again`);
+  const blocksAt = (numbers: readonly number[]): Promise<readonly (BlockRef | null)[]> =>
+    Promise.all(numbers.map(async (number) => (await readHeaderAt(node, BLOCK_PATH, number))?.ref ?? null));
 
   /**
    * Reads the block, then the infos of its transactions, then the header again, each by height. The infos are those of
@@ -197,7 +167,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     identity,
     head,
     finalized,
-    range,
+    range: (fromNumber, toNumber) => readRange(host, fromNumber, toNumber, blocksAt),
     header,
     content,
     attest,

@@ -9,8 +9,9 @@
  */
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant, transient } from '../../../core/fault.ts';
+import { type Fields, isFields } from '../../../core/fields.ts';
 import type { SentAttempt } from '../../spend.ts';
-import { type Fields, isFields, isUnknown, nonsense, type Origin } from '../answer.ts';
+import { isUnknown, nonsense, type Origin } from '../answer.ts';
 import { blockUnknown, readHeader } from '../wire.ts';
 import { SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 

@@ -5,10 +5,12 @@
  *
  * @module
  */
+
+import { excerpt } from '../../../core/excerpt.ts';
 import { transient } from '../../../core/fault.ts';
-import { excerpt } from '../../excerpt.ts';
+import { isFields } from '../../../core/fields.ts';
 import type { Broadcast } from '../../spend.ts';
-import { isFields, messageText, nonsense, type Origin } from '../answer.ts';
+import { messageText, nonsense, type Origin } from '../answer.ts';
 
 /** Problems of the transaction, by java-tron's name. */
 const rejections: Readonly<Record<string, string>> = {

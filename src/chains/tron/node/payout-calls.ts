@@ -3,8 +3,9 @@
  *
  * @module
  */
+import { isFields } from '../../../core/fields.ts';
 import { wireAddress } from '../address.ts';
-import { errorFault, isFields, isUnknown, messageText, nonsense, readWhole } from '../answer.ts';
+import { errorFault, isUnknown, messageText, nonsense, readWhole } from '../answer.ts';
 import { WORD } from '../wire.ts';
 import type { TronRpc } from './rpc.ts';
 

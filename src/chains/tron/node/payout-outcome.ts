@@ -8,10 +8,12 @@
  * @module
  */
 import { invariant, transient } from '../../../core/fault.ts';
+import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
+import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
-import { type Fields, isFields, isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
+import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
 import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from '../wire.ts';
 import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
@@ -68,7 +70,7 @@ function settle(inclusion: Inclusion, draft: SpendDraft, host: string, solidNumb
   const { tx, number, feeUnits, outcome } = inclusion;
   if (number > solidNumber) return { kind: 'waiting', included: { tx, number } };
   if (outcome === 'failure') return { kind: 'failed', tx, number, feeUnits };
-  if (outcome === 'success' && hasPaid(inclusion, draft)) return { kind: 'succeeded', tx, number, feeUnits };
+  if (outcome === 'success' && showsPayment(inclusion, draft)) return { kind: 'succeeded', tx, number, feeUnits };
   const why =
     outcome === 'unclear'
       ? 'its own answers contradict each other on whether it succeeded'
@@ -136,16 +138,14 @@ async function findIncluded(node: TronRpc, attempts: readonly SentAttempt[]) {
   return null;
 }
 
-/**
- * Returns whether the logs show that exactly the draft's units left the owner and that they reached the payee. A token
- * may keep a fee, as USDT can: then part of them went elsewhere, and the payout must still not be paid again.
- */
-function hasPaid({ logs }: Inclusion, { token, owners, to, intent }: SpendDraft): boolean {
+function showsPayment({ logs }: Inclusion, draft: SpendDraft): boolean {
+  const { token, owners } = draft;
   if (token === null) return true;
   const key = tronAddress.parse(token.address);
-  const outgoing = logs.flatMap((log) => readTransfer(log, key, owners[0] ?? ''));
-  const sum = outgoing.reduce((total, { units }) => total + units, 0n);
-  return sum === unitsOf(intent) && outgoing.some((transfer) => transfer.to === to && transfer.units > 0n);
+  return hasPaid(
+    logs.flatMap((log) => readTransfer(log, key, owners[0] ?? '')),
+    draft,
+  );
 }
 
 function readTransfer(log: unknown, token: string | null, owner: string): Readonly<{ to: string; units: bigint }>[] {

@@ -6,13 +6,14 @@
 import { createHash } from 'node:crypto';
 import type { BlockRef } from '../../../core/block.ts';
 import { invariant } from '../../../core/fault.ts';
+import { isFields } from '../../../core/fields.ts';
 import type { GasIntent } from '../../../core/intent.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { formatUnits } from '../../../core/money.ts';
 import type { Token } from '../../../core/transfer.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
-import { tronAddress, wireAddress } from '../address.ts';
-import { isFields, isUnknown, nonsense, readWhole } from '../answer.ts';
+import { SUN_DECIMALS, tronAddress, wireAddress } from '../address.ts';
+import { isUnknown, nonsense, readWhole } from '../answer.ts';
 import {
   type Allowances,
   bytesCost,
@@ -35,7 +36,6 @@ const LENDABLE_PATH = '/wallet/getcandelegatedmaxsize';
 const LOANS_PATH = '/wallet/getdelegatedresourcev2';
 /** `ResourceCode` of energy. */
 const ENERGY = 1;
-const NATIVE_DECIMALS = 6;
 const ZERO_KEY = '0'.repeat(40);
 /**
  * Long enough to be rebroadcast through an outage, short enough for its blocks to be read again if it is not included.
@@ -76,7 +76,7 @@ function short(
 }
 
 const nativeShort = (wallet: string, missing: bigint): Quote =>
-  short(wallet, 'native_short', missing, { symbol: 'TRX', decimals: NATIVE_DECIMALS });
+  short(wallet, 'native_short', missing, { symbol: 'TRX', decimals: SUN_DECIMALS });
 
 /**
  * Quotes a draft.
@@ -184,7 +184,7 @@ async function whyNoLoan(
     const value = await ask({ path: LENDABLE_PATH, body: { owner_address: wireAddress(payer), type: ENERGY } });
     const lendable = readWhole(value, 'max_size', { path: LENDABLE_PATH, host });
     if (lendable >= units) return null;
-    const more = formatUnits(units - lendable, NATIVE_DECIMALS);
+    const more = formatUnits(units - lendable, SUN_DECIMALS);
     return `wallet ${from} has too little unlent stake: stake ${more} TRX more`;
   }
   const body = { fromAddress: wireAddress(payer), toAddress: wireAddress(to) };

@@ -1,0 +1,11 @@
+/**
+ * Objects whose fields nobody has checked yet: parsed JSON.
+ *
+ * @module
+ */
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/** Returns whether a value is an object with fields, and not a list or null. */
+export const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
