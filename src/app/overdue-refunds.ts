@@ -28,7 +28,7 @@ export function createOverdueLook({ database, config, clock, log }: OverdueRefun
 
   /** Returns why nobody pays on a network; null while somebody may. */
   async function reasonOf({ network, oldestDueMs }: OverdueRefunds): Promise<string | null> {
-    if (!config.signer) return 'the configuration has no `signer` (README.md, "Money out")';
+    if (!config.signer) return 'the configuration has no `signer` (docs/money-out.md)';
     if (!config.networks.some(({ key }) => key === network)) return `the configuration has no ${network}; add it again`;
     if (clock.nowMs() < oldestDueMs + PATIENCE_MS) return null;
     const engine = (await database.listEngines()).find((one) => one.network === network);
