@@ -551,6 +551,8 @@ test('the configuration accepts exactly the existing rate sources', () => {
   const config = load({ networks: { ethereum: node }, rates: { sources: sourceNames } });
   assert.equal(config.rates.sources, sourceNames);
   for (const name of sourceNames) assert.type(config.rates.ageSMax[name], 'number', name);
+  const unknown = problems({ networks: { ethereum: node }, rates: { sources: ['kraken', 'bitstamp'] } });
+  assert.match(unknown.join(), /^rates\.sources\b.*"bitstamp".*kraken, binance, coinbase, ecb, static/);
 });
 
 test('the secret key is created once, for its owner only, and never beside an existing database', () => {

@@ -37,6 +37,10 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
     const amounts = expected.sweeps.map(([amount]) => amount.split(' ') as [string, string]);
     return amounts.reduce((sum, [amount, symbol]) => sum + (symbol === of ? Math.round(Number(amount) * 100) : 0), 0);
   };
+  const unitsIn = (text: string): bigint => {
+    const [amount, symbol] = text.split(' ') as [string, Currency];
+    return bench.unitsOf(Math.round(Number(amount) * 100), symbol);
+  };
   const eventsOf = (session: Json) => EVENT_TYPES.map((type) => shop.events(session, `payment.${type}`).length);
   const views = (all: readonly Json[]) =>
     Promise.all(
@@ -102,6 +106,14 @@ export function sweepConforms(bench: PayoutShop, expected: SweepPlan): void {
     assert.equal(
       (await balances()).map((units, at) => units - (held[at] ?? 0n)),
       tokens.map((symbol) => bench.unitsOf(sweptCents(symbol), symbol)),
+    );
+    const left = await Promise.all(
+      expected.paid.map(([, currency], at) => chain.held(bench.keyOf(sessions[at]), currency)),
+    );
+    assert.equal(
+      left.filter((units) => units > 0n),
+      expected.tooSmall.map(unitsIn),
+      'the addresses are empty',
     );
     const gas = await quayside.cli('payouts', 'list', '--kind', 'gas');
     assert.equal(
