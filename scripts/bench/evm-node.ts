@@ -5,6 +5,7 @@
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { dialects } from '../../src/sandbox/evm-dialect.ts';
 import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
 import { startEvmServer } from '../../src/sandbox/evm-server.ts';
 import { createFaults } from '../../src/sandbox/faults.ts';
@@ -38,7 +39,7 @@ export async function serveEvm(
     { ...wish, startS, others: transactions },
   );
   // Compute the blooms now, so that the node does not do it while it is measured.
-  for (const block of world.canonical()) renderHeader(block);
+  for (const block of world.canonical()) renderHeader(block, dialects.ethereum);
   const miner = startMiner(world, systemClock, 0, (error) => {
     throw error;
   });

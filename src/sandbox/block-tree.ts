@@ -8,8 +8,12 @@ import type { BlockRef } from '../core/block.ts';
 import { invariant } from '../core/fault.ts';
 import type { Entry, WorldTransaction } from './transaction.ts';
 
-/** `serial` counts every block ever made, so that blocks sort by creation; the last one created is the tip. */
-export type WorldBlock = BlockRef & Readonly<{ serial: number; transactions: readonly WorldTransaction[] }>;
+/**
+ * `serial` counts every block ever made, so that blocks sort by creation; the last one created is the tip. `price` is
+ * what the chain charges for its resources in this block, where that changes from block to block.
+ */
+export type WorldBlock = BlockRef &
+  Readonly<{ serial: number; price?: bigint; transactions: readonly WorldTransaction[] }>;
 
 export type LoggedEntry = Readonly<{
   transaction: WorldTransaction;

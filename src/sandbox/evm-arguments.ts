@@ -14,6 +14,9 @@ const TOPIC_POSITIONS_MAX = 4;
 const TOPICS_PER_POSITION_MAX = 1000;
 const RANGE_BLOCKS_MAX = 10_000;
 
+/** What a node shows; `startsFinal` as in `EvmDialect`. */
+export type EvmView = View & Readonly<{ startsFinal: boolean }>;
+
 /**
  * Returns positional arguments.
  * @throws RpcError −32602 if they are not a list, or too many
@@ -42,7 +45,11 @@ function digitsOf(value: unknown, length: 40 | 64, refuse: (why: string) => RpcE
   if (!/^0x/i.test(value)) throw refuse('hex string without 0x prefix');
   const digits = value.slice(2).toLowerCase();
   if (!/^[0-9a-f]*$/.test(digits)) throw refuse('invalid hex string');
-  if (digits.length !== length) throw refuse(`hex string has length ${digits.length}, want ${length}`);
+  if (digits.length !== length) {
+    throw refuse(
+      `hex string has length ${digits.length}, want ${length} for common.${length === 40 ? 'Address' : 'Hash'}`,
+    );
+  }
   return digits;
 }
 
@@ -71,18 +78,25 @@ export function countArgument(args: readonly unknown[], at: number): number {
   return count;
 }
 
+/** @throws RpcError before any block is final, unless the chain starts with a final one */
+function finalNumber(tag: string, view: EvmView): number {
+  const { number } = view.finalized();
+  if (number === 0 && !view.startsFinal) throw serverError(`${tag} block not found`);
+  return number;
+}
+
 /** Returns a height; tags are resolved in the view. */
-function heightOf(value: unknown, view: View, refuse: (why: string) => RpcError): number {
+function heightOf(value: unknown, view: EvmView, refuse: (why: string) => RpcError): number {
   switch (value) {
+    // What is pending is not in any state that is shown.
+    case 'pending':
     case 'latest':
       return view.tip().number;
     case 'safe':
     case 'finalized':
-      return view.finalized().number;
+      return finalNumber(value, view);
     case 'earliest':
       return 0;
-    case 'pending':
-      throw serverError('pending block is not available');
   }
   if (typeof value !== 'string' || !value.startsWith('0x')) throw refuse('hex string without 0x prefix');
   if (value === '0x') throw refuse('hex string "0x"');
@@ -104,7 +118,7 @@ function blockAt(height: number, view: View): WorldBlock | undefined {
 }
 
 /** Returns a block by number or tag. */
-export function blockByNumber(args: readonly unknown[], at: number, view: View): WorldBlock | undefined {
+export function blockByNumber(args: readonly unknown[], at: number, view: EvmView): WorldBlock | undefined {
   return blockAt(
     heightOf(required(args, at), view, (why) => bad(at, why)),
     view,
@@ -115,7 +129,7 @@ export function blockByNumber(args: readonly unknown[], at: number, view: View):
  * Returns a block by number, tag or hash, also in the object form of EIP-1898; the latest one if the argument is
  * absent.
  */
-export function blockByAny(args: readonly unknown[], at: number, view: View): WorldBlock | undefined {
+export function blockByAny(args: readonly unknown[], at: number, view: EvmView): WorldBlock | undefined {
   const value = args[at] ?? 'latest';
   const refuse = (why: string) => bad(at, why);
   if (typeof value === 'object') {
@@ -140,13 +154,14 @@ export function filterArgument(args: readonly unknown[], at: number): LogFilter 
   const addresses = asList(address);
   const positions = topics == null ? [] : topics;
   if (!Array.isArray(positions)) throw refuse('json: cannot unmarshal topics into Go value');
-  if (addresses.length > ADDRESSES_MAX) throw invalidParams('exceed max addresses');
-  if (positions.length > TOPIC_POSITIONS_MAX) throw invalidParams('exceed max topics');
+  const tooMany = 'exceed max addresses or topics per search position';
+  if (addresses.length > ADDRESSES_MAX) throw serverError(tooMany);
+  if (positions.length > TOPIC_POSITIONS_MAX) throw serverError('exceed max topics');
   return {
     addresses: new Set(addresses.map((one) => `0x${digitsOf(one, 40, refuse)}`)),
     topics: positions.map((position) => {
       const choices = asList(position);
-      if (choices.length > TOPICS_PER_POSITION_MAX) throw invalidParams('exceed max topics');
+      if (choices.length > TOPICS_PER_POSITION_MAX) throw serverError(tooMany);
       return new Set(choices.map((topic) => `0x${digitsOf(topic, 64, refuse)}`));
     }),
   };
@@ -161,7 +176,7 @@ export function passes(filter: LogFilter, log: RenderedLog): boolean {
 }
 
 /** Returns the blocks that a log query covers, oldest first. */
-export function blocksArgument(args: readonly unknown[], at: number, view: View): WorldBlock[] {
+export function blocksArgument(args: readonly unknown[], at: number, view: EvmView): WorldBlock[] {
   const { blockHash, fromBlock, toBlock } = required(args, at) as Record<string, unknown>;
   const refuse = (why: string) => bad(at, why);
   if (blockHash != null) {
@@ -173,12 +188,12 @@ export function blocksArgument(args: readonly unknown[], at: number, view: View)
     return [block];
   }
   const from = heightOf(fromBlock ?? 'latest', view, refuse);
+  const head = view.tip().number;
   const to = heightOf(toBlock ?? 'latest', view, refuse);
-  if (from > to) throw invalidParams('invalid block range params');
-  if (to > view.tip().number) throw invalidParams('block range extends beyond current head block');
+  if (from > to || from > head) throw serverError('invalid block range params');
   if (to - from >= RANGE_BLOCKS_MAX) throw invalidParams(`block range is larger than ${RANGE_BLOCKS_MAX}`);
   const blocks: WorldBlock[] = [];
-  for (let height = from; height <= to; height++) {
+  for (let height = from; height <= Math.min(to, head); height++) {
     const block = blockAt(height, view);
     if (block) blocks.push(block);
   }

@@ -23,32 +23,48 @@ import {
   type RenderedLog,
   renderBlock,
   renderLog,
+  renderPending,
   renderReceipt,
   renderReceipts,
   renderTransaction,
 } from './evm-render.ts';
+import { pendingBlock, reverted, stateArgument } from './evm-state.ts';
 import { type EvmChain, evmWalletMethods, type Method, type Question } from './evm-wallet-methods.ts';
 import type { FaultKind } from './faults.ts';
-import { invalidParams, RpcError, serverError } from './json-rpc.ts';
+import { invalidParams, RpcError } from './json-rpc.ts';
 import { createTokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './view.ts';
 
 /** The faults that apply to a method besides those of the connection. */
-export const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
+const contentFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<string, readonly FaultKind[]>([
   ['eth_chainId', ['wrong_chain']],
   ['net_version', ['wrong_chain']],
-  ['eth_call', ['wrong_decimals']],
+  ['eth_call', ['wrong_decimals', 'states_gone']],
+  ['eth_estimateGas', ['states_gone']],
+  ['eth_getBalance', ['states_gone']],
+  ['eth_gasPrice', ['tip_high']],
+  ['eth_maxPriorityFeePerGas', ['tip_high']],
   ['eth_blockNumber', ['lag', 'backwards']],
   ['eth_getBlockByNumber', ['lag', 'backwards', 'unknown_block', 'unlinked']],
   ['eth_getBlockByHash', ['lag', 'unknown_block']],
   ['eth_getLogs', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
   ['eth_getTransactionReceipt', ['lag', 'unknown_block']],
-  ['eth_getTransactionCount', ['lag', 'backwards']],
+  ['eth_getTransactionCount', ['lag', 'backwards', 'states_gone']],
   ['eth_sendRawTransaction', ['send_dropped', 'send_denied', 'send_failed']],
   ['eth_getTransactionByHash', ['lag', 'unknown_block']],
   ['eth_getBlockReceipts', ['lag', 'unknown_block', 'empty_content', 'sibling_content']],
 ]);
+
+/** The faults that apply to the tags `finalized` and `safe`. */
+const finalityFaults: readonly FaultKind[] = ['finality_missing', 'finality_stalled'];
+
+/** Returns the faults that apply to a call besides those of the connection. */
+export function faultsOfCall(method: string, params: unknown): readonly FaultKind[] {
+  const isOfFinality = Array.isArray(params) && (params[0] === 'finalized' || params[0] === 'safe');
+  const kinds = contentFaults.get(method) ?? [];
+  return isOfFinality && method === 'eth_getBlockByNumber' ? [...finalityFaults, ...kinds] : kinds;
+}
 
 const KEY_BYTES = 20;
 /** Enough code to distinguish a contract from an account: it stops at once. */
@@ -64,14 +80,14 @@ export function logsOf(block: WorldBlock, filter: LogFilter, removed = false): R
 
 /** Returns the methods by name; each throws `RpcError`. */
 export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
-  const { world, chainId, tokens } = chain;
+  const { world, chainId, tokens, dialect } = chain;
   const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
   const calls = createTokenCalls(world, tokens);
 
   function ethCall({ params, view, fault }: Question): string {
     const args = positional(params, 4);
     const { to, input, data } = (args[0] ?? {}) as Record<string, unknown>;
-    if (!blockByAny(args, 1, view)) throw serverError('header not found');
+    stateArgument(args, 1, view, fault);
     const key = addressOf(to, 0);
     if (!calls.isToken(key)) return '0x';
     const text = input ?? data ?? '0x';
@@ -80,8 +96,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
     }
     const digits = text.slice(2).toLowerCase();
     const answer = calls.answer(key, digits, fault);
-    // 3 is go-ethereum's code for a reverted call.
-    if (answer === null) throw new RpcError(3, 'execution reverted');
+    if (answer === null) throw reverted(dialect);
     return hex(answer);
   }
 
@@ -98,7 +113,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   const methods: Record<string, Method> = {
     eth_chainId: (question) => quantity(shownChainId(question)),
     net_version: (question) => String(shownChainId(question)),
-    web3_clientVersion: () => 'Geth/v1.16.7-quayside-sandbox/linux-amd64/go1.25.1',
+    web3_clientVersion: () => dialect.clientVersion,
     eth_syncing: () => false,
     eth_blockNumber: ({ view }) => quantity(view.tip().number),
 
@@ -106,14 +121,15 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
       const args = positional(params, 2);
       const block = blockByNumber(args, 0, view);
       const full = booleanArgument(args, 1);
-      return block ? renderBlock(block, chainId, full) : null;
+      if (args[0] === 'pending') return renderPending(pendingBlock(world, dialect), chain, full);
+      return block ? renderBlock(block, chain, full) : null;
     },
 
     eth_getBlockByHash({ params, view }) {
       const args = positional(params, 2);
       const block = view.byHash(hashArgument(args, 0));
       const full = booleanArgument(args, 1);
-      return block ? renderBlock(block, chainId, full) : null;
+      return block ? renderBlock(block, chain, full) : null;
     },
 
     eth_getLogs({ params, view }) {
@@ -129,25 +145,25 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
 
     eth_getBlockReceipts({ params, view }) {
       const block = blockByAny(positional(params, 1), 0, view);
-      return block ? renderReceipts(block) : null;
+      return block ? renderReceipts(block, dialect) : null;
     },
 
     eth_getTransactionReceipt({ params, view }) {
       const place = find(hashArgument(positional(params, 1), 0), view)?.place;
-      return place ? renderReceipt(place.block, place.index) : null;
+      return place ? renderReceipt(place.block, place.index, dialect) : null;
     },
 
     eth_getTransactionByHash({ params, view }) {
       const found = find(hashArgument(positional(params, 1), 0), view);
-      return found && renderTransaction(found.transaction, chainId, found.place);
+      return found && renderTransaction(found.transaction, chain, found.place);
     },
 
     eth_call: ethCall,
 
-    eth_getCode({ params, view }) {
+    eth_getCode({ params, view, fault }) {
       const args = positional(params, 2);
       const key = addressOf(args[0], 0);
-      if (!blockByAny(args, 1, view)) throw serverError('header not found');
+      stateArgument(args, 1, view, fault);
       return calls.isToken(key) || key === routerKey(KEY_BYTES) ? CODE : '0x';
     },
   };

@@ -5,7 +5,8 @@
  * @module
  */
 import { readTransferCall } from './abi.ts';
-import { BASE_FEE_WEI, GAS_BASE, GAS_LIMIT, gasOf, priceOf } from './evm-gas.ts';
+import type { EvmDialect } from './evm-dialect.ts';
+import { GAS_BASE, gasOf, nextBaseFee, priceOf, smaller, TRANSACTION_GAS_MAX } from './evm-gas.ts';
 import { idOf, type RawTransaction, readRaw, senderOf } from './evm-raw.ts';
 import { serverError } from './json-rpc.ts';
 import { type Admit, isSigned } from './mempool.ts';
@@ -14,6 +15,8 @@ import type { World } from './world.ts';
 
 /** By how much a replacement must raise both fees. */
 const PRICE_BUMP_PER_100 = 10n;
+/** The most that a transaction sent to the node may pay for its gas (`--rpc.txfeecap`). */
+const FEE_WEI_MAX = 10n ** 18n;
 
 const costMax = ({ value, gasLimit, maxFee }: RawTransaction): bigint => value + gasLimit * maxFee;
 
@@ -40,7 +43,37 @@ export type EvmPool = Readonly<{
   nextSequence(account: string): number;
 }>;
 
-export function openEvmPool(world: World, chainId: number, tokens: readonly string[]): EvmPool {
+/** Writes an amount of wei as ether with two decimals. */
+const inEther = (wei: bigint): string => `${(Number(wei / 10n ** 14n) / 10_000).toFixed(2)} ether`;
+
+/**
+ * Checks what needs no state.
+ * @throws RpcError
+ */
+function checkShape(raw: RawTransaction, chainId: number, { tipMin }: EvmDialect): void {
+  const fee = raw.gasLimit * raw.maxFee;
+  if (fee > FEE_WEI_MAX) {
+    throw serverError(`tx fee (${inEther(fee)}) exceeds the configured cap (${inEther(FEE_WEI_MAX)})`);
+  }
+  if (raw.gasLimit > TRANSACTION_GAS_MAX) {
+    throw serverError(`transaction gas limit too high (cap: ${TRANSACTION_GAS_MAX}, tx: ${raw.gasLimit})`);
+  }
+  if (raw.tip > raw.maxFee) throw serverError('max priority fee per gas higher than max fee per gas');
+  if (raw.chainId !== BigInt(chainId)) {
+    throw serverError(`invalid sender: invalid chain id for signer: have ${raw.chainId} want ${chainId}`);
+  }
+  if (raw.gasLimit < BigInt(GAS_BASE)) {
+    throw serverError(`intrinsic gas too low: gas ${raw.gasLimit}, minimum needed ${GAS_BASE}`);
+  }
+  if (raw.tip < tipMin) {
+    throw serverError(`transaction gas price below minimum: gas tip cap ${raw.tip}, minimum needed ${tipMin}`);
+  }
+}
+
+export function openEvmPool(
+  world: World,
+  { chainId, dialect, tokens }: Readonly<{ chainId: number; dialect: EvmDialect; tokens: readonly string[] }>,
+): EvmPool {
   const waitingOf = (sender: string): SignedTransaction[] =>
     world
       .pending()
@@ -50,36 +83,30 @@ export function openEvmPool(world: World, chainId: number, tokens: readonly stri
   function check(bytes: string): Readonly<{ transaction: SignedTransaction; replaces?: string }> {
     const raw = readRaw(bytes);
     const id = idOf(bytes);
+    checkShape(raw, chainId, dialect);
     const sender = senderOf(raw);
-    if (raw.chainId !== BigInt(chainId)) throw serverError('invalid chain id for signer');
-    if (raw.gasLimit > BigInt(GAS_LIMIT)) throw serverError('exceeds block gas limit');
-    if (raw.tip > raw.maxFee) throw serverError('max priority fee per gas higher than max fee per gas');
-    if (raw.gasLimit < BigInt(GAS_BASE)) {
-      throw serverError(`intrinsic gas too low: gas ${raw.gasLimit}, minimum needed ${GAS_BASE}`);
-    }
     const waiting = waitingOf(sender);
     if (waiting.some((other) => other.id === id)) throw serverError('already known');
     const accounts = world.accounts();
     const next = accounts.sequence(sender);
     if (raw.nonce < next) throw serverError(`nonce too low: next nonce ${next}, tx nonce ${raw.nonce}`);
-    const [balance, cost] = [accounts.native(sender), costMax(raw)];
-    if (balance < cost) {
-      throw serverError(
-        `insufficient funds for gas * price + value: balance ${balance}, tx cost ${cost}, overshot ${cost - balance}`,
-      );
-    }
     const rival = waiting.find(({ signed }) => signed.sequence === raw.nonce);
+    checkCovered(accounts.native(sender), costMax(raw), queuedCost(waiting.filter((other) => other !== rival)));
     if (rival && !outbids(raw, readRaw(rival.signed.bytes))) throw serverError('replacement transaction underpriced');
     const effect = effectOf(raw, sender, tokens);
     const needed = BigInt(gasOf(effect));
-    const gasUsed = raw.gasLimit < needed ? raw.gasLimit : needed;
+    const gasUsed = smaller(raw.gasLimit, needed);
     const transaction: SignedTransaction = {
       id,
       sender,
       target: raw.to ?? sender,
       ...effect,
       succeeded: effect.succeeded && raw.gasLimit >= needed,
-      signed: { bytes, sequence: raw.nonce, feeUnits: gasUsed * priceOf(raw) },
+      signed: {
+        bytes,
+        sequence: raw.nonce,
+        feeUnits: gasUsed * priceOf(raw, nextBaseFee(world.tip(), dialect)),
+      },
     };
     return rival ? { transaction, replaces: rival.id } : { transaction };
   }
@@ -95,18 +122,37 @@ export function openEvmPool(world: World, chainId: number, tokens: readonly stri
   };
 }
 
+const queuedCost = (waiting: readonly SignedTransaction[]): bigint =>
+  waiting.reduce((sum, { signed }) => sum + costMax(readRaw(signed.bytes)), 0n);
+
+/** @throws RpcError if a wallet cannot pay for a transaction besides those that wait */
+function checkCovered(balance: bigint, cost: bigint, queued: bigint): void {
+  const missing = queued + cost - balance;
+  if (missing <= 0n) return;
+  const others = queued > 0n ? `queued cost ${queued}, ` : '';
+  throw serverError(
+    `insufficient funds for gas * price + value: balance ${balance}, ${others}tx cost ${cost}, overshot ${missing}`,
+  );
+}
+
 function outbids(offer: RawTransaction, before: RawTransaction): boolean {
   const beats = (fee: bigint, old: bigint) => fee > old && fee * 100n >= old * (100n + PRICE_BUMP_PER_100);
   return beats(offer.maxFee, before.maxFee) && beats(offer.tip, before.tip);
 }
 
 /** A block includes what has the next number, offers the base fee and can be paid for. */
-export const evmAdmit: Admit = ({ sender, succeeded, entries, signed }, accounts) => {
+export const evmAdmit: Admit = (candidate, accounts, { price = 0n }) => {
+  const { sender, succeeded, entries, signed } = candidate;
   const raw = readRaw(signed.bytes);
   const next = accounts.sequence(sender);
   if (raw.nonce < next) return 'drop';
-  if (raw.nonce > next || raw.maxFee < BASE_FEE_WEI) return 'wait';
+  if (raw.nonce > next || raw.maxFee < price) return 'wait';
   if (accounts.native(sender) < costMax(raw)) return 'drop';
   const isCovered = entries.every(({ token, from, units }) => accounts.token(token, from) >= units);
-  return succeeded && isCovered ? 'take' : 'fail';
+  const gasUsed = smaller(raw.gasLimit, BigInt(gasOf(candidate)));
+  return {
+    ...candidate,
+    succeeded: succeeded && isCovered,
+    signed: { ...signed, feeUnits: gasUsed * priceOf(raw, price) },
+  };
 };

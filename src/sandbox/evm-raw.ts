@@ -88,12 +88,14 @@ export function readRaw(bytes: string): RawTransaction {
   const buffer = Buffer.from(bytes, 'hex');
   if (buffer[0] !== TYPE) throw serverError('transaction type not supported');
   const list = firstItem(buffer.subarray(1));
-  if (!list.isList || list.whole.length + 1 !== buffer.length) throw serverError('rlp: input list has trailing bytes');
+  if (!list.isList) throw serverError('rlp: expected input list for types.DynamicFeeTx');
   const items = itemsOf(list.content);
   const [chainId, nonce, tip, maxFee, gasLimit, to, value, data, accessList, yParity, r, s] = items;
   const isWhole =
     chainId && nonce && tip && maxFee && gasLimit && to && value && data && accessList && yParity && r && s;
-  if (!isWhole || items.length !== FIELDS) throw serverError('rlp: wrong number of fields for types.DynamicFeeTx');
+  if (!isWhole) throw serverError('rlp: too few elements for types.DynamicFeeTx');
+  if (list.whole.length + 1 !== buffer.length) throw serverError('rlp: input contains more than one value');
+  if (items.length > FIELDS) throw serverError('rlp: input list has too many elements for types.DynamicFeeTx');
   if (!accessList.isList || to.isList || data.isList || ![0, 20].includes(to.content.length)) {
     throw serverError('rlp: input has the wrong shape for types.DynamicFeeTx');
   }

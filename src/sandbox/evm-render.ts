@@ -1,17 +1,21 @@
 /**
  * Renders a world's blocks as JSON of an Ethereum node. Fields are those of go-ethereum (`internal/ethapi/api.go`,
- * `core/types`) after the Prague fork. Whatever the world does not have (state, who signed a made-up payment) gets
- * well-formed values; the logs bloom is real.
+ * `core/types`) after the Osaka fork, and those of its dialects. Whatever the world does not have (state, who signed a
+ * made-up payment) gets well-formed values; the logs bloom is real.
  *
  * @module
  */
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { callData, topicsOf, word } from './abi.ts';
 import { type LoggedEntry, loggedEntries, type WorldBlock } from './block-tree.ts';
-import { BASE_FEE_WEI, GAS_LIMIT, gasBill, gasOf, TIP_WEI } from './evm-gas.ts';
+import type { EvmDialect } from './evm-dialect.ts';
+import { baseFeeOf, gasBill, gasOf, gasUsedBy } from './evm-gas.ts';
 import { readRaw } from './evm-raw.ts';
 import { digest } from './random.ts';
 import type { WorldTransaction } from './transaction.ts';
+
+/** The chain whose blocks are rendered. */
+export type Shown = Readonly<{ chainId: number; dialect: EvmDialect }>;
 
 export const hex = (digits: string): string => `0x${digits}`;
 /** Writes a number as Ethereum's JSON-RPC does: hex without leading zeros. */
@@ -55,50 +59,61 @@ function bloomOf(block: WorldBlock): string {
 }
 
 /** Renders a header as `newHeads` announces it. */
-export function renderHeader(block: WorldBlock) {
+export function renderHeader(block: WorldBlock, dialect: EvmDialect) {
   const isEmpty = block.transactions.length === 0;
   const made = (what: string) => hex(digest(what, block.hash));
-  const gasUsed = block.transactions.reduce((sum, transaction) => sum + gasBill(transaction).gasUsed, 0);
   return {
     number: quantity(block.number),
     hash: hex(block.hash),
     parentHash: hex(block.parent),
     sha3Uncles: NO_UNCLES,
-    miner: hex(digest('miner').slice(0, 40)),
-    stateRoot: made('state'),
+    miner: hex(dialect.miner),
+    stateRoot: hex(stateRootOf(block)),
     transactionsRoot: isEmpty ? EMPTY_TRIE : made('transactions'),
     receiptsRoot: isEmpty ? EMPTY_TRIE : made('receipts'),
     logsBloom: bloomOf(block),
     difficulty: '0x0',
-    gasLimit: quantity(GAS_LIMIT),
-    gasUsed: quantity(gasUsed),
+    gasLimit: quantity(dialect.gasLimit),
+    gasUsed: quantity(gasUsedBy(block, dialect)),
     timestamp: quantity(block.timeS),
     extraData: '0x',
     mixHash: made('mix'),
     nonce: '0x0000000000000000',
-    baseFeePerGas: quantity(BASE_FEE_WEI),
+    baseFeePerGas: quantity(baseFeeOf(block, dialect)),
     withdrawalsRoot: EMPTY_TRIE,
     blobGasUsed: '0x0',
     excessBlobGas: '0x0',
     parentBeaconBlockRoot: made('beacon'),
     requestsHash: NO_REQUESTS,
+    ...dialect.headerFields(block),
   };
 }
+
+export const stateRootOf = (block: WorldBlock): string => digest('state', block.hash);
 
 /**
  * Renders a block.
  * @param full whole transactions instead of their hashes
  */
-export function renderBlock(block: WorldBlock, chainId: number, full: boolean) {
+export function renderBlock(block: WorldBlock, shown: Shown, full: boolean) {
   return {
-    ...renderHeader(block),
+    ...renderHeader(block, shown.dialect),
+    ...shown.dialect.blockFields(block),
     size: quantity(640 + 180 * block.transactions.length),
     uncles: [],
     transactions: full
-      ? block.transactions.map((transaction, index) => renderTransaction(transaction, chainId, { block, index }))
+      ? block.transactions.map((transaction, index) => renderTransaction(transaction, shown, { block, index }))
       : block.transactions.map((transaction) => hex(transaction.id)),
     withdrawals: [],
   };
+}
+
+/** Renders the pending block, which has no hash, miner or nonce. */
+export function renderPending(block: WorldBlock, shown: Shown, full: boolean) {
+  const pending = { ...renderBlock(block, shown, full), hash: null, miner: null, nonce: null };
+  if (shown.dialect.pendingIsHead) return pending;
+  const { parentBeaconBlockRoot, ...rest } = pending;
+  return { ...rest, mixHash: hex('0'.repeat(64)) };
 }
 
 export type Place = Readonly<{ block: WorldBlock; index: number }>;
@@ -107,20 +122,36 @@ export type Place = Readonly<{ block: WorldBlock; index: number }>;
  * Renders a transaction.
  * @param place null while the transaction is pending
  */
-export function renderTransaction(transaction: WorldTransaction, chainId: number, place: Place | null) {
-  return {
+export function renderTransaction(transaction: WorldTransaction, { chainId, dialect }: Shown, place: Place | null) {
+  const common = {
     blockHash: place && hex(place.block.hash),
     blockNumber: place && quantity(place.block.number),
-    blockTimestamp: place && quantity(place.block.timeS),
     transactionIndex: place && quantity(place.index),
     hash: hex(transaction.id),
     from: hex(transaction.sender),
     to: hex(transaction.target),
-    gasPrice: quantity(gasBill(transaction).price),
-    type: '0x2',
-    accessList: [],
     chainId: quantity(chainId),
-    ...(transaction.signed ? signedFields(transaction.signed.bytes) : madeUpFields(transaction)),
+  };
+  if (transaction.isSystem) return { ...common, ...systemFields(transaction, chainId) };
+  const fields = transaction.signed ? signedFields(transaction.signed.bytes) : madeUpFields(transaction, dialect);
+  const price = place ? quantity(gasBill(transaction, place.block, dialect).price) : fields.maxFeePerGas;
+  return { ...common, gasPrice: price, type: '0x2', accessList: [], ...fields };
+}
+
+/** The fields of what a block's producer added: a legacy transaction without a price. */
+function systemFields(transaction: WorldTransaction, chainId: number) {
+  const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
+  return {
+    input: hex(`f340fa01${word(transaction.sender)}`),
+    value: quantity(transaction.entries[0]?.units ?? 0n),
+    nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
+    gas: '0x7fffffffffffffff',
+    gasPrice: '0x0',
+    type: '0x0',
+    // EIP-155.
+    v: quantity(35 + 2 * chainId),
+    r: made('r'),
+    s: made('s'),
   };
 }
 
@@ -142,7 +173,7 @@ function signedFields(bytes: string) {
 }
 
 /** The fields of a sender who never signed. */
-function madeUpFields(transaction: WorldTransaction) {
+function madeUpFields(transaction: WorldTransaction, dialect: EvmDialect) {
   const made = (what: string) => quantity(BigInt(hex(digest(what, transaction.id))));
   const parity = quantity(Number.parseInt(transaction.id.slice(-1), 16) & 1);
   const [coin] = transaction.native ?? [];
@@ -151,8 +182,8 @@ function madeUpFields(transaction: WorldTransaction) {
     value: quantity(coin?.units ?? 0n),
     nonce: quantity(Number.parseInt(transaction.id.slice(0, 4), 16)),
     gas: quantity(2 * gasOf(transaction)),
-    maxFeePerGas: quantity(2n * BASE_FEE_WEI),
-    maxPriorityFeePerGas: quantity(TIP_WEI),
+    maxFeePerGas: quantity(2n * ((dialect.baseFeeMin ?? 0n) + dialect.tip)),
+    maxPriorityFeePerGas: quantity(dialect.tip),
     v: parity,
     yParity: parity,
     r: made('r'),
@@ -193,7 +224,7 @@ type ReceiptPart = Readonly<{
   cumulativeGasUsed: number;
 }>;
 
-function receiptParts(block: WorldBlock): ReceiptPart[] {
+function receiptParts(block: WorldBlock, dialect: EvmDialect): ReceiptPart[] {
   const logged = loggedEntries(block);
   let from = 0;
   let cumulativeGasUsed = 0;
@@ -201,14 +232,15 @@ function receiptParts(block: WorldBlock): ReceiptPart[] {
     const to = from + (transaction.succeeded ? transaction.entries.length : 0);
     const own = logged.slice(from, to);
     from = to;
-    cumulativeGasUsed += gasBill(transaction).gasUsed;
+    cumulativeGasUsed += gasBill(transaction, block, dialect).gasUsed;
     return { transaction, index, own, cumulativeGasUsed };
   });
 }
 
 /** The bloom makes a receipt expensive, so a single one is rendered without the others. */
-function renderReceiptPart({ transaction, index, own, cumulativeGasUsed }: ReceiptPart, block: WorldBlock) {
-  const { gasUsed, price } = gasBill(transaction);
+function renderReceiptPart(part: ReceiptPart, block: WorldBlock, dialect: EvmDialect) {
+  const { transaction, index, own, cumulativeGasUsed } = part;
+  const { gasUsed, price } = gasBill(transaction, block, dialect);
   return {
     blockHash: hex(block.hash),
     blockNumber: quantity(block.number),
@@ -223,15 +255,16 @@ function renderReceiptPart({ transaction, index, own, cumulativeGasUsed }: Recei
     to: hex(transaction.target),
     transactionHash: hex(transaction.id),
     transactionIndex: quantity(index),
-    type: '0x2',
+    type: transaction.isSystem ? '0x0' : '0x2',
   };
 }
 
 /** Renders all receipts of a block, in order. */
-export const renderReceipts = (block: WorldBlock) => receiptParts(block).map((part) => renderReceiptPart(part, block));
+export const renderReceipts = (block: WorldBlock, dialect: EvmDialect) =>
+  receiptParts(block, dialect).map((part) => renderReceiptPart(part, block, dialect));
 
 /** Renders the receipt of the block's transaction number `index`, or returns null if there is none. */
-export function renderReceipt(block: WorldBlock, index: number) {
-  const part = receiptParts(block)[index];
-  return part ? renderReceiptPart(part, block) : null;
+export function renderReceipt(block: WorldBlock, index: number, dialect: EvmDialect) {
+  const part = receiptParts(block, dialect)[index];
+  return part ? renderReceiptPart(part, block, dialect) : null;
 }

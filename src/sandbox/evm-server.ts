@@ -8,10 +8,11 @@
 import { evmAddress } from '../chains/evm/address.ts';
 import { openControl } from './control.ts';
 import { filterArgument, type LogFilter, positional } from './evm-arguments.ts';
-import { contentFaults, evmMethods, logsOf } from './evm-methods.ts';
+import { dialects } from './evm-dialect.ts';
+import { evmMethods, faultsOfCall, logsOf } from './evm-methods.ts';
 import { hex, renderHeader } from './evm-render.ts';
 import type { FaultKind } from './faults.ts';
-import { methodNotFound, RpcError, serverError } from './json-rpc.ts';
+import { type BatchLimits, gethDialect, methodNotFound, RpcError, serverError } from './json-rpc.ts';
 import { type Peer, serveJsonRpc, transportFaults } from './json-rpc-server.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { digest } from './random.ts';
@@ -21,6 +22,9 @@ import type { Change } from './world.ts';
 type Subscription = Readonly<{ id: string; peer: Peer; filter: LogFilter | null }>;
 
 const SUBSCRIPTIONS_MAX = 10_000;
+/** What the faults `batch_limited` and `answers_limited` allow. */
+const LIMITED_CALLS: BatchLimits = { callsMax: 5, answerCharsMax: Number.POSITIVE_INFINITY };
+const LIMITED_ANSWERS: BatchLimits = { callsMax: 1000, answerCharsMax: 5_000 };
 
 /**
  * Starts listening.
@@ -30,7 +34,8 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
   const { world, miner, faults, controlToken } = options;
   const chainId = Number(options.chainId);
   const tokens = options.tokens.map((token) => ({ ...token, key: tokenKey(evmAddress, token) }));
-  const reads = evmMethods({ world, chainId, tokens });
+  const dialect = dialects[options.dialect ?? 'ethereum'];
+  const reads = evmMethods({ world, chainId, tokens, dialect });
   const control = openControl({ world, miner, faults, tokens, codec: evmAddress, formatHash: hex }, controlToken);
   const subscriptions = new Map<string, Subscription>();
   let subscribed = 0;
@@ -68,24 +73,36 @@ export async function startEvmServer(options: NodeServerOptions): Promise<NodeSe
       }
       const fault = faults.strike(['push_lost', 'push_twice'], 'newHeads', [id, head.hash]);
       if (fault?.kind === 'push_lost') continue;
-      notify(renderHeader(head));
-      if (fault?.kind === 'push_twice') notify(renderHeader(head));
+      notify(renderHeader(head, dialect));
+      if (fault?.kind === 'push_twice') notify(renderHeader(head, dialect));
     }
   }
 
-  const faultsOf = (method: string): readonly FaultKind[] => [...transportFaults, ...(contentFaults.get(method) ?? [])];
+  /** The limits of a batch; tighter ones by fault. */
+  function batchLimits(): BatchLimits | undefined {
+    const fault = faults.strike(['batch_limited', 'answers_limited'], 'batch', []);
+    if (!fault) return undefined;
+    return fault.kind === 'batch_limited' ? LIMITED_CALLS : LIMITED_ANSWERS;
+  }
+
+  const faultsOf = (method: string, params: unknown): readonly FaultKind[] => [
+    ...transportFaults,
+    ...faultsOfCall(method, params),
+  ];
   const endAnnouncing = world.onChange(announce);
   const server = await serveJsonRpc(options.port, {
     strike: (method, params) =>
-      method.startsWith('sandbox_') ? null : faults.strike(faultsOf(method), method, params),
+      method.startsWith('sandbox_') ? null : faults.strike(faultsOf(method, params), method, params),
     call(method, params, peer, fault) {
       if (method === 'eth_subscribe') return subscribe(params, peer);
       if (method === 'eth_unsubscribe') return unsubscribe(params, peer);
       if (control.has(method)) return control.call(method, params, peer.bearer);
       const read = reads.get(method);
       if (!read) throw methodNotFound(method);
-      return read({ params, view: viewThrough(world, fault), fault: fault?.kind ?? null });
+      const view = { ...viewThrough(world, fault), startsFinal: dialect.startsFinal };
+      return read({ params, view, fault: fault?.kind ?? null });
     },
+    dialect: gethDialect(batchLimits),
     leave(peer) {
       for (const { id, peer: owner } of subscriptions.values()) if (owner === peer) subscriptions.delete(id);
     },

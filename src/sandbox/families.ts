@@ -8,6 +8,8 @@ import { evmAddress } from '../chains/evm/address.ts';
 import { solanaAddress } from '../chains/solana/address.ts';
 import { tronAddress } from '../chains/tron/address.ts';
 import type { Token } from '../core/transfer.ts';
+import { type DialectName, dialects } from './evm-dialect.ts';
+import { nextBaseFee } from './evm-gas.ts';
 import { evmAdmit } from './evm-pool.ts';
 import { startEvmServer } from './evm-server.ts';
 import type { Admit } from './mempool.ts';
@@ -19,6 +21,12 @@ import { tronAdmit } from './tron-pool.ts';
 import { tronBlockId } from './tron-render.ts';
 import { startTronServer } from './tron-server.ts';
 import type { WorldOptions } from './world.ts';
+
+/** The rules of an EVM chain's blocks. */
+function evmBlockRules(name: DialectName): Pick<WorldOptions, 'price' | 'seal'> {
+  const dialect = dialects[name];
+  return { price: (parent) => nextBaseFee(parent, dialect), ...(dialect.seal && { seal: dialect.seal }) };
+}
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
@@ -32,6 +40,8 @@ export type SandboxFamily = Readonly<{
   isSkipped?: (chainId: string, number: number) => boolean;
   /** Which signed transactions its blocks include. */
   admit?: Admit;
+  /** What a chain of the family charges, and what its producers add to their blocks. */
+  blockRules?: (dialect: DialectName) => Pick<WorldOptions, 'price' | 'seal'>;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
 
@@ -42,6 +52,7 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     xpubPath: "m/44'/60'/0'/0",
     finalityDistance: 64,
     admit: evmAdmit,
+    blockRules: evmBlockRules,
     startServer: startEvmServer,
   },
   // 18 blocks by other producers.
@@ -64,23 +75,30 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
   },
 };
 
-export type SimulatedChain = Readonly<{ family: Family; chainId: string; tokens: readonly Token[] }>;
+export type SimulatedChain = Readonly<{
+  family: Family;
+  chainId: string;
+  dialect?: DialectName;
+  tokens: readonly Token[];
+}>;
 
 /** Returns the family's part of a network's world. */
 export function worldShape({
   family,
   chainId,
+  dialect = 'ethereum',
   tokens,
 }: SimulatedChain): Pick<
   WorldOptions,
-  'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit'
+  'tokens' | 'keyBytes' | 'finalityDistance' | 'isSkipped' | 'blockHash' | 'admit' | 'price' | 'seal'
 > {
-  const { codec, finalityDistance, blockHash, isSkipped, admit } = families[family];
+  const { codec, finalityDistance, blockHash, isSkipped, admit, blockRules } = families[family];
   return {
     tokens: tokens.map((token) => tokenKey(codec, token)),
     keyBytes: codec.keyBytes,
     finalityDistance,
     ...(admit && { admit }),
+    ...blockRules?.(dialect),
     ...(isSkipped && { isSkipped: (number) => isSkipped(chainId, number) }),
     ...(blockHash && { blockHash: (number, digits) => blockHash(chainId, number, digits) }),
   };

@@ -13,6 +13,12 @@ export const faultKinds = [
   'rpc_error',
   /** HTTP 429 or 503; over a WebSocket, the corresponding JSON-RPC error. */
   'http_error',
+  /** Over HTTP, 403 as for an unexpected host name, or 401 as at go-ethereum's engine port; never over a WebSocket. */
+  'http_refused',
+  /** Batches of more than 5 calls are refused. */
+  'batch_limited',
+  /** In a batch, calls after 5,000 characters of answers are refused. */
+  'answers_limited',
   /** No answer, ever. */
   'hang',
   /** The answer is cut off in the middle. */
@@ -25,6 +31,14 @@ export const faultKinds = [
   'lag',
   /** The head is shown 1 to `lagBlocks` behind, so that it jumps back and forth. */
   'backwards',
+  /** No block is final yet. */
+  'finality_missing',
+  /** The final block is an old one, and stays it. */
+  'finality_stalled',
+  /** Accounts and contracts are known only at the head. */
+  'states_gone',
+  /** The suggested tip is a thousand times what blocks paid. */
+  'tip_high',
   /** A known block, or a transaction in it, is reported as unknown. */
   'unknown_block',
   /** A block with transactions is reported as empty. */

@@ -87,6 +87,10 @@ export function sendThrough(
       if (fault.roll % 2 === 0) refuse(response, 429, 'Too Many Requests');
       else refuse(response, 503, 'Service Unavailable');
       break;
+    case 'http_refused':
+      if (fault.roll % 2 === 0) refuse(response, 403, 'invalid host specified');
+      else refuse(response, 401, 'missing token');
+      break;
     case 'cut':
       send(cut(text));
       break;

@@ -42,6 +42,7 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
   number: z.int().nonnegative(),
   timeS: z.int().nonnegative(),
   serial: z.int().nonnegative(),
+  price: units.exactOptional(),
   transactions: z.array(
     z.object({
       id: hash,
@@ -50,7 +51,7 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
       succeeded: z.boolean(),
       entries: z.array(
         z.object({
-          kind: z.enum(['transfer', 'approval']),
+          kind: z.enum(['transfer', 'approval', 'deposit']),
           token: key,
           from: key,
           to: key,
@@ -70,6 +71,7 @@ const blockLine: z.ZodType<WorldBlock> = z.object({
           }),
         )
         .exactOptional(),
+      isSystem: z.literal(true).exactOptional(),
       signed: z
         .object({
           bytes: key,

@@ -20,7 +20,15 @@ import {
 import { gethDialect, type JsonRpcDialect, RpcError } from './json-rpc.ts';
 
 /** The faults that are applied here; the service applies the others. */
-export const transportFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop', 'half_open'];
+export const transportFaults: readonly FaultKind[] = [
+  'rpc_error',
+  'http_error',
+  'http_refused',
+  'hang',
+  'cut',
+  'drop',
+  'half_open',
+];
 
 /** The caller: one WebSocket connection, or one HTTP request. */
 export type Peer = Readonly<{
@@ -86,7 +94,7 @@ export async function serveJsonRpc(
 /** Answers one message and returns which transport fault hit it. */
 function answer(text: string, peer: Peer, service: RpcService): { text: string; fault: InjectedFault | null } {
   let struck: InjectedFault | null = null;
-  const { dialect = gethDialect } = service;
+  const { dialect = gethDialect() } = service;
   const answered = dialect.answerMessage(text, (method, params) => {
     const fault = service.strike(method, params);
     if (!fault || !transportFaults.includes(fault.kind)) return service.call(method, params, peer, fault);
@@ -100,7 +108,7 @@ function answer(text: string, peer: Peer, service: RpcService): { text: string; 
 
 async function answerHttp(request: IncomingMessage, response: ServerResponse, service: RpcService): Promise<void> {
   if (service.only === 'websocket') return void request.socket.destroy();
-  const { refusals, bodyBytesMax, pages } = service.dialect ?? gethDialect;
+  const { refusals, bodyBytesMax, pages } = service.dialect ?? gethDialect();
   const page = request.method === 'GET' ? pages[request.url ?? ''] : undefined;
   if (page !== undefined) return void response.end(page);
   if (request.method !== 'POST') return refuse(response, 405, refusals.method);
@@ -108,7 +116,8 @@ async function answerHttp(request: IncomingMessage, response: ServerResponse, se
     return refuse(response, 415, refusals.contentType);
   }
   const body = await readBody(request, bodyBytesMax);
-  if (body === null) return refuse(response, 413, refusals.tooLarge);
+  const bytes = request.headers['content-length'] ?? 'unknown';
+  if (body === null) return refuse(response, 413, refusals.tooLarge(bytes));
   const { text, fault } = answer(body, { bearer: bearerOf(request), notify: null }, service);
   sendThrough(fault, request, response, text);
 }

@@ -32,69 +32,106 @@ export type JsonRpcDialect = Readonly<{
   /** What a node says if it fails by itself. */
   internalError: RpcError;
   bodyBytesMax: number;
-  /** Texts of the HTTP statuses 405, 415 and 413. */
-  refusals: Readonly<{ method: string; contentType: string; tooLarge: string }>;
+  /** Texts of the HTTP statuses 405, 415 and 413; the last one for a length as the request's header has it. */
+  refusals: Readonly<{ method: string; contentType: string; tooLarge(length: string): string }>;
   /** What GET shows, by path. */
   pages: Readonly<Record<string, string>>;
 }>;
 
-const BATCH_ITEMS_MAX = 1000;
-const RESPONSE_CHARS_MAX = 25_000_000;
+/**
+ * What a node allows in one batch: calls, and characters of answers. A call is answered as long as those before it
+ * stayed within the limit.
+ */
+export type BatchLimits = Readonly<{ callsMax: number; answerCharsMax: number }>;
+
+type BatchLimitsOf = () => BatchLimits | undefined;
+
+/** The defaults of go-ethereum (`--rpc.batch-request-limit`, `--rpc.batch-response-max-size`). */
+const BATCH_LIMITS: BatchLimits = { callsMax: 1000, answerCharsMax: 25_000_000 };
 
 type Id = string | number;
 
-const failure = (id: Id | null, { code, message }: RpcError) => ({ jsonrpc: '2.0', id, error: { code, message } });
+const failure = (id: Id | null, { code, message, data }: RpcError) => ({
+  jsonrpc: '2.0',
+  id,
+  error: { code, message, data },
+});
 
 /**
- * Answers a message.
+ * Answers a message as go-ethereum does.
  * @param text a request body or WebSocket message
+ * @param limitsOf called for a batch; go-ethereum's defaults if it returns none
  * @returns the answer's text; empty if there is none (notifications)
  */
-export function answerMessage(text: string, call: Call): string {
+export function answerMessage(text: string, call: Call, limitsOf: BatchLimitsOf = () => undefined): string {
   let message: unknown;
   try {
     message = JSON.parse(text);
   } catch {
     return JSON.stringify(failure(null, new RpcError(-32700, 'parse error')));
   }
-  if (!Array.isArray(message)) return limited(JSON.stringify(answerItem(message, call)) ?? '');
+  if (!Array.isArray(message)) return JSON.stringify(answerItem(message, call)) ?? '';
   if (message.length === 0) return JSON.stringify(failure(null, new RpcError(-32600, 'empty batch')));
-  if (message.length > BATCH_ITEMS_MAX) {
-    return JSON.stringify(failure(null, new RpcError(-32600, 'batch too large')));
-  }
-  const answers = message.map((item) => answerItem(item, call)).filter((answer) => answer !== undefined);
-  return answers.length === 0 ? '' : limited(JSON.stringify(answers));
+  const answers = answerBatch(message, call, limitsOf() ?? BATCH_LIMITS);
+  return answers.length === 0 ? '' : `[${answers.join(',')}]`;
 }
 
-const limited = (answer: string): string =>
-  answer.length <= RESPONSE_CHARS_MAX
-    ? answer
-    : JSON.stringify(failure(null, new RpcError(-32003, 'response too large')));
+/** Answers a batch; if it has too many calls, with one error for the first. */
+function answerBatch(items: readonly unknown[], call: Call, { callsMax, answerCharsMax }: BatchLimits): string[] {
+  if (items.length > callsMax) {
+    return items
+      .flatMap((item) => idOf(item) ?? [])
+      .slice(0, 1)
+      .map((id) => JSON.stringify(failure(id, new RpcError(-32600, 'batch too large'))));
+  }
+  const answers: string[] = [];
+  let chars = 0;
+  for (const item of items) {
+    const id = idOf(item);
+    if (chars > answerCharsMax && id !== null) {
+      answers.push(JSON.stringify(failure(id, new RpcError(-32003, 'response too large'))));
+      continue;
+    }
+    const answer = JSON.stringify(answerItem(item, call));
+    if (answer === undefined) continue;
+    answers.push(answer);
+    chars += answer.length;
+  }
+  return answers;
+}
+
+/** The id of a call; null for a notification. */
+function idOf(item: unknown): Id | null {
+  const { id } = (item ?? {}) as Record<string, unknown>;
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}
 
 function answerItem(item: unknown, call: Call): unknown {
-  const { jsonrpc, id, method, params } = (item ?? {}) as Record<string, unknown>;
-  const isId = typeof id === 'string' || typeof id === 'number';
-  if (jsonrpc !== '2.0' || typeof method !== 'string' || (id !== undefined && !isId)) {
-    return failure(isId ? id : null, new RpcError(-32600, 'invalid request'));
+  const { jsonrpc, id: given, method, params } = (item ?? {}) as Record<string, unknown>;
+  const id = idOf(item);
+  if (jsonrpc !== '2.0' || typeof method !== 'string' || (given !== undefined && id === null)) {
+    return failure(id, new RpcError(-32600, 'invalid request'));
   }
   try {
     const result = call(method, params);
-    return isId ? { jsonrpc: '2.0', id, result } : undefined;
+    return id === null ? undefined : { jsonrpc: '2.0', id, result };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
-    return isId ? failure(id, error) : undefined;
+    return id === null ? undefined : failure(id, error);
   }
 }
 
-/** Statuses and texts of go-ethereum's `rpc/http.go`. */
-export const gethDialect: JsonRpcDialect = {
-  answerMessage,
+const BODY_BYTES_MAX = 5 * 1024 * 1024;
+
+/** Statuses and texts of go-ethereum's `rpc/http.go`; `limitsOf` as of `answerMessage`. */
+export const gethDialect = (limitsOf?: BatchLimitsOf): JsonRpcDialect => ({
+  answerMessage: (text, call) => answerMessage(text, call, limitsOf),
   internalError: serverError('internal error'),
-  bodyBytesMax: 5 * 1024 * 1024,
+  bodyBytesMax: BODY_BYTES_MAX,
   refusals: {
     method: 'method not allowed',
     contentType: 'invalid content type, only application/json is supported',
-    tooLarge: 'content length too large',
+    tooLarge: (length) => `content length too large (${length}>${BODY_BYTES_MAX})`,
   },
   pages: {},
-};
+});

@@ -6,8 +6,8 @@
 import type { Accounts } from './accounts.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
 
-/** The position of the next block. */
-export type NextBlock = Readonly<{ number: number; timeS: number; parentTimeS: number }>;
+/** The position of the next block; `price` as in `WorldBlock`. */
+export type NextBlock = Readonly<{ number: number; timeS: number; parentTimeS: number; price?: bigint }>;
 
 /**
  * `fail`: it is included, and has no effect but its fee. `wait`: not yet. `drop`: never. A transaction, where only the

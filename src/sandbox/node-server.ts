@@ -6,6 +6,7 @@
 import type { AddressCodec } from '../chains/chain.ts';
 import { invariant } from '../core/fault.ts';
 import type { Token } from '../core/transfer.ts';
+import type { DialectName } from './evm-dialect.ts';
 import type { Faults } from './faults.ts';
 import type { Miner } from './miner.ts';
 import type { World } from './world.ts';
@@ -16,6 +17,8 @@ export type NodeServerOptions = Readonly<{
   faults: Faults;
   /** Decimal text, as in the configuration. */
   chainId: string;
+  /** Which of the family's chains is shown, where they differ on the wire. */
+  dialect?: DialectName;
   tokens: readonly Token[];
   /** Of `url`; tried first; 0 for any free port. */
   port: number;

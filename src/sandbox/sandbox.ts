@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import type { Clock } from '../lib/clock.ts';
+import { dialectNames } from './evm-dialect.ts';
 import type { SimulatedChain } from './families.ts';
 import { families, worldShape } from './families.ts';
 import { createFaults } from './faults.ts';
@@ -40,8 +41,9 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
   const opened = await Promise.all(networks.map(openNetwork));
 
   async function openNetwork(network: SandboxNetwork) {
+    const dialect = dialectNames.find((known) => known === network.name);
     const { world, close } = openDurableWorld({
-      ...worldShape(network),
+      ...worldShape({ ...network, ...(dialect && { dialect }) }),
       file: join(dataDir, 'sandbox', `${network.name}.jsonl`),
       seed: randomBytes(16).toString('hex'),
       clock,
@@ -52,6 +54,7 @@ export async function openSandbox({ dataDir, networks, clock, onFault }: Sandbox
       miner,
       faults: createFaults(network.name),
       chainId: network.chainId,
+      ...(dialect && { dialect }),
       tokens: network.tokens,
       port: portOf(before.networks[network.name]?.url),
       controlToken: before.token,

@@ -66,7 +66,7 @@ export const agaveDialect: JsonRpcDialect = {
   refusals: {
     method: 'Used HTTP Method is not allowed. POST or OPTIONS is required',
     contentType: 'Supplied content type is not allowed. Content-Type: application/json is required',
-    tooLarge: 'request body size exceeds allowed maximum',
+    tooLarge: () => 'request body size exceeds allowed maximum',
   },
   pages: { '/health': 'ok' },
 };

@@ -24,6 +24,10 @@ export function viewThrough(world: World, fault: InjectedFault | null): View {
     }
     case 'clock_behind':
       return distorted(world, (block) => ({ ...block, timeS: block.timeS - CLOCK_BEHIND_S }));
+    case 'finality_missing':
+      return { ...world, finalized: () => world.atOrBelow(0) };
+    case 'finality_stalled':
+      return { ...world, finalized: () => world.atOrBelow(1) };
     case 'unknown_block':
       return { ...world, at: () => undefined, byHash: () => undefined };
     case 'empty_content':

@@ -34,6 +34,10 @@ export type WorldOptions = Readonly<{
   isSkipped?: (number: number) => boolean;
   /** Which signed transactions the family's blocks include; all if absent. */
   admit?: Admit;
+  /** Returns what the chain charges in the block after this one, where that changes. */
+  price?: (parent: WorldBlock) => bigint;
+  /** Returns what the block's producer adds at its end. `id` is an unused transaction id. */
+  seal?: (transactions: readonly WorldTransaction[], id: string) => readonly WorldTransaction[];
   /** A block this far below the tip is final. */
   finalityDistance: number;
   /** Blocks kept below the tip; at least as many as a follower may still ask for. */
@@ -129,6 +133,9 @@ export type World = Pick<
     onChange(listener: (change: Change) => void): () => void;
   }>;
 
+/** A block, or what comes before the first one. */
+type Parent = WorldBlock | Pick<WorldBlock, 'hash' | 'number' | 'timeS'>;
+
 const PENDING_MAX = 10_000;
 const BLOCK_TRANSACTIONS_MAX = 2000;
 const REORG_BLOCKS_MAX = 4096;
@@ -160,23 +167,31 @@ export function createWorld(options: WorldOptions): World {
     return toSeconds(clock.nowMs());
   }
 
-  function placeAfter(parent: Pick<WorldBlock, 'number' | 'timeS'>, wantedTimeS: number): NextBlock {
+  function placeAfter(parent: Parent, wantedTimeS: number): NextBlock {
     let number = parent.number + 1;
     while (options.isSkipped?.(number)) number++;
-    return { number, timeS: Math.max(parent.timeS, wantedTimeS), parentTimeS: parent.timeS };
+    const timeS = Math.max(parent.timeS, wantedTimeS);
+    const price = 'transactions' in parent ? options.price?.(parent) : undefined;
+    return { number, timeS, parentTimeS: parent.timeS, ...(price !== undefined && { price }) };
   }
 
-  function makeBlock(
-    parent: Pick<WorldBlock, 'hash' | 'number' | 'timeS'>,
-    wantedTimeS: number,
-    transactions: readonly WorldTransaction[],
-  ): WorldBlock {
-    const { number, timeS } = placeAfter(parent, wantedTimeS);
+  function makeBlock(parent: Parent, wantedTimeS: number, chosen: readonly WorldTransaction[]): WorldBlock {
+    const { number, timeS, price } = placeAfter(parent, wantedTimeS);
     const born = serial++;
+    const added = options.seal?.(chosen, digest('sealed', seed, born, parent.hash)) ?? [];
+    const transactions = [...chosen, ...added];
     const ids = transactions.map((transaction) => transaction.id);
     const digits = digest('block', seed, born, parent.hash, number, timeS, ...ids);
     const hash = options.blockHash?.(number, digits) ?? digits;
-    return { hash, parent: parent.hash, number, timeS, serial: born, transactions };
+    return {
+      hash,
+      parent: parent.hash,
+      number,
+      timeS,
+      serial: born,
+      ...(price !== undefined && { price }),
+      transactions,
+    };
   }
 
   const identify = (content: string): string => digest('transaction', seed, serial++, content);
@@ -293,7 +308,11 @@ export function createWorld(options: WorldOptions): World {
         const timeS = removed[at]?.timeS ?? nowS();
         added.push(makeBlock(added.at(-1) ?? ancestor, timeS, share));
       }
-      if (keep === 'pending') pending = [...removed.flatMap(({ transactions }) => transactions), ...pending];
+      if (keep === 'pending')
+        pending = [
+          ...removed.flatMap(({ transactions }) => transactions).filter(({ isSystem }) => !isSystem),
+          ...pending,
+        ];
       return change(depth, removed, added);
     },
 

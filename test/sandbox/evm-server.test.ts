@@ -173,9 +173,9 @@ test('wrong arguments are refused as go-ethereum does', async () => {
     ['eth_getBlockByHash', ['0x12', false], -32602, /^invalid argument 0: hex string has length 2, want 64/],
     ['eth_getLogs', [{ blockHash: nowhere }], -32000, /^unknown block$/],
     ['eth_getLogs', [{ blockHash: nowhere, fromBlock: '0x0' }], -32602, /cannot specify both BlockHash and FromBlock/],
-    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x0' }], -32602, /^invalid block range params$/],
-    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x2' }], -32602, /^block range extends beyond current head block$/],
-    ['eth_getLogs', [{ topics: [null, null, null, null, null] }], -32602, /^exceed max topics$/],
+    ['eth_getLogs', [{ fromBlock: '0x1', toBlock: '0x0' }], -32000, /^invalid block range params$/],
+    ['eth_getLogs', [{ fromBlock: '0x2', toBlock: '0x3' }], -32000, /^invalid block range params$/],
+    ['eth_getLogs', [{ topics: [null, null, null, null, null] }], -32000, /^exceed max topics$/],
     ['eth_call', [{ to: hex(usdtKey), data: '0x12345678' }, 'latest'], 3, /^execution reverted$/],
     ['eth_call', [{ to: hex(usdtKey), data: '0x313ce567' }, nowhere], -32000, /^header not found$/],
     ['eth_subscribe', ['newHeads'], -32001, /^notifications not supported$/],
@@ -277,7 +277,10 @@ test('batches and broken messages are answered as JSON-RPC says', async () => {
   assert.is(await codeOf('{"broken'), -32700);
   assert.is(await codeOf('[]'), -32600);
   assert.is(await codeOf('{"id":1}'), -32600);
-  assert.is(await codeOf(JSON.stringify(Array.from({ length: 1001 }, (_, id) => item(id, 'eth_chainId')))), -32600);
+  const many = Array.from({ length: 1001 }, (_, id) => item(id, 'eth_chainId'));
+  assert.equal(JSON.parse((await post(JSON.stringify(many))).text), [
+    { jsonrpc: '2.0', id: 0, error: { code: -32600, message: 'batch too large' } },
+  ]);
   assert.is((await post('{"jsonrpc":"2.0","method":"eth_chainId"}')).text, '');
   assert.is((await post('', {}, 'GET')).status, 405);
   assert.is((await post('{}', { 'content-type': 'text/plain' })).status, 415);

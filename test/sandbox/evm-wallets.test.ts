@@ -167,6 +167,35 @@ test('an offer below the base fee waits until it is replaced', async () => {
   assert.is(outcome.kind === 'waiting' && outcome.included?.tx, dear.tx);
 });
 
+test('full blocks raise the base fee by an eighth each, and an offer that it has passed waits', async () => {
+  const wallets = await openFundedWallets();
+  const intent = wallets.refund('USDT', 5n);
+  const baseFee = async () =>
+    Number(
+      ((await sandbox.ask('eth_getBlockByNumber', ['pending', false])).result as { baseFeePerGas: string })
+        .baseFeePerGas,
+    );
+  const before = await baseFee();
+  const { terms } = quoted(await node.quote(wallets.draft(intent), 0, []));
+  const tight = signOn(wallets, intent, {
+    ...terms,
+    max_fee_per_gas: String(before),
+    max_priority_fee_per_gas: '1000',
+  });
+  for (let at = 0; at < 3; at++) sandbox.world.mine(1000);
+  assert.is(await baseFee(), before * (9 / 8) ** 3);
+  await send(tight);
+  mine();
+  assert.equal(await outcomeOf(wallets, intent, [tight]), nothingYet);
+  const second = await prepare(wallets, intent, [tight]);
+  await send(second);
+  mine(1 + FINAL_BLOCKS);
+  const outcome = await outcomeOf(wallets, intent, [tight, second]);
+  assert.is(outcome.kind === 'succeeded' && outcome.tx, second.tx);
+  mine(20);
+  assert.is(await baseFee(), before, 'empty blocks lower it again');
+});
+
 test('refusals have a real node’s texts', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
@@ -177,7 +206,7 @@ test('refusals have a real node’s texts', async () => {
   };
   assert.is(await codeOn({ gas_limit: '46000000' }), 'gas_limit');
   assert.is(await codeOn({ max_fee_per_gas: '9999999999999' }), 'accepted');
-  assert.is(await codeOn({ max_fee_per_gas: '12999999999999', max_priority_fee_per_gas: '9000000' }), 'native_short');
+  assert.is(await codeOn({ max_fee_per_gas: '12999999999999', max_priority_fee_per_gas: '9000000' }), 'node_refused');
   for (const wrong of [
     new Uint8Array(),
     Uint8Array.of(1, 2),

@@ -74,8 +74,8 @@ test('a lagging node shows an older head in every answer', async () => {
   assert.is((await node.ask('eth_getBlockByHash', [newer, false])).result, null);
   assert.is((await node.ask('eth_getLogs', [{ blockHash: newer }])).error?.message, 'unknown block');
   assert.is((await node.ask('eth_getTransactionReceipt', [tx])).result, null);
-  const beyond = await node.ask('eth_getLogs', [{ fromBlock: '0x17', toBlock: '0x18' }]);
-  assert.is(beyond.error?.message, 'block range extends beyond current head block');
+  const beyond = await node.ask('eth_getLogs', [{ fromBlock: '0x18', toBlock: '0x19' }]);
+  assert.is(beyond.error?.message, 'invalid block range params');
   node.faults.heal();
   assert.is((await node.ask('eth_blockNumber')).result, '0x1e');
 });
@@ -98,6 +98,34 @@ test('a known block and its transactions are denied', async () => {
   assert.is((await hit('unknown_block', 'eth_getBlockByNumber', ['0x2', false])).result, null);
   assert.is((await hit('unknown_block', 'eth_getBlockReceipts', [hash])).result, null);
   assert.is((await hit('unknown_block', 'eth_getLogs', [{ blockHash: hash }])).error.message, 'unknown block');
+});
+
+test('finality is missing, or stays at an old block; states are gone below the head', async () => {
+  mineMany(30);
+  const finalized = ['finalized', false];
+  const missing = await hit('finality_missing', 'eth_getBlockByNumber', finalized);
+  assert.equal(missing.error, { code: -32000, message: 'finalized block not found' });
+  assert.is((await hit('finality_stalled', 'eth_getBlockByNumber', finalized)).result.number, '0x1');
+  assert.is((await hit('finality_stalled', 'eth_getBlockByNumber', ['latest', false])).result.number, '0x1e');
+  assert.is(((await node.ask('eth_getBlockByNumber', finalized)).result as Json).number, '0xa');
+  const account = `0x${payee}`;
+  assert.match(
+    (await hit('states_gone', 'eth_getBalance', [account, '0x1d'])).error.message,
+    /^historical state [0-9a-f]{64} is not available$/,
+  );
+  assert.is((await hit('states_gone', 'eth_getBalance', [account, '0x1e'])).result, '0x0');
+  mineMany(128);
+  assert.match(
+    (await node.ask('eth_getTransactionCount', [account, '0x1e'])).error?.message ?? '',
+    /^historical state/,
+  );
+  assert.is((await node.ask('eth_getTransactionCount', [account, '0x1f'])).result, '0x0');
+});
+
+test('a suggested tip is a thousand times what blocks paid', async () => {
+  node.world.mine(5);
+  assert.is(Number((await node.ask('eth_maxPriorityFeePerGas')).result), 1_000_000);
+  assert.is(Number((await hit('tip_high', 'eth_maxPriorityFeePerGas')).result), 1_000_000_000);
 });
 
 test('a full block is reported as empty, or another block’s content is returned', async () => {

@@ -13,6 +13,7 @@
 
 import type { Token } from '../../src/core/transfer.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { accountKeyOf, askRpc, type SimulatedNode, startSimulatedNode } from './simulated-node.ts';
 
 /** Two tokens with different decimals, so that mixing them up shows. */
@@ -35,6 +36,7 @@ export type SandboxNode = SimulatedNode &
 
 export type SandboxNodeOptions = Readonly<{
   seed: string;
+  dialect?: DialectName;
   clock?: Pick<Clock, 'nowMs'>;
   finalityDistance?: number;
   windowBlocks?: number;

@@ -9,6 +9,7 @@ import { base58 } from '@scure/base';
 import type { Family } from '../../src/chains/chain.ts';
 import type { Token } from '../../src/core/transfer.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import type { DialectName } from '../../src/sandbox/evm-dialect.ts';
 import { families, worldShape } from '../../src/sandbox/families.ts';
 import { createFaults, type Faults } from '../../src/sandbox/faults.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';
@@ -39,6 +40,7 @@ export type SimulatedNodeOptions = Readonly<{
   family: Family;
   seed: string;
   chainId: string;
+  dialect?: DialectName;
   tokens: readonly Token[];
   clock?: Pick<Clock, 'nowMs'>;
   finalityDistance?: number;
@@ -91,7 +93,16 @@ export async function startSimulatedNode(options: SimulatedNodeOptions): Promise
     throw error;
   });
   const listen = (port: number) =>
-    families[family].startServer({ world, miner, faults, chainId, tokens, port, controlToken });
+    families[family].startServer({
+      world,
+      miner,
+      faults,
+      chainId,
+      tokens,
+      port,
+      controlToken,
+      ...(options.dialect && { dialect: options.dialect }),
+    });
   let server = await listen(options.port ?? 0);
   const { url, rpcUrl = url.replace(/^ws:/, 'http:') } = server;
   return {
