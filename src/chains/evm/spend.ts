@@ -11,10 +11,18 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { Signature, Transaction } from 'ethers';
-import { type Fault, invariant, permanent } from '../../core/fault.ts';
-import type { Intent, Wallet } from '../../core/intent.ts';
-import type { Currency } from '../../core/transfer.ts';
-import { ownFees, type Spending, type SpendKey, type SpendNetwork, type SpendReading, type Terms } from '../spend.ts';
+import { invariant } from '../../core/fault.ts';
+import type { Intent } from '../../core/intent.ts';
+import type { Spending, SpendKey, SpendNetwork, SpendReading, Terms } from '../spend.ts';
+import {
+  badIntent,
+  badTerms,
+  checkPayment,
+  ownSigners,
+  termReader,
+  tokenPayment,
+  unknownBytes,
+} from '../spend-order.ts';
 import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
 import { evmAddress } from './address.ts';
 import { TRANSFER_SELECTOR, transferCall } from './wire.ts';
@@ -29,27 +37,13 @@ const UNITS_LIMIT = 2n ** 256n;
 const GAS_MIN = 21_000n;
 /** Twice what any EVM network allows in a block. */
 const GAS_MAX = 2n ** 28n;
-const ADDRESS_KEY = /^[0-9a-f]{40}$/;
-const ZERO_KEY = '0'.repeat(40);
-const DECIMAL = /^(0|[1-9][0-9]{0,77})$/;
 
 const termNames = ['nonce', 'gas_limit', 'max_fee_per_gas', 'max_priority_fee_per_gas'] as const;
 type TermName = (typeof termNames)[number];
 
-const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
-const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
-const unknown = (why: string, cause?: unknown): Fault =>
-  permanent('spend_bytes_unknown', `these bytes are not a transaction that Quayside signs: ${why}`, cause);
-
 /** Reads the terms as numbers, each within its bounds and the fee within the network's cap. */
 function readTerms(terms: Terms, feeUnitsMax: bigint): Readonly<Record<TermName, bigint>> {
-  const foreign = Object.keys(terms).find((name) => !(termNames as readonly string[]).includes(name));
-  if (foreign !== undefined) throw badTerms(`"${foreign}" is not one of ${termNames.join(', ')}`);
-  const read = (name: TermName): bigint => {
-    const text = terms[name];
-    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or not a whole number`);
-    return BigInt(text);
-  };
+  const read = termReader(terms, termNames, UNITS_LIMIT);
   const [nonce, gas, maxFee, tip] = termNames.map(read) as [bigint, bigint, bigint, bigint];
   if (nonce > BigInt(Number.MAX_SAFE_INTEGER)) throw badTerms(`nonce ${nonce} is out of range`);
   if (gas < GAS_MIN || gas > GAS_MAX) throw badTerms(`gas_limit ${gas} is not ${GAS_MIN} to ${GAS_MAX}`);
@@ -63,59 +57,33 @@ function readTerms(terms: Terms, feeUnitsMax: bigint): Readonly<Record<TermName,
 /** The call that a transaction makes: contract or account, value and data. */
 type Call = Readonly<{ to: string; value: bigint; data: string }>;
 
-function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, to: string, units: bigint): Call {
-  const token = tokens.find(({ symbol }) => symbol === currency);
-  if (!token) throw badIntent(`the policy has no ${currency} on this network`);
-  const keys = tokens.map(({ address }) => evmAddress.parse(address));
-  if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
-  return { to: token.address, value: 0n, data: transferCall(to, units) };
-}
-
 function callOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Call {
-  const checked = (to: string, units: bigint): [string, bigint] => {
-    if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is not an address that can be paid`);
-    if (units <= 0n || units >= UNITS_LIMIT) throw badIntent(`${units} units cannot be paid`);
-    return [to, units];
-  };
-  switch (intent.kind) {
-    case 'refund':
-      return tokenCall(network, intent.currency, payer, ...checked(intent.to, intent.units));
-    case 'sweep': {
-      const [only, ...others] = intent.from;
-      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one deposit address here');
-      return tokenCall(network, intent.currency, payer, ...checked(network.treasury, only.units));
-    }
-    case 'gas': {
-      if (intent.form !== 'transfer')
-        throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
-      invariant(receiver, 'the keys of a gas intent include the address that receives gas');
-      const [to, value] = checked(receiver.key, intent.units);
-      return { to: evmAddress.format(to), value, data: '0x' };
-    }
+  if (intent.kind !== 'gas') {
+    const { token, to, units } = tokenPayment(intent, network, payer, evmAddress.parse);
+    return { to: token.address, value: 0n, data: transferCall(to, units) };
   }
-}
-
-function signers(intent: Intent): readonly Wallet[] {
-  const payer = ownFees(intent);
-  return intent.kind === 'gas' ? [payer, { role: 'collection', index: intent.index }] : [payer];
+  if (intent.form !== 'transfer') throw badIntent(`gas cannot be sent as "${intent.form}" here, only as "transfer"`);
+  invariant(receiver, 'the keys of a gas intent include the address that receives gas');
+  checkPayment(receiver.key, intent.units, UNITS_LIMIT);
+  return { to: evmAddress.format(receiver.key), value: intent.units, data: '0x' };
 }
 
 /** Returns what a transaction of one call moves, and where. */
 function effectOf(transaction: Transaction, from: string, network: SpendNetwork): SpendReading['effects'][number] {
   const { to, value, data } = transaction;
-  if (to === null) throw unknown('it creates a contract');
+  if (to === null) throw unknownBytes('it creates a contract');
   const target = to.slice(2).toLowerCase();
   const token = network.tokens.find(({ address }) => evmAddress.parse(address) === target);
   if (!token) {
-    if (data !== '0x') throw unknown(`it calls ${to}, which is not a token of this network`);
-    if (value === 0n) throw unknown('it moves nothing');
+    if (data !== '0x') throw unknownBytes(`it calls ${to}, which is not a token of this network`);
+    if (value === 0n) throw unknownBytes('it moves nothing');
     return { token: null, from, to: target, units: value };
   }
-  if (value !== 0n) throw unknown('it sends native coin to a token contract');
+  if (value !== 0n) throw unknownBytes('it sends native coin to a token contract');
   const [, recipient, digits] = TRANSFER_DATA.exec(data) ?? [];
-  if (recipient === undefined || digits === undefined) throw unknown('its call is not exactly a token transfer');
+  if (recipient === undefined || digits === undefined) throw unknownBytes('its call is not exactly a token transfer');
   const units = BigInt(`0x${digits}`);
-  if (units === 0n) throw unknown('it moves nothing');
+  if (units === 0n) throw unknownBytes('it moves nothing');
   return { token: token.address, from, to: recipient, units };
 }
 
@@ -123,8 +91,8 @@ function effectOf(transaction: Transaction, from: string, network: SpendNetwork)
 function decode(bytes: Uint8Array): Readonly<{ transaction: Transaction; sender: string }> {
   const text = `0x${bytesToHex(bytes)}`;
   const { transaction, from, serialized } = parse(text);
-  if (transaction.type !== TYPE || from === null) throw unknown('it is not a signed EIP-1559 transaction');
-  if (serialized !== text) throw unknown('they are not its canonical form');
+  if (transaction.type !== TYPE || from === null) throw unknownBytes('it is not a signed EIP-1559 transaction');
+  if (serialized !== text) throw unknownBytes('they are not its canonical form');
   return { transaction, sender: from.slice(2).toLowerCase() };
 }
 
@@ -135,7 +103,7 @@ function parse(text: string): Readonly<{ transaction: Transaction; from: string 
     const { from, serialized } = transaction;
     return { transaction, from, serialized };
   } catch (error) {
-    throw unknown('they do not decode', error);
+    throw unknownBytes('they do not decode', error);
   }
 }
 
@@ -143,7 +111,7 @@ export const evmSpending: Spending = {
   derive: (seed, wallet) => deriveWallet(seed, COIN, wallet),
   path: (wallet) => walletPath(COIN, wallet),
   xpub: (seed) => collectionXpub(seed, COIN),
-  signers,
+  signers: ownSigners,
 
   sign({ network, intent, terms }, keys) {
     const [payer, receiver] = keys;
@@ -175,8 +143,9 @@ export const evmSpending: Spending = {
   read(bytes, network) {
     const { transaction, sender } = decode(bytes);
     const { hash, chainId, accessList, gasLimit, maxFeePerGas } = transaction;
-    if (chainId.toString() !== network.chainId) throw unknown(`it is for chain ${chainId}, not ${network.chainId}`);
-    if (accessList && accessList.length > 0) throw unknown('it has an access list');
+    if (chainId.toString() !== network.chainId)
+      throw unknownBytes(`it is for chain ${chainId}, not ${network.chainId}`);
+    if (accessList && accessList.length > 0) throw unknownBytes('it has an access list');
     invariant(hash && maxFeePerGas !== null, 'a signed EIP-1559 transaction has a hash and a fee');
     return {
       tx: hash,

@@ -21,7 +21,7 @@ import {
   TransactionInstruction,
   TransactionMessage,
 } from '@solana/web3.js';
-import { type Fault, invariant, permanent } from '../../core/fault.ts';
+import { invariant } from '../../core/fault.ts';
 import type { Intent, Wallet } from '../../core/intent.ts';
 import {
   type Spending,
@@ -31,6 +31,7 @@ import {
   sponsoredFees,
   type Terms,
 } from '../spend.ts';
+import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } from '../spend-order.ts';
 import { LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
 import { readSigned, type SignedMessage } from './message.ts';
 import { isSpendable } from './offline-keys.ts';
@@ -64,12 +65,6 @@ const tokenAccounts = new PublicKey(TOKEN_ACCOUNT_PROGRAM);
 const BUDGET_PROGRAM = bytesToHex(ComputeBudgetProgram.programId.toBytes());
 
 const KEY = /^[0-9a-f]{64}$/;
-const DECIMAL = /^(0|[1-9][0-9]{0,19})$/;
-
-const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
-const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
-const unknown = (why: string): Fault =>
-  permanent('spend_bytes_unknown', `these bytes are not a transaction that Quayside signs: ${why}`);
 
 /** Everything that a transaction says. Keys are hex. */
 type Plan = Readonly<{
@@ -158,15 +153,7 @@ function readTerms(terms: Terms, isRefund: boolean): Numbers {
     'compute_unit_price',
     ...(isRefund ? ['lock_lamports'] : []),
   ];
-  const names = ['blockhash', ...numbers];
-  const foreign = Object.keys(terms).find((name) => !names.includes(name));
-  if (foreign !== undefined) throw badTerms(`"${foreign}" is not one of ${names.join(', ')}`);
-  const read = (name: string): bigint => {
-    const text = terms[name];
-    const value = text !== undefined && DECIMAL.test(text) ? BigInt(text) : null;
-    if (value === null || value > U64_MAX) throw badTerms(`${name} is missing or not a whole number of 64 bits`);
-    return value;
-  };
+  const read = termReader(terms, ['blockhash', ...numbers], UNITS_LIMIT);
   for (const name of numbers) read(name);
   const { blockhash = '' } = terms;
   if (!isHash(blockhash)) throw badTerms('blockhash is missing or not 32 bytes in base58');
@@ -188,16 +175,11 @@ function isHash(text: string): boolean {
   }
 }
 
-function checkUnits(units: bigint): void {
-  if (units <= 0n || units >= UNITS_LIMIT) throw badIntent(`${units} units cannot be paid`);
-}
-
 function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: readonly SpendKey[]): Plan {
   const [payer, ...owners] = keys;
   invariant(payer, 'there is a key for each signer');
   if (intent.kind === 'gas') throw badIntent('gas is not needed here: the gas wallet pays for sweeps');
-  const token = network.tokens.find(({ symbol }) => symbol === intent.currency);
-  if (!token) throw badIntent(`the policy has no ${intent.currency} on this network`);
+  const token = tokenOf(network, intent.currency);
   const mint = bytesToHex(base58.decode(token.address));
   const isRefund = intent.kind === 'refund';
   const to = isRefund ? intent.to : network.treasury;
@@ -209,7 +191,7 @@ function planOf(intent: Intent, network: SpendNetwork, terms: Terms, keys: reado
   const transfers = isRefund
     ? [{ owner: payer.key, units: intent.units }]
     : intent.from.map(({ units }, at) => ({ owner: owners[at]?.key ?? '', units }));
-  for (const { units } of transfers) checkUnits(units);
+  for (const { units } of transfers) checkUnits(units, UNITS_LIMIT);
   const { unitLimit, unitPrice, lockLamports, blockhash } = readTerms(terms, isRefund);
   return {
     feePayer: payer.key,
@@ -295,11 +277,11 @@ function encodedAgain(plan: Plan): Uint8Array | null {
 
 function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   const signed = readSigned(bytes);
-  if (!signed) throw unknown('they are not a signed legacy message');
+  if (!signed) throw unknownBytes('they are not a signed legacy message');
   const plan = planIn(signed, network);
-  if (!plan) throw unknown('its instructions are not those of a payout');
+  if (!plan) throw unknownBytes('its instructions are not those of a payout');
   const again = encodedAgain(plan);
-  if (!again || !isSame(again, signed.message)) throw unknown('it contains something besides its payout');
+  if (!again || !isSame(again, signed.message)) throw unknownBytes('it contains something besides its payout');
   const { feePayer, refund, mint, to, transfers } = plan;
   const token = bytesToBase58(mint);
   return {

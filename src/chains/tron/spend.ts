@@ -11,10 +11,18 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { utils } from 'tronweb';
-import { type Fault, invariant, permanent } from '../../core/fault.ts';
-import type { GasIntent, Intent, Wallet } from '../../core/intent.ts';
-import type { Currency } from '../../core/transfer.ts';
-import { ownFees, type Spending, type SpendKey, type SpendNetwork, type SpendReading, type Terms } from '../spend.ts';
+import { invariant } from '../../core/fault.ts';
+import type { GasIntent, Intent } from '../../core/intent.ts';
+import type { Spending, SpendKey, SpendNetwork, SpendReading, Terms } from '../spend.ts';
+import {
+  badTerms,
+  checkPayment,
+  ownSigners,
+  type TokenPayment,
+  termReader,
+  tokenPayment,
+  unknownBytes,
+} from '../spend-order.ts';
 import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
 import { tronAddress, wireAddress } from './address.ts';
 import { readTransaction, signedTransaction, transactionDigest, wireSignature } from './transaction-bytes.ts';
@@ -24,11 +32,7 @@ const COIN = 195;
 /** First four bytes of keccak256("transfer(address,uint256)"). */
 const TRANSFER_SELECTOR = 'a9059cbb';
 const TRANSFER_DATA = new RegExp(`^${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
-const UNITS_LIMIT = 2n ** 256n;
 const SUN_LIMIT = BigInt(Number.MAX_SAFE_INTEGER) + 1n;
-const ADDRESS_KEY = /^[0-9a-f]{40}$/;
-const ZERO_KEY = '0'.repeat(40);
-const DECIMAL = /^(0|[1-9][0-9]{0,15})$/;
 const REF_BLOCK_HASH = /^[0-9a-f]{16}$/;
 const NUMBERS_OF_REF_BLOCKS = 0x1_0000n;
 const EXPIRATION_MS_MAX = 24n * 3600n * 1000n;
@@ -44,20 +48,8 @@ const numberNames = ['ref_block_number', 'timestamp_ms', 'expiration_ms', 'fee_l
 type NumberName = (typeof numberNames)[number];
 type ReadTerms = Readonly<Record<NumberName, bigint>> & Readonly<{ ref_block_hash: string }>;
 
-const badTerms = (why: string): Fault => permanent('spend_terms_invalid', `these terms cannot be signed: ${why}`);
-const badIntent = (why: string): Fault => permanent('spend_intent_invalid', `this intent cannot be signed: ${why}`);
-const unknown = (why: string): Fault =>
-  permanent('spend_bytes_unknown', `these bytes are not a transaction that Quayside signs: ${why}`);
-
 function readTerms(terms: Terms): ReadTerms {
-  const names: readonly string[] = [...numberNames, 'ref_block_hash'];
-  const foreign = Object.keys(terms).find((name) => !names.includes(name));
-  if (foreign !== undefined) throw badTerms(`"${foreign}" is not one of ${names.join(', ')}`);
-  const read = (name: NumberName): bigint => {
-    const text = terms[name];
-    if (text === undefined || !DECIMAL.test(text)) throw badTerms(`${name} is missing or not a whole number`);
-    return BigInt(text);
-  };
+  const read = termReader(terms, [...numberNames, 'ref_block_hash'], SUN_LIMIT);
   const [ref_block_number, timestamp_ms, expiration_ms, fee_limit] = numberNames.map(read) as [
     bigint,
     bigint,
@@ -76,17 +68,7 @@ function readTerms(terms: Terms): ReadTerms {
 /** One of the contract types of a transaction, with its fields as tronweb names them. */
 type Contract = Readonly<{ type: string; value: Readonly<Record<string, unknown>> }>;
 
-function checked(to: string, units: bigint, limit: bigint): void {
-  if (!ADDRESS_KEY.test(to) || to === ZERO_KEY) throw badIntent(`"${to}" is not an address that can be paid`);
-  if (units <= 0n || units >= limit) throw badIntent(`${units} units cannot be paid`);
-}
-
-function tokenCall({ tokens }: SpendNetwork, currency: Currency, payer: string, to: string, units: bigint): Contract {
-  checked(to, units, UNITS_LIMIT);
-  const token = tokens.find(({ symbol }) => symbol === currency);
-  if (!token) throw badIntent(`the policy has no ${currency} on this network`);
-  const keys = tokens.map(({ address }) => tronAddress.parse(address));
-  if (to === payer || keys.includes(to)) throw badIntent(`${to} is the paying wallet itself or a token contract`);
+function tokenCall({ token, to, units }: TokenPayment, payer: string): Contract {
   const contract = tronAddress.parse(token.address);
   invariant(contract, 'the policy checked its token addresses');
   return {
@@ -107,7 +89,7 @@ const gasContracts: Readonly<Record<GasIntent['form'], string>> = {
 };
 
 function gasContract({ form, units }: GasIntent, payer: string, to: string): Contract {
-  checked(to, units, SUN_LIMIT);
+  checkPayment(to, units, SUN_LIMIT);
   const owner_address = wireAddress(payer);
   const sun = Number.parseInt(units.toString(), 10);
   const type = gasContracts[form];
@@ -117,18 +99,9 @@ function gasContract({ form, units }: GasIntent, payer: string, to: string): Con
 }
 
 function contractOf(intent: Intent, network: SpendNetwork, payer: string, receiver: SpendKey | undefined): Contract {
-  switch (intent.kind) {
-    case 'refund':
-      return tokenCall(network, intent.currency, payer, intent.to, intent.units);
-    case 'sweep': {
-      const [only, ...others] = intent.from;
-      if (!only || others.length > 0) throw badIntent('a sweep empties exactly one deposit address here');
-      return tokenCall(network, intent.currency, payer, network.treasury, only.units);
-    }
-    case 'gas':
-      invariant(receiver, 'the keys of a gas intent include the address that receives gas');
-      return gasContract(intent, payer, receiver.key);
-  }
+  if (intent.kind !== 'gas') return tokenCall(tokenPayment(intent, network, payer, tronAddress.parse), payer);
+  invariant(receiver, 'the keys of a gas intent include the address that receives gas');
+  return gasContract(intent, payer, receiver.key);
 }
 
 /** Encodes the raw data with tronweb. */
@@ -164,39 +137,35 @@ function costMax(bytes: Uint8Array, feeLimit: bigint, effect: SpendReading['effe
 function effectOf(transaction: NonNullable<ReturnType<typeof readTransaction>>, network: SpendNetwork) {
   const { action } = transaction;
   if (action.kind !== 'trigger') {
-    if (action.units <= 0n) throw unknown('it moves nothing');
+    if (action.units <= 0n) throw unknownBytes('it moves nothing');
     const { owner, to, units } = action;
     const isBack = action.kind === 'undelegate';
     return { token: null, from: isBack ? to : owner, to: isBack ? owner : to, units };
   }
   const token = network.tokens.find(({ address }) => tronAddress.parse(address) === action.contract);
-  if (!token) throw unknown(`it calls ${tronAddress.format(action.contract)}, which is not a token of this network`);
+  if (!token)
+    throw unknownBytes(`it calls ${tronAddress.format(action.contract)}, which is not a token of this network`);
   const [, to, digits] = TRANSFER_DATA.exec(action.data) ?? [];
-  if (to === undefined || digits === undefined) throw unknown('its call is not exactly a token transfer');
+  if (to === undefined || digits === undefined) throw unknownBytes('its call is not exactly a token transfer');
   const units = BigInt(`0x${digits}`);
-  if (units === 0n) throw unknown('it moves nothing');
+  if (units === 0n) throw unknownBytes('it moves nothing');
   return { token: token.address, from: action.owner, to, units };
 }
 
 function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
   const transaction = readTransaction(bytes);
-  if (!transaction) throw unknown('they are not a signed transaction of a known kind in its canonical form');
+  if (!transaction) throw unknownBytes('they are not a signed transaction of a known kind in its canonical form');
   const { tx, signer, action, feeLimit } = transaction;
-  if (action.owner !== signer) throw unknown('its owner has not signed it');
+  if (action.owner !== signer) throw unknownBytes('its owner has not signed it');
   const move = effectOf(transaction, network);
   return { tx, chainId: null, signers: [signer], effects: [move], feeUnitsMax: costMax(bytes, feeLimit, move) };
-}
-
-function signers(intent: Intent): readonly Wallet[] {
-  const payer = ownFees(intent);
-  return intent.kind === 'gas' ? [payer, { role: 'collection', index: intent.index }] : [payer];
 }
 
 export const tronSpending: Spending = {
   derive: (seed, wallet) => deriveWallet(seed, COIN, wallet),
   path: (wallet) => walletPath(COIN, wallet),
   xpub: (seed) => collectionXpub(seed, COIN),
-  signers,
+  signers: ownSigners,
 
   sign({ network, intent, terms }, keys) {
     const [payer, receiver] = keys;
