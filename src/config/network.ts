@@ -2,6 +2,7 @@
  * One network's settings: its preset merged with the operator's file, checked and typed.
  * @module
  */
+
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { WalletSettings } from '../chains/wallet.ts';
@@ -11,6 +12,7 @@ import { isFields } from '../core/fields.ts';
 import { parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { check, type Problem } from './check.ts';
 import type { Tree } from './layers.ts';
 import {
@@ -196,8 +198,6 @@ function toPolicy(settings: NetworkSettings<Family>['confirmations']): Confirmat
   const { confirmed_amount_max: confirmedParMax, ...same } = settings;
   return { ...same, ...(confirmedParMax !== undefined && { confirmedParMax }) };
 }
-
-const DAY_MS = 86_400_000;
 
 const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy => ({
   auto: settings.auto,

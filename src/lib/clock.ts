@@ -22,5 +22,7 @@ export const systemClock: Clock = {
   },
 };
 
+export const DAY_MS = 86_400_000;
+
 /** Converts milliseconds to whole Unix seconds, rounded down. */
 export const toSeconds = (ms: number): number => Math.floor(ms / 1000);

@@ -4,8 +4,10 @@
  *
  * @module
  */
+
 import { tronAddress } from '../chains/tron/address.ts';
 import { readTransaction, type TronTransaction } from '../chains/tron/transaction-bytes.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { readTransferCall } from './abi.ts';
 import type { Accounts } from './accounts.ts';
 import type { WorldBlock } from './block-tree.ts';
@@ -34,7 +36,6 @@ export class TronRefusal extends Error {
   }
 }
 
-const DAY_MS = 24 * 3600 * 1000;
 /** Blocks that a transaction may refer to, identified by two bytes. */
 const REFERENCES = 0x1_0000;
 const REFERENCE = { from: 16, to: 32 } as const;

@@ -6,7 +6,6 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tronAddress } from '../chains/tron/address.ts';
-import { isFields } from '../core/fields.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
 import type { FaultKind, InjectedFault } from './faults.ts';
@@ -96,7 +95,7 @@ function bodyFields(text: string): Record<string, unknown> | null {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : null;
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
   } catch {
     return null;
   }

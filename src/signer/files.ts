@@ -1,9 +1,10 @@
 /**
- * The files of a signer.
+ * The folder of a signer: its files, who may access it, and the lock that allows one signer per folder.
  * @module
  */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
 import { permanent } from '../core/fault.ts';
 
 export type SignerFiles = Readonly<{ dir: string; keystore: string; policy: string; journal: string; socket: string }>;
@@ -28,4 +29,29 @@ export function checkSignerDir(dir: string): void {
     throw permanent('signer_dir_missing', `there is no signer in ${dir}; create one with \`quayside signer init\``);
   if ((found.mode & 0o027) === 0) return;
   throw permanent('signer_dir_open', `other users of this machine can access ${dir}; run: chmod 700 ${dir}`);
+}
+
+/**
+ * Locks the folder: of two signers, neither would see all that is signed. The lock is SQLite's, on a file of its own,
+ * so that the system releases it with the process and the journal can still be backed up.
+ * @returns a function that unlocks it
+ * @throws Fault permanent `signer_running`, `signer_dir_unusable`
+ */
+export function takeSignerLock(dir: string): () => void {
+  let lock: Sqlite.Database | null = null;
+  try {
+    lock = new Sqlite(join(dir, 'signer.lock'), { timeout: 0 });
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock?.close();
+    const isHeld = error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY');
+    if (isHeld) throw permanent('signer_running', `another signer is running in ${dir}; stop it first`);
+    throw permanent(
+      'signer_dir_unusable',
+      `the signer's folder ${dir} is not writable (${error instanceof Error ? error.message : error}); check its owner`,
+      error,
+    );
+  }
+  const held = lock;
+  return () => void held.close();
 }

@@ -5,17 +5,16 @@
 import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
 import { formatUnits } from '../core/money.ts';
+import { GENERATIONS_MAX } from '../core/payout.ts';
+import { DAY_MS } from '../lib/clock.ts';
 import { APPROVAL_S_MAX, type ApprovedRefund, isApproved } from './approval.ts';
 import type { CapUse, SignedIntent } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
 import type { Approval, SignRequest } from './signer.ts';
 
-/** At most this many generations: a payment that fails so often needs a person. */
-export const GENERATIONS_MAX = 5;
 /** An engine's fence rises by one per start. A much higher one is not an engine's, and would lock out the real one. */
 const FENCE_STEP_MAX = 1_000_000;
 const HOUR_MS = 3_600_000;
-const DAY_MS = 86_400_000;
 
 type Rule =
   | 'request'

@@ -6,7 +6,7 @@
 import { type Asset, add, type Balances, differences, imbalances, type Posting } from '../../core/ledger.ts';
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import type { Db } from './open.ts';
-import { readIntent } from './payouts/intent-text.ts';
+import { readIntent } from './payouts/schema.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
 

@@ -11,7 +11,6 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import { writeIntent } from './intent-text.ts';
 import { noWait, type Payouts } from './payouts.ts';
 import {
   type AttemptRow,
@@ -22,6 +21,7 @@ import {
   payouts,
   toAttempt,
   toPayout,
+  writeIntent,
 } from './schema.ts';
 
 type AttemptCommands = Pick<

@@ -12,9 +12,8 @@ import type { RaiseAlarm } from '../alarms.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Db } from '../open.ts';
 import { laterValues, preparedInsert } from '../prepared.ts';
-import { writeIntent } from './intent-text.ts';
 import type { AttemptRow, PayoutRow } from './schema.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts } from './schema.ts';
+import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts, writeIntent } from './schema.ts';
 
 type PayoutCommands = Pick<
   MoneyOutDatabase,

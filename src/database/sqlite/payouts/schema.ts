@@ -8,9 +8,22 @@ import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
 import { json, units } from '../column-types.ts';
-import { readIntent, writeIntent } from './intent-text.ts';
 
 const network = () => text().$type<NetworkKey>().notNull();
+
+// ── Intents as JSON text, with units as decimal strings ──────────────────────────────────────────────────────────────
+
+/** Writes equal intents as the same text, whatever the order of their fields. */
+export const writeIntent = (intent: Intent): string => JSON.stringify(intent, plain);
+
+export const readIntent = (text: string): Intent =>
+  JSON.parse(text, (key, value: unknown) => (key === 'units' ? BigInt(String(value)) : value)) as Intent;
+
+function plain(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
 
 const intent = customType<{ data: Intent; driverData: string }>({
   dataType: () => 'text',

@@ -2,19 +2,19 @@
  * Limits of refunds: what a session received, the store's policy, and how much of a day's limit is used.
  * @module
  */
+
 import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
 import { isOlder } from '../../../core/session.ts';
 import type { Mode } from '../../../core/transfer.ts';
+import { DAY_MS } from '../../../lib/clock.ts';
 import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
 import { type SessionRow, termsOf } from '../session-row.ts';
 import type { Transfers } from '../transfers.ts';
 import type { RefundRow } from './row.ts';
 import { refundDays, refundPolicies } from './schema.ts';
-
-const DAY_MS = 24 * 3600 * 1000;
 
 /** To be called within a transaction. */
 export type RefundLimits = Readonly<{
