@@ -23,6 +23,8 @@ export type HttpTransportOptions = Readonly<{
   requestTimeoutMs: number;
   responseBytesMax: number;
   concurrencyMax: number;
+  /** Whether a body is the node's own answer in spite of a status other than 200; never, if absent. */
+  isAnswer?: (status: number, body: Uint8Array) => boolean;
 }>;
 
 export type HttpTransport = Readonly<{
@@ -122,7 +124,7 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
   async function post(path: string, text: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
     try {
       const { status, body } = await exchange(path, text, signal);
-      if (status !== 200) throw statusFault(status, body);
+      if (status !== 200 && !(body && options.isAnswer?.(status, body))) throw statusFault(status, body);
       if (body) return body;
       throw transient(
         'node_response_too_large',

@@ -37,8 +37,13 @@ export function solidUrlOf(url: URL): URL {
   return solid;
 }
 
+/** java-tron reports a path that its configuration disables with status 404, and its error as the body. */
+const isDisabledPath = (status: number, body: Uint8Array): boolean =>
+  status === 404 && Buffer.from(body).includes('"Error"');
+
 /** Connects at the first request. */
-export function openHttp({ url, solidUrl, ...limits }: HttpOptions, clock: Clock): TronTransport {
+export function openHttp({ url, solidUrl, ...given }: HttpOptions, clock: Clock): TronTransport {
+  const limits = { ...given, isAnswer: isDisabledPath };
   const concurrencyMax = Math.min(limits.concurrencyMax, SOCKETS_MAX);
   const full = openHttpTransport({ ...limits, url, host: url.host, concurrencyMax }, clock);
   const solid =

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isFields } from '../../../core/fields.ts';
+import { type Fields, isFields } from '../../../core/fields.ts';
 import { wireAddress } from '../address.ts';
 import { errorFault, isUnknown, messageText, nonsense, readWhole } from '../answer.ts';
 import { WORD } from '../wire.ts';
@@ -12,21 +12,34 @@ import type { TronRpc } from './rpc.ts';
 const ACCOUNT_PATH = '/wallet/getaccount';
 export const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 
-/** `null`: the account does not exist; it may still hold tokens. */
-export type Account = Readonly<{ native: bigint; isContract: boolean }> | null;
-
-/**
- * Returns the account of a key.
- * @throws Fault transient
- */
-export async function readAccount({ ask, host }: TronRpc, key: string): Promise<Account> {
-  const origin = { path: ACCOUNT_PATH, host };
+/** Returns the account of a key; null if it does not exist, although it may hold tokens. */
+async function askAccount({ ask, host }: TronRpc, key: string): Promise<Fields | null> {
   const value = await ask({ path: ACCOUNT_PATH, body: { address: wireAddress(key) } });
   if (isUnknown(value)) return null;
-  if (!isFields(value) || value.address !== wireAddress(key)) {
-    throw nonsense(origin, 'answered with an account other than the requested one');
-  }
-  return { native: readWhole(value, 'balance', origin), isContract: value.type === 'Contract' };
+  if (isFields(value) && value.address === wireAddress(key)) return value;
+  throw nonsense({ path: ACCOUNT_PATH, host }, 'answered with an account other than the requested one');
+}
+
+/**
+ * Returns what a key's account is; null if there is none.
+ * @throws Fault transient
+ */
+export async function readKind(node: TronRpc, key: string): Promise<'wallet' | 'contract' | null> {
+  const account = await askAccount(node, key);
+  return account && (account.type === 'Contract' ? 'contract' : 'wallet');
+}
+
+/**
+ * Returns the TRX of a key's account, in sun; null if there is none. A balance above what a double
+ * holds exactly is returned as the largest that it does, and one below zero, as the black hole has, as 0.
+ * @throws Fault transient
+ */
+export async function readNative(node: TronRpc, key: string): Promise<bigint | null> {
+  const account = await askAccount(node, key);
+  if (account === null) return null;
+  const { balance = 0 } = account;
+  if (Number.isInteger(balance)) return BigInt(Math.min(Math.max(Number(balance), 0), Number.MAX_SAFE_INTEGER));
+  throw nonsense({ path: ACCOUNT_PATH, host: node.host }, 'answered with a malformed balance');
 }
 
 /**

@@ -17,7 +17,7 @@ import { agreeOnOutcome } from '../../outcome-quorum.ts';
 import type { PayoutNode, PayoutNodeOptions, WalletBalance } from '../../spend.ts';
 import { tronAddress } from '../address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
-import { readAccount, readHeld } from './payout-calls.ts';
+import { readHeld, readNative } from './payout-calls.ts';
 import { askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { expectChain, openTronRpc } from './rpc.ts';
@@ -59,13 +59,13 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
 
   async function balance(key: string): Promise<WalletBalance> {
     await expectChain(main, chainId);
-    const [account, ...held] = await Promise.all([
-      readAccount(main, key),
+    const [native, ...held] = await Promise.all([
+      readNative(main, key),
       ...keyed.map((token) => readHeld(main, token.key, key)),
     ]);
     const byCurrency: Partial<Record<Currency, bigint>> = {};
     for (const [at, { symbol }] of keyed.entries()) byCurrency[symbol] = held[at] ?? 0n;
-    return { native: account?.native ?? 0n, tokens: byCurrency };
+    return { native: native ?? 0n, tokens: byCurrency };
   }
 
   return {

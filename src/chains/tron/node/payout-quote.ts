@@ -27,7 +27,7 @@ import {
 } from '../payout-costs.ts';
 import { BLOCK_PATH } from '../wire.ts';
 import { referenceOf } from './payout-absence.ts';
-import { type Account, isFrozen, readAccount, readHeld, tryTransfer } from './payout-calls.ts';
+import { isFrozen, readHeld, readKind, readNative, tryTransfer } from './payout-calls.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
 const RESOURCE_PATH = '/wallet/getaccountresource';
@@ -58,7 +58,8 @@ type State = Readonly<{
   head: BlockRef;
   solid: BlockRef;
   prices: Prices;
-  payer: Account;
+  /** The payer's TRX in sun; null if its account does not exist. */
+  native: bigint | null;
   allowances: Allowances;
 }>;
 
@@ -102,7 +103,7 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
   const units = unitsOf(intent);
   const [frozen, destination, held] = await Promise.all([
     isFrozen(node, contract, to),
-    readAccount(node, to),
+    readKind(node, to),
     readHeld(node, contract, owner),
   ]);
   if (frozen)
@@ -110,7 +111,7 @@ export async function askQuote(node: TronRpc, question: QuoteQuestion): Promise<
       'destination_frozen',
       `the issuer of ${token.symbol} has frozen ${shown}: money sent there would be lost`,
     );
-  if (intent.kind === 'refund' && destination?.isContract) {
+  if (intent.kind === 'refund' && destination === 'contract') {
     return refuse('destination_invalid', `${shown} is a contract: money sent there may be lost`);
   }
   if (held < units) return short(owner, 'token_short', units - held, token);
@@ -146,14 +147,14 @@ async function askStake({ ask, host }: TronRpc, contract: string, energy: bigint
 }
 
 /** A payer whose account does not exist yet can sign nothing, even for free: it needs at least 1 sun. */
-function missingNative({ payer }: State, needed: bigint): bigint {
-  if (payer === null) return needed > 0n ? needed : 1n;
-  return needed > payer.native ? needed - payer.native : 0n;
+function missingNative({ native }: State, needed: bigint): bigint {
+  if (native === null) return needed > 0n ? needed : 1n;
+  return needed > native ? needed - native : 0n;
 }
 
 async function quoteGas(node: TronRpc, question: QuoteQuestion, { form, units }: GasIntent): Promise<Quote> {
   const { payer, to } = question.draft;
-  const [state, receiver] = await Promise.all([askState(node, payer), readAccount(node, to)]);
+  const [state, receiver] = await Promise.all([askState(node, payer), readKind(node, to)]);
   const { prices, allowances } = state;
   if (form !== 'transfer') {
     const why = await whyNoLoan(node, payer, to, form, units, receiver);
@@ -176,7 +177,7 @@ async function whyNoLoan(
   to: string,
   form: 'delegate' | 'reclaim',
   units: bigint,
-  receiver: Account,
+  receiver: Awaited<ReturnType<typeof readKind>>,
 ): Promise<string | null> {
   const [from, shown] = [tronAddress.format(payer), tronAddress.format(to)];
   if (form === 'delegate') {
@@ -204,18 +205,18 @@ async function whyNoLoan(
  */
 async function askState(node: TronRpc, payerKey: string): Promise<State> {
   const { ask, host } = node;
-  const [head, solid, parameters, payer, resources] = await Promise.all([
+  const [head, solid, parameters, native, resources] = await Promise.all([
     readHeaderAt(node, BLOCK_PATH, null),
     readHeaderAt(node, SOLID_BLOCK_PATH, null),
     ask({ path: PARAMETERS_PATH, body: {} }),
-    readAccount(node, payerKey),
+    readNative(node, payerKey),
     ask({ path: RESOURCE_PATH, body: { address: wireAddress(payerKey) } }),
   ]);
   if (!head || !solid) throw nonsense({ path: SOLID_BLOCK_PATH, host }, 'knows no newest block');
   const prices = readPrices(parameters, { path: PARAMETERS_PATH, host });
-  const isThere = payer !== null && !isUnknown(resources);
+  const isThere = native !== null && !isUnknown(resources);
   const allowances = readAllowances(resources, isThere, prices, { path: RESOURCE_PATH, host });
-  return { head: head.ref, solid: solid.ref, prices, payer, allowances };
+  return { head: head.ref, solid: solid.ref, prices, native, allowances };
 }
 
 /**
