@@ -220,9 +220,14 @@ export const errorTable = {
     'No fresh exchange rate is available for this currency.',
     'Repeat the request later, or price the session in USD.',
   ),
+  no_network_followed: unavailable(
+    5,
+    'No network can take this payment right now: none of them has been read to its newest block in the last two minutes.',
+    'Repeat the request in a few seconds; if it keeps failing, ask the operator to run `quayside status`.',
+  ),
   address_pool_empty: unavailable(
     5,
-    'No network can take this payment right now: none is both followed and has a free address.',
+    'No network can take this payment right now: none that is followed has a free deposit address.',
     'Repeat the request in a few seconds; if it keeps failing, ask the operator to run `quayside status`.',
   ),
   storage_unavailable: unavailable(

@@ -27,6 +27,7 @@ export const createErrors: readonly ErrorCode[] = [
   'order_id_conflict',
   'idempotency_key_conflict',
   'exchange_rate_unavailable',
+  'no_network_followed',
   'address_pool_empty',
 ];
 
@@ -70,8 +71,9 @@ export async function createSession(
     case 'created':
     case 'replayed':
       return { session: outcome.session, replayed: outcome.kind === 'replayed' };
+    case 'no_network_followed':
     case 'address_pool_empty':
-      throw offer instanceof Refusal ? offer : refuse('address_pool_empty');
+      throw offer instanceof Refusal ? offer : refuse(outcome.kind);
     case 'order_id_conflict':
       throw refuse('order_id_conflict', { param: 'order_id' });
     case 'idempotency_key_conflict':

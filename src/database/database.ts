@@ -154,7 +154,8 @@ export type CreateSessionOutcome =
   | Readonly<{ kind: 'created' | 'replayed'; session: Session }>
   | Readonly<{ kind: 'order_id_conflict' | 'idempotency_key_conflict' }>
   /** Nothing can be offered: no network is ready to see a payment (`family` null), or no ready one has an address. */
-  | Readonly<{ kind: 'address_pool_empty'; family: string | null }>;
+  | Readonly<{ kind: 'no_network_followed' }>
+  | Readonly<{ kind: 'address_pool_empty'; family: string }>;
 
 export type CancelSessionOutcome =
   | Readonly<{ kind: 'done' | 'replayed'; session: Session }>

@@ -1,5 +1,5 @@
 /**
- * Whether a network is being followed, by its follower's last report.
+ * Whether a network is being followed, and whether new sessions offer it, by its follower's last report.
  * @module
  */
 import type { NetworkStatus } from './database.ts';
@@ -7,8 +7,19 @@ import type { NetworkStatus } from './database.ts';
 /** A follower reports every second; one that is silent for this long is dead or stuck, whatever it reported last. */
 const REPORT_AGE_MS_MAX = 30_000;
 
+/** A network stays on offer for this long after it was last read to its head, so that a restart refuses nobody. */
+const READ_AGE_S_MAX = 120;
+
 /** Returns true while a payment on the network would be seen soon after it is made. */
 export const isFollowed = (
   { state, updatedAtMs }: Pick<NetworkStatus, 'state' | 'updatedAtMs'>,
   nowMs: number,
 ): boolean => state === 'following' && updatedAtMs >= nowMs - REPORT_AGE_MS_MAX;
+
+/** Returns true while new sessions may offer the network: it is followed, or was read to its head just before. */
+export const isOffered = (
+  status: Pick<NetworkStatus, 'state' | 'updatedAtMs' | 'readThroughS'>,
+  nowMs: number,
+): boolean =>
+  isFollowed(status, nowMs) ||
+  (status.state !== 'halted' && status.readThroughS >= Math.floor(nowMs / 1000) - READ_AGE_S_MAX);

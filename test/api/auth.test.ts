@@ -193,6 +193,7 @@ test('a request from the future cannot be repeated while its timestamp is valid'
   unauthorized(await create({ timestamp, nonce }), 'nonce_reused', 'at the end of its window');
   clock.advance(1000);
   unauthorized(await create({ timestamp, nonce }), 'timestamp_out_of_range', 'after its window');
+  await api.follow();
 });
 
 test('the merchant id is optional, must match, and is checked after the nonce is used up', async () => {

@@ -89,6 +89,7 @@ test('stale rates are 503 for new conversions only; locked rates stay', async ()
   const body = order(10_50, 'EUR');
   const first = await api.send('POST', CREATE, body);
   api.clock.advance(401 * DAY_MS);
+  await api.follow();
   const refused = await api.send('POST', CREATE, order(10_50, 'EUR'));
   expectError(refused, { status: 503, code: 'exchange_rate_unavailable', param: null });
   assert.is(refused.headers['retry-after'], '30');

@@ -274,6 +274,7 @@ test('an Idempotency-Key returns the first success for 24 hours', async () => {
   assert.not.equal(sessionIn(await live.send('POST', CREATE, order(), bend)).id, id, 'scoped to the mode');
   assert.is((await cancel(id, bend)).status, 200, 'scoped to the path');
   api.clock.advance(24 * 3600 * 1000 + 1);
+  await api.follow();
   assert.not.equal(sessionIn(await api.send('POST', CREATE, order(), bend)).id, id, 'forgotten after a day');
 });
 
@@ -464,7 +465,9 @@ test('an empty pool is 503 until it is filled, and a repeated request still find
 
 test('no session is created before a network is read', () =>
   withApi({ ready: false }, async (early) => {
-    expectError(await early.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
+    const refused = await early.send('POST', CREATE, order());
+    expectError(refused, { status: 503, code: 'no_network_followed', param: null });
+    assert.ok(Number(refused.headers['retry-after']) > 0);
     await early.chain('bsc').mine();
     const { payment_options } = sessionIn(await early.send('POST', CREATE, order()));
     assert.equal(
@@ -475,7 +478,7 @@ test('no session is created before a network is read', () =>
 
 test('no session is created in a mode without networks', () =>
   withApi({ networks: [] }, async (bare) => {
-    expectError(await bare.send('POST', CREATE, order()), { status: 503, code: 'address_pool_empty' });
+    expectError(await bare.send('POST', CREATE, order()), { status: 503, code: 'no_network_followed' });
   }));
 
 test.after(() => api.close());

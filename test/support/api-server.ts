@@ -100,6 +100,8 @@ export type ApiServer = Readonly<{
   send: SignedClient['send'];
   /** A network's chain, of test mode unless said otherwise. */
   chain(name: string, mode?: Mode): IngestedChain;
+  /** Reports that every network is followed now, as after a step of the clock. */
+  follow(): Promise<void>;
   /** Everything that was logged, as text. */
   logged(): string;
   /** Makes `/readyz` report that the process is stopping. */
@@ -202,6 +204,9 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
       const chain = chainOf.get(`${mode}:${name}`);
       invariant(chain, `there is a ${mode} network ${name}`);
       return chain;
+    },
+    async follow() {
+      for (const chain of chainOf.values()) await chain.report('following');
     },
     logged,
     drain() {

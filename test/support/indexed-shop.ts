@@ -36,7 +36,8 @@ export type IndexedShop = Readonly<{
   isIn(state: string, code?: string | null): Promise<void>;
   /** Waits until the store holds this block as the newest. */
   holds(hash: string): Promise<void>;
-  order(name: string): Promise<Order>;
+  /** Creates a session over 10.00, now or at a later time of the clock. */
+  order(name: string, laterMs?: number): Promise<Order>;
   /** Stops every indexer and removes the database. */
   close(): Promise<void>;
 }>;
@@ -69,8 +70,8 @@ export async function openIndexedShop(network: NetworkConfig, addresses = 50): P
         return now?.state === state && (now.reason?.code ?? null) === code;
       }),
     holds: (hash) => until(`block ${hash} is held`, async () => (await status())?.cursor?.hash === hash),
-    async order(name) {
-      const nowMs = systemClock.nowMs();
+    async order(name, laterMs = 0) {
+      const nowMs = systemClock.nowMs() + laterMs;
       const outcome = await database.createSession(
         newSession({ storeId: merchant.id, name, networks: [network], amountMinor: AMOUNT_MINOR, nowMs }),
       );

@@ -67,6 +67,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
 
   const order = async () => {
     const name = `order${++orders}`;
+    await chain.report('following');
     const wish = { storeId: merchant.id, name, networks: [network], amountMinor: 1000, nowMs: clock.nowMs() };
     const outcome = await database.createSession(newSession(wish));
     invariant(outcome.kind === 'created', `the session is created, not ${outcome.kind}`);

@@ -9,6 +9,7 @@ import { newLife, newStanding, type Terms } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { CreateSessionOutcome, Database, NewSession, PaymentOption, Session, StoreSettings } from '../database.ts';
+import { isOffered } from '../network-health.ts';
 import type { SessionEndpoints } from './endpoints.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
@@ -92,23 +93,25 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
   }
 
   /** Returns the options whose network is being followed from some block on, so that a payment would be seen. */
-  function readyOptions(options: readonly PaymentOption[]): PaymentOption[] {
+  function readyOptions({ options, nowMs }: Pick<NewSession, 'options' | 'nowMs'>): PaymentOption[] {
     const isReady = new Set(
-      networks.all().flatMap(({ key, tipHash, state }) => (tipHash !== null && state !== 'halted' ? key : [])),
+      networks.all().flatMap((row) => (row.tipHash !== null && isOffered(row, nowMs) ? row.key : [])),
     );
     return options.filter(({ networkKey }) => isReady.has(networkKey));
   }
 
   /** Saves a new session with one address per family; a family without a free address is left out. */
   function begin(input: NewSession): CreateSessionOutcome {
-    const ready = readyOptions(input.options);
+    const ready = readyOptions(input);
+    const [first] = ready;
+    if (!first) return { kind: 'no_network_followed' };
     const free = new Map<string, { id: number; poolId: number }>();
     for (const family of new Set(ready.map((option) => option.family))) {
       const address = addresses.nextFree({ family, mode: input.mode });
       if (address) free.set(family, address);
     }
     const options = ready.filter(({ family }) => free.has(family));
-    if (options.length === 0) return { kind: 'address_pool_empty', family: ready[0]?.family ?? null };
+    if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
     const row = toRow(input, options, settingsOf(input.storeId), endpoints.forSession(input));
     insert(row);
     transitions.count(row.status, 1);

@@ -135,10 +135,11 @@ export function creationConforms(makePlace: MakePlace): void {
 
   test(
     'a key is kept for a day; the order id for ever',
-    inWorld(makePlace, async ({ database }) => {
+    inWorld(makePlace, async ({ database, one }) => {
       sessionOf(await database.createSession(withReplay('o1', 'k1', 'a')));
       const within = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS });
       assert.equal(await database.createSession(within), { kind: 'idempotency_key_conflict' });
+      await one.readThrough((T0_MS + DAY_MS) / 1000);
       const after = withReplay('o2', 'k1', 'b', { nowMs: T0_MS + DAY_MS + 1 });
       assert.is((await database.createSession(after)).kind, 'created');
       const order = withReplay('o1', 'k1', 'x', { nowMs: T0_MS + 3 * DAY_MS });
@@ -171,13 +172,13 @@ export function creationConforms(makePlace: MakePlace): void {
       await two.readThrough(T0_S, 'halted');
       assert.equal(new Set(await offered('o2')), new Set(['test:one']));
       await one.readThrough(T0_S, 'halted');
-      assert.equal(await database.createSession(newSession('o3')), { kind: 'address_pool_empty', family: null });
+      assert.equal(await database.createSession(newSession('o3')), { kind: 'no_network_followed' });
       await two.readThrough(T0_S);
       assert.equal(new Set(await offered('o3')), new Set(['test:two']));
       const unheard = newSession('o4', {
         options: [{ ...option('one', 'USDT', 1000n), network: 'new', networkKey: 'test:new' }],
       });
-      assert.equal(await database.createSession(unheard), { kind: 'address_pool_empty', family: null });
+      assert.equal(await database.createSession(unheard), { kind: 'no_network_followed' });
       await database.reportNetwork({
         network: 'test:new',
         state: 'starting',
@@ -189,7 +190,36 @@ export function creationConforms(makePlace: MakePlace): void {
         pid: 1,
         nowMs: T0_MS,
       });
-      assert.equal(await database.createSession(unheard), { kind: 'address_pool_empty', family: null });
+      assert.equal(await database.createSession(unheard), { kind: 'no_network_followed' });
+    }),
+  );
+
+  test(
+    'a network is offered for two minutes after it was last read to its head, whatever its follower reports since',
+    inWorld(makePlace, async ({ database, one, two }) => {
+      let orders = 0;
+      const offeredAt = async (afterS: number): Promise<readonly string[]> => {
+        orders += 1;
+        const wish = newSession(`o${orders}`, { nowMs: T0_MS + afterS * 1000 });
+        const outcome = await database.createSession(wish);
+        if (outcome.kind === 'no_network_followed') return [];
+        return [...new Set(sessionOf(outcome).options.map(({ network }) => network))];
+      };
+      const report = (feed: typeof one, state: 'fault' | 'starting' | 'following', afterS: number) => {
+        feed.nowMs = T0_MS + afterS * 1000;
+        return feed.readThrough(T0_S, state);
+      };
+      await two.readThrough(T0_S, 'halted');
+      await report(one, 'starting', 5);
+      assert.equal(await offeredAt(5), ['one'], 'a restart refuses nobody');
+      await report(one, 'fault', 115);
+      assert.equal(await offeredAt(120), ['one']);
+      await report(one, 'fault', 121);
+      assert.equal(await offeredAt(121), [], 'a payment would not be seen');
+      // Blocks may be further apart than two minutes.
+      await report(one, 'following', 500);
+      assert.equal(await offeredAt(520), ['one']);
+      assert.equal(await offeredAt(531), [], 'the follower is silent');
     }),
   );
 

@@ -141,7 +141,9 @@ async function live(first: Database, place: Place, feeds: readonly [Feed, Feed],
         // An address that was paid before is skipped, so the model reads which one the session took.
         if (sessions.length >= ADDRESSES) return;
         const id = `s${sessions.length}`;
-        const session = sessionOf(await database.createSession(newSession(id, { nowMs })));
+        const outcome = await database.createSession(newSession(id, { nowMs }));
+        if (outcome.kind === 'no_network_followed') return;
+        const session = sessionOf(outcome);
         sessions.push({ id, address: addressOf(session), status: 'pending' });
         return;
       }

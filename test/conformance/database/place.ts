@@ -13,6 +13,7 @@ import type {
   Ingest,
   IngestOutcome,
   MerchantStore,
+  NetworkState,
   NewSession,
   PaymentOption,
   Session,
@@ -230,7 +231,7 @@ export class Feed {
   }
 
   /** Reports how far the network has been read, without a block. */
-  readThrough(readThroughS: number, state: 'following' | 'halted' = 'following'): Promise<void> {
+  readThrough(readThroughS: number, state: NetworkState = 'following'): Promise<void> {
     return this.database.reportNetwork({
       network: this.network,
       state,

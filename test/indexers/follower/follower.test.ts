@@ -98,6 +98,21 @@ test('a payment is seen in its block, and counts at the depth of the policy', ()
     assert.is((await order.read()).payments[0]?.confirmations, 3);
   }));
 
+test('a network whose node has died is offered for two minutes after it was read last', () =>
+  scene({}, async (s) => {
+    s.start();
+    await s.level();
+    await s.isIn('following');
+    await s.node.stop();
+    await s.isIn('fault', 'node_unreachable');
+    await s.order('a restart takes seconds', 5_000);
+    const refused = await s.order('nobody watches', 180_000).catch((error: Error) => error.message);
+    assert.is(refused, 'no session: no_network_followed');
+    await s.node.start();
+    await s.isIn('following');
+    await s.order('it is back');
+  }));
+
 test('if the policy is finality, nothing counts before the node calls it final', () =>
   scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
     s.start();
