@@ -22,7 +22,7 @@ import type { Signer } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
 
-export const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
+const exitCodes = { stopped: 0, failed: 1, cannotStart: 2, moved: 3 } as const;
 
 export type IndexerProcess = Readonly<{
   family: Family;

@@ -41,7 +41,7 @@ export function createIdentityProof(
  * credited wrongly, so a difference stops the network until a person has corrected it.
  * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming the expected and the found value
  */
-export function checkIdentity(network: Expected, found: NodeIdentity): void {
+function checkIdentity(network: Expected, found: NodeIdentity): void {
   if (found.chainId !== network.chainId) {
     throw permanent(
       'chain_id_mismatch',

@@ -11,11 +11,9 @@ import { SANDBOX_CHAIN_ID, sandboxTokens } from '../../test/support/sandbox-node
 import { SOLANA_CHAIN_ID, solanaTokens } from '../../test/support/solana-node.ts';
 import { TRON_CHAIN_ID, tronTokens } from '../../test/support/tron-node.ts';
 import { serveEvm } from './evm-node.ts';
-import type { Served } from './growing-world.ts';
+import type { Served, Serving } from './growing-world.ts';
 import { serveSolana } from './solana-node.ts';
 import { serveTron } from './tron-node.ts';
-
-type Serving = Readonly<{ blocks: number; blockTimeMs: number; chainId: string; tokens: NetworkConfig['tokens'] }>;
 
 export type CatchUpNetwork = Pick<
   NetworkConfig,

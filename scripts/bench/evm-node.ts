@@ -3,7 +3,6 @@
  * @module
  */
 import { evmAddress } from '../../src/chains/evm/address.ts';
-import type { Token } from '../../src/core/transfer.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { dialects } from '../../src/sandbox/evm-dialect.ts';
 import { hex, renderHeader } from '../../src/sandbox/evm-render.ts';
@@ -11,22 +10,14 @@ import { startEvmServer } from '../../src/sandbox/evm-server.ts';
 import { createFaults } from '../../src/sandbox/faults.ts';
 import { startMiner } from '../../src/sandbox/miner.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
-import { growWorld, type Served } from './growing-world.ts';
+import { growWorld, type Served, type Serving } from './growing-world.ts';
 
 const KEY_BYTES = 20;
 const FINALITY_BLOCKS = 64;
 const SEED = 'bench evm';
 
 /** Grows the chain and serves it on loopback. */
-export async function serveEvm(
-  wish: Readonly<{
-    blocks: number;
-    blockTimeMs: number;
-    transactions: number;
-    chainId: string;
-    tokens: readonly Token[];
-  }>,
-): Promise<Served> {
+export async function serveEvm(wish: Serving & Readonly<{ transactions: number }>): Promise<Served> {
   const { blocks, transactions, chainId, tokens } = wish;
   const startS = Math.floor((performance.timeOrigin - blocks * wish.blockTimeMs) / 1000);
   const { world, from, paid } = growWorld(

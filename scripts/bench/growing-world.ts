@@ -3,8 +3,12 @@
  * @module
  */
 import type { BlockRef } from '../../src/core/block.ts';
+import type { Token } from '../../src/core/transfer.ts';
 import { createWorld, type World, type WorldOptions } from '../../src/sandbox/world.ts';
 import { addressKeyOf } from '../../test/support/address-keys.ts';
+
+/** What a network's node shall serve. */
+export type Serving = Readonly<{ blocks: number; blockTimeMs: number; chainId: string; tokens: readonly Token[] }>;
 
 /** A node's URL, the block that the indexer already has, the height of the head, and the payments between them. */
 export type Served = Readonly<{ url: string; from: BlockRef; to: number; paid: number }>;

@@ -6,7 +6,6 @@
  */
 import { solanaAddress } from '../../src/chains/solana/address.ts';
 import { TOKEN_PROGRAM } from '../../src/chains/solana/wire.ts';
-import type { Token } from '../../src/core/transfer.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { createRandom, digest, type Random } from '../../src/sandbox/random.ts';
@@ -14,7 +13,7 @@ import { agaveDialect, notFound } from '../../src/sandbox/solana-json-rpc.ts';
 import { solanaMethods } from '../../src/sandbox/solana-methods.ts';
 import { formatBlockHash, isSkippedSlot, renderBlock, renderVote } from '../../src/sandbox/solana-render.ts';
 import type { WorldTransaction } from '../../src/sandbox/transaction.ts';
-import { growWorld, type Served } from './growing-world.ts';
+import { growWorld, type Served, type Serving } from './growing-world.ts';
 import { listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 
 const SETS = 8;
@@ -74,9 +73,7 @@ function prepareSet(set: number, tokens: readonly string[], decimalsOf: (key: st
 }
 
 /** Grows the chain and serves it on loopback. */
-export async function serveSolana(
-  wish: Readonly<{ blocks: number; blockTimeMs: number; chainId: string; tokens: readonly Token[] }>,
-): Promise<Served> {
+export async function serveSolana(wish: Serving): Promise<Served> {
   const { chainId } = wish;
   const tokens = wish.tokens.map((token) => ({ ...token, key: tokenKey(solanaAddress, token) }));
   const tokenKeys = tokens.map(({ key }) => key);

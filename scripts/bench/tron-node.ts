@@ -4,14 +4,13 @@
  * @module
  */
 import { tronAddress } from '../../src/chains/tron/address.ts';
-import type { Token } from '../../src/core/transfer.ts';
 import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
 import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
 import { createWorld } from '../../src/sandbox/world.ts';
-import { growWorld, type Served } from './growing-world.ts';
+import { growWorld, type Served, type Serving } from './growing-world.ts';
 import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
 
 /** As high as TRON's own blocks, so that heights have as many digits. */
@@ -50,15 +49,7 @@ function prepareSet(at: number, tokens: readonly string[], size: number): Prepar
 }
 
 /** Grows the chain and serves it on loopback. */
-export async function serveTron(
-  wish: Readonly<{
-    blocks: number;
-    blockTimeMs: number;
-    transactions: number;
-    chainId: string;
-    tokens: readonly Token[];
-  }>,
-): Promise<Served> {
+export async function serveTron(wish: Serving & Readonly<{ transactions: number }>): Promise<Served> {
   const { blocks, chainId } = wish;
   const tokens = wish.tokens.map((token) => ({ ...token, key: tokenKey(tronAddress, token) }));
   const tokenKeys = tokens.map(({ key }) => key);

@@ -3,11 +3,13 @@
  * is wrong, so most fields have their own code here.
  * @module
  */
+
 import { z } from 'zod';
 import { ExactNumber, writeExactly } from '../core/exact-json.ts';
 import { MINOR_DECIMALS, parseUnits } from '../core/money.ts';
-import { type RefundReason, refundReasons } from '../core/refund.ts';
-import { type Currency, currencies } from '../core/transfer.ts';
+import { refundReasons } from '../core/refund.ts';
+import { currencies } from '../core/transfer.ts';
+import type { NewRefund } from '../database/refunds.ts';
 import { parseSessionId } from '../lib/session-id.ts';
 import { type Refusal, refuse } from './errors.ts';
 import { badParam, check } from './parameter.ts';
@@ -51,17 +53,9 @@ export const createRefundSchema = z
   })
   .meta({ id: 'CreateRefund' });
 
-export type RefundInput = Readonly<{
-  /** Null if no session can have the id that was sent. */
-  sessionId: string | null;
-  refundId: string;
-  amountMinor: bigint;
-  currency: Currency;
-  reason: RefundReason | null;
-  description: string | null;
-  metadata: Readonly<Record<string, unknown>> | null;
-  refundAddress: string | null;
-}>;
+/** `sessionId` is null if no session can have the id that was sent. */
+export type RefundInput = Omit<NewRefund, 'storeId' | 'mode' | 'sessionId' | 'replay' | 'nowMs'> &
+  Readonly<{ sessionId: string | null }>;
 
 /** The fields with their own documented code if they are missing or wrong, in the order of the checks. */
 const namedFaults = [

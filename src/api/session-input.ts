@@ -52,7 +52,7 @@ const redirectUrl = () =>
 
 export const descriptionSchema = () => shortTextSchema(DESCRIPTION_CHARACTERS_MAX);
 
-export const orderIdSchema = textSchema()
+const orderIdSchema = textSchema()
   .refine(
     (value) => value !== '' && isAtMost(value, ORDER_ID_CHARACTERS_MAX),
     `must have 1 to ${ORDER_ID_CHARACTERS_MAX} characters`,
@@ -74,7 +74,7 @@ export const currencySchema = textSchema().meta({
 const TOO_MANY_KEYS = `must have at most ${METADATA_KEYS_MAX} keys`;
 const PASSED_OVER = '__proto__';
 
-export const metadataSchema = z
+const metadataSchema = z
   .record(z.string(), textSchema(), 'must be an object of strings')
   .superRefine((metadata, context) => {
     const entries = Object.entries(metadata);
@@ -101,7 +101,7 @@ function metadataFault(key: string, value: string): string | null {
   return null;
 }
 
-export const lineItemSchema = z
+const lineItemSchema = z
   .object(
     {
       price_data: z.object(

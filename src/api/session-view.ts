@@ -13,7 +13,7 @@ const minorUnits = (description: string) => z.int().meta({ description, format: 
 const unixSeconds = (description: string) => z.int().meta({ description: `${description}, Unix seconds.` });
 const tokenAmount = () => z.string().meta({ description: 'Decimal amount of the token.', example: '10.50' });
 
-export const paymentOptionSchema = z
+const paymentOptionSchema = z
   .object({
     network: z.string().meta({ example: 'ethereum' }),
     currency: z.enum(currencies),
@@ -29,7 +29,7 @@ export const paymentOptionSchema = z
   })
   .meta({ id: 'PaymentOption', description: 'One way to pay, valid while the session is pending.' });
 
-export const paymentSchema = z
+const paymentSchema = z
   .object({
     network: z.string(),
     currency: z.enum(currencies),

@@ -65,7 +65,7 @@ function readAmount(text: string, currency: string, params: Readonly<{ amount: s
 
 // ── /v1/payment/sessions ─────────────────────────────────────────────────────────────────────────────────────────────
 
-export const quickStartBodySchema = z
+const quickStartBodySchema = z
   .object({
     merchant_id: textSchema().nullish().meta({ description: 'The merchant of the API key.' }),
     amount: z.object({ value: decimalSchema, currency: currencySchema }, 'must be an object'),
@@ -76,7 +76,7 @@ export const quickStartBodySchema = z
   })
   .meta({ id: 'QuickStartCreate' });
 
-export const quickStartAnswerSchema = z
+const quickStartAnswerSchema = z
   .object({
     base: baseSchema,
     session: z

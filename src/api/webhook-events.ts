@@ -18,7 +18,7 @@ import {
 import { currencies } from '../core/transfer.ts';
 import { exampleRefund, exampleSession } from './examples.ts';
 
-export const paymentEventSchema = z
+const paymentEventSchema = z
   .object({
     id: z
       .string()
@@ -42,7 +42,7 @@ export const paymentEventSchema = z
   })
   .meta({ id: 'PaymentEvent' });
 
-export const refundEventSchema = z
+const refundEventSchema = z
   .object({
     id: z
       .string()

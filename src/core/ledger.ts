@@ -15,7 +15,7 @@ import type { Currency, NetworkKey } from './transfer.ts';
  * - `reserved`: promised back. `refunded`: paid back, from the refund wallet.
  * - `hot`: native coin of the refund and gas wallets. `fees`: spent on transactions.
  */
-export const accounts = [
+const accounts = [
   'collected',
   'in_transit',
   'treasury',
@@ -190,7 +190,7 @@ export const unitsOf = (intent: Intent): bigint =>
 export type Balances = Map<string, bigint>;
 type Place = Pick<Posting, 'account' | 'subject' | 'network' | 'asset'>;
 
-export const placeOf = ({ account, subject, network, asset }: Place): string =>
+const placeOf = ({ account, subject, network, asset }: Place): string =>
   [network, asset, account, subject].join(' ').trimEnd();
 
 export function add(balances: Balances, posting: Posting): void {

@@ -33,7 +33,7 @@ const NO_REQUESTS = '0xe3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7
  * Returns the 2048-bit filter over addresses and topics: for each, three 11-bit indexes from the first bytes of its
  * keccak256 (Ethereum yellow paper, section 4.4.3, function M).
  */
-export function logsBloom(logged: readonly LoggedEntry[]): string {
+function logsBloom(logged: readonly LoggedEntry[]): string {
   const bloom = Buffer.alloc(256);
   const items = new Set(logged.flatMap(({ entry }) => [entry.token, ...topicsOf(entry)]));
   for (const item of items) {

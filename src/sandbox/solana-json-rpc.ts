@@ -15,7 +15,7 @@ const INTEGER = '\u0000u64 ';
 const WRITTEN_INTEGER = /"\\u0000u64 (\d+)"/g;
 
 /** Returns a value as JSON; a bigint is written with all its digits. */
-export function toJson(value: unknown): string {
+function toJson(value: unknown): string {
   const text = JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? `${INTEGER}${inner}` : inner));
   return text.replace(WRITTEN_INTEGER, '$1');
 }

@@ -15,7 +15,7 @@ import { preflightFailure, type TransactionError, truncated } from './solana-err
 import type { Entry, NativeTransfer, SignedTransaction } from './transaction.ts';
 import type { World } from './world.ts';
 
-export const LAMPORTS_PER_SIGNATURE = 5_000n;
+const LAMPORTS_PER_SIGNATURE = 5_000n;
 /** Blocks, not slots, for which a block's hash is valid. */
 export const BLOCKHASH_BLOCKS = 150;
 /** Returns an account's deposit: its bytes and 128 of overhead, at 5,080 lamports a byte. */

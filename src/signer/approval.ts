@@ -19,7 +19,7 @@ export type ApprovedRefund = MacedRefund & Readonly<{ mac: string }>;
  * Returns the bytes to sign: UTF-8 lines after a first one that no other signed message begins with. They contain the
  * refund itself besides its MAC, so that an operator signs what was shown, not what a database maps the MAC to.
  */
-export function approvalMessage(refund: ApprovedRefund, untilS: number): Uint8Array {
+function approvalMessage(refund: ApprovedRefund, untilS: number): Uint8Array {
   const { id, network, currency, to, units, mac } = refund;
   return utf8ToBytes(['quayside refund approval v1', id, network, currency, to, units, mac, untilS].join('\n'));
 }

@@ -10,7 +10,7 @@ import { openPayoutShop } from '../support/payout-shop.ts';
 import { askRpc } from '../support/simulated-node.ts';
 import { startTronBridge } from '../support/tron-bridge.ts';
 import { startTronNode, TRON_CHAIN_ID, type TronNode, tronTokenKeys, tronTokens } from '../support/tron-node.ts';
-import { keyOf, payMany, simulatedNetwork } from './simulated-network.ts';
+import { payMany, simulatedNetwork } from './simulated-network.ts';
 
 const DEPTH = 4;
 /** m/44'/195'/0'/0 of a seed of 32 bytes 0x07. */
@@ -88,8 +88,6 @@ export async function openTronFlow() {
 /** A payment of the kinds that exchanges and apps make. @returns the transaction id */
 export const payBy = (node: TronNode, name: string, kind: 'contract' | 'delegated', session: Json, units: bigint) =>
   payMany({ node, name, tokenKeys: tronTokenKeys }, kind, [[session, units]]);
-
-export const tronKeyOf = (node: TronNode, session: Json): string => keyOf(node, 'tron', session);
 
 const BLOCK_MS = 250;
 const SUN_PER_TRX = 1_000_000n;

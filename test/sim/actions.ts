@@ -67,7 +67,7 @@ export const stir: Action = async ({ random, clock }) => {
   for (let tick = random.int(60); tick > 0; tick--) await new Promise(setImmediate);
 };
 
-export const order: Action = async (stage) => {
+const order: Action = async (stage) => {
   const { random, clock, database, shopId, networks, sessions, note } = stage;
   if (random.chance(0.7)) await addAddresses(stage, 1 + random.int(2));
   const name = `order${sessions.length}`;
@@ -90,7 +90,7 @@ export const order: Action = async (stage) => {
   note(`${name} for ${amountMinor} in ${accepts.join(' or ')}, expires in ${expiresInS} s`);
 };
 
-export const cancel: Action = async ({ random, clock, database, sessions, note }) => {
+const cancel: Action = async ({ random, clock, database, sessions, note }) => {
   if (sessions.length === 0) return;
   const { id, storeId, mode, request } = pick(random, sessions.slice(-6));
   const replay = { idempotencyKey: null, path: `/cancel/${id}`, bodyHash: '' };
@@ -99,7 +99,7 @@ export const cancel: Action = async ({ random, clock, database, sessions, note }
 };
 
 /** Pays a session, old or new, in one of the ways of people and fraudsters. */
-export const pay: Action = ({ random, networks, sessions, note }) => {
+const pay: Action = ({ random, networks, sessions, note }) => {
   const network = pick(random, networks);
   const { family, tokens } = network.config;
   const token = pick(random, tokens);
@@ -123,7 +123,7 @@ export const pay: Action = ({ random, networks, sessions, note }) => {
   note(`${session.request.orderId} gets a ${kind} payment of ${what}: ${id.slice(0, 8)}`);
 };
 
-export const reorganise: Action = ({ random, networks, note }) => {
+const reorganise: Action = ({ random, networks, note }) => {
   const { node, config } = pick(random, networks);
   const { world } = node;
   // Mostly shallow; now and then as deep as the chain allows.
@@ -144,7 +144,7 @@ function openBlocks(world: World): number {
 }
 
 /** Stops a node, and starts it again with the same chain: at once, or by a later action. */
-export const stopNode: Action = async ({ random, networks, note }) => {
+const stopNode: Action = async ({ random, networks, note }) => {
   const network = pick(random, networks);
   await network.stopNode();
   const isBackAtOnce = random.chance(0.5);
@@ -156,7 +156,7 @@ export const startNodes: Action = async ({ networks }) => {
   for (const network of networks) await network.startNode();
 };
 
-export const breakNode: Action = ({ random, networks, note }) => {
+const breakNode: Action = ({ random, networks, note }) => {
   const { node, config } = pick(random, networks);
   node.faults.heal();
   if (random.chance(0.4)) return note(`${config.name} heals`);
@@ -167,7 +167,7 @@ export const breakNode: Action = ({ random, networks, note }) => {
 };
 
 /** Kills an indexer in the middle of something; it may not be restarted for a while. */
-export const kill: Action = async (stage) => {
+const kill: Action = async (stage) => {
   const { random, networks, note } = stage;
   const network = pick(random, networks);
   if (!network.isRunning()) return;
@@ -187,7 +187,7 @@ export const restart: Action = ({ networks, note }) => {
 };
 
 /** Mines blocks that nobody sees one by one. */
-export const mineMany: Action = ({ random, clock, networks, note }) => {
+const mineMany: Action = ({ random, clock, networks, note }) => {
   const { node, config } = pick(random, networks);
   const blocks = 5 + random.int(40);
   for (let n = 0; n < blocks; n++) {

@@ -59,7 +59,7 @@ export function importsOf(path: string, text: string): string[] {
 const FILE_NAME = /'((?:\.{1,2}|src|indexers|scripts|test)\/[\w./${}-]+\.(?:ts|mjs))'/g;
 
 /** Files that a file imports or names in a text: worker modules and programs are started by their path. */
-export function mentionsOf(path: string, text: string): string[] {
+function mentionsOf(path: string, text: string): string[] {
   const named = [...withoutComments(text).matchAll(FILE_NAME)].map((match) => resolveFrom(path, match[1] ?? ''));
   return [...importsOf(path, text), ...named];
 }

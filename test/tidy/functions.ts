@@ -25,7 +25,7 @@ type Open = {
 };
 
 /** Measures every function of these files. The compiler parses them from memory; it resolves and checks nothing. */
-export function functionSizes(sources: Sources): FunctionSize[] {
+function functionSizes(sources: Sources): FunctionSize[] {
   const paths = [...sources.keys()].filter((path) => /\.(ts|js|mjs)$/.test(path));
   if (paths.length === 0) return [];
   const compilerOptions = { allowJs: true, noLib: true, noResolve: true, types: [] };

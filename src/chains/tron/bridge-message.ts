@@ -20,7 +20,7 @@ import type { Call, Part } from './calls.ts';
  * The paths that the bridge forwards: the calls that followers and payouts need. All of them only read, except
  * `broadcasthex`, which broadcasts what was signed elsewhere.
  */
-export const bridgePaths: readonly string[] = [
+const bridgePaths: readonly string[] = [
   '/wallet/getblock',
   '/wallet/gettransactioninfobyblocknum',
   '/wallet/gettransactioninfobyid',
@@ -38,7 +38,7 @@ export const bridgePaths: readonly string[] = [
 ];
 
 /** Calls in one request, made one after the other. */
-export const CALLS_MAX = 8;
+const CALLS_MAX = 8;
 
 export type BridgeRequest = Readonly<{ id: number; calls: readonly Call[] }>;
 

@@ -4,10 +4,10 @@
  * @module
  */
 
-import { type Fault, transient } from '../../../core/fault.ts';
+import { transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import type { Clock } from '../../../lib/clock.ts';
-import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
+import { nonsense } from '../../json-rpc.ts';
 import type { PayoutNodeOptions } from '../../spend.ts';
 import { createRpcClient, type RpcClient } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
@@ -77,12 +77,4 @@ export function openSolanaRpc(
       throw nonsense({ method, host }, 'answered without a whole number');
     },
   };
-}
-
-export const errorFault = (error: RpcError, origin: Origin): Fault => faultOf(error, origin, solanaErrors);
-
-/** @throws Fault transient */
-export function resultOf(answer: RpcAnswer, origin: Origin): unknown {
-  if (!answer.ok) throw errorFault(answer.error, origin);
-  return answer.result;
 }

@@ -10,7 +10,7 @@ import { WORD } from '../wire.ts';
 import type { TronRpc } from './rpc.ts';
 
 const ACCOUNT_PATH = '/wallet/getaccount';
-export const CONSTANT_PATH = '/wallet/triggerconstantcontract';
+const CONSTANT_PATH = '/wallet/triggerconstantcontract';
 
 /** Returns the account of a key; null if it does not exist, although it may hold tokens. */
 async function askAccount({ ask, host }: TronRpc, key: string): Promise<Fields | null> {
