@@ -20,6 +20,8 @@ import { type Geth, startGeth } from './geth.ts';
 
 /** As anvil has it: two epochs of Ethereum. */
 const FINAL_DEPTH = 64;
+/** With these, a killed geth comes back on the head at which it was last stopped, and can be given the rest again. */
+const FORGETFUL = ['--state.scheme', 'hash', '--snapshot=false'];
 
 export type DrivenOptions = Readonly<{
   chainId: number;
@@ -27,6 +29,8 @@ export type DrivenOptions = Readonly<{
   finalDepth?: number | null;
   /** Differs in chains that have nothing in common. */
   chainSalt?: string;
+  /** Whether `kill` sets the head back to the last `stop`, after which `replay` works. */
+  isForgetful?: true;
   /** More of geth's options. */
   options?: readonly string[];
 }>;
@@ -43,6 +47,7 @@ export type BranchOptions = Readonly<{
 
 export type DrivenGeth = EvmNode &
   Readonly<{
+    port: number;
     /** Makes this block final from now on, whatever is mined; null: none is. With `depth`, so many blocks back. */
     finalize(choice: number | null | Readonly<{ depth: number }>): Promise<void>;
     /** Builds blocks elsewhere that replace the newest `depth`; geth does not have them yet. */
@@ -51,11 +56,11 @@ export type DrivenGeth = EvmNode &
     adopt(branch: Branch): Promise<void>;
     /** Mines blocks on the other node, which knows nothing but these transactions, and hands them to geth. */
     mineElsewhere(raws: readonly string[], blocks?: number): Promise<void>;
-    /** Hands geth the blocks that it has lost, as its peers would. */
+    /** Hands a forgetful geth the blocks that it has lost, as its peers would. */
     replay(): Promise<void>;
     /** Goes back with `debug_setHead`: no fork, and what was in the blocks is in no pool. */
     setHead(number: number): Promise<void>;
-    /** Ends the process with SIGKILL; after `start` its head is an earlier one and its pool is empty. */
+    /** Ends the process with SIGKILL; after `start` its head may be an earlier one, and its pool is empty. */
     kill(): Promise<void>;
   }>;
 
@@ -67,7 +72,7 @@ type Ref = Readonly<{ number: number; hash: string }>;
 export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGeth> {
   const { chainId, finalDepth = FINAL_DEPTH, chainSalt = '' } = options;
   const genesis = makeGenesis(chainId, accounts, chainSalt);
-  const geth = await startGeth(genesis, options.options);
+  const geth = await startGeth(genesis, [...(options.isForgetful ? FORGETFUL : []), ...(options.options ?? [])]);
   const { rpc } = geth;
   const engine = openEngine(geth);
   const elsewhere = openElsewhere(genesis, chainId);
@@ -77,6 +82,9 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
   let finality: Finality = finalDepth === null ? null : { depth: finalDepth };
   let best: string | null = null;
 
+  const setHead = async (number: number): Promise<void> => {
+    await rpc('debug_setHead', [`0x${number.toString(16)}`]);
+  };
   const hashAt = async (number: number): Promise<string | null> => {
     const block = await rpc<{ hash: string } | null>('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]);
     return block?.hash ?? null;
@@ -93,12 +101,18 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     best = hash;
   }
 
-  async function mineOne(): Promise<void> {
-    const { number, hash } = await head();
-    const block = await engine.build({ head: hash, final: await finalBelow(number) }, await nextTimeS(rpc));
-    known.set(block.payload.blockHash, block);
-    await engine.insert(block);
-    await choose({ number: number + 1, hash: block.payload.blockHash });
+  /** The first block has what is in the pool, the others are as empty as geth makes them at once. */
+  async function mine(blocks: number): Promise<void> {
+    let { number, hash } = await head();
+    let timeS = await nextTimeS(rpc);
+    const final = await finalBelow(number);
+    for (let left = blocks; left > 0; left--) {
+      const block = await engine.build({ head: hash, final }, timeS, left === blocks ? 'from the pool' : 'at once');
+      known.set(block.payload.blockHash, block);
+      await engine.insert(block);
+      [number, hash, timeS] = [number + 1, block.payload.blockHash, nowOrAfter(timeS)];
+    }
+    await choose({ number, hash });
   }
 
   async function adopt(branch: Branch): Promise<void> {
@@ -124,7 +138,7 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     return elsewhere.build((await hashAt(fork)) as string, known, first, blocks);
   }
 
-  const { inTurn, mineEvery, stopMining } = createMiner(mineOne);
+  const { inTurn, mineEvery, stopMining } = createMiner(() => mine(1));
   return {
     ...geth,
     chainId,
@@ -134,14 +148,11 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     head,
     receipt: (tx) => receiptOf(rpc, tx),
     mineEvery,
-    mine: (blocks = 1) =>
-      inTurn(async () => {
-        for (let left = blocks; left > 0; left--) await mineOne();
-      }),
+    mine: (blocks = 1) => inTurn(() => mine(blocks)),
     async give(address, wei) {
       const tx = await send({ from: accounts.at(-1) as string, to: address, value: `0x${wei.toString(16)}` });
       await inTurn(async () => {
-        while (!(await receiptOf(rpc, tx))) await mineOne();
+        while (!(await receiptOf(rpc, tx))) await mine(1);
       });
     },
     finalize: (choice) =>
@@ -162,12 +173,11 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     replay: () =>
       inTurn(async () => {
         if (best === null) return;
+        // A geth that was killed may have headers above its head without their state, which it takes for valid.
+        await setHead((await head()).number).catch(onlyIf('not allowed to rewind to a future block'));
         await adopt(await missingBlocks(rpc, known, best));
       }),
-    setHead: (number) =>
-      inTurn(async () => {
-        await rpc('debug_setHead', [`0x${number.toString(16)}`]);
-      }),
+    setHead: (number) => inTurn(() => setHead(number)),
     async stop() {
       await stopMining();
       await geth.stop();
@@ -205,20 +215,26 @@ async function missingBlocks(
 
 /** Returns a transaction's receipt; null while it is in no block. */
 export async function receiptOf(rpc: EvmNode['rpc'], tx: string): Promise<EvmReceipt | null> {
-  try {
-    return await rpc<EvmReceipt | null>('eth_getTransactionReceipt', [tx]);
-  } catch (error) {
-    // A node that was just started says so of every transaction that it does not find.
-    if (error instanceof Error && error.message.includes('transaction indexing is in progress')) return null;
-    throw error;
-  }
+  const asked = rpc<EvmReceipt | null>('eth_getTransactionReceipt', [tx]);
+  // A node that was just started says so of every transaction that it does not find.
+  return asked.catch(onlyIf('transaction indexing is in progress'));
 }
+
+/** Takes an error of the node for null if it says this; throws it otherwise. */
+const onlyIf =
+  (text: string) =>
+  (error: Error): null => {
+    if (error.message.includes(text)) return null;
+    throw error;
+  };
 
 /** Returns a time for the next block: now, or later than the newest one's. */
 async function nextTimeS(rpc: EvmNode['rpc']): Promise<number> {
   const { timestamp } = await rpc<{ timestamp: string }>('eth_getBlockByNumber', ['latest', false]);
-  return Math.max(Number(timestamp) + 1, Math.floor(Date.now() / 1000));
+  return nowOrAfter(Number(timestamp));
 }
+
+const nowOrAfter = (timeS: number): number => Math.max(timeS + 1, Math.floor(Date.now() / 1000));
 
 /** Runs one piece of work on the chain at a time, and a block at an interval between them. */
 function createMiner(mineOne: () => Promise<void>) {
@@ -277,12 +293,13 @@ function openElsewhere(genesis: object, chainId: number) {
       const { sendRaw } = openSender(chainId, rpc);
       for (const raw of raws) await sendRaw(raw);
       const built: Block[] = [];
+      let timeS = await nextTimeS(rpc);
       for (let left = blocks; left > 0; left--) {
         const head = built.at(-1)?.payload.blockHash ?? parent;
-        const block = await engine.build({ head, final: null }, await nextTimeS(rpc));
+        const block = await engine.build({ head, final: null }, timeS, 'from the pool');
         await engine.insert(block);
-        await engine.choose({ head: block.payload.blockHash, final: null });
         built.push(block);
+        timeS = nowOrAfter(timeS);
       }
       return built;
     },

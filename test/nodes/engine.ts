@@ -29,8 +29,8 @@ export type Block = Readonly<{ payload: Payload; requests: readonly string[] }>;
 export type ForkChoice = Readonly<{ head: string; final: string | null }>;
 
 export type Engine = Readonly<{
-  /** Has geth build a block on its head, with what is in its pool. The block is not in its chain yet. */
-  build(choice: ForkChoice, timeS: number): Promise<Block>;
+  /** Makes a block that geth has its head, and has geth build the next one. That is not in its chain yet. */
+  build(choice: ForkChoice, timeS: number, fill: 'from the pool' | 'at once'): Promise<Block>;
   /** Hands geth a block whose parent it has. @throws Error if geth does not call it valid */
   insert(block: Block): Promise<void>;
   /** Makes a block that geth has its head. */
@@ -82,12 +82,12 @@ export function openEngine({ engineUrl, engineSecret, rpc }: Geth): Engine {
   }
 
   return {
-    async build(choice, timeS) {
+    async build(choice, timeS, fill) {
       const waiting = async (): Promise<number> => {
         const { pending, queued } = await rpc<{ pending: string; queued: string }>('txpool_status');
         return Number(pending) + Number(queued);
       };
-      if ((await waiting()) === 0) return buildOnce(choice, timeS, 0);
+      if (fill === 'at once' || (await waiting()) === 0) return buildOnce(choice, timeS, 0);
       let block: Block | null = null;
       for (const fillMs of FILL_MS) {
         block = await buildOnce(choice, timeS, fillMs);

@@ -13,6 +13,8 @@ import { gethBinary } from './geth-binary.ts';
 
 const ANSWER_WAIT_MS_MAX = 60_000;
 const OUTPUT_CHARS_MAX = 4_000;
+/** Without it geth listens for peers, on all interfaces; no option says so. */
+const NO_PEERS = '[Node.P2P]\nListenAddr = ""\n';
 const scratch = resolve(import.meta.dirname, '../../.tmp');
 
 export type Geth = Pick<EvmNode, 'httpUrl' | 'wsUrl' | 'rpc' | 'start' | 'stop' | 'close'> &
@@ -29,6 +31,12 @@ export type Geth = Pick<EvmNode, 'httpUrl' | 'wsUrl' | 'rpc' | 'start' | 'stop' 
 export const runGeth = (...words: string[]): string =>
   execFileSync(gethBinary(), words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 
+/** The option that `geth init` must have too. */
+function schemeOf(options: readonly string[]): readonly string[] {
+  const at = options.indexOf('--state.scheme');
+  return at < 0 ? [] : options.slice(at, at + 2);
+}
+
 /**
  * Starts a geth and waits until it answers.
  * @param genesis what `geth init` reads; null for `--dev`, which has its own
@@ -37,13 +45,14 @@ export const runGeth = (...words: string[]): string =>
 export async function startGeth(genesis: object | null, options: readonly string[] = []): Promise<Geth> {
   mkdirSync(scratch, { recursive: true });
   const home = mkdtempSync(join(scratch, 'geth-'));
-  const [secretFile, genesisFile, data] = ['jwt.hex', 'genesis.json', 'data'].map((name) => join(home, name));
+  const [secretFile, configFile, genesisFile] = [join(home, 'jwt'), join(home, 'config'), join(home, 'genesis')];
+  const dataDir = ['--datadir', join(home, 'data')];
   const engineSecret = 'a7'.repeat(32);
-  writeFileSync(secretFile as string, engineSecret);
-  const dataDir = ['--datadir', data as string];
+  writeFileSync(secretFile, engineSecret);
+  writeFileSync(configFile, NO_PEERS);
   if (genesis) {
-    writeFileSync(genesisFile as string, JSON.stringify(genesis));
-    runGeth('init', ...dataDir, genesisFile as string);
+    writeFileSync(genesisFile, JSON.stringify(genesis));
+    runGeth('init', ...dataDir, ...schemeOf(options), genesisFile);
   }
   const [port, enginePort] = [String(await freePort()), String(await freePort())];
   const httpUrl = `http://127.0.0.1:${port}`;
@@ -51,8 +60,8 @@ export async function startGeth(genesis: object | null, options: readonly string
     ...dataDir,
     ...['--http', '--http.port', port, '--http.api', 'eth,net,web3,txpool,debug'],
     ...['--ws', '--ws.port', port, '--ws.api', 'eth,net,web3'],
-    ...['--authrpc.port', enginePort, '--authrpc.jwtsecret', secretFile as string],
-    ...['--nodiscover', '--maxpeers', '0', '--nat', 'none', '--port', '0', '--ipcdisable'],
+    ...['--authrpc.port', enginePort, '--authrpc.jwtsecret', secretFile],
+    ...['--config', configFile, '--nodiscover', '--maxpeers', '0', '--nat', 'none', '--ipcdisable'],
     ...['--syncmode', 'full', '--cache', '128', '--verbosity', '2', '--miner.recommit', '500ms'],
     ...options,
   ];

@@ -35,6 +35,11 @@ export type NodeShop = FlowInstallation &
     contracts: Readonly<Record<Currency, TokenContract>>;
     /** Sends so many cents to a session's address. @returns the transaction */
     pay(session: Json, cents: number, currency?: Currency): Promise<string>;
+    /**
+     * Waits until a session is paid. Expects exactly these amounts to be confirmed, whatever was taken back before, and
+     * their sum in the one webhook.
+     */
+    expectPaid(session: Json, amounts: readonly string[], currency?: Currency): Promise<void>;
     /** The network as `quayside status` shows it. */
     network(): Promise<Json>;
     /** Waits until the network is followed to the node's head. */
@@ -92,6 +97,15 @@ export async function openNodeShop({ node, url = node.wsUrl, settings, limits }:
     node,
     contracts,
     pay: (session, cents, currency = 'USDT') => contracts[currency].transfer(addressOf(session), unitsOf(cents)),
+    async expectPaid(session, amounts, currency = 'USDT') {
+      await shop.waitForStatus(session, 'paid');
+      const { payments } = await shop.show(session);
+      const standing = payments.filter((one: Json) => one.status !== 'orphaned');
+      assert.equal(standing.map((one: Json) => one.amount).sort(), [...amounts].sort());
+      for (const one of standing) assert.equal([one.status, one.currency], ['confirmed', currency]);
+      const cents = amounts.reduce((sum, amount) => sum + Math.round(Number(amount) * 100), 0);
+      assert.is((await shop.completed(session)).amount, cents);
+    },
     network,
     untilLevel: () =>
       until('the network is followed to the head', async () => {
