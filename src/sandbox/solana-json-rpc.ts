@@ -10,7 +10,7 @@ type Id = string | number | null;
 
 export const notFound = (): RpcError => new RpcError(-32601, 'Method not found');
 
-/** Stands before an integer while it is text, because `JSON.stringify` takes no bigint. */
+/** Marks an integer that is written as text first, because `JSON.stringify` takes no bigint. */
 const INTEGER = '\u0000u64 ';
 const WRITTEN_INTEGER = /"\\u0000u64 (\d+)"/g;
 

@@ -1,6 +1,6 @@
 /**
- * A payment's whole way through an installation, from the signed call to the signed webhook, on any family: the same
- * suite over a bench that each family brings. Everything of Quayside runs as it does for an operator.
+ * The path of a payment through a whole installation, from the signed call to the signed webhook. Each family runs this
+ * suite over a bench of its own; all of Quayside runs as it does for an operator.
  * @module
  */
 import { test } from 'uvu';
@@ -18,9 +18,9 @@ export type FlowNetwork = Readonly<{
   /** `confirmations_required`. */
   required: number;
   pay(session: Json, currency: Currency, units: bigint): Promise<string>;
-  /** Several payments in one transaction, in the first token; absent where no contract makes them. */
+  /** Makes several payments in one transaction, in the first token; absent if no contract can. */
   payTogether?(outputs: readonly (readonly [session: Json, units: bigint])[]): Promise<string>;
-  /** Everything that looks like a payment of so many units of a token and is none, in blocks. */
+  /** Mines everything that resembles a payment of this many units of a token, but is none. */
   payWorthless(session: Json, currency: Currency, units: bigint): Promise<void>;
   mine(blocks?: number): Promise<void>;
   /** Mines until payments in the tip lack one more step to be confirmed. */
@@ -40,12 +40,12 @@ export type FlowBench = Readonly<{
   quayside: Instance;
   shop: FlowShop;
   networks: readonly FlowNetwork[];
-  /** Asserts what is the family's own about the ways to pay. */
+  /** Asserts what is particular to the family in the payment options. */
   checkOptions?(session: Json): void;
   close(): Promise<void>;
 }>;
 
-/** So many cents of a token in its base units. */
+/** Returns an amount in cents as base units of a token. */
 export function centsOf({ tokens }: Pick<FlowNetwork, 'tokens'>, currency: Currency, cents: number): bigint {
   const decimals = tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
   return BigInt(cents) * 10n ** BigInt(decimals - 2);
@@ -102,7 +102,7 @@ export function paymentConforms(bench: FlowBench): void {
   closeFlow(quayside, shop, networks);
 }
 
-/** Registers and runs the long suite: amounts that do not fit, reorgs, and everything that can be away for a while. */
+/** Registers and runs the long suite: part payments and overpayments, reorgs, nodes and indexers that stop. */
 export function flowConforms(bench: FlowBench): void {
   const { quayside, shop, networks } = bench;
   for (const [at, network] of networks.entries()) {
@@ -119,7 +119,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
   const [first = 'USDT', second] = currencies;
   const { decimals = 0 } = network.tokens[0] ?? {};
 
-  test(`${network.name}: a part is announced, and topped up there and on ${next.name}`, async () => {
+  test(`${network.name}: a part payment is announced, then topped up there and on ${next.name}`, async () => {
     const session = await shop.newSession(2000);
     await network.pay(session, first, centsOf(network, first, 1250));
     await network.confirm();
@@ -174,7 +174,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
   if (payTogether)
     test(`${network.name}: one transaction pays three sessions, one of them twice`, () => testTogether(payTogether));
 
-  test(`${network.name}: what looks like a payment and is none is no money`, async () => {
+  test(`${network.name}: what only resembles a payment is not credited`, async () => {
     const session = await shop.newSession(600);
     await network.payWorthless(session, first, centsOf(network, first, 600));
     await network.confirm();
@@ -187,7 +187,7 @@ function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: 
   });
 
   if (second === undefined) return;
-  test(`${network.name}: a ${first} session does not take ${second} for it, but shows it`, async () => {
+  test(`${network.name}: a session in ${first} is not paid by ${second}, but shows it`, async () => {
     const session = await shop.newSession(800, { currency: first });
     assert.equal([...new Set(session.payment_options.map((one: Json) => one.currency))], [first]);
     await network.pay(session, second, centsOf(network, second, 800));
@@ -210,7 +210,7 @@ function testReorgs({ quayside, shop }: FlowBench, network: FlowNetwork): void {
   const [currency = 'USDT'] = currenciesOf(network);
   const statuses = (session: Json): string[] => session.payments.map((one: Json) => one.status).sort();
 
-  test(`${network.name}: a reorg takes the money away before it is confirmed; the session is open again`, async () => {
+  test(`${network.name}: a reorg removes an unconfirmed payment; the session is open again`, async () => {
     const [repaid, canceled] = [await shop.newSession(900), await shop.newSession(900)];
     for (const session of [repaid, canceled]) await network.pay(session, currency, centsOf(network, currency, 900));
     await network.mine();
@@ -266,7 +266,7 @@ function testOutages({ shop, networks }: FlowBench, network: FlowNetwork): void 
   const [currency = 'USDT'] = currenciesOf(network);
   const status = () => shop.statusOf(nameInStatus(network));
 
-  test(`${network.name}: a node that is stopped and started in the middle of a payment loses nothing`, async () => {
+  test(`${network.name}: nothing is lost if the node is stopped and started in the middle of a payment`, async () => {
     const session = await shop.newSession(1300);
     await network.pay(session, currency, centsOf(network, currency, 1300));
     await network.mine();
@@ -282,7 +282,7 @@ function testOutages({ shop, networks }: FlowBench, network: FlowNetwork): void 
     assert.is((await shop.completed(session)).amount, 1300);
   });
 
-  test(`${network.name}: an indexer that is killed in the middle is started again and credits once`, async () => {
+  test(`${network.name}: an indexer that is killed in the middle of a payment is restarted and credits once`, async () => {
     const session = await shop.newSession(1500);
     await network.pay(session, currency, centsOf(network, currency, 1500));
     await network.mine();
@@ -302,7 +302,7 @@ function testOutages({ shop, networks }: FlowBench, network: FlowNetwork): void 
 }
 
 function closeFlow(quayside: Instance, shop: FlowShop, networks: readonly FlowNetwork[]): void {
-  test('the operator sees every network followed to its head, and stopping is clean', async () => {
+  test('every network is followed to its head in the end, and stopping is clean', async () => {
     for (const network of networks) {
       const head = await network.head();
       await until(`${network.name} is level`, async () => {

@@ -44,7 +44,7 @@ export type EvmNode = Readonly<{
   send(request: TransactionRequest): Promise<string>;
   /** Sends a signed transaction. */
   sendRaw(raw: string): Promise<string>;
-  /** Gives an address so much of the chain's own coin, in wei. */
+  /** Gives an address native coin, in wei. */
   give(address: string, wei: bigint): Promise<void>;
   /** Mines this many blocks; the first takes what is in the pool, highest fee first. */
   mine(blocks?: number): Promise<void>;

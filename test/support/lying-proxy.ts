@@ -1,6 +1,6 @@
 /**
- * Stands between a client and a real JSON-RPC node and spoils what the node says: changed answers, cut texts, silence,
- * dead connections. Without lies it is transparent, over HTTP and WebSocket.
+ * Sits between a client and a real JSON-RPC node and changes what the node says: wrong answers, truncated
+ * texts, silence, dead connections. Without lies it is transparent, over HTTP and WebSocket.
  *
  *   const proxy = await startLyingProxy(anvil);
  *   proxy.lies.answer = (question, answer) => question.method === 'eth_getLogs' ? { ...answer, result: [] } : answer;

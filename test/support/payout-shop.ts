@@ -42,7 +42,7 @@ export type PayoutChain = Readonly<{
   treasury: string;
   /** Sends tokens out of nowhere. */
   pay(key: string, currency: Currency, units: bigint): Promise<unknown>;
-  /** Gives somebody so many of the chain's own coins. */
+  /** Gives an address this many native coins. */
   fund(key: string, coins: number): Promise<unknown>;
   held(key: string, currency: Currency): Promise<bigint>;
   /** What one has sent to another, in units. */

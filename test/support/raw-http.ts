@@ -12,7 +12,7 @@ const CHUNK = Buffer.alloc(64 * 1024, 'x');
 
 /**
  * Sends `head` and whatever `body` yields, and reads until the server closes.
- * @param bodyBytesMax stops sending after so many bytes, and gives the server up
+ * @param bodyBytesMax stops sending after this many bytes, and gives up
  */
 export function rawExchange(baseUrl: string, head: string, bodyBytesMax = 0, isChunked = false): Promise<RawAnswer> {
   const { hostname, port } = new URL(baseUrl);

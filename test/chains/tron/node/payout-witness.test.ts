@@ -1,6 +1,6 @@
 /**
- * Nodes that lie about payouts: an attempt is dead only where the blocks of every node say so, and an outcome stands
- * only where all have it.
+ * Nodes that lie about payouts: an attempt is dead only if the blocks of every node say so, and an outcome counts only
+ * if all nodes have it.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
