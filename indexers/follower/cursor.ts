@@ -6,7 +6,8 @@
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { Database, IngestOutcome } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { IngestOutcome } from '../../src/database/ingest.ts';
 import { placeFinal } from './confirmations.ts';
 
 /** What the node showed at one poll. `askedAtMs` is our clock just before. */
@@ -85,6 +86,7 @@ export function createCursor(
         expectTip: blocks.at(-1)?.hash ?? null,
         watchedThroughId,
         decimals,
+        dustFloorPar: network.dustFloorPar,
         drop: drop.map((block) => block.hash),
         connect,
         confirm,

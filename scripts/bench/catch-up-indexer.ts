@@ -59,6 +59,7 @@ await database.ingest({
   expectTip: null,
   watchedThroughId: ADDRESSES_WATCHED,
   decimals: {},
+  dustFloorPar: 0n,
   drop: [],
   connect: [{ block: from, transfers: [] }],
   confirm: [],

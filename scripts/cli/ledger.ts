@@ -41,11 +41,12 @@ export const ledgerVerify: Command = {
   },
 };
 
-const problemsOf = ({ unbalanced, differences, overdrawn }: LedgerReport): string[] => [
+const problemsOf = ({ unbalanced, differences, overdrawn, sums }: LedgerReport): string[] => [
   ...unbalanced.map((what) => `unbalanced: ${what}`),
   ...differences.map(({ place, journal, facts }) => `${place}: the ledger has ${journal}, the facts say ${facts}`),
   ...overdrawn.map(
     ({ sessionId, network, asset, units }) =>
       `session ${sessionId}: refunds exceed what it received by ${units} units of ${asset} on ${network}`,
   ),
+  ...sums,
 ];

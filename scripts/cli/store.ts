@@ -16,7 +16,10 @@ export const storeCreate: Command = {
     settlement: { value: 'USDT|USDC', help: 'the stablecoin that other currencies are converted to (USDT)' },
     tolerance: { value: 'CENTS', help: 'how many cents less than the price still pay a session in full (0)' },
     grace: { value: 'SECONDS', help: 'how long after expiry a partial payment can be topped up (1800)' },
-    monitoring: { value: 'SECONDS', help: 'how long after its end a session can still accept a late payment (604800)' },
+    monitoring: {
+      value: 'SECONDS',
+      help: 'how long after its last deadline a session can still accept a late payment (604800)',
+    },
     late: { value: 'hold|accept', help: 'accept late full payments, or hold them for your decision (hold)' },
   },
   async run(input, { database, clock }) {

@@ -59,6 +59,7 @@ export const exampleSession = {
       status: 'seen',
     },
   ],
+  payments_total: 1,
   underpaid: false,
   overpaid: false,
   paid_late: false,

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
-import type { Payment, PaymentOption, Session } from '../database/database.ts';
+import { PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
 import { optionAddress, optionLink } from '../payments/option.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
@@ -75,7 +75,11 @@ export const paymentSessionSchema = z
     rate_locked_at: unixSeconds('When the rate was locked').optional(),
     metadata: z.record(z.string(), z.string()).optional(),
     payment_options: z.array(paymentOptionSchema).optional(),
-    payments: z.array(paymentSchema).optional(),
+    payments: z
+      .array(paymentSchema)
+      .optional()
+      .meta({ description: `The newest transfers, at most ${PAYMENTS_MAX}.` }),
+    payments_total: z.int().optional().meta({ description: 'How many transfers there are.' }),
     underpaid: z
       .boolean()
       .optional()
@@ -110,6 +114,7 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
     metadata: { order_id: request.orderId, ...request.metadata },
     payment_options: session.options.map((option) => paymentOption(session, option, paymentUrl(session, config))),
     payments: session.payments.map(payment),
+    payments_total: session.paymentCount,
     underpaid: standing.touched && (standing.funded === 'none' || standing.funded === 'part'),
     overpaid: standing.funded === 'over',
     paid_late: life.paidLate,

@@ -47,8 +47,6 @@ export type ReceivedPart = Readonly<{
   currency: Currency;
   decimals: number;
   units: bigint;
-  /** Address key of the sender of the largest transfer. */
-  sender: string;
 }>;
 
 /** What the next refund of a session must know of an earlier one. */

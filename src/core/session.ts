@@ -1,14 +1,17 @@
 /**
  * What the chain's facts mean for a payment session.
  *
- * `standing` folds receipts into orthogonal facts (how much is funded, how firm it is, what came too late). `advance`
- * derives the documented status from that standing and the clock. `changes` names the events of a transition. All three
- * are pure, so a reorg needs no undo: the receipts change and the same functions run again.
+ * `sumReceipts` adds receipts up by what the terms make of their time; the database keeps these sums and changes them
+ * by what is new, because anyone can send any number of transfers to an address. `standing` folds sums into orthogonal
+ * facts (how much is funded, how firm it is, what came too late). `advance` derives the documented status from that
+ * standing and the clock. `changes` names the events of a transition. All are pure, so a reorg needs no undo: the sums
+ * change and the same functions run again.
  * @module
  */
 import type { PaymentEventType, SessionStatus } from './event.ts';
 import { invariant } from './fault.ts';
-import type { Currency } from './transfer.ts';
+import { toPar } from './money.ts';
+import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
 /** What was promised when the session was created. Never changes. Times are Unix seconds, values are par. */
 export type Terms = Readonly<{
@@ -21,7 +24,7 @@ export type Terms = Readonly<{
   expiresAtS: number;
   /** After expiry with too little paid, how long a top-up still counts. */
   topUpGraceS: number;
-  /** After the end, how long a late payment may still be accepted. */
+  /** After the last deadline (expiry and top-up grace), how long a late payment may still be accepted. */
   monitoringS: number;
   latePolicy: 'accept' | 'hold';
 }>;
@@ -29,15 +32,39 @@ export type Terms = Readonly<{
 /** `final`: confirmed and at or below the height that the chain calls final. `orphaned`: its block left the chain. */
 export type ReceiptState = 'seen' | 'confirmed' | 'final' | 'orphaned';
 
-/** One transfer to the session's address, valued at par. `blockTimeS` is the time of its block. */
+/** One transfer to the session's address, in base units. `blockTimeS` is the time of its block. */
 export type Receipt = Readonly<{
-  network: string;
+  network: NetworkKey;
   tx: string;
   currency: Currency;
-  valuePar: bigint;
+  decimals: number;
+  units: bigint;
   blockTimeS: number;
   state: ReceiptState;
 }>;
+
+/**
+ * When a transaction came, as the terms count it: by expiry, by the end of the top-up grace, within the monitoring
+ * window after it, or later. The first block that contained it decides, and it never changes.
+ */
+export const phases = ['in_time', 'top_up', 'late', 'too_late'] as const;
+export type Phase = (typeof phases)[number];
+
+/** The sum of a session's transfers on one network, in one token and of one phase, in base units by state. */
+export type ReceiptSum = Readonly<{
+  network: NetworkKey;
+  currency: Currency;
+  decimals: number;
+  phase: Phase;
+  seen: bigint;
+  confirmed: bigint;
+  final: bigint;
+}>;
+
+/** A transfer that enters, leaves or changes its part of a sum. `none`: it is not counted, or no longer. */
+export type Counted = 'none' | 'seen' | 'confirmed' | 'final';
+export type Recount = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> &
+  Readonly<{ units: bigint; from: Counted; to: Counted }>;
 
 /** The session's own history: what was decided and when (Unix seconds). */
 export type Life = Readonly<{
@@ -98,15 +125,67 @@ const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
 
 /**
- * Folds the receipts of a session.
- * A transaction that a reorg moved to a later block keeps the time of its first block: the payer was not late.
+ * Returns the phase of a transaction that came at a time, or null for money older than the session, which is ignored.
  */
-export function standing(terms: Terms, life: Life, receipts: readonly Receipt[]): Standing {
-  const { counted, late, touched } = sortOut(terms, life, receipts);
-  const seenPar = sumPar(counted.filter(({ state }) => state === 'seen'));
-  const confirmedPar = sumPar(counted.filter(({ state }) => state !== 'seen'));
-  const finalPar = sumPar(counted.filter(({ state }) => state === 'final'));
-  const latePar = sumPar(late);
+export function phaseOf(terms: Terms, cameS: number): Phase | null {
+  if (isOlder(terms, cameS)) return null;
+  const graceEndS = terms.expiresAtS + terms.topUpGraceS;
+  if (cameS <= terms.expiresAtS) return 'in_time';
+  if (cameS <= graceEndS) return 'top_up';
+  return cameS <= graceEndS + terms.monitoringS ? 'late' : 'too_late';
+}
+
+/** Returns the earlier phase: a transaction that a reorg moved to a later block was not late. */
+export const earlierPhase = (one: Phase, other: Phase): Phase =>
+  phases.indexOf(one) <= phases.indexOf(other) ? one : other;
+
+const amount = (sum: ReceiptSum, part: Counted): bigint => (part === 'none' ? 0n : sum[part]);
+
+/** Returns a session's sums after transfers entered, left or changed their state. Sums of zero are left out. */
+export function recount(sums: readonly ReceiptSum[], changed: readonly Recount[]): ReceiptSum[] {
+  const keyOf = ({ network, currency, decimals, phase }: Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'>) =>
+    `${network} ${currency} ${decimals} ${phase}`;
+  const after = new Map(sums.map((sum) => [keyOf(sum), sum]));
+  for (const { network, currency, decimals, phase, units, from, to } of changed) {
+    const place = { network, currency, decimals, phase };
+    const sum = after.get(keyOf(place)) ?? { ...place, seen: 0n, confirmed: 0n, final: 0n };
+    const without = from === 'none' ? sum : { ...sum, [from]: amount(sum, from) - units };
+    const next = to === 'none' ? without : { ...without, [to]: amount(without, to) + units };
+    invariant(next.seen >= 0n && next.confirmed >= 0n && next.final >= 0n, 'a sum of transfers is not negative');
+    after.set(keyOf(place), next);
+  }
+  return [...after.values()].filter(({ seen, confirmed, final }) => seen + confirmed + final > 0n);
+}
+
+/** Returns the phases of all receipts of a session: those of one transaction have the phase of its first block. */
+export function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] {
+  const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
+  const firstTimes = new Map<string, number>();
+  for (const receipt of receipts) {
+    firstTimes.set(place(receipt), Math.min(receipt.blockTimeS, firstTimes.get(place(receipt)) ?? Infinity));
+  }
+  return receipts.map((receipt) => phaseOf(terms, firstTimes.get(place(receipt)) ?? receipt.blockTimeS));
+}
+
+/** Adds up all receipts of a session: what `recount` must arrive at step by step. */
+export function sumReceipts(terms: Terms, receipts: readonly Receipt[]): ReceiptSum[] {
+  const phasesFound = phasesOf(terms, receipts);
+  const counted = receipts.flatMap((receipt, at): Recount[] => {
+    const phase = phasesFound[at] ?? null;
+    if (phase === null || receipt.state === 'orphaned') return [];
+    const { network, currency, decimals, units, state } = receipt;
+    return [{ network, currency, decimals, phase, units, from: 'none', to: state }];
+  });
+  return recount([], counted);
+}
+
+/** Folds the sums of a session. */
+export function standing(terms: Terms, life: Life, sums: readonly ReceiptSum[]): Standing {
+  const { counted, late, touched } = sortOut(terms, life, sums);
+  const seenPar = sumPar(counted, ['seen']);
+  const confirmedPar = sumPar(counted, ['confirmed', 'final']);
+  const finalPar = sumPar(counted, ['final']);
+  const latePar = sumPar(late, everyState);
   const total = seenPar + confirmedPar;
   const enough = enoughPar(terms);
   return {
@@ -128,87 +207,81 @@ export function standing(terms: Terms, life: Life, receipts: readonly Receipt[])
 export function received(
   terms: Terms,
   life: Life,
-  receipts: readonly Receipt[],
+  sums: readonly ReceiptSum[],
   type: PaymentEventType,
 ): Readonly<{ valuePar: bigint; currency: Currency }> | null {
-  const { counted, late } = sortOut(terms, life, receipts);
-  const reported =
-    type === 'payment.late'
-      ? late
-      : type === 'payment.completed'
-        ? counted.filter(({ state }) => state !== 'seen')
-        : counted;
-  const parts = new Map<Currency, bigint>();
-  for (const { currency, valuePar } of reported) parts.set(currency, (parts.get(currency) ?? 0n) + valuePar);
-  const largest = [...parts].reduce<[Currency, bigint] | null>(
-    (best, part) => (best && best[1] >= part[1] ? best : part),
-    null,
-  );
-  return largest && { valuePar: sumPar(reported), currency: largest[0] };
+  const { counted, late } = sortOut(terms, life, sums);
+  const reported = type === 'payment.late' ? late : counted;
+  const states: readonly Firmness[] = type === 'payment.completed' ? ['confirmed', 'final'] : everyState;
+  const parts = currencies
+    .map((currency) => ({
+      currency,
+      valuePar: sumPar(
+        reported.filter((sum) => sum.currency === currency),
+        states,
+      ),
+    }))
+    .filter(({ valuePar }) => valuePar > 0n);
+  const [first, ...others] = parts;
+  if (!first) return null;
+  const largest = others.reduce((best, part) => (part.valuePar > best.valuePar ? part : best), first);
+  return { valuePar: sumPar(reported, states), currency: largest.currency };
 }
 
-const sumPar = (receipts: readonly Receipt[]): bigint => receipts.reduce((sum, { valuePar }) => sum + valuePar, 0n);
+type Firmness = Exclude<Counted, 'none'>;
+const everyState: readonly Firmness[] = ['seen', 'confirmed', 'final'];
+
+const sumPar = (sums: readonly ReceiptSum[], states: readonly Firmness[]): bigint =>
+  sums.reduce((total, sum) => states.reduce((part, state) => part + toPar(sum[state], sum.decimals), total), 0n);
 
 /**
- * Sorts the transfers on the chain: `counted` counts towards the due value, `late` came after the deadline and does not
- * count. Money in time in another currency is in neither, but touches the session. Money older than the session is
- * ignored.
+ * Sorts the money on the chain: `counted` counts towards the due value, `late` came after the deadline and does not
+ * count. Money in time in another currency is in neither, but touches the session.
  */
 function sortOut(
   terms: Terms,
   life: Life,
-  receipts: readonly Receipt[],
-): { counted: Receipt[]; late: Receipt[]; touched: boolean } {
-  const firstTimes = new Map<string, number>();
-  const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
-  for (const receipt of receipts) {
-    firstTimes.set(place(receipt), Math.min(receipt.blockTimeS, firstTimes.get(place(receipt)) ?? Infinity));
-  }
-  const cameS = (receipt: Receipt): number => firstTimes.get(place(receipt)) ?? receipt.blockTimeS;
-  const valid = receipts.filter((receipt) => receipt.state !== 'orphaned' && !isOlder(terms, cameS(receipt)));
-  const touched = life.canceledAtS === null && valid.some((receipt) => cameS(receipt) <= terms.expiresAtS);
-  const isTimely = (receipt: Receipt): boolean => touched && cameS(receipt) <= terms.expiresAtS + terms.topUpGraceS;
+  sums: readonly ReceiptSum[],
+): { counted: ReceiptSum[]; late: ReceiptSum[]; touched: boolean } {
+  const touched = life.canceledAtS === null && sums.some(({ phase }) => phase === 'in_time');
+  const isTimely = ({ phase }: ReceiptSum) => touched && (phase === 'in_time' || phase === 'top_up');
   // Once paid, everything is part of the payment. After another end, late money counts only if the store accepts it.
-  const lateUntilS =
-    life.status === 'paid'
-      ? Infinity
-      : life.endedAtS !== null && terms.latePolicy === 'accept'
-        ? life.endedAtS + terms.monitoringS
-        : -Infinity;
-  const counts = (receipt: Receipt): boolean => isTimely(receipt) || cameS(receipt) <= lateUntilS;
+  const isAccepted = ({ phase }: ReceiptSum) =>
+    life.status === 'paid' || (life.endedAtS !== null && terms.latePolicy === 'accept' && phase !== 'too_late');
+  const counts = (sum: ReceiptSum): boolean => isTimely(sum) || isAccepted(sum);
   return {
-    counted: valid.filter((receipt) => counts(receipt) && terms.accepts.includes(receipt.currency)),
-    late: valid.filter((receipt) => !counts(receipt)),
+    counted: sums.filter((sum) => counts(sum) && terms.accepts.includes(sum.currency)),
+    late: sums.filter((sum) => !counts(sum)),
     touched,
   };
 }
 
 /**
- * Advances a session as far as its receipts and the clock allow.
+ * Advances a session as far as its money and the clock allow.
  * Paid is final here: money that a deep reorg takes away later shows in the standing and as `payment.reversed`.
  */
 export function advance(
   terms: Terms,
   life: Life,
-  receipts: readonly Receipt[],
+  sums: readonly ReceiptSum[],
   moment: Moment,
 ): { life: Life; standing: Standing } {
   let moved = life;
   for (let round = 0; ; round++) {
     invariant(round < 4, 'a session settles within three steps');
-    const now = standing(terms, moved, receipts);
-    const next = step(terms, moved, receipts, now, moment);
+    const now = standing(terms, moved, sums);
+    const next = step(terms, moved, sums, now, moment);
     if (next === moved) return { life: moved, standing: now };
     moved = next;
   }
 }
 
-function step(terms: Terms, life: Life, receipts: readonly Receipt[], now: Standing, moment: Moment): Life {
+function step(terms: Terms, life: Life, sums: readonly ReceiptSum[], now: Standing, moment: Moment): Life {
   if (life.status === 'paid') return life;
   const enough = enoughPar(terms);
   if (now.confirmedPar >= enough) {
     // What would count had the session never ended: if that is not enough, late money made the difference.
-    const inTime = standing(terms, { ...life, status: 'pending', endedAtS: null }, receipts);
+    const inTime = standing(terms, { ...life, status: 'pending', endedAtS: null }, sums);
     const paidLate = inTime.confirmedPar < enough;
     return { ...life, status: 'paid', paidAtS: moment.nowS, endedAtS: life.endedAtS ?? moment.nowS, paidLate };
   }
@@ -236,16 +309,16 @@ function isOver(deadlineS: number, moment: Moment): boolean {
 export type CancelRefusal = 'payment_in_progress' | 'session_expired' | 'session_not_cancelable';
 
 /**
- * Applies the merchant's cancel after the receipts and the clock. Canceling twice is the same as once.
+ * Applies the merchant's cancel after the money and the clock. Canceling twice is the same as once.
  * @returns the life and standing to save, and the refusal if the session stays as it is
  */
 export function cancel(
   terms: Terms,
   life: Life,
-  receipts: readonly Receipt[],
+  sums: readonly ReceiptSum[],
   moment: Moment,
 ): { life: Life; standing: Standing; refusal: CancelRefusal | null } {
-  const settled = advance(terms, life, receipts, moment);
+  const settled = advance(terms, life, sums, moment);
   const refuse = (refusal: CancelRefusal) => ({ ...settled, refusal });
   switch (settled.life.status) {
     case 'canceled':
@@ -259,7 +332,7 @@ export function cancel(
       if (settled.standing.touched) return refuse('payment_in_progress');
       if (moment.nowS > terms.expiresAtS) return refuse('session_expired');
       const canceled: Life = { ...settled.life, status: 'canceled', endedAtS: moment.nowS, canceledAtS: moment.nowS };
-      return { life: canceled, standing: standing(terms, canceled, receipts), refusal: null };
+      return { life: canceled, standing: standing(terms, canceled, sums), refusal: null };
     }
   }
 }

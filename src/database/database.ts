@@ -7,12 +7,13 @@
  * `test/conformance/database.ts` is the contract in executable form.
  * @module
  */
-import type { BlockRef, Tail } from '../core/block.ts';
+import type { Tail } from '../core/block.ts';
 import type { OpenTransfer } from '../core/confirmation.ts';
 import type { Verdict } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
-import type { ChainTransfer, Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { Ingest, IngestOutcome, Unconfirmed } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
@@ -134,6 +135,9 @@ export type Payment = Readonly<{
   blockTimeS: number;
 }>;
 
+/** Payments that a session shows: anyone can send any number of transfers to an address. */
+export const PAYMENTS_MAX = 100;
+
 /** A session with everything that the API shows. `addresses` maps family to address key. */
 export type Session = Readonly<{
   id: string;
@@ -146,7 +150,9 @@ export type Session = Readonly<{
   standing: Standing;
   options: readonly PaymentOption[];
   addresses: Readonly<Record<string, string>>;
+  /** The newest `PAYMENTS_MAX` transfers that are not dust, oldest first; `paymentCount` is how many there are. */
   payments: readonly Payment[];
+  paymentCount: number;
   createdAtS: number;
 }>;
 
@@ -163,37 +169,6 @@ export type CancelSessionOutcome =
   | Readonly<{ kind: 'not_found' | 'idempotency_key_conflict' }>;
 
 // ── Chain facts ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** One step of a follower, saved whole or not at all. */
-export type Ingest = Readonly<{
-  network: NetworkKey;
-  /** The network's chain family. With the network's mode it names the pool whose addresses the matcher watched. */
-  family: string;
-  /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
-  expectTip: string | null;
-  /** The highest address id that the matcher knew when it read the blocks to connect. */
-  watchedThroughId: number;
-  /** Tokens by symbol with their decimals on this network. */
-  decimals: Readonly<Partial<Record<Currency, number>>>;
-  drop: readonly string[];
-  /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
-  connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Blocks whose transfers are deep enough and were just re-checked with the node. */
-  confirm: readonly string[];
-  /** The height that is final from now on; never falls. */
-  floor: number | null;
-  readThroughS: number;
-  nowMs: number;
-}>;
-
-/**
- * - `stale_watch`: an address was added after the matcher looked; load it and match the blocks again.
- * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
- */
-export type IngestOutcome = 'done' | 'stale_watch' | 'moved';
-
-/** A block with transfers that are not confirmed yet. */
-export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
 
 export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halted';
 

@@ -110,6 +110,8 @@ export type LedgerReport = Readonly<{
   differences: readonly Difference[];
   /** Sessions of which more was promised or paid back than they received. */
   overdrawn: readonly Readonly<{ sessionId: string; network: NetworkKey; asset: Asset; units: bigint }>[];
+  /** Sessions whose running sums differ from their transfers. */
+  sums: readonly string[];
 }>;
 
 /**

@@ -21,8 +21,8 @@ const show = async (server: ApiServer) =>
   (await server.send('GET', '/api/v1/refunds/lost')).json as Readonly<Record<string, unknown>>;
 
 async function booksAreSound(server: ApiServer): Promise<void> {
-  const { unbalanced, differences, overdrawn } = await server.database().verifyLedger();
-  assert.equal([unbalanced, differences, overdrawn], [[], [], []]);
+  const { unbalanced, differences, overdrawn, sums } = await server.database().verifyLedger();
+  assert.equal([unbalanced, differences, overdrawn, sums], [[], [], [], []]);
 }
 
 type Forgotten = Readonly<{ sessionId: string; payoutId: string }>;

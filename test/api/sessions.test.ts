@@ -65,6 +65,7 @@ test('a session shows everything that was sent, under the documented names', asy
     shipping_amount: 200,
     metadata: { cart: 'c-77', order_id: `session-${orders}` },
     payments: [],
+    payments_total: 0,
     underpaid: false,
     overpaid: false,
     paid_late: false,
@@ -100,6 +101,7 @@ test('fields that were not sent are left out, not null', async () => {
     'payment_options',
     'payment_status',
     'payments',
+    'payments_total',
     'underpaid',
     'url',
   ]);

@@ -5,6 +5,7 @@
 import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
+import { dustConforms } from './database/dust.ts';
 import { historiesConform } from './database/histories.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
@@ -25,6 +26,7 @@ export function storeConforms(makePlace: MakePlace): void {
   creationConforms(makePlace);
   paymentsConform(makePlace);
   reorgsConform(makePlace);
+  dustConforms(makePlace);
   expiryConforms(makePlace);
   cancelsConform(makePlace);
   webhooksConform(makePlace);

@@ -26,7 +26,6 @@ const part = (
   currency,
   decimals,
   units: minorToUnits(minor, decimals),
-  sender: 'ab'.repeat(20),
 });
 const earlier = (amountMinor: bigint, status: RefundStatus = 'completed', network = 'one'): EarlierRefund => ({
   network: `test:${network}`,

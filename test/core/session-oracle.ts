@@ -97,8 +97,7 @@ export class Bookkeeper {
     let forgiven: OraclePayment[] = [];
     if (this.#status === 'paid') forgiven = others;
     else if (this.#endedAtS !== null && latePolicy === 'accept') {
-      const endedAtS = this.#endedAtS;
-      forgiven = others.filter(({ cameS }) => cameS <= endedAtS + monitoringS);
+      forgiven = others.filter(({ cameS }) => cameS <= expiresAtS + graceS + monitoringS);
     }
     const right = ({ currency }: OraclePayment) => accepts.includes(currency);
     return {

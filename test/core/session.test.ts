@@ -19,6 +19,7 @@ import {
   received,
   type Standing,
   standing,
+  sumReceipts,
   type Terms,
 } from '../../src/core/session.ts';
 import { Bookkeeper, type Standing as OnChain, type OracleTerms, type Verdict } from './session-oracle.ts';
@@ -41,8 +42,9 @@ const terms: Terms = {
 };
 
 let counter = 0;
-function receipt(valuePar: bigint, blockTimeS: number, state: ReceiptState, more: Partial<Receipt> = {}): Receipt {
-  return { network: 'test:one', tx: `tx${++counter}`, currency: 'USDT', valuePar, blockTimeS, state, ...more };
+function receipt(units: bigint, blockTimeS: number, state: ReceiptState, more: Partial<Receipt> = {}): Receipt {
+  const tx = `tx${++counter}`;
+  return { network: 'test:one', tx, currency: 'USDT', decimals: 18, units, blockTimeS, state, ...more };
 }
 
 type Snapshot = { life: Life; standing: Standing };
@@ -55,7 +57,11 @@ function look(
   nowS: number,
   { terms: ofTerms = terms, readThroughS = nowS }: { terms?: Terms; readThroughS?: number } = {},
 ): Snapshot & { events: string[] } {
-  const after = advance(ofTerms, before.life, receipts, { nowS, readThroughS, outageWaitS: OUTAGE_WAIT_S });
+  const after = advance(ofTerms, before.life, sumReceipts(ofTerms, receipts), {
+    nowS,
+    readThroughS,
+    outageWaitS: OUTAGE_WAIT_S,
+  });
   return { ...after, events: changes(before, after) };
 }
 
@@ -169,7 +175,7 @@ test('another stablecoin touches the session but does not pay it', () => {
   assert.is(touched.standing.funded, 'none');
   assert.equal(touched.events, ['payment.detected']);
   const at = { nowS: 600, readThroughS: 600, outageWaitS: OUTAGE_WAIT_S };
-  assert.is(cancel(usdtOnly, touched.life, [wrong], at).refusal, 'payment_in_progress');
+  assert.is(cancel(usdtOnly, touched.life, sumReceipts(usdtOnly, [wrong]), at).refusal, 'payment_in_progress');
   assert.is(look(touched, [wrong], EXPIRES_AT_S + 10, { terms: usdtOnly }).life.status, 'pending');
   assert.is(look(touched, [wrong], EXPIRES_AT_S + GRACE_S + 1, { terms: usdtOnly }).life.status, 'failed');
 });
@@ -178,12 +184,22 @@ test('late money is held, or accepted within the monitoring window, by the store
   for (const latePolicy of ['hold', 'accept'] as const) {
     const ofStore = { terms: { ...terms, latePolicy } };
     const expired = look(start, [], 1_001, ofStore);
-    const inWindow = look(expired, [receipt(10n * ONE, 1_001 + MONITORING_S, 'confirmed')], 3_100, ofStore);
+    const inWindow = look(
+      expired,
+      [receipt(10n * ONE, EXPIRES_AT_S + GRACE_S + MONITORING_S, 'confirmed')],
+      3_400,
+      ofStore,
+    );
     assert.is(inWindow.life.status, latePolicy === 'accept' ? 'paid' : 'expired');
     assert.is(inWindow.life.paidLate, latePolicy === 'accept');
     assert.is(inWindow.life.endedAtS, 1_001);
     assert.equal(inWindow.events, latePolicy === 'accept' ? ['payment.completed'] : ['payment.late']);
-    const beyond = look(expired, [receipt(10n * ONE, 1_002 + MONITORING_S, 'confirmed')], 3_100, ofStore);
+    const beyond = look(
+      expired,
+      [receipt(10n * ONE, EXPIRES_AT_S + GRACE_S + MONITORING_S + 1, 'confirmed')],
+      3_400,
+      ofStore,
+    );
     assert.is(beyond.life.status, 'expired');
     assert.is(beyond.standing.latePar, 10n * ONE);
   }
@@ -265,22 +281,22 @@ test('money in time that is read after the session expired still pays it', () =>
 });
 
 test('an event reports confirmed money when completed, else all that counts, in the larger currency', () => {
-  const receipts = [
+  const sums = sumReceipts(terms, [
     receipt(3n * ONE, 500, 'confirmed'),
     receipt(4n * ONE, 500, 'confirmed', { currency: 'USDC' }),
     receipt(3n * ONE, 510, 'seen'),
     receipt(5n * ONE, 510, 'orphaned'),
     receipt(7n * ONE, 9_000, 'seen', { currency: 'USDC' }),
-  ];
-  assert.equal(received(terms, newLife, receipts, 'payment.completed'), { valuePar: 7n * ONE, currency: 'USDC' });
-  assert.equal(received(terms, newLife, receipts, 'payment.failed'), { valuePar: 10n * ONE, currency: 'USDT' });
-  assert.equal(received(terms, newLife, receipts, 'payment.late'), { valuePar: 7n * ONE, currency: 'USDC' });
+  ]);
+  assert.equal(received(terms, newLife, sums, 'payment.completed'), { valuePar: 7n * ONE, currency: 'USDC' });
+  assert.equal(received(terms, newLife, sums, 'payment.failed'), { valuePar: 10n * ONE, currency: 'USDT' });
+  assert.equal(received(terms, newLife, sums, 'payment.late'), { valuePar: 7n * ONE, currency: 'USDC' });
   assert.is(received(terms, newLife, [], 'payment.expired'), null);
 });
 
 test('the deadline is expiry, then the end of the grace, then none', () => {
-  const touched = standing(terms, newLife, [receipt(ONE, 500, 'seen')]);
-  const covered = standing(terms, newLife, [receipt(10n * ONE, 500, 'seen')]);
+  const touched = standing(terms, newLife, sumReceipts(terms, [receipt(ONE, 500, 'seen')]));
+  const covered = standing(terms, newLife, sumReceipts(terms, [receipt(10n * ONE, 500, 'seen')]));
   assert.is(deadline(terms, newLife, newStanding), EXPIRES_AT_S);
   assert.is(deadline(terms, newLife, touched), EXPIRES_AT_S + GRACE_S);
   assert.is(deadline(terms, newLife, covered), null);
@@ -301,7 +317,8 @@ function receiptsOf(payer: Payer, at: number, name: string): Receipt[] {
     network: 'test:one',
     tx: name,
     currency: payer.currency,
-    valuePar: BigInt(payer.value) * ONE,
+    decimals: 18,
+    units: BigInt(payer.value) * ONE,
     blockTimeS,
     state: ofState,
   });
@@ -325,9 +342,10 @@ function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
   let before = start;
   for (const [at, { nowS, readThroughS, cancels }] of steps.entries()) {
     const receipts = payers.flatMap((payer, number) => receiptsOf(payer, at, `tx${number}`));
+    const sums = sumReceipts(coreTerms, receipts);
     const moment = { nowS, readThroughS, outageWaitS: t.outageWaitS };
-    const asked = cancels ? cancel(coreTerms, before.life, receipts, moment) : null;
-    const after = asked ?? advance(coreTerms, before.life, receipts, moment);
+    const asked = cancels ? cancel(coreTerms, before.life, sums, moment) : null;
+    const after = asked ?? advance(coreTerms, before.life, sums, moment);
     const { life, standing: is } = after;
     yield {
       status: life.status,
@@ -451,10 +469,11 @@ test('random worlds of several payers agree with the oracle', () => {
 
 test('advancing twice at the same moment changes nothing', () => {
   const anyReceipt = fc.record({
-    network: fc.constant('test:one'),
+    network: fc.constant('test:one' as const),
     tx: fc.constantFrom('a', 'b', 'c'),
     currency: fc.constantFrom('USDT' as const, 'USDC' as const),
-    valuePar: fc.bigInt({ min: 1n, max: 20n * ONE }),
+    decimals: fc.constant(18),
+    units: fc.bigInt({ min: 1n, max: 20n * ONE }),
     blockTimeS: fc.integer({ min: 0, max: 4_000 }),
     state: fc.constantFrom<ReceiptState>('seen', 'confirmed', 'final', 'orphaned'),
   });
@@ -467,7 +486,7 @@ test('advancing twice at the same moment changes nothing', () => {
       assert.equal(twice.standing, once.standing);
       // Money is counted once or not at all.
       const onChain = receipts.filter(({ state }) => state !== 'orphaned');
-      const sum = onChain.reduce((total, { valuePar }) => total + valuePar, 0n);
+      const sum = onChain.reduce((total, { units }) => total + units, 0n);
       const { seenPar, confirmedPar, latePar } = once.standing;
       assert.ok(seenPar + confirmedPar + latePar <= sum);
       const ended: SessionStatus[] = ['paid', 'failed', 'expired', 'canceled'];

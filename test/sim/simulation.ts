@@ -11,8 +11,8 @@
  */
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
-import { minorToPar, toPar } from '../../src/core/money.ts';
-import { standing } from '../../src/core/session.ts';
+import { minorToPar } from '../../src/core/money.ts';
+import { standing, sumReceipts } from '../../src/core/session.ts';
 import type { ClaimedDelivery, Database } from '../../src/database/database.ts';
 import { createRandom, type Random } from '../../src/sandbox/random.ts';
 import { type LockstepClock, lockstepClock } from '../support/lockstep-clock.ts';
@@ -246,11 +246,16 @@ async function checkDerived({ database, sessions }: Stage, tally: Tally): Promis
       network: networkKey,
       tx,
       currency,
-      valuePar: toPar(units, decimals),
+      decimals,
+      units,
       state,
       blockTimeS,
     }));
-    assert.equal(session.standing, standing(session.terms, session.life, receipts), `${id}: standing`);
+    assert.equal(
+      session.standing,
+      standing(session.terms, session.life, sumReceipts(session.terms, receipts)),
+      `${id}: standing`,
+    );
   }
 }
 

@@ -56,6 +56,7 @@ export function ingestedChain(
       expectTip: path.at(-1)?.hash ?? null,
       watchedThroughId: Number.MAX_SAFE_INTEGER,
       decimals,
+      dustFloorPar: 0n,
       drop: drop.map(({ hash }) => hash),
       connect,
       confirm,

@@ -76,6 +76,7 @@ export function createBlocks(db: Db): Blocks {
 }
 
 export function blockCommands(db: Db): BlockCommands {
+  const isShown = eq(transfers.dust, sql`0`);
   const tail = db.orm
     .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
     .from(blocks)
@@ -87,14 +88,14 @@ export function blockCommands(db: Db): BlockCommands {
     .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
     .from(transfers)
     .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), isCanonical))
-    .where(and(eq(transfers.network, sql.placeholder('network')), eq(transfers.confirmed, sql`0`)))
+    .where(and(eq(transfers.network, sql.placeholder('network')), eq(transfers.confirmed, sql`0`), isShown))
     .orderBy(asc(blocks.number))
     .limit(sql.placeholder('limit'))
     .prepare();
   const txs = db.orm
     .selectDistinct({ tx: transfers.tx })
     .from(transfers)
-    .where(eq(transfers.blockId, sql.placeholder('id')))
+    .where(and(eq(transfers.blockId, sql.placeholder('id')), isShown))
     .prepare();
   const above = db.orm
     .select({
@@ -104,7 +105,7 @@ export function blockCommands(db: Db): BlockCommands {
       decimals: transfers.decimals,
     })
     .from(blocks)
-    .innerJoin(transfers, eq(transfers.blockId, blocks.id))
+    .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
     .where(and(isOfNetwork, isCanonical, gt(blocks.number, sql.placeholder('number'))))
     .orderBy(asc(blocks.number))
     .limit(sql.placeholder('limit'))

@@ -4,6 +4,7 @@
  */
 import { customType } from 'drizzle-orm/sqlite-core';
 import { parseExactly, writeExactly } from '../../core/exact-json.ts';
+import type { ReceiptSum } from '../../core/session.ts';
 import type { PaymentOption } from '../database.ts';
 
 /**
@@ -41,4 +42,25 @@ export const paymentOptions = customType<{ data: readonly PaymentOption[]; drive
       ...option,
       units: BigInt(option.units),
     })),
+});
+
+type SumText = Omit<ReceiptSum, 'seen' | 'confirmed' | 'final'> & Record<'seen' | 'confirmed' | 'final', string>;
+
+/** Reads a session's sums from their column's text. */
+export const readReceiptSums = (text: string): ReceiptSum[] =>
+  (JSON.parse(text) as SumText[]).map((sum) => ({
+    ...sum,
+    seen: BigInt(sum.seen),
+    confirmed: BigInt(sum.confirmed),
+    final: BigInt(sum.final),
+  }));
+
+const writeReceiptSums = (sums: readonly ReceiptSum[]): string =>
+  JSON.stringify(sums, (_, value) => (typeof value === 'bigint' ? value.toString() : value));
+
+/** A session's sums as JSON text, with units as decimal strings. */
+export const receiptSums = customType<{ data: readonly ReceiptSum[]; driverData: string }>({
+  dataType: () => 'text',
+  toDriver: (sums: readonly ReceiptSum[] | null) => (sums === null ? null : writeReceiptSums(sums)) as string,
+  fromDriver: readReceiptSums,
 });

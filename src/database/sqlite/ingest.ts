@@ -5,16 +5,18 @@
  */
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, transient } from '../../core/fault.ts';
-import { isOlder } from '../../core/session.ts';
+import { toPar } from '../../core/money.ts';
+import { earlierPhase, isOlder, phaseOf } from '../../core/session.ts';
 import type { ChainTransfer, Mode } from '../../core/transfer.ts';
-import type { Database, Ingest } from '../database.ts';
+import type { Database } from '../database.ts';
+import type { Ingest } from '../ingest.ts';
 import type { RaiseAlarm } from './alarms.ts';
 import type { BlockRow, Blocks } from './blocks.ts';
 import type { Ledger } from './ledger.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Address, Addresses } from './pool.ts';
-import { termsOf } from './session-row.ts';
+import { type SessionRow, termsOf } from './session-row.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 import type { TransferRow, Transfers } from './transfers.ts';
@@ -32,7 +34,7 @@ type Parts = Readonly<{
 }>;
 
 /** A transfer to one of our addresses. */
-type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: number }>;
+type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: number; isDust: boolean }>;
 
 /** Blocks this far below the final height are pruned if they hold no transfer to our addresses. */
 const BLOCKS_KEPT = 1_000;
@@ -64,8 +66,10 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     // Of a known block, only transfers to addresses that were not watched when it was first read are new.
     for (const found of ours) {
       if (found.address.id <= (known?.watchedThroughId ?? 0)) continue;
-      write(step, id, found);
-      claim(step, block, found);
+      const { sessionId } = found.address;
+      const session = sessionId === null ? undefined : findSession(sessionId);
+      write(step, id, block, found, session);
+      if (!found.isDust) claim(step, block, found, session);
     }
     return id;
   }
@@ -75,11 +79,15 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     if (!address) return null;
     const decimals = step.decimals[transfer.currency];
     invariant(decimals !== undefined, `${step.network} knows the decimals of ${transfer.currency}`);
-    return { transfer, address, decimals };
+    return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < step.dustFloorPar };
   }
 
-  function write(step: Ingest, blockId: number, { transfer, address, decimals }: Ours): void {
+  function write(step: Ingest, blockId: number, block: BlockRef, ours: Ours, session: SessionRow | undefined): void {
+    const { transfer, address, decimals, isDust } = ours;
     invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${step.network} is above zero`);
+    const phase = !session || isDust ? null : phaseOf(termsOf(session), block.timeS);
+    const earlier = phase && transfers.phaseOf(address.id, transfer.tx);
+    if (session && !isDust) transitions.countPayment(session.id);
     transfers.insert({
       blockId,
       network: step.network,
@@ -92,12 +100,14 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
       decimals,
       confirmed: false,
       firstConfirmedAtMs: null,
+      dust: isDust,
+      phase: phase && earlier ? earlierPhase(phase, earlier) : phase,
+      counted: 'none',
     });
   }
 
   /** Checks that a transfer belongs to a session. If not, raises an alarm; an address without a session is spoiled. */
-  function claim(step: Ingest, block: BlockRef, { transfer, address }: Ours): void {
-    const session = address.sessionId === null ? undefined : findSession(address.sessionId);
+  function claim(step: Ingest, block: BlockRef, { transfer, address }: Ours, session: SessionRow | undefined): void {
     if (session && !isOlder(termsOf(session), block.timeS)) return;
     if (!session) addresses.spoil(address.id);
     const { tx, units, currency, to } = transfer;
@@ -155,14 +165,11 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
           updatedAtMs: nowMs,
         });
 
-        const touched = new Set([
-          ...[...dropped, ...connected, ...confirmed].flatMap(transfers.sessionsOf),
-          ...transfers.sessionsBetween(network, row.floor, floor),
-        ]);
-        for (const id of touched) {
+        const touched = [...dropped, ...connected, ...confirmed, ...transfers.blocksBetween(network, row.floor, floor)];
+        for (const [id, changed] of transfers.recount(touched, floor)) {
           const session = findSession(id);
           invariant(session, `session ${id} of a taken address exists`);
-          transitions.advance(session, nowMs, network);
+          transitions.advance(session, nowMs, network, changed);
         }
         return 'done';
       });

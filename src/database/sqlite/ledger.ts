@@ -54,6 +54,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     .where(
       and(
         eq(transfers.blockId, sql.placeholder('blockId')),
+        eq(transfers.dust, sql`0`),
         eq(transfers.confirmed, sql`${sql.param(sql.placeholder('confirmed'), transfers.confirmed)}`),
       ),
     )

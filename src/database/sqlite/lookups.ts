@@ -98,7 +98,7 @@ export function lookupCommands(
       isOthers: (key) => modes.some((mode) => addresses.find({ family, mode }, key)?.state === 'taken'),
       accepts: session?.accepts ?? [],
       isOwnNetwork: network.startsWith(`${session?.mode}:`),
-      isKept: transfers.ofSession(sessionId).some((one) => one.network === network && one.tx === tx && one.canonical),
+      isKept: transfers.holds(sessionId, network, tx),
       floor: networks.find(network)?.floor ?? 0,
     });
   }

@@ -7,11 +7,11 @@ import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType, SessionStatus } from '../../core/event.ts';
 import type { LookupResult } from '../../core/lookup.ts';
-import type { Standing } from '../../core/session.ts';
+import type { Counted, Phase, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
 import type { Logo } from '../page-settings.ts';
-import { json, paymentOptions, units } from './column-types.ts';
+import { json, paymentOptions, receiptSums, units } from './column-types.ts';
 
 const flag = () => integer({ mode: 'boolean' });
 const mode = () => text().$type<Mode>();
@@ -96,6 +96,9 @@ export const transfers = sqliteTable('transfers', {
   decimals: integer().notNull(),
   confirmed: flag().notNull(),
   firstConfirmedAtMs: integer(),
+  dust: flag().notNull(),
+  phase: text().$type<Phase>(),
+  counted: text().$type<Counted>().notNull(),
 });
 
 export const pools = sqliteTable('pools', {
@@ -162,6 +165,8 @@ export const sessions = sqliteTable('sessions', {
   confirmedPar: units().notNull(),
   latePar: units().notNull(),
   deadlineS: integer(),
+  sums: receiptSums(),
+  paymentCount: integer().notNull(),
 });
 
 export const sessionCounts = sqliteTable('session_counts', {

@@ -3,7 +3,7 @@
  * @module
  */
 
-import { deadline, type Life, type Standing, type Terms } from '../../core/session.ts';
+import { deadline, type Life, type ReceiptSum, type Standing, type Terms } from '../../core/session.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { Payment, Session } from '../database.ts';
 import type { sessions } from './schema.ts';
@@ -25,6 +25,7 @@ export const stateColumnNames = [
   'confirmedPar',
   'latePar',
   'deadlineS',
+  'sums',
 ] as const satisfies readonly (keyof SessionRow)[];
 
 export type SessionState = Pick<SessionRow, (typeof stateColumnNames)[number]>;
@@ -58,11 +59,12 @@ export const standingOf = (state: SessionState): Standing => ({
   latePar: state.latePar,
 });
 
-/** Returns the state columns for a life and a standing, including the deadline that `settleDue` looks for. */
-export const stateOf = (terms: Terms, life: Life, standing: Standing): SessionState => ({
+/** Returns the state columns, including the deadline that `settleDue` looks for. */
+export const stateOf = (terms: Terms, life: Life, standing: Standing, sums: readonly ReceiptSum[]): SessionState => ({
   ...life,
   ...standing,
   deadlineS: deadline(terms, life, standing),
+  sums,
 });
 
 /** Returns the session as the port shows it. */
@@ -99,6 +101,7 @@ export function toSession(
     options: row.options,
     addresses,
     payments,
+    paymentCount: row.paymentCount,
     createdAtS: toSeconds(row.createdAtMs),
   };
 }

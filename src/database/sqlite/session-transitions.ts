@@ -1,5 +1,5 @@
 /**
- * How a session changes: load it with its transfers, let core decide, save the result and its events.
+ * How a session changes: add what is new to its sums, let core decide, save the result and its events.
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
@@ -12,7 +12,8 @@ import {
   changes,
   type Life,
   type Moment,
-  type Receipt,
+  type ReceiptSum,
+  type Recount,
   received,
   type Standing,
 } from '../../core/session.ts';
@@ -25,27 +26,30 @@ import type { Outbox } from './outbox.ts';
 import { laterValues } from './prepared.ts';
 import { sessionCounts, sessions } from './schema.ts';
 import { lifeOf, type SessionRow, standingOf, stateColumnNames, stateOf, termsOf } from './session-row.ts';
-import { type Transfers, toReceipt } from './transfers.ts';
+import type { SessionSums } from './session-sums.ts';
 
 /** To be called within a transaction. */
 export type SessionTransitions = Readonly<{
   /**
    * Advances a session as far as its transfers and the clock allow.
    * @param cause the network whose block caused this; null for the clock
+   * @param changed what `recount` found for the session
    * @returns whether its status changed
    */
-  advance(row: SessionRow, nowMs: number, cause: NetworkKey | null): boolean;
+  advance(row: SessionRow, nowMs: number, cause: NetworkKey | null, changed: readonly Recount[]): boolean;
   cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
   /** Updates the number of sessions in a status. */
   count(status: SessionStatus, difference: 1 | -1): void;
+  /** Counts a transfer that the session shows. */
+  countPayment(sessionId: string): void;
 }>;
 
-type Parts = Readonly<{ networks: Networks; transfers: Transfers; outbox: Outbox; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{ networks: Networks; sums: SessionSums; outbox: Outbox; raiseAlarm: RaiseAlarm }>;
 
 /** @param outageWaitS how long after a deadline an unread network may hold a session open */
 export function createSessionTransitions(
   db: Db,
-  { networks, transfers, outbox, raiseAlarm }: Parts,
+  { networks, sums, outbox, raiseAlarm }: Parts,
   outageWaitS: number,
 ): SessionTransitions {
   const update = db.orm
@@ -59,7 +63,12 @@ export function createSessionTransitions(
     .where(eq(sessionCounts.status, sql.placeholder('status')))
     .prepare();
 
-  const receiptsOf = (row: SessionRow): Receipt[] => transfers.ofSession(row.id).map(toReceipt);
+  const countPayment = db.orm
+    .update(sessions)
+    .set({ paymentCount: sql`${sessions.paymentCount} + 1` })
+    .where(eq(sessions.id, sql.placeholder('id')))
+    .prepare();
+
   const momentOf = (row: SessionRow, nowMs: number): Moment => ({
     nowS: toSeconds(nowMs),
     readThroughS: networks.readThroughS(row.networks),
@@ -68,13 +77,13 @@ export function createSessionTransitions(
 
   function save(
     row: SessionRow,
-    receipts: readonly Receipt[],
+    held: readonly ReceiptSum[],
     after: Readonly<{ life: Life; standing: Standing }>,
     nowMs: number,
     cause: NetworkKey | null,
   ): void {
     const terms = termsOf(row);
-    const state = stateOf(terms, after.life, after.standing);
+    const state = stateOf(terms, after.life, after.standing, held);
     if (stateColumnNames.every((name) => row[name] === state[name])) return;
     update.run({ id: row.id, ...state });
     if (state.status !== row.status) {
@@ -82,7 +91,7 @@ export function createSessionTransitions(
       count.run({ status: state.status, difference: 1 });
     }
     for (const type of changes({ life: lifeOf(row), standing: standingOf(row) }, after)) {
-      const sum = received(terms, after.life, receipts, type);
+      const sum = received(terms, after.life, held, type);
       outbox.post(row, type, nowMs, (id) =>
         paymentEventBody({
           id,
@@ -109,18 +118,19 @@ export function createSessionTransitions(
   }
 
   return {
-    advance(row, nowMs, cause) {
-      const receipts = receiptsOf(row);
-      const after = advance(termsOf(row), lifeOf(row), receipts, momentOf(row, nowMs));
-      save(row, receipts, after, nowMs, cause);
+    advance(row, nowMs, cause, changed) {
+      const held = sums.after(row, changed);
+      const after = advance(termsOf(row), lifeOf(row), held, momentOf(row, nowMs));
+      save(row, held, after, nowMs, cause);
       return after.life.status !== row.status;
     },
     cancel(row, nowMs) {
-      const receipts = receiptsOf(row);
-      const after = cancel(termsOf(row), lifeOf(row), receipts, momentOf(row, nowMs));
-      save(row, receipts, after, nowMs, null);
+      const held = sums.after(row, []);
+      const after = cancel(termsOf(row), lifeOf(row), held, momentOf(row, nowMs));
+      save(row, held, after, nowMs, null);
       return after.refusal;
     },
     count: (status, difference) => void count.run({ status, difference }),
+    countPayment: (id) => void countPayment.run({ id }),
   };
 }

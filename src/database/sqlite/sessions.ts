@@ -8,7 +8,15 @@ import { minorToPar } from '../../core/money.ts';
 import { newLife, newStanding, type Terms } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
-import type { CreateSessionOutcome, Database, NewSession, PaymentOption, Session, StoreSettings } from '../database.ts';
+import {
+  type CreateSessionOutcome,
+  type Database,
+  type NewSession,
+  PAYMENTS_MAX,
+  type PaymentOption,
+  type Session,
+  type StoreSettings,
+} from '../database.ts';
 import { isOffered } from '../network-health.ts';
 import type { SessionEndpoints } from './endpoints.ts';
 import type { Networks } from './networks.ts';
@@ -84,7 +92,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     .prepare();
 
   const view = (row: SessionRow): Session =>
-    toSession(row, addresses.ofSession(row.id), transfers.ofSession(row.id).map(toPayment));
+    toSession(row, addresses.ofSession(row.id), transfers.ofSession(row.id, PAYMENTS_MAX).map(toPayment));
 
   function viewOf(id: string): Session {
     const row = findRow(id);
@@ -172,9 +180,9 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         const row = findRow(fullId(id));
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
         // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
-        const cameS = transfers.ofSession(row.id).map((transfer) => toPayment(transfer).blockTimeS);
+        const cameS = transfers.ofSession(row.id, PAYMENTS_MAX).map(({ timeS }) => timeS);
         const terms: Terms = { ...termsOf(row), expiresAtS: Math.max(toSeconds(nowMs) - 1, ...cameS), topUpGraceS: 0 };
-        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row));
+        const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums ?? []);
         const { expiresAtS, topUpGraceS } = terms;
         db.orm.update(sessions).set({ expiresAtS, topUpGraceS, deadlineS }).where(eq(sessions.id, row.id)).run();
         return true;
@@ -186,7 +194,7 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
       if (ids.length === 0) return 0;
       return db.write(() => {
         const rows = ids.flatMap((id) => findRow(id) ?? []);
-        return rows.filter((row) => transitions.advance(row, nowMs, null)).length;
+        return rows.filter((row) => transitions.advance(row, nowMs, null, [])).length;
       });
     },
   };
@@ -223,6 +231,7 @@ function toRow(
     options,
     networks: [...new Set(options.map(({ networkKey }) => networkKey))].sort(),
     createdAtMs: nowMs,
-    ...stateOf(terms, newLife, newStanding),
+    ...stateOf(terms, newLife, newStanding, []),
+    paymentCount: 0,
   };
 }

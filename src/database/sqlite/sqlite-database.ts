@@ -30,6 +30,7 @@ import { refundCommands } from './refunds/refunds.ts';
 import { createRefundRows } from './refunds/row.ts';
 import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
+import { createSessionSums } from './session-sums.ts';
 import { createSessionTransitions } from './session-transitions.ts';
 import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
@@ -68,20 +69,18 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
   const raiseAlarm = createAlarmWriter(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
-  const blocks = createBlocks(db);
   const transfers = createTransfers(db);
+  const facts = { addresses, blocks: createBlocks(db), transfers, networks };
+  const sums = createSessionSums(transfers);
   const findSession = createSessionFinder(db);
   const outbox = createOutbox(db);
   const replays = createReplays(db);
-  const transitions = createSessionTransitions(db, { networks, transfers, outbox, raiseAlarm }, outageWaitS);
+  const transitions = createSessionTransitions(db, { networks, sums, outbox, raiseAlarm }, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, raiseAlarm);
   const rows = createRefundRows(db, secretKey, findSession);
-  const limits = createRefundLimits(db, transfers);
+  const limits = createRefundLimits(db, sums);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession });
-  // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
-  const othersCommits = db.client.prepare('PRAGMA data_version').pluck();
-  const ownChanges = db.client.prepare('SELECT total_changes()').pluck();
   return {
     ...storeCommands(db, vault),
     ...pageSettingsCommands(db),
@@ -98,18 +97,8 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
       outageWaitS,
     }),
     ...blockCommands(db),
-    ...ingestCommands(db, { addresses, blocks, transfers, networks, transitions, findSession, raiseAlarm, ledger }),
-    ...refundCommands(db, {
-      rows,
-      limits,
-      settlement,
-      payouts,
-      ledger,
-      secretKey,
-      addresses,
-      replays,
-      findSession,
-    }),
+    ...ingestCommands(db, { ...facts, transitions, findSession, raiseAlarm, ledger }),
+    ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
     ...payoutAttemptCommands(db, {
       steps: payouts,
@@ -129,7 +118,7 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
     ...deliveryCommands(db),
     ...alarmCommands(db, raiseAlarm),
     ...statsCommands(db),
-    changeCount: () => guarded(db.file, () => Number(othersCommits.get()) + Number(ownChanges.get())),
+    changeCount: changeCounter(db),
     async probe() {
       db.write(() => {});
     },
@@ -147,4 +136,11 @@ function refuseOtherSchema({ client, file }: Db): void {
     `${file} has schema ${version}, but this program needs ${current}. ` +
       (version < current ? 'Run `npm start`, which brings the schema up to date.' : 'Start the newer program.'),
   );
+}
+
+function changeCounter({ client, file }: Db): () => number {
+  // The first counts other connections' commits, the second this connection's changed rows; neither ever falls.
+  const othersCommits = client.prepare('PRAGMA data_version').pluck();
+  const ownChanges = client.prepare('SELECT total_changes()').pluck();
+  return () => guarded(file, () => Number(othersCommits.get()) + Number(ownChanges.get()));
 }

@@ -2,33 +2,48 @@
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  * @module
  */
-import { and, asc, eq, sql } from 'drizzle-orm';
-import { toPar } from '../../core/money.ts';
-import type { Receipt, ReceiptState } from '../../core/session.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
+import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { Counted, Phase, Receipt, ReceiptState, Recount } from '../../core/session.ts';
+import type { Currency, NetworkKey } from '../../core/transfer.ts';
 import type { Payment } from '../database.ts';
 import type { Db } from './open.ts';
-import { preparedInsert } from './prepared.ts';
+import { laterValues, preparedInsert } from './prepared.ts';
 import { addresses, blocks, networks, transfers } from './schema.ts';
 
 export type TransferRow = typeof transfers.$inferSelect;
 
-/** To be called within a transaction. */
+/** To be called within a transaction. "Shown" transfers are those that are not dust. */
 export type Transfers = Readonly<{
   insert(transfer: Omit<TransferRow, 'id'>): void;
   ofBlock(blockId: number): TransferRow[];
   confirm(blockId: number, nowMs: number): void;
   /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
   unconfirm(blockId: number): void;
-  /** Returns the sessions whose addresses a block pays. */
-  sessionsOf(blockId: number): string[];
-  /** Returns the sessions paid by canonical blocks with `above` < number ≤ `through`. */
-  sessionsBetween(network: NetworkKey, above: number, through: number): string[];
-  /** Returns all transfers to a session's addresses, in the order in which they were seen. */
-  ofSession(sessionId: string): SessionTransfer[];
+  /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
+  phaseOf(addressId: number, tx: string): Phase | null;
+  /** Returns the canonical blocks with shown transfers and `above` < number ≤ `through`. */
+  blocksBetween(network: NetworkKey, above: number, through: number): number[];
+  /**
+   * Compares the shown transfers of blocks with what the sessions' sums contain of them, and notes the differences as
+   * counted. @returns the differences, by the sessions that the blocks pay; each must then be added to the sums
+   */
+  recount(blockIds: readonly number[], floor: number): Map<string, Recount[]>;
+  /** Returns the shown transfers to a session's addresses, oldest first; only the newest if `limit` is given. */
+  ofSession(sessionId: string, limit?: number): SessionTransfer[];
+  /** Notes what a session's sums contain of one transfer, and its phase. */
+  note(id: number, phase: Phase | null, counted: Counted): void;
+  /** Returns whether a canonical block contains a transfer of this transaction to the session. */
+  holds(sessionId: string, network: NetworkKey, tx: string): boolean;
+  /** Returns the address key of the sender of the largest confirmed transfer among the first `SENDERS_MAX`. */
+  largestSender(sessionId: string, network: NetworkKey, currency: Currency): string | null;
 }>;
 
+/** Transfers among which the largest is looked for, so that nobody can make a refund slow. */
+const SENDERS_MAX = 1_000;
+
 export type SessionTransfer = Readonly<{
+  id: number;
   network: NetworkKey;
   tx: string;
   position: number;
@@ -48,6 +63,7 @@ export type SessionTransfer = Readonly<{
 export function createTransfers(db: Db): Transfers {
   const insert = preparedInsert(db, transfers, ['id']);
   const isOfBlock = eq(transfers.blockId, sql.placeholder('blockId'));
+  const isShown = eq(transfers.dust, sql`0`);
   const ofBlock = db.orm.select().from(transfers).where(isOfBlock).prepare();
   const confirm = db.orm
     .update(transfers)
@@ -55,21 +71,31 @@ export function createTransfers(db: Db): Transfers {
       confirmed: true,
       firstConfirmedAtMs: sql`coalesce(${transfers.firstConfirmedAtMs}, ${sql.placeholder('nowMs')})`,
     })
-    .where(isOfBlock)
+    .where(and(isOfBlock, isShown))
     .prepare();
   const unconfirm = db.orm.update(transfers).set({ confirmed: false }).where(isOfBlock).prepare();
-  const isTaken = eq(addresses.state, sql`'taken'`);
-  const sessionsOf = db.orm
-    .selectDistinct({ id: addresses.sessionId })
-    .from(transfers)
-    .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), isTaken))
-    .where(isOfBlock)
+  const note = db.orm
+    .update(transfers)
+    .set(laterValues(transfers, ['phase', 'counted']))
+    .where(eq(transfers.id, sql.placeholder('id')))
     .prepare();
-  const sessionsBetween = db.orm
-    .selectDistinct({ id: addresses.sessionId })
+  const earlier = db.orm
+    .select({ phase: transfers.phase })
+    .from(transfers)
+    .where(and(eq(transfers.addressId, sql.placeholder('addressId')), eq(transfers.tx, sql.placeholder('tx'))))
+    .limit(1)
+    .prepare();
+  const shownOfBlock = db.orm
+    .select({ transfer: transfers, sessionId: addresses.sessionId, canonical: blocks.canonical, number: blocks.number })
+    .from(transfers)
+    .innerJoin(blocks, eq(blocks.id, transfers.blockId))
+    .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), eq(addresses.state, sql`'taken'`)))
+    .where(and(isOfBlock, isShown))
+    .prepare();
+  const blocksBetween = db.orm
+    .selectDistinct({ id: blocks.id })
     .from(blocks)
-    .innerJoin(transfers, eq(transfers.blockId, blocks.id))
-    .innerJoin(addresses, and(eq(addresses.id, transfers.addressId), isTaken))
+    .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
     .where(
       and(
         eq(blocks.network, sql.placeholder('network')),
@@ -79,8 +105,46 @@ export function createTransfers(db: Db): Transfers {
       ),
     )
     .prepare();
-  const ofSession = db.orm
+  return {
+    insert: (transfer) => void insert(transfer),
+    ofBlock: (blockId) => ofBlock.all({ blockId }),
+    confirm: (blockId, nowMs) => void confirm.run({ blockId, nowMs }),
+    unconfirm: (blockId) => void unconfirm.run({ blockId }),
+    phaseOf: (addressId, tx) => earlier.get({ addressId, tx })?.phase ?? null,
+    blocksBetween: (network, above, through) => blocksBetween.all({ network, above, through }).map(({ id }) => id),
+    recount(blockIds, floor) {
+      const found = new Map<string, Recount[]>();
+      for (const blockId of new Set(blockIds)) {
+        for (const { transfer, sessionId, canonical, number } of shownOfBlock.all({ blockId })) {
+          invariant(sessionId !== null, `the taken address ${transfer.addressId} has a session`);
+          const changed = found.get(sessionId) ?? [];
+          found.set(sessionId, changed);
+          const { id, network, currency, decimals, units, phase, counted: from } = transfer;
+          const to = countedAs({ ...transfer, canonical, number, floor });
+          if (phase === null || from === to) continue;
+          note.run({ id, phase, counted: to });
+          changed.push({ network, currency, decimals, phase, units, from, to });
+        }
+      }
+      return found;
+    },
+    note: (id, phase, counted) => void note.run({ id, phase, counted }),
+    ...sessionQueries(db),
+  };
+}
+
+/** Queries for what one session received. */
+function sessionQueries({ orm }: Db): Pick<Transfers, 'ofSession' | 'holds' | 'largestSender'> {
+  const isOfAddress = eq(transfers.addressId, sql.placeholder('addressId'));
+  const isShown = eq(transfers.dust, sql`0`);
+  const addressesOf = orm
+    .select({ id: addresses.id })
+    .from(addresses)
+    .where(eq(addresses.sessionId, sql.placeholder('sessionId')))
+    .prepare();
+  const newest = orm
     .select({
+      id: transfers.id,
       network: transfers.network,
       tx: transfers.tx,
       position: transfers.position,
@@ -96,27 +160,67 @@ export function createTransfers(db: Db): Transfers {
       floor: networks.floor,
       tipNumber: networks.tipNumber,
     })
-    .from(addresses)
-    .innerJoin(transfers, eq(transfers.addressId, addresses.id))
+    .from(transfers)
     .innerJoin(blocks, eq(blocks.id, transfers.blockId))
     .innerJoin(networks, eq(networks.key, transfers.network))
-    .where(eq(addresses.sessionId, sql.placeholder('sessionId')))
-    .orderBy(asc(transfers.id))
+    .where(and(isOfAddress, isShown))
+    .orderBy(desc(transfers.id))
+    .limit(sql.placeholder('limit'))
     .prepare();
-  const ids = (rows: readonly { id: string | null }[]): string[] => rows.flatMap(({ id }) => id ?? []);
+  const holds = orm
+    .select({ id: transfers.id })
+    .from(transfers)
+    .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), eq(blocks.canonical, sql`1`)))
+    .where(and(isOfAddress, eq(transfers.tx, sql.placeholder('tx')), eq(transfers.network, sql.placeholder('network'))))
+    .limit(1)
+    .prepare();
+  const firstConfirmed = orm
+    .select({ from: transfers.fromKey, units: transfers.units })
+    .from(transfers)
+    .where(
+      and(
+        isOfAddress,
+        isShown,
+        eq(transfers.network, sql.placeholder('network')),
+        eq(transfers.currency, sql.placeholder('currency')),
+        eq(transfers.confirmed, sql`1`),
+      ),
+    )
+    .orderBy(asc(transfers.id))
+    .limit(SENDERS_MAX)
+    .prepare();
+  const idsOf = (sessionId: string): number[] => addressesOf.all({ sessionId }).map(({ id }) => id);
   return {
-    insert: (transfer) => void insert(transfer),
-    ofBlock: (blockId) => ofBlock.all({ blockId }),
-    confirm: (blockId, nowMs) => void confirm.run({ blockId, nowMs }),
-    unconfirm: (blockId) => void unconfirm.run({ blockId }),
-    sessionsOf: (blockId) => ids(sessionsOf.all({ blockId })),
-    sessionsBetween: (network, above, through) => ids(sessionsBetween.all({ network, above, through })),
-    ofSession: (sessionId) => ofSession.all({ sessionId }),
+    ofSession(sessionId, limit = -1) {
+      const found = idsOf(sessionId).flatMap((addressId) => newest.all({ addressId, limit }));
+      found.sort((one, other) => one.id - other.id);
+      return limit < 0 ? found : found.slice(-limit);
+    },
+    holds: (sessionId, network, tx) =>
+      idsOf(sessionId).some((addressId) => holds.get({ addressId, network, tx }) !== undefined),
+    largestSender(sessionId, network, currency) {
+      const all = idsOf(sessionId).flatMap((addressId) => firstConfirmed.all({ addressId, network, currency }));
+      return (
+        all.reduce<(typeof all)[number] | null>((best, one) => (best && best.units >= one.units ? best : one), null)
+          ?.from ?? null
+      );
+    },
   };
 }
 
+/** Returns which of its session's sums contains a transfer now. */
+export const countedAs = (transfer: Parameters<typeof stateOf>[0]): Counted => {
+  const state = stateOf(transfer);
+  return state === 'orphaned' ? 'none' : state;
+};
+
 /** Returns how firm a transfer is now. */
-function stateOf({ canonical, confirmed, number, floor }: SessionTransfer): ReceiptState {
+function stateOf({
+  canonical,
+  confirmed,
+  number,
+  floor,
+}: Pick<SessionTransfer, 'canonical' | 'confirmed' | 'number' | 'floor'>): ReceiptState {
   if (!canonical) return 'orphaned';
   if (!confirmed) return 'seen';
   return number <= floor ? 'final' : 'confirmed';
@@ -126,7 +230,8 @@ export const toReceipt = (transfer: SessionTransfer): Receipt => ({
   network: transfer.network,
   tx: transfer.tx,
   currency: transfer.currency,
-  valuePar: toPar(transfer.units, transfer.decimals),
+  decimals: transfer.decimals,
+  units: transfer.units,
   blockTimeS: transfer.timeS,
   state: stateOf(transfer),
 });

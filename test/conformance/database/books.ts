@@ -6,7 +6,7 @@ import { addressOf, inWorld, keyOf, type MakePlace, newSession, pays, sessionOf,
 /** Checks what accounts hold, and that the ledger is sound. */
 async function books(database: Database): Promise<Record<string, bigint>> {
   const report = await database.verifyLedger();
-  assert.equal([report.unbalanced, report.differences, report.overdrawn], [[], [], []]);
+  assert.equal([report.unbalanced, report.differences, report.overdrawn, report.sums], [[], [], [], []]);
   return Object.fromEntries(
     report.balances.map(({ network, asset, account, units }) => [`${network} ${asset} ${account}`, units]),
   );

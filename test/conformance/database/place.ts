@@ -10,8 +10,6 @@ import type {
   CreateSessionOutcome,
   Database,
   Endpoint,
-  Ingest,
-  IngestOutcome,
   MerchantStore,
   NetworkState,
   NewSession,
@@ -20,6 +18,7 @@ import type {
   SessionRequest,
   StoreSettings,
 } from '../../../src/database/database.ts';
+import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
 import { plainRequest } from '../../support/new-session.ts';
 
 /** Where a database under test is; the suites run over any implementation that can make one. */
@@ -36,6 +35,8 @@ export type MakePlace = (outageWaitS?: number) => Place;
 export const T0_MS = 1_800_000_000_000;
 export const T0_S = T0_MS / 1000;
 export const OUTAGE_WAIT_S = 600;
+/** No transfer is dust by default: these suites count single base units. */
+export const DUST_FLOOR_PAR = 1n;
 const POOL_SIZE = 40;
 
 /** Returns the n-th address of the sample pool. */
@@ -187,6 +188,7 @@ export class Feed {
       expectTip: tip?.hash ?? null,
       watchedThroughId: 1_000_000,
       decimals: { USDT: this.#decimals, USDC: this.#decimals },
+      dustFloorPar: DUST_FLOOR_PAR,
       drop: [],
       connect: [],
       confirm: [],
@@ -262,6 +264,7 @@ export function inWorld(makePlace: MakePlace, work: (world: World) => Promise<vo
       await one.mine();
       await two.mine();
       await work({ database, place, one, two });
+      assert.equal((await database.verifyLedger()).sums, []);
       assert.equal(place.audit(), []);
     } finally {
       place.close();

@@ -444,7 +444,7 @@ test('an address that is added while blocks are being read is watched before the
     });
     await s.level();
     for (let n = 0; n < 12; n++) {
-      s.node.pay(addressKeyOf(ADDRESSES + n, 20), 1n);
+      s.node.pay(addressKeyOf(ADDRESSES + n, 20), DUE);
       s.mine(1);
     }
     await s.level();

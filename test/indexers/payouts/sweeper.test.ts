@@ -108,7 +108,14 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
       units: BigInt(cents) * CENT,
     }));
     const decimals = { USDT: usdt?.decimals ?? 0, USDC: 6 };
-    const common = { network: 'test:one', family, watchedThroughId: 1000, decimals, drop: [] } as const;
+    const common = {
+      network: 'test:one',
+      family,
+      watchedThroughId: 1000,
+      decimals,
+      dustFloorPar: 0n,
+      drop: [],
+    } as const;
     const times = { readThroughS: block.timeS, nowMs: clock.nowMs() };
     const step = { ...common, ...times, expectTip: tip?.hash ?? null };
     assert.is(await database.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }), 'done');

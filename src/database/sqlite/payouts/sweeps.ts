@@ -37,7 +37,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
   const received = client.prepare(
     `SELECT t.currency, t.units, b.time_s AS timeS
      FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN networks AS n ON n.key = t.network
-     WHERE t.address_id = ? AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
+     WHERE t.address_id = ? AND t.dust = 0 AND t.network = ? AND t.confirmed = 1 AND b.canonical = 1 AND b.number <= n.floor
      ORDER BY b.number, t.id`,
   );
   const parts = client.prepare(

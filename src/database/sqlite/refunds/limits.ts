@@ -6,13 +6,12 @@
 import { and, eq } from 'drizzle-orm';
 import { invariant } from '../../../core/fault.ts';
 import { defaultRefundPolicy, type ReceivedPart, type RefundPolicy } from '../../../core/refund.ts';
-import { isOlder } from '../../../core/session.ts';
 import type { Mode } from '../../../core/transfer.ts';
 import { DAY_MS } from '../../../lib/clock.ts';
 import type { RefundDatabase } from '../../refunds.ts';
 import type { Db } from '../open.ts';
-import { type SessionRow, termsOf } from '../session-row.ts';
-import type { Transfers } from '../transfers.ts';
+import type { SessionRow } from '../session-row.ts';
+import type { SessionSums } from '../session-sums.ts';
 import type { RefundRow } from './row.ts';
 import { refundDays, refundPolicies } from './schema.ts';
 
@@ -29,22 +28,15 @@ export type RefundLimits = Readonly<{
 
 export type RefundPolicyCommands = Pick<RefundDatabase, 'setRefundPolicy' | 'refundPolicy'>;
 
-export function createRefundLimits(db: Db, transfers: Transfers): RefundLimits {
+export function createRefundLimits(db: Db, sums: SessionSums): RefundLimits {
   /** Returns a session's confirmed money by network and token. Money older than the session is somebody else's. */
   function received(session: SessionRow): ReceivedPart[] {
-    const found = new Map<string, ReceivedPart & { largest: bigint }>();
-    for (const transfer of transfers.ofSession(session.id)) {
-      if (!transfer.canonical || !transfer.confirmed || isOlder(termsOf(session), transfer.timeS)) continue;
-      const { network, currency, decimals, units, from } = transfer;
+    const found = new Map<string, ReceivedPart>();
+    for (const { network, currency, decimals, confirmed, final } of sums.of(session)) {
+      if (confirmed + final === 0n) continue;
       const place = `${network} ${currency} ${decimals}`;
-      const part = found.get(place) ?? { network, currency, decimals, units: 0n, sender: from, largest: 0n };
-      const isLargest = units > part.largest;
-      found.set(place, {
-        ...part,
-        units: part.units + units,
-        sender: isLargest ? from : part.sender,
-        largest: isLargest ? units : part.largest,
-      });
+      const units = (found.get(place)?.units ?? 0n) + confirmed + final;
+      found.set(place, { network, currency, decimals, units });
     }
     return [...found.values()];
   }

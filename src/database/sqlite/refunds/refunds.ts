@@ -14,6 +14,7 @@ import type { Payouts } from '../payouts/payouts.ts';
 import type { Addresses } from '../pool.ts';
 import type { Replays } from '../replays.ts';
 import type { FindSessionRow } from '../sessions.ts';
+import type { Transfers } from '../transfers.ts';
 import { createRefundDestinations, refundAddressCommands } from './destinations.ts';
 import { type RefundLimits, refundPolicyCommands } from './limits.ts';
 import { type RefundRow, type RefundRows, refundIdOf } from './row.ts';
@@ -29,10 +30,11 @@ type Parts = Readonly<{
   addresses: Addresses;
   replays: Replays;
   findSession: FindSessionRow;
+  transfers: Transfers;
 }>;
 
 export function refundCommands(db: Db, parts: Parts): RefundDatabase {
-  const { rows, limits, settlement, payouts, ledger, secretKey, addresses, replays, findSession } = parts;
+  const { rows, limits, settlement, payouts, ledger, secretKey, addresses, replays, findSession, transfers } = parts;
   const { settle, giveBack, fail, postEvent } = settlement;
   const destinations = createRefundDestinations(db, addresses, secretKey);
 
@@ -56,13 +58,14 @@ export function refundCommands(db: Db, parts: Parts): RefundDatabase {
     const { network } = part;
     const left = destinations.left(sessionId, network);
     const bare = { id, network, currency: input.currency, units };
+    const sender = policy.refundToSender ? transfers.largestSender(sessionId, network, input.currency) : null;
     const destination =
       left !== null
         ? destinations.columns(bare, left, 'payer')
         : named !== null
           ? destinations.columns(bare, named, 'merchant')
-          : policy.refundToSender
-            ? destinations.columns(bare, part.sender, 'sender')
+          : sender !== null
+            ? destinations.columns(bare, sender, 'sender')
             : { destination: null, destinationFrom: null, mac: null };
     const isAsked = destination.destination === null;
     const row: RefundRow = {

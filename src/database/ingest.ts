@@ -1,0 +1,39 @@
+/**
+ * What a follower saves in one step.
+ * @module
+ */
+import type { BlockRef } from '../core/block.ts';
+import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
+
+/** One step of a follower, saved whole or not at all. */
+export type Ingest = Readonly<{
+  network: NetworkKey;
+  /** The network's chain family. With the network's mode it names the pool whose addresses the matcher watched. */
+  family: string;
+  /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
+  expectTip: string | null;
+  /** The highest address id that the matcher knew when it read the blocks to connect. */
+  watchedThroughId: number;
+  /** Tokens by symbol with their decimals on this network. */
+  decimals: Readonly<Partial<Record<Currency, number>>>;
+  /** Transfers of less than this value at par are dust: facts that touch no session. */
+  dustFloorPar: bigint;
+  drop: readonly string[];
+  /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
+  connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
+  /** Blocks whose transfers are deep enough and were just re-checked with the node. */
+  confirm: readonly string[];
+  /** The height that is final from now on; never falls. */
+  floor: number | null;
+  readThroughS: number;
+  nowMs: number;
+}>;
+
+/**
+ * - `stale_watch`: an address was added after the matcher looked; load it and match the blocks again.
+ * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
+ */
+export type IngestOutcome = 'done' | 'stale_watch' | 'moved';
+
+/** A block with transfers that are not confirmed yet. */
+export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;

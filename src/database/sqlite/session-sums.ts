@@ -1,0 +1,30 @@
+/**
+ * The running sums of a session: kept in its row, and folded once from all its transfers for a session that an older
+ * version created.
+ * @module
+ */
+import { phasesOf, type ReceiptSum, type Recount, recount, sumReceipts } from '../../core/session.ts';
+import { type SessionRow, termsOf } from './session-row.ts';
+import { countedAs, type Transfers, toReceipt } from './transfers.ts';
+
+/** To be called within a transaction. */
+export type SessionSums = Readonly<{
+  /** Returns the sums as they are. */
+  of(row: SessionRow): readonly ReceiptSum[];
+  /** Returns the sums after changes; notes each transfer as counted if they were never folded. */
+  after(row: SessionRow, changed: readonly Recount[]): readonly ReceiptSum[];
+}>;
+
+export function createSessionSums(transfers: Transfers): SessionSums {
+  const fold = (row: SessionRow): ReceiptSum[] => sumReceipts(termsOf(row), transfers.ofSession(row.id).map(toReceipt));
+  return {
+    of: (row) => row.sums ?? fold(row),
+    after(row, changed) {
+      if (row.sums !== null) return changed.length === 0 ? row.sums : recount(row.sums, changed);
+      const all = transfers.ofSession(row.id);
+      const phases = phasesOf(termsOf(row), all.map(toReceipt));
+      for (const [at, transfer] of all.entries()) transfers.note(transfer.id, phases[at] ?? null, countedAs(transfer));
+      return fold(row);
+    },
+  };
+}

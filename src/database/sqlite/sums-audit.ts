@@ -1,0 +1,47 @@
+/**
+ * Compares the running sums of sessions with the transfers themselves, without the code that keeps the sums.
+ * @module
+ */
+import { readReceiptSums } from './column-types.ts';
+import type { Db } from './open.ts';
+
+type TransferLine = Readonly<{
+  place: string;
+  state: 'seen' | 'confirmed' | 'final';
+  units: string;
+  sessionId: string;
+}>;
+
+/** Transfers that count somewhere, session by session. */
+const facts = `
+  SELECT a.session_id AS sessionId, t.network || ' ' || t.currency || ' ' || t.decimals || ' ' || t.phase AS place,
+    iif(t.confirmed = 0, 'seen', iif(b.number <= n.floor, 'final', 'confirmed')) AS state, t.units
+  FROM sessions AS s JOIN addresses AS a ON a.session_id = s.id JOIN transfers AS t ON t.address_id = a.id AND t.dust = 0
+  JOIN blocks AS b ON b.id = t.block_id AND b.canonical = 1 JOIN networks AS n ON n.key = t.network
+  WHERE s.payment_count > 0 AND s.sums IS NOT NULL AND t.phase IS NOT NULL
+  ORDER BY s.id`;
+
+/** @returns one line for each session whose sums are wrong */
+export function auditSums({ client }: Db): string[] {
+  const expected = new Map<string, Map<string, bigint>>();
+  for (const { sessionId, place, state, units } of client.prepare(facts).iterate() as IterableIterator<TransferLine>) {
+    const sums = expected.get(sessionId) ?? new Map<string, bigint>();
+    expected.set(sessionId, sums);
+    const key = `${place} ${state}`;
+    sums.set(key, (sums.get(key) ?? 0n) + BigInt(units));
+  }
+  const wrong: string[] = [];
+  const kept = client.prepare('SELECT id, sums FROM sessions WHERE payment_count > 0 AND sums IS NOT NULL');
+  for (const { id, sums } of kept.iterate() as IterableIterator<{ id: string; sums: string }>) {
+    const shown = readReceiptSums(sums).flatMap(({ network, currency, decimals, phase, ...amounts }) =>
+      (['seen', 'confirmed', 'final'] as const)
+        .filter((state) => amounts[state] > 0n)
+        .map((state) => `${network} ${currency} ${decimals} ${phase} ${state} ${amounts[state]}`),
+    );
+    const real = [...(expected.get(id) ?? [])].map(([key, units]) => `${key} ${units}`);
+    const text = (lines: string[]) => lines.sort().join(', ') || 'nothing';
+    if (text(shown) !== text(real))
+      wrong.push(`session ${id}: the sums say ${text(shown)}, the transfers ${text(real)}`);
+  }
+  return wrong;
+}
