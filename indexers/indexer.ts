@@ -63,7 +63,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     threadsMax: options.threadsMax ?? Math.max(1, availableParallelism() - 1),
   });
   const { openNode } = await chain.node();
-  const node = openNode(nodeOptions(network));
+  const node = openNode(followerNodeOptions(network));
   const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
   const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
   const follower = createFollower({ ...options, node, matcher, watch, reporter });
@@ -128,7 +128,14 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
   }
 }
 
-function nodeOptions({ url, finalityUrl, rpcUrl, tokens, blockTimeMs }: NetworkConfig): NodeOptions {
+/** Returns how a follower reaches its node. */
+export function followerNodeOptions({
+  url,
+  finalityUrl,
+  rpcUrl,
+  tokens,
+  blockTimeMs,
+}: Pick<NetworkConfig, 'url' | 'finalityUrl' | 'rpcUrl' | 'tokens' | 'blockTimeMs'>): NodeOptions {
   return {
     url,
     ...(finalityUrl !== undefined && { finalityUrl }),

@@ -93,6 +93,13 @@ export interface Wire {
   decode(content: RawContent, tokens: readonly Token[], watched: Watched): ChainTransfer[];
 }
 
+/** One request and its answer, raw. The request has no URL, which may hold credentials. */
+export type Exchange = Readonly<{
+  request: string;
+  /** Null if there was no answer. A worker may take the bytes away later. */
+  answer: Uint8Array | null;
+}>;
+
 /** How to reach a node and what to expect of it. */
 export type NodeOptions = Readonly<{
   url: string;
@@ -110,6 +117,8 @@ export type NodeOptions = Readonly<{
   idleMsMax: number;
   /** Concurrent requests, at most. */
   concurrencyMax: number;
+  /** Called after each exchange, in the asynchronous context of the call that made it. */
+  observe?: (exchange: Exchange) => void;
 }>;
 
 /** What the node reports about itself; compared with the configuration at start. */

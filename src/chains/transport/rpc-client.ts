@@ -5,6 +5,7 @@
  * @module
  */
 import { Fault, transient } from '../../core/fault.ts';
+import type { NodeOptions } from '../chain.ts';
 import {
   type ErrorMeaning,
   errorFault,
@@ -56,19 +57,24 @@ export function createRpcClient(
     requestTimeoutMs: number;
     /** What errors mean in this family. */
     meanings: readonly ErrorMeaning[];
-  }>,
+  }> &
+    Pick<NodeOptions, 'observe'>,
 ): RpcClient {
-  const { host, requestTimeoutMs, meanings } = options;
+  const { host, requestTimeoutMs, meanings, observe } = options;
   const queue = openRequestQueue(options);
   let lastId = 0;
 
   async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
     const signal = AbortSignal.timeout(requestTimeoutMs);
+    let answer: Uint8Array | null = null;
     try {
-      return await queue.add(signal, () => transport.exchange({ text, ids }, signal));
+      answer = await queue.add(signal, () => transport.exchange({ text, ids }, signal));
+      return answer;
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       throw transient(error.code, `${origin.method} at ${error.message}`, error);
+    } finally {
+      observe?.({ request: text, answer });
     }
   }
 

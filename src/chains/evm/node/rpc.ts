@@ -6,6 +6,7 @@
 
 import { type Fault, invariant, permanent, transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import type { NodeOptions } from '../../chain.ts';
 import { errorFault as faultOf, nonsense, type Origin, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
 import { createRpcClient, type RpcClient } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
@@ -17,7 +18,9 @@ import { openRpcSocket } from './rpc-socket.ts';
 /** `host` names the node in messages. */
 export type EvmRpc = Readonly<{ rpc: RpcClient; transport: RpcTransport; host: string }>;
 
-export type EvmRpcOptions = Omit<RpcTransportOptions, 'url' | 'host'> & Readonly<{ url: string }>;
+export type EvmRpcOptions = Omit<RpcTransportOptions, 'url' | 'host'> &
+  Readonly<{ url: string }> &
+  Pick<NodeOptions, 'observe'>;
 
 /**
  * Starts connecting; the first call waits for the connection.

@@ -7,6 +7,7 @@
 
 import { invariant, permanent, transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
+import type { NodeOptions } from '../../chain.ts';
 import { openRequestQueue } from '../../transport/request-queue.ts';
 import { isUnknown, nonsense, readAnswer } from '../answer.ts';
 import type { Answers, Call, TronTransport } from '../calls.ts';
@@ -37,7 +38,8 @@ export type TronRpcOptions = Readonly<{
   responseBytesMax: number;
   concurrencyMax: number;
   idleMsMax: number;
-}>;
+}> &
+  Pick<NodeOptions, 'observe'>;
 
 /**
  * Starts connecting to a bridge; connects to a node at the first request.
@@ -58,9 +60,15 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
     : openHttp({ ...options, url, solidUrl }, clock);
   const queue = openRequestQueue({ ...options, host });
 
-  function askAll(calls: readonly Call[]): Promise<Answers> {
+  async function askAll(calls: readonly Call[]): Promise<Answers> {
     const signal = AbortSignal.timeout(options.requestTimeoutMs);
-    return queue.add(signal, () => transport.ask(calls, signal));
+    let answers: Answers | null = null;
+    try {
+      answers = await queue.add(signal, () => transport.ask(calls, signal));
+      return answers;
+    } finally {
+      if (options.observe) calls.forEach(observed(options.observe, answers));
+    }
   }
 
   async function ask(call: Call): Promise<unknown> {
@@ -72,6 +80,15 @@ export function openTronRpc(options: TronRpcOptions, clock: Clock): TronRpc {
 
   return { host, transport, askAll, ask };
 }
+
+/** Reports the call at a place among several as an exchange of its own. */
+const observed =
+  (observe: NonNullable<NodeOptions['observe']>, answers: Answers | null) =>
+  ({ path, body }: Call, at: number): void => {
+    const part = answers?.parts[at];
+    const answer = answers && part ? answers.bytes.subarray(part.from, part.to) : null;
+    observe({ request: `${path} ${JSON.stringify(body)}`, answer });
+  };
 
 /** Returns the chain id according to a first block, as decimal text. */
 export const chainIdOf = (first: Header): string => String(Number.parseInt(first.ref.hash.slice(-CHAIN_ID_CHARS), 16));
