@@ -248,10 +248,12 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       if (fault && slot < kept) return lostBlock(slot, kept, fault);
       const block = blockAt(view, slot, settings);
       const details = settings.transactionDetails;
-      if (details !== 'none' && details !== 'signatures' && details !== 'accounts') {
-        throw invalidParams('the sandbox shows blocks with transactionDetails none, signatures or accounts');
+      if (details !== 'none' && details !== 'signatures' && details !== 'accounts' && details !== 'full') {
+        throw invalidParams(
+          `unknown variant \`${details}\`, expected one of \`full\`, \`signatures\`, \`none\`, \`accounts\``,
+        );
       }
-      if (details === 'accounts') refuseNewVersions(block, settings);
+      if (details === 'accounts' || details === 'full') refuseNewVersions(block, settings);
       const parentSlot = world.byHash(block.parent)?.number ?? Math.max(0, block.number - 1);
       return renderBlock(block, parentSlot, heightOf(block.number), details, mintOf);
     },

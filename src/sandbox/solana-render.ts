@@ -1,5 +1,5 @@
 /**
- * Renders a world's blocks as JSON of a Solana node, as `getBlock` answers with `transactionDetails: "accounts"`.
+ * Renders a world's blocks as JSON of a Solana node, as `getBlock` answers.
  * Members are in alphabetical order, as Agave writes them. Whatever the world does not have gets well-formed values:
  * votes, fees, lamports, and how much an account held before (what it gained or lost is the world's truth).
  *
@@ -146,22 +146,20 @@ function renderTransaction(transaction: WorldTransaction, mintOf: (token: string
 }
 
 /**
- * Renders one transaction as `getTransaction` answers with encoding `json`: as in a block, but with its message instead
- * of the accounts' roles.
+ * Shows a transaction of a block with its message, as encoding `json` does, instead of the accounts' roles.
+ * @param rewards null in a block without them
  */
-export function renderWholeTransaction(
-  transaction: WorldTransaction,
-  { number, timeS, parent }: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,
-  mintOf: (token: string) => Mint,
+function withMessage(
+  { meta, transaction, version }: ReturnType<typeof renderTransaction | typeof renderVote>,
+  { parent }: Pick<WorldBlock, 'parent'>,
+  rewards: readonly [] | null,
 ) {
-  const { meta, transaction: listed, version } = renderTransaction(transaction, mintOf);
-  const { accountKeys, signatures } = listed;
+  const { accountKeys, signatures } = transaction;
   const { err, fee, status, ...balances } = meta;
   // Filler: one instruction of the last program, with every account that can be written.
   const program = accountKeys.at(-1)?.pubkey ?? SYSTEM_PROGRAM;
   const written = accountKeys.flatMap(({ writable }, at) => (writable ? [at] : []));
   return {
-    blockTime: timeS,
     meta: {
       computeUnitsConsumed: COMPUTE_UNITS,
       costUnits: COST_UNITS,
@@ -171,10 +169,9 @@ export function renderWholeTransaction(
       loadedAddresses: { readonly: [], writable: [] },
       logMessages: [`Program ${program} invoke [1]`, `Program ${program} ${err ? 'failed' : 'success'}`],
       ...balances,
-      rewards: [],
+      rewards,
       status,
     },
-    slot: number,
     transaction: {
       message: {
         accountKeys: accountKeys.map(({ pubkey }) => pubkey),
@@ -190,6 +187,16 @@ export function renderWholeTransaction(
     },
     version,
   };
+}
+
+/** Renders one transaction as `getTransaction` answers with encoding `json`. */
+export function renderWholeTransaction(
+  transaction: WorldTransaction,
+  block: Pick<WorldBlock, 'number' | 'timeS' | 'parent'>,
+  mintOf: (token: string) => Mint,
+) {
+  const { meta, transaction: whole, version } = withMessage(renderTransaction(transaction, mintOf), block, []);
+  return { blockTime: block.timeS, meta, slot: block.number, transaction: whole, version };
 }
 
 /** Renders a validator's vote, like most transactions of a block. */
@@ -227,7 +234,7 @@ export function renderBlock(
   block: WorldBlock,
   parentSlot: number,
   blockHeight: number,
-  details: 'none' | 'signatures' | 'accounts',
+  details: 'none' | 'signatures' | 'accounts' | 'full',
   mintOf: (token: string) => Mint,
 ) {
   const head = {
@@ -243,5 +250,6 @@ export function renderBlock(
     const signed = votes.map(({ transaction }) => transaction.signatures[0]);
     return { ...head, signatures: [...signed, ...block.transactions.map(signatureOf)] };
   }
-  return { ...head, transactions: [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf))] };
+  const listed = [...votes, ...block.transactions.map((one) => renderTransaction(one, mintOf))];
+  return { ...head, transactions: details === 'full' ? listed.map((one) => withMessage(one, block, null)) : listed };
 }

@@ -54,13 +54,13 @@ async function ask(method: string, params: readonly unknown[]): Promise<string> 
 
 /**
  * Returns every path to a value with the value's type, in the order of the text; all items of a list count as one. What
- * an error holds differs by its kind, and an empty account has no float.
+ * an error holds differs by its kind, an empty account has no float, and the simulation shows no inner calls.
  */
 function shapeOf(value: unknown, path = ''): string[] {
   if (Array.isArray(value)) return value.length === 0 ? [] : value.flatMap((item) => shapeOf(item, `${path}[]`));
   if (typeof value !== 'object' || value === null) return [`${path} ${value === null ? 'null' : typeof value}`];
   return Object.entries(value).flatMap(([name, inner]) => {
-    if (/^(err|Err|uiAmount|version)$/.test(name)) return [`${path}.${name}`];
+    if (/^(err|Err|innerInstructions|uiAmount|version)$/.test(name)) return [`${path}.${name}`];
     return shapeOf(inner, `${path}.${name}`);
   });
 }
@@ -146,6 +146,7 @@ const answers: readonly (readonly [name: string, method: string, params: () => r
   ['getBlock.version.legacy', 'getBlock', () => [1, { ...confirmed, transactionDetails: 'none' }]],
   ['getBlock.signatures', 'getBlock', () => [1, { ...detailed, transactionDetails: 'signatures' }]],
   ['getBlock.accounts', 'getBlock', () => [1, { ...detailed, transactionDetails: 'accounts' }]],
+  ['getBlock.full', 'getBlock', () => [1, { ...detailed, transactionDetails: 'full' }]],
   [
     'getMultipleAccounts.payout',
     'getMultipleAccounts',
@@ -418,7 +419,7 @@ const absent: Readonly<Record<string, string>> = {
   'batch.ok': 'three blocks of the recorded chain',
   'getAccountInfo.': 'a method that neither Quayside nor a wallet page calls',
   'getBlock.empty': 'another block of the same shape',
-  'getBlock.full': 'whole transactions in a block',
+  'getBlock.full.': 'another encoding, and rewards',
   getEpochInfo: 'not called',
   getIdentity: 'not called',
   'getMultipleAccounts.mints': 'Token-2022 mints',
