@@ -34,6 +34,8 @@ type Described = Readonly<{
   args: readonly string[];
   summary: string;
   options: Readonly<Record<string, Option>>;
+  /** Lines below the options in its help. */
+  notes?: readonly string[];
 }>;
 
 /** A command that also runs on a machine without an installation. */

@@ -22,6 +22,7 @@ import { pay } from './pay.ts';
 import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
 import { refundsApprove, refundsList, refundsPolicy, refundsReject, refundsShow } from './refunds.ts';
 import { sessionShow } from './session.ts';
+import { shadow } from './shadow.ts';
 import { signerChangePassphrase, signerImport, signerInit, signerShow } from './signer.ts';
 import { signerDrill } from './signer-drill.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
@@ -67,6 +68,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   sweepRun,
   sweepStatus,
   ledgerVerify,
+  shadow,
   addressPoolDerive,
   addressPoolImport,
   signerInit,
@@ -171,7 +173,7 @@ function parse(args: string[], options: Record<string, { type: 'string' | 'boole
 }
 
 function exitCode(fault: Fault): number {
-  if (['usage', 'config_invalid', 'build_stale'].includes(fault.code)) return EXIT.usage;
+  if (['usage', 'config_invalid', 'build_stale', 'cannot_start'].includes(fault.code)) return EXIT.usage;
   return fault.code === 'not_found' ? EXIT.notFound : EXIT.failed;
 }
 
@@ -194,6 +196,7 @@ const help = (command: Command | OfflineCommand): string[] => [
       text,
     ]),
   ),
+  ...(command.notes ? ['', ...command.notes] : []),
 ];
 
 const overview = (): string[] => [

@@ -1,0 +1,67 @@
+/**
+ * The network that a shadow follows: a configured one, or a preset with a node named on the command line.
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import { configInvalid, type Problem } from '../../src/config/check.ts';
+import { type Layers, readLayers, readSandbox, type Tree } from '../../src/config/layers.ts';
+import { type NetworkConfig, readNetworks } from '../../src/config/network.ts';
+import { permanent } from '../../src/core/fault.ts';
+import { isFields } from '../../src/core/fields.ts';
+
+/** In the place of an xpub that a preset does not have: none is needed to follow a network. */
+const NO_XPUB = 'none';
+
+/**
+ * Returns the network of a name (`tron-nile`, as in the configuration and in config/networks) or key (`test:tron`).
+ * Nothing is opened or created.
+ * @param url the node to follow instead of the configured one
+ * @returns with a null xpub if the configuration has none
+ * @throws Fault permanent `usage` if there is no such network or no node, `config_invalid`
+ */
+export function readNetwork(
+  { env, cwd }: Readonly<{ env: NodeJS.ProcessEnv; cwd: string }>,
+  wanted: string,
+  url: string | undefined,
+): NetworkConfig {
+  const layers = readLayers(env, cwd);
+  const { tree, origins, presets } = layers;
+  const problems: Problem[] = layers.problems.map((text) => ({ path: '', text }));
+  if (problems.length > 0) throw configInvalid(problems, origins);
+  const { name, settings } = findSettings(layers, wanted);
+  const sandbox = readSandbox(String(tree.data_dir));
+  const entry = withNode(name, settings, url, sandbox !== null);
+  const hasXpub = entry.sandbox === true || entry.xpub !== undefined;
+  const [network] = readNetworks(problems, { [name]: hasXpub ? entry : withoutXpub(entry) }, presets, sandbox);
+  const own = problems.filter(({ path }) => hasXpub || path !== `networks.${name}.xpub`);
+  if (!network || own.length > 0) throw configInvalid(own, origins);
+  return hasXpub ? network.config : { ...network.config, xpub: null };
+}
+
+function findSettings({ tree, presets, preset }: Layers, wanted: string): Readonly<{ name: string; settings: Tree }> {
+  const configured = isFields(tree.networks) ? tree.networks : {};
+  for (const [name, settings] of Object.entries(configured)) {
+    if (!isFields(settings)) continue;
+    if (name === wanted || `${settings.mode}:${settings.name ?? name}` === wanted) return { name, settings };
+  }
+  if (presets.includes(wanted)) return { name: wanted, settings: preset(wanted) };
+  const known = Object.keys(configured).join(', ') || 'none';
+  throw permanent(
+    'usage',
+    `"${wanted}" is neither a configured network (${known}) nor a preset (${presets.join(', ')})`,
+  );
+}
+
+/** Other addresses of the configured node are left out with its url: they are another node's. */
+function withNode(name: string, settings: Tree, url: string | undefined, hasSandbox: boolean): Tree {
+  const { rpc_url, solid_url, ...rest } = settings;
+  if (url !== undefined) return { ...rest, url, sandbox: false };
+  if (settings.sandbox === true && !hasSandbox) {
+    throw permanent('usage', `the sandbox has not started yet: run \`npm start\` first, or name a node with --url`);
+  }
+  if (settings.sandbox === true || settings.url !== undefined) return settings;
+  throw permanent('usage', `the configuration has no url for ${name}: name a node with --url`);
+}
+
+const withoutXpub = (entry: Tree): Tree =>
+  chains[entry.family as keyof typeof chains]?.address.derive ? { ...entry, xpub: NO_XPUB } : entry;
