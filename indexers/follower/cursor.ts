@@ -10,8 +10,17 @@ import type { Database } from '../../src/database/database.ts';
 import type { IngestOutcome } from '../../src/database/ingest.ts';
 import { placeFinal } from './confirmations.ts';
 
-/** What the node showed at one poll. `askedAtMs` is our clock just before. */
-export type Look = Readonly<{ head: BlockRef; finalized: BlockRef | null; askedAtMs: number; isStale: boolean }>;
+/**
+ * What the node showed at one poll. `finalized` is its final block if that can be on its head's chain; `finalNumber` is
+ * the height that it called final in any case. `askedAtMs` is our clock just before.
+ */
+export type Look = Readonly<{
+  head: BlockRef;
+  finalized: BlockRef | null;
+  finalNumber: number | null;
+  askedAtMs: number;
+  isStale: boolean;
+}>;
 
 export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>;
 

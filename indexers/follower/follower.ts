@@ -22,6 +22,7 @@ import { createWakeup } from '../wakeup.ts';
 import type { Watch } from './address-watch.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
+import { createFinalityWatch } from './finality-watch.ts';
 import { createIdentityProof } from './identity.ts';
 import type { Matcher } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
@@ -81,6 +82,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
   const identity = createIdentityProof(network, node, clock);
+  const finality = createFinalityWatch(network, database, clock);
   let isLoaded = false;
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
   let blocksMax = options.blocksPerIngestMax;
@@ -92,7 +94,8 @@ export function createFollower(options: FollowerOptions): Follower {
     // A final block above the head is from another chain (a gateway with several nodes), or a race that the next poll
     // resolves.
     const finalized = final && final.number <= head.number ? final : null;
-    return { head, finalized, askedAtMs, isStale: head.timeS * 1000 < askedAtMs - staleMs };
+    const finalNumber = final?.number ?? null;
+    return { head, finalized, finalNumber, askedAtMs, isStale: head.timeS * 1000 < askedAtMs - staleMs };
   }
 
   async function decide(head: BlockRef): Promise<WalkEnd> {
@@ -250,12 +253,13 @@ export function createFollower(options: FollowerOptions): Follower {
     return reportProgress(seen);
   }
 
-  function reportProgress(seen: Look): StepEnd {
+  async function reportProgress(seen: Look): Promise<StepEnd> {
     const { head } = seen;
     const gap = head.number - (cursor.tip()?.number ?? 0);
-    const reason = whyBehind(seen, gap);
+    const behind = whyBehind(seen, gap);
+    const reason = behind ?? (await finality.look(head.number, seen.finalNumber));
     const readThroughS = cursor.readThroughS(seen);
-    reporter.update({ state: reason ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
+    reporter.update({ state: behind ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';
   }
 

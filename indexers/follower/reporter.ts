@@ -64,7 +64,8 @@ export function createReporter({ network, database, node, clock, log, pid, befor
       situation = { ...last, ...change };
       const { state, reason } = situation;
       if (state === last.state && reason?.code === last.reason?.code) return;
-      const level = state === 'halted' ? 'error' : state === 'fault' ? 'warn' : 'info';
+      const isWarning = state === 'fault' || (state === 'following' && reason !== null);
+      const level = state === 'halted' ? 'error' : isWarning ? 'warn' : 'info';
       log[level]({ code: reason?.code, reason: reason?.message, headNumber: situation.headNumber }, state);
       wakeup.notify();
     },

@@ -37,6 +37,16 @@ export function isDue(policy: ConfirmationPolicy, number: number, tip: number, f
   return final !== null && number <= final;
 }
 
+/** Finality that lags by more than this many times its usual depth, and by more than this long, has stalled. */
+const FINALITY_LAG_FACTOR = 2;
+const FINALITY_LAG_MS_MIN = 300_000;
+
+/** Returns how many blocks a head may be above the final block; null if no payment waits for finality. */
+export const finalityLagMax = (policy: ConfirmationPolicy, blockTimeMs: number): number | null =>
+  policy.kind === 'finalized'
+    ? Math.max(FINALITY_LAG_FACTOR * policy.usual, Math.ceil(FINALITY_LAG_MS_MIN / blockTimeMs))
+    : null;
+
 /** A transfer in a block that is not final. `address` identifies its recipient. */
 export type OpenTransfer = Readonly<{ block: string; address: number; par: bigint }>;
 

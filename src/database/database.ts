@@ -176,7 +176,7 @@ export type NetworkState = 'starting' | 'following' | 'behind' | 'fault' | 'halt
 export type NetworkStatus = Readonly<{
   network: NetworkKey;
   state: NetworkState;
-  /** A code and a sentence, when `state` is `behind`, `fault` or `halted`. */
+  /** A code and a sentence: why `state` is `behind`, `fault` or `halted`, or why a followed network credits nothing. */
   reason: Readonly<{ code: string; message: string }> | null;
   cursor: Readonly<{ hash: string; number: number; timeS: number }> | null;
   headNumber: number | null;

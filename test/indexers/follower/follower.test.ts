@@ -128,6 +128,27 @@ test('if the policy is finality, nothing counts before the node calls it final',
     assert.is((await order.read()).payments[0]?.state, 'final');
   }));
 
+for (const fault of ['finality_missing', 'finality_stalled'] as const) {
+  test(`a policy of finality says that it waits while the node has ${fault}, and credits when finality is back`, () =>
+    scene({ confirmations: { kind: 'finalized', usual: 2 }, blockTimeMs: 60_000, reorgDepthMax: 100 }, async (s) => {
+      s.node.world.finalize(30);
+      s.start();
+      await s.level();
+      await s.isIn('following');
+      const order = await s.order(fault);
+      s.node.faults.set({ rates: { [fault]: 1 } });
+      s.node.pay(order.address, DUE);
+      s.mine(5);
+      s.node.world.finalize(33);
+      await s.isIn('following', 'finality_stalled');
+      assert.match((await s.status())?.reason?.message ?? '', /its head is 35: payments are seen/);
+      assert.is((await order.read()).payments[0]?.state, 'seen');
+      s.node.faults.heal();
+      await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+      await s.isIn('following');
+    }));
+}
+
 test('a final block above the head is from another chain: nothing counts because of it', () =>
   scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
     let isMixed = true;
