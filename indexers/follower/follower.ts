@@ -81,7 +81,7 @@ export function createFollower(options: FollowerOptions): Follower {
   const cursor = createCursor(database, network, () => clock.nowMs());
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
-  const identity = createIdentityProof(network, node, clock);
+  const identity = createIdentityProof(network, node, clock, () => cursor.tip()?.number ?? 0);
   const finality = createFinalityWatch(network, database, clock);
   let isLoaded = false;
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
@@ -227,10 +227,10 @@ export function createFollower(options: FollowerOptions): Follower {
 
   /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
-    // First of all: a node of another network may not even answer our requests.
-    await identity.renew(PROOF_AGE_MS_MAX);
     if (!isLoaded) await cursor.load();
     isLoaded = true;
+    // First of all that is asked: a node of another network may not even answer our requests.
+    await identity.renew(PROOF_AGE_MS_MAX);
     await watch.load(false);
     const seen = await look();
     const { head } = seen;

@@ -5,7 +5,7 @@
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { permanent } from '../../src/core/fault.ts';
+import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
 /** What a configuration says about its nodes. */
@@ -19,18 +19,38 @@ export interface IdentityProof {
   renew(ageMsMax: number): Promise<void>;
 }
 
-/** Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever. */
+/**
+ * Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever.
+ * @param tipNumber returns the newest block that was read from the network
+ */
 export function createIdentityProof(
   network: Expected,
-  node: Pick<Node, 'identity' | 'health'>,
+  node: Pick<Node, 'identity' | 'head' | 'health'>,
   clock: Pick<Clock, 'nowMs'>,
+  tipNumber: () => number,
 ): IdentityProof {
+  /** A node that has yet to reach what was read already cannot be expected to know the tokens. */
+  async function found(): Promise<NodeIdentity> {
+    try {
+      return await node.identity(network.chainId);
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'token_not_a_contract') throw error;
+      const { number } = await node.head();
+      if (number >= tipNumber()) throw error;
+      throw transient(
+        'node_syncing',
+        `${network.key}: the node's newest block is ${number}, but block ${tipNumber()} was read already, and it lacks a token's contract: wait until it has caught up, or give it its database back`,
+        error,
+      );
+    }
+  }
+
   let proven: Readonly<{ atMs: number; connections: number }> | null = null;
   return {
     async renew(ageMsMax) {
       const now = { atMs: clock.nowMs(), connections: node.health().connections };
       if (proven?.connections === now.connections && now.atMs - proven.atMs < ageMsMax) return;
-      checkIdentity(network, await node.identity());
+      checkIdentity(network, await found());
       proven = now;
     },
   };

@@ -70,7 +70,7 @@ function optionsOf(network: NetworkConfig, secondUrl: string | null): NodeOption
 
 /** @throws Fault permanent `cannot_start` */
 async function proveNode({ network, evidence, clock }: ShadowOptions, node: Node, stop: AbortSignal): Promise<void> {
-  const identity = createIdentityProof(network, node, clock);
+  const identity = createIdentityProof(network, node, clock, () => 0);
   const giveUpAtMs = clock.nowMs() + START_MS_MAX;
   for (;;) {
     try {

@@ -131,8 +131,11 @@ export type Attestation = 'holds' | 'gone' | 'unsure';
 
 /** A connection to one node. Every call may fail with a transient `Fault`; none is retried here. */
 export interface Node {
-  /** Returns the chain id, and `decimals()` of each configured token by token address. */
-  identity(): Promise<NodeIdentity>;
+  /**
+   * Returns the chain id, and `decimals()` of each configured token by token address.
+   * @param expectedChainId on any other chain, where the tokens mean nothing, no decimals are returned
+   */
+  identity(expectedChainId?: string): Promise<NodeIdentity>;
   /** Returns the newest block that the node shows. */
   head(): Promise<BlockRef>;
   /** Returns the newest block that the chain itself calls final, or null if the node has no such notion (yet). */

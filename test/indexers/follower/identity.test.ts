@@ -10,7 +10,12 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { SLEEPERS } from '../../support/running-indexer.ts';
-import { type SimulatedNode, startSimulatedNode, writtenBy } from '../../support/simulated-node.ts';
+import {
+  type SimulatedNode,
+  type SimulatedNodeOptions,
+  startSimulatedNode,
+  writtenBy,
+} from '../../support/simulated-node.ts';
 import { type Switchboard, startSwitchboard } from '../../support/switchboard.ts';
 import { simulatedChains, testNetwork } from '../../support/test-network.ts';
 import { startTronBridge } from '../../support/tron-bridge.ts';
@@ -33,7 +38,12 @@ type Scene = Readonly<{
   /** The network's own node. */
   own: SimulatedNode;
   /** A node of another network of the same family, with this many blocks, each of which pays `payee`. */
-  startStranger(blocks: number, payee: string, port?: number): Promise<SimulatedNode>;
+  startStranger(
+    blocks: number,
+    payee: string,
+    port?: number,
+    other?: Partial<Pick<SimulatedNodeOptions, 'chainId' | 'tokens'>>,
+  ): Promise<SimulatedNode>;
   /** How often the node's identity was requested. */
   asked(): number;
   /** How many connections the node's client has counted. */
@@ -66,9 +76,9 @@ async function scene(
     connections = () => node.health().connections;
     return {
       ...node,
-      identity() {
+      identity(chainId) {
         asked += 1;
-        return node.identity();
+        return node.identity(chainId);
       },
     };
   };
@@ -85,12 +95,12 @@ async function scene(
       family,
       shop,
       own,
-      async startStranger(blocks, payee, port = 0) {
-        const chain = { ...simulatedChains[family], chainId: otherChainId[family] };
+      async startStranger(blocks, payee, port = 0, other = {}) {
+        const chain = { ...simulatedChains[family], chainId: otherChainId[family], ...other };
         const stranger = await startSimulatedNode({ ...chain, seed: 'stranger', clock, port });
         nodes.push(stranger);
         for (let left = blocks; left > 0; left--) {
-          stranger.pay(payee, DUE);
+          if (chain.tokens.length > 0) stranger.pay(payee, DUE);
           stranger.world.mine();
         }
         return stranger;
@@ -184,6 +194,27 @@ for (const family of families) {
     test(`${family}: another network’s node behind the same connection, its chain ${what}, is noticed in 5 s`, () =>
       sceneBehindGateway(family, (s) => isNoticedBehind(s, blocks)));
   }
+
+  test(`${family}: another network’s node is called that, although it has none of the tokens`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const order = await s.shop.order('stranger');
+      s.gateway.connectTo((await s.startStranger(BLOCKS, order.address, 0, { tokens: [] })).httpUrl);
+      await s.poll(5);
+      await isRefused(s, order);
+    }));
+
+  test(`${family}: the network’s own node with an empty database halts nothing, though its head is fresh`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const chain = { tokens: [], chainId: simulatedChains[family].chainId };
+      s.gateway.connectTo((await s.startStranger(3, '', 0, chain)).httpUrl);
+      await s.poll(5);
+      await s.shop.isIn('fault', 'node_syncing');
+      s.gateway.connectTo(s.own.httpUrl);
+      s.own.world.mine();
+      await s.poll(5);
+      await s.shop.isIn('following');
+      await s.shop.holds(hashOf(s.own));
+    }));
 
   test(`${family}: a node that links to our chain but names another network is noticed in a minute`, () =>
     sceneBehindGateway(family, async (s) => {

@@ -76,7 +76,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return header;
   }
 
-  async function identity(): Promise<NodeIdentity> {
+  async function identity(expectedChainId?: string): Promise<NodeIdentity> {
     const chain = { method: 'eth_chainId', params: [] };
     const syncing = { method: 'eth_syncing', params: [] };
     const perToken = tokenAddresses.flatMap((address) => [
@@ -94,6 +94,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     };
     const chainId = readQuantity(resultOf(0));
     if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered without a number');
+    if (String(chainId) !== (expectedChainId ?? String(chainId))) {
+      return { chainId: String(chainId), decimals: new Map() };
+    }
     const isSyncing = resultOf(1) !== false;
     const decimals = new Map<string, number>();
     for (const [at, token] of options.tokens.entries()) {

@@ -103,7 +103,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   const blocksBetween = (from: number, to: number) =>
     listSlots('getBlocks', [from, to, { commitment: 'confirmed' }], from);
 
-  async function identity(): Promise<NodeIdentity> {
+  async function identity(expectedChainId?: string): Promise<NodeIdentity> {
     const mints = options.tokens.map((token) => token.address);
     const accounts = 'getMultipleAccounts';
     const [chainId, answer] = await Promise.all([
@@ -111,6 +111,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       rpc.call(accounts, [mints, { encoding: 'base64', commitment: 'confirmed' }]),
     ]);
     if (typeof chainId !== 'string') throw nonsense({ method: 'getGenesisHash', host }, 'answered without a hash');
+    if (chainId !== (expectedChainId ?? chainId)) return { chainId, decimals: new Map() };
     const { value } = (answer ?? {}) as { value?: unknown };
     if (!Array.isArray(value) || value.length !== mints.length) {
       throw nonsense({ method: accounts, host }, `answered with something that is not ${mints.length} accounts`);

@@ -68,16 +68,13 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return (await readHeaderAt(node, SOLID_BLOCK_PATH, null))?.ref ?? null;
   }
 
-  async function identity(): Promise<NodeIdentity> {
-    const [first, ...decimals] = await Promise.all([
-      readHeaderAt(node, BLOCK_PATH, 0),
-      ...options.tokens.map(decimalsOf),
-    ]);
+  async function identity(expectedChainId?: string): Promise<NodeIdentity> {
+    const first = await readHeaderAt(node, BLOCK_PATH, 0);
     if (!first) throw nonsense({ path: BLOCK_PATH, host }, 'has no first block');
-    return {
-      chainId: chainIdOf(first),
-      decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])),
-    };
+    const chainId = chainIdOf(first);
+    if (chainId !== (expectedChainId ?? chainId)) return { chainId, decimals: new Map() };
+    const decimals = await Promise.all(options.tokens.map(decimalsOf));
+    return { chainId, decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])) };
   }
 
   async function decimalsOf({ address }: Token): Promise<number> {
