@@ -144,13 +144,18 @@ export type PayoutNetwork = Readonly<{ name: string; chainId: number; settings: 
 
 const ethereum: PayoutNetwork = { name: 'ethereum', chainId: 1, settings: {} };
 
+/** An anvil with a block each second, each final below four more. */
+const startPayoutAnvil = (chainId: number): Promise<EvmNode> =>
+  startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 1 } });
+
 /**
- * An anvil with a block each second, each final below four more. USDT is Tether-like; the issuer of USDC can pause it.
+ * A shop that pays out over a node which makes blocks by itself: an anvil by default. USDT is Tether-like; the issuer
+ * of USDC can pause it. The node is closed with the shop.
  */
-export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork = ethereum) {
-  const anvil = await startAnvil({ chainId, slotsInAnEpoch: 2, mining: { everyS: 1 } });
-  const usdt = await deployFeeToken(anvil, { symbol: 'USDT', decimals: 6 });
-  const usdc = await deployGuardedToken(anvil, { symbol: 'USDC', decimals: 6 });
+export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork = ethereum, started?: EvmNode) {
+  const node = started ?? (await startPayoutAnvil(chainId));
+  const usdt = await deployFeeToken(node, { symbol: 'USDT', decimals: 6 });
+  const usdc = await deployGuardedToken(node, { symbol: 'USDC', decimals: 6 });
   const contracts = { USDT: usdt, USDC: usdc };
   const word = (key: string) => `0x${key.padStart(64, '0')}`;
   const shop = await openPayoutShop({
@@ -162,7 +167,7 @@ export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork 
       { symbol: 'USDC', address: usdc.address, decimals: 6 },
     ],
     settings: {
-      url: anvil.wsUrl,
+      url: node.wsUrl,
       confirmations: { kind: 'depth', blocks: 2 },
       reorg_depth_max: 40,
       block_time_ms: 1000,
@@ -172,20 +177,20 @@ export async function openEvmPayouts({ name, chainId, settings }: PayoutNetwork 
     policy: { chain_id: '1', fee_max: '0.1', gas_caps: { transaction: '0.1', day: '1' } },
     treasury: '71'.repeat(20),
     pay: (key, currency, units) => contracts[currency].transfer(`0x${key}`, units),
-    fund: (key, coins) => anvil.rpc('anvil_setBalance', [`0x${key}`, `0x${(BigInt(coins) * 10n ** 18n).toString(16)}`]),
+    fund: (key, coins) => node.give(`0x${key}`, BigInt(coins) * 10n ** 18n),
     held: (key, currency) => contracts[currency].balanceOf(`0x${key}`),
     async paid(from, to, currency) {
       const topics = [null, word(from), word(to)];
       const { address } = contracts[currency];
       const filter = { fromBlock: '0x0', toBlock: 'latest', address, topics };
-      const logs = await anvil.rpc<readonly { data: string }[]>('eth_getLogs', [filter]);
+      const logs = await node.rpc<readonly { data: string }[]>('eth_getLogs', [filter]);
       return logs.map(({ data }) => BigInt(data));
     },
-    hasSucceeded: async (tx) => (await anvil.receipt(tx))?.status === '0x1',
-    finalize: () => anvil.mine(48),
-    reorg: () => anvil.reorg(1),
-    close: anvil.close,
+    hasSucceeded: async (tx) => (await node.receipt(tx))?.status === '0x1',
+    finalize: () => node.mine(48),
+    reorg: () => node.reorg(1),
+    close: node.close,
   });
   await shop.chain.fund(shop.refundWallet, 1);
-  return { shop, anvil, usdt, usdc };
+  return { shop, node, usdt, usdc };
 }

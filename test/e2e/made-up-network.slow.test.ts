@@ -27,7 +27,7 @@ const velum = {
 const COIN = 10n ** 18n;
 
 const network = { name: 'velum', chainId: Number(velum.chain_id), settings: velum };
-const { shop: bench, anvil, usdt } = await openEvmPayouts(network);
+const { shop: bench, node: anvil, usdt } = await openEvmPayouts(network);
 const { chain, quayside, paidSession } = bench;
 const treasury = `0x${chain.treasury}`;
 test.before(async () => {

@@ -7,8 +7,8 @@ import { type EvmNode, GAS_USUAL, type TransactionRequest } from '../support/evm
 
 const MNEMONIC = `${'test '.repeat(11)}junk`;
 const COUNT = 10;
-/** Beyond the base fee, where a request names none. geth's miner takes nothing below a thousandth of it. */
-const TIP_WEI = 10n ** 9n;
+/** Beyond the base fee, where a request names none: what geth suggests while nobody pays more. */
+const TIP_WEI = 10n ** 6n;
 const TRANSFER_GAS = 21_000n;
 
 const root = HDNodeWallet.fromMnemonic(Mnemonic.fromPhrase(MNEMONIC), "m/44'/60'/0'/0");
@@ -18,22 +18,26 @@ const wallets = new Map(
 
 export const accounts: readonly string[] = [...wallets.keys()];
 
-export type Sender = Pick<EvmNode, 'send' | 'sendRaw'>;
+export type Sender = Pick<EvmNode, 'send' | 'sendRaw'> &
+  Readonly<{
+    /** Signs a transaction with the sender's next number, or this one. */
+    sign(request: TransactionRequest, nonce?: number): Promise<string>;
+  }>;
 
 /** Signs for a chain and sends to its node. Each transaction has the number after those in the node's pool. */
 export function openSender(chainId: number, rpc: EvmNode['rpc']): Sender {
   let last: Promise<unknown> = Promise.resolve();
   const sendRaw = (raw: string) => rpc<string>('eth_sendRawTransaction', [raw]);
 
-  async function sendNext(request: TransactionRequest): Promise<string> {
+  async function sign(request: TransactionRequest, nonce?: number): Promise<string> {
     const from = (request.from ?? accounts[0] ?? '').toLowerCase();
-    const nonce = Number(await rpc<string>('eth_getTransactionCount', [from, 'pending']));
+    const next = async () => Number(await rpc<string>('eth_getTransactionCount', [from, 'pending']));
     const { baseFeePerGas } = await rpc<{ baseFeePerGas: string }>('eth_getBlockByNumber', ['latest', false]);
     const tip = BigInt(request.maxPriorityFeePerGas ?? TIP_WEI);
     const signed = await wallets.get(from)?.signTransaction({
       type: 2,
       chainId,
-      nonce,
+      nonce: nonce ?? (await next()),
       to: request.to ?? null,
       data: request.data ?? '0x',
       value: BigInt(request.value ?? 0),
@@ -43,14 +47,15 @@ export function openSender(chainId: number, rpc: EvmNode['rpc']): Sender {
         request.maxFeePerGas === undefined ? 4n * BigInt(baseFeePerGas) + tip : BigInt(request.maxFeePerGas),
     });
     if (signed === undefined) throw new Error(`${from} is not one of the accounts`);
-    return sendRaw(signed);
+    return signed;
   }
 
   return {
     sendRaw,
+    sign,
     /** One after the other: the next number is known when the last one is in the pool. */
     send(request) {
-      const sent = last.then(() => sendNext(request));
+      const sent = last.then(async () => sendRaw(await sign(request)));
       last = sent.catch(() => {});
       return sent;
     },

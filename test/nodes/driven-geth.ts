@@ -13,9 +13,9 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { type EvmNode, type EvmReceipt, headOf, rawsAbove } from '../support/evm-node.ts';
-import { accounts, openSender, rivalsOf } from './accounts.ts';
+import { accounts, openSender, rivalsOf, type Sender } from './accounts.ts';
 import { type Block, type Engine, openEngine } from './engine.ts';
-import { makeGenesis } from './genesis.ts';
+import { BLOCK_GAS, makeGenesis } from './genesis.ts';
 import { type Geth, startGeth } from './geth.ts';
 
 /** As anvil has it: two epochs of Ethereum. */
@@ -54,8 +54,10 @@ export type DrivenGeth = EvmNode &
     branch(depth: number, options?: BranchOptions): Promise<Branch>;
     /** Hands geth a branch and makes its last block the head. */
     adopt(branch: Branch): Promise<void>;
-    /** Mines blocks on the other node, which knows nothing but these transactions, and hands them to geth. */
-    mineElsewhere(raws: readonly string[], blocks?: number): Promise<void>;
+    /** Signs a transaction of an account, and sends it nowhere. */
+    sign: Sender['sign'];
+    /** Mines a block on the other node, which knows nothing but these transactions, and hands it to geth. */
+    mineElsewhere(raws: readonly string[]): Promise<void>;
     /** Hands a forgetful geth the blocks that it has lost, as its peers would. */
     replay(): Promise<void>;
     /** Goes back with `debug_setHead`: no fork, and what was in the blocks is in no pool. */
@@ -72,13 +74,17 @@ type Ref = Readonly<{ number: number; hash: string }>;
 export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGeth> {
   const { chainId, finalDepth = FINAL_DEPTH, chainSalt = '' } = options;
   const genesis = makeGenesis(chainId, accounts, chainSalt);
-  const geth = await startGeth(genesis, [...(options.isForgetful ? FORGETFUL : []), ...(options.options ?? [])]);
+  const geth = await startGeth(genesis, [
+    ...['--miner.gaslimit', String(BLOCK_GAS)],
+    ...(options.isForgetful ? FORGETFUL : []),
+    ...(options.options ?? []),
+  ]);
   const { rpc } = geth;
   const engine = openEngine(geth);
   const elsewhere = openElsewhere(genesis, chainId);
   const known = new Map<string, Block>();
   const head = () => headOf({ rpc });
-  const { send, sendRaw } = openSender(chainId, rpc);
+  const { send, sendRaw, sign } = openSender(chainId, rpc);
   let finality: Finality = finalDepth === null ? null : { depth: finalDepth };
   let best: string | null = null;
 
@@ -145,6 +151,7 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
     accounts,
     send,
     sendRaw,
+    sign,
     head,
     receipt: (tx) => receiptOf(rpc, tx),
     mineEvery,
@@ -162,8 +169,7 @@ export async function startDrivenGeth(options: DrivenOptions): Promise<DrivenGet
       }),
     branch: (depth, more) => inTurn(() => branch(depth, more)),
     adopt: (made) => inTurn(() => adopt(made)),
-    mineElsewhere: (raws, blocks = 1) =>
-      inTurn(async () => adopt(await elsewhere.build((await head()).hash, known, raws, blocks))),
+    mineElsewhere: (raws) => inTurn(async () => adopt(await elsewhere.build((await head()).hash, known, raws, 1))),
     reorg: (depth, keep = 'none') =>
       inTurn(async () => {
         const raws = await rawsAbove({ rpc, head }, (await head()).number - depth);

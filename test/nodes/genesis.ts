@@ -4,7 +4,8 @@
  */
 import { runGeth } from './geth.ts';
 
-const GAS_LIMIT = 60_000_000;
+/** Gas limit of each block: below what one transaction may use since Osaka (EIP-7825), so that one can fill it. */
+export const BLOCK_GAS = 16_000_000;
 const BASE_FEE_WEI = 10n ** 9n;
 const FUNDS_WEI = 10n ** 24n;
 
@@ -22,7 +23,7 @@ export function makeGenesis(chainId: number, funded: readonly string[], salt: st
   return {
     ...dev,
     config: { ...dev.config, chainId },
-    gasLimit: `0x${GAS_LIMIT.toString(16)}`,
+    gasLimit: `0x${BLOCK_GAS.toString(16)}`,
     baseFeePerGas: `0x${BASE_FEE_WEI.toString(16)}`,
     extraData: `0x${Buffer.from(salt).toString('hex')}`,
     alloc: { ...dev.alloc, ...Object.fromEntries(funded.map((address) => [address.slice(2), { balance }])) },

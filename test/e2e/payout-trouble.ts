@@ -1,0 +1,102 @@
+/**
+ * What can go wrong with a payout on an EVM node: the gas price rises, the call reverts, the wallet's key is used
+ * elsewhere. Each refund is paid once, or nothing is paid until a person has looked.
+ * @module
+ */
+import { Wallet } from 'ethers';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { evmSpending } from '../../src/chains/evm/spend.ts';
+import type { Json } from '../support/instance.ts';
+import { seed } from '../support/payout-shop.ts';
+import { find } from '../support/quayside-process.ts';
+import { until } from '../support/until.ts';
+import type { openEvmPayouts } from './evm.ts';
+
+type Bench = Awaited<ReturnType<typeof openEvmPayouts>>;
+export type Pooled = Readonly<{ maxFeePerGas: string }>;
+
+/**
+ * Registers the suite; `closeBooks` runs it.
+ * @param raiseBaseFee makes blocks in which a refund that is in the pool could not be, and leaves none coming
+ */
+export function payoutTroubleConforms(
+  { shop, node, usdt, usdc }: Bench,
+  raiseBaseFee: (refund: Pooled) => Promise<unknown>,
+): void {
+  const { quayside, refundWallet, paidSession, refund, show, completed, paidTo } = shop;
+  const wallet = `0x${refundWallet}`;
+  test.before(async () => {
+    await usdt.transfer(wallet, 1_000_000_000n);
+    await usdc.transfer(wallet, 1_000_000_000n);
+  });
+  test.after(() => shop.close());
+
+  /** Waits until a transaction of the refund wallet is in the node's pool. */
+  const untilPooled = (): Promise<Pooled> =>
+    find('the refund is in the pool', async () => {
+      type Pool = Readonly<{ pending: Readonly<Record<string, Readonly<Record<string, Pooled>>>> }>;
+      const { pending } = await node.rpc<Pool>('txpool_content');
+      const own = Object.entries(pending).find(([sender]) => sender.toLowerCase() === wallet);
+      return own && Object.values(own[1])[0];
+    });
+
+  async function attemptsOf(id: string): Promise<Json[]> {
+    const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+    return (await quayside.cli('payouts', 'show', listed.id)).attempts;
+  }
+
+  test('when the gas price rises, a replacement with the same nonce is sent, and one payment arrives', async () => {
+    const session = await paidSession(1_000);
+    await node.mineEvery(0);
+    const { id, payee } = await refund(session, '4.00');
+    await raiseBaseFee(await untilPooled());
+    // The base fee falls by an eighth with each empty block, so few come until the replacement is there.
+    await node.mineEvery(8);
+    await until('it was outbid', async () => (await attemptsOf(id)).length > 1);
+    await node.mineEvery(1);
+    await completed(id);
+    const attempts = await attemptsOf(id);
+    assert.is(new Set(attempts.map(({ number }) => number)).size, 1);
+    assert.is(new Set(attempts.map((one) => one.transaction_hash)).size, attempts.length);
+    assert.equal(await paidTo(payee), [4_000_000n]);
+  });
+
+  test('a refund that reverts is signed again once that is final, and paid once', async () => {
+    const session = await paidSession(1_000, 'USDC');
+    await node.mineEvery(0);
+    const { id, payee } = await refund(session, '2.50', 'USDC');
+    await untilPooled();
+    await usdc.stop(true, { feeWei: 10n ** 11n });
+    await node.mine();
+    await usdc.stop(false);
+    await node.mineEvery(1);
+    await completed(id);
+    const attempts = await attemptsOf(id);
+    assert.equal(
+      attempts.map(({ generation }) => generation),
+      [0, 1],
+    );
+    assert.is((await node.receipt(attempts[0].transaction_hash))?.status, '0x0');
+    assert.equal(await paidTo(payee, 'USDC'), [2_500_000n]);
+  });
+
+  test('a wallet whose key was used elsewhere is halted, and status says so', async () => {
+    const session = await paidSession(1_000);
+    const { secret } = evmSpending.derive(seed, { role: 'refund' });
+    const thief = new Wallet(`0x${Buffer.from(secret).toString('hex')}`);
+    const nonce = Number(await node.rpc<string>('eth_getTransactionCount', [wallet, 'latest']));
+    const theft = { type: 2, chainId: node.chainId, nonce, to: thief.address, value: 0n, gasLimit: 21_000n };
+    await node.sendRaw(
+      await thief.signTransaction({ ...theft, maxFeePerGas: 10n ** 12n, maxPriorityFeePerGas: 10n ** 9n }),
+    );
+    await node.mine(6);
+    const { id, payee } = await refund(session, '1.00');
+    await until('the wallet is halted', async () => {
+      const { payouts } = await quayside.cli('status');
+      return payouts.halted_wallets.length === 1;
+    });
+    assert.is((await show(id)).status, 'processing');
+    assert.equal(await paidTo(payee), []);
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * geth and Quayside are killed with SIGKILL while a refund is under way: it is paid once, with the bytes that were
+ * signed first.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { closeBooks } from '../conformance/refund.ts';
+import { openEvmPayouts } from '../e2e/evm.ts';
+import type { Json } from '../support/instance.ts';
+import { until } from '../support/until.ts';
+import { startPayoutGeth } from './payout-geth.ts';
+
+const geth = await startPayoutGeth({ isForgetful: true });
+const { shop, usdt } = await openEvmPayouts(undefined, geth);
+const { quayside, refundWallet, paidSession, refund, completed, paidTo } = shop;
+test.after(() => shop.close());
+test.before(async () => {
+  await usdt.transfer(`0x${refundWallet}`, 1_000_000_000n);
+});
+
+async function attemptsOf(id: string): Promise<Json[]> {
+  const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+  return (await quayside.cli('payouts', 'show', listed.id)).attempts;
+}
+
+/** Waits until what Quayside signed for a refund is in geth's pool, and returns its hash. */
+async function untilPooled(id: string): Promise<string> {
+  let hash = '';
+  await until('the refund is in the pool', async () => {
+    hash = (await attemptsOf(id).catch(() => []))[0]?.transaction_hash ?? '';
+    return hash !== '' && (await geth.rpc('eth_getTransactionByHash', [hash]).catch(() => null)) !== null;
+  });
+  return hash;
+}
+
+/** What is mined so far is what geth comes back with when it is killed. */
+async function save(): Promise<void> {
+  await geth.stop();
+  await geth.start();
+  // Of earlier blocks, geth has no states now; the final block needs one.
+  await geth.mine(6);
+}
+
+async function expectPaidOnce({ id, payee }: { id: string; payee: string }, hash: string, units: bigint) {
+  assert.is((await completed(id)).transaction_hash, hash);
+  assert.equal(await paidTo(payee), [units]);
+  assert.equal(
+    (await attemptsOf(id)).map((one) => one.transaction_hash),
+    [hash],
+  );
+}
+
+test('geth is killed with a refund in its pool, and has lost it: the same bytes are sent again', async () => {
+  const session = await paidSession(1_000);
+  await save();
+  const asked = await refund(session, '4.00');
+  const hash = await untilPooled(asked.id);
+  await geth.kill();
+  await geth.start();
+  await geth.replay();
+  await geth.mineEvery(1);
+  await expectPaidOnce(asked, hash, 4_000_000n);
+});
+
+test('geth is killed with a refund in a block that it loses and gets again', async () => {
+  const session = await paidSession(1_000);
+  await save();
+  const asked = await refund(session, '5.00');
+  const hash = await untilPooled(asked.id);
+  await geth.mine(2);
+  assert.ok(await geth.receipt(hash));
+  await geth.kill();
+  await geth.start();
+  assert.is(await geth.receipt(hash), null);
+  await geth.replay();
+  await geth.mineEvery(1);
+  await expectPaidOnce(asked, hash, 5_000_000n);
+});
+
+test('geth is set back below the block of a refund, which is then in no pool: it is sent again', async () => {
+  const session = await paidSession(1_000);
+  await geth.mineEvery(0);
+  const asked = await refund(session, '6.00');
+  const hash = await untilPooled(asked.id);
+  await geth.mine(2);
+  assert.ok(await geth.receipt(hash));
+  await geth.setHead((await geth.head()).number - 2);
+  assert.is(await geth.receipt(hash), null);
+  await geth.mineEvery(1);
+  await expectPaidOnce(asked, hash, 6_000_000n);
+});
+
+test('Quayside is killed with one refund in the pool and another just asked for', async () => {
+  const session = await paidSession(1_000);
+  await geth.mineEvery(0);
+  const first = await refund(session, '1.00');
+  const hash = await untilPooled(first.id);
+  const second = await refund(session, '2.00');
+  await quayside.kill();
+  await geth.mineEvery(1);
+  await quayside.start();
+  await expectPaidOnce(first, hash, 1_000_000n);
+  await completed(second.id);
+  assert.equal(await paidTo(second.payee), [2_000_000n]);
+});
+
+closeBooks(shop);
