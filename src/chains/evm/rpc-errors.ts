@@ -10,6 +10,12 @@ import type { ErrorMeaning } from '../json-rpc.ts';
 
 export const evmErrors: readonly ErrorMeaning[] = [
   {
+    code: 'node_batch_limited',
+    is: ({ message }) =>
+      /batch.*(too (large|big|many)|limit|size|exceed|not (allowed|supported))|(in|per) (a )?batch/i.test(message),
+    advice: 'the node takes no such batch: raise its limit (geth: --rpc.batch-request-limit)',
+  },
+  {
     code: 'node_rate_limited',
     is: ({ code, message }) => code === -32005 || code === 429 || /rate.?limit|too many requests|quota/i.test(message),
     advice: 'the node or a gateway in front of it limits requests: raise its limit',
@@ -22,7 +28,7 @@ export const evmErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_response_too_large',
     is: ({ code, message }) => code === -32003 || /response (is )?too (large|big)|exceeds? .*size/i.test(message),
-    advice: "raise the node's response size limit",
+    advice: "raise the node's limit of responses (geth: --rpc.batch-response-max-size)",
   },
   {
     code: 'node_history_pruned',

@@ -156,6 +156,15 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
   function statusFault(status: number, body: Uint8Array | null): Fault {
     const text = body ? new TextDecoder().decode(body) : '';
     const said = `${host} answered with HTTP status ${status} "${excerpt(text)}"`;
+    if (status === 413) {
+      return transient(
+        'node_request_too_large',
+        `${said}: raise the limit of the node or its gateway for the length of a request`,
+      );
+    }
+    if (/\bbatch/i.test(text)) {
+      return transient('node_batch_limited', `${said}: raise the limit of the node or its gateway for batches`);
+    }
     if (status === 429)
       return transient('node_rate_limited', `${said}: raise the request limit of the node or its gateway`);
     if (status === 401 || status === 403)

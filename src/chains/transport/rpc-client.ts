@@ -1,10 +1,10 @@
 /**
  * Calls and batches over a transport: ids, a concurrency limit, time-outs, and errors turned into faults that name the
- * method. Nothing is retried here.
+ * method. Nothing is retried here, except that a batch which the node finds too large is sent in smaller ones.
  *
  * @module
  */
-import { Fault, transient } from '../../core/fault.ts';
+import { Fault, invariant, transient } from '../../core/fault.ts';
 import type { NodeOptions } from '../chain.ts';
 import {
   type ErrorMeaning,
@@ -21,6 +21,8 @@ import type { RpcTransport } from './rpc-transport.ts';
 
 /** Nodes limit batches, some to 100 (Erigon), and a batch's answer must stay within the response limit. */
 const BATCH_CALLS_MAX = 32;
+/** Faults that a smaller batch may avoid. */
+const BATCH_LIMITS: readonly string[] = ['node_batch_limited', 'node_request_too_large', 'node_response_too_large'];
 /** Errors are short; a longer answer is content, which the caller parses. */
 const ERROR_BYTES_MAX = 2_048;
 
@@ -38,7 +40,8 @@ export type RpcClient = Readonly<{
    */
   attempt(method: string, params: readonly unknown[]): Promise<RpcAnswer>;
   /**
-   * Returns the answers to many calls, in the order of the calls, sent as concurrent batches of limited size.
+   * Returns the answers to many calls, in the order of the calls, sent as concurrent batches of limited size. A node
+   * that refuses a batch, or cuts its answer off, is sent batches of half the size from then on, down to single calls.
    * @throws Fault transient; an error in one answer is returned, not thrown
    */
   batch(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]>;
@@ -63,6 +66,8 @@ export function createRpcClient(
   const { host, requestTimeoutMs, meanings, observe } = options;
   const queue = openRequestQueue(options);
   let lastId = 0;
+  /** What the node takes in one batch, as far as is known. It only falls. */
+  let callsMax = BATCH_CALLS_MAX;
 
   async function exchange(text: string, ids: readonly number[], origin: Origin): Promise<Uint8Array> {
     const signal = AbortSignal.timeout(requestTimeoutMs);
@@ -106,12 +111,50 @@ export function createRpcClient(
         ? nonsense(origin, 'answered a batch with a single result')
         : errorFault(answer.error, origin, meanings);
     }
-    const byId = new Map(value.map((item) => readAnswer(item, origin)).map((answer) => [answer.id, answer]));
+    const items = value.map((item) => readAnswer(item, origin));
+    const byId = new Map(items.map((answer) => [answer.id, answer]));
     return ids.map((id) => {
       const answer = byId.get(id);
-      if (!answer) throw nonsense(origin, `answered ${value.length} of ${calls.length} calls of a batch`);
+      if (answer) return answer;
+      // Some nodes refuse a batch with one error for all of its calls.
+      for (const item of items) if (!item.ok) throw errorFault(item.error, origin, meanings);
+      throw nonsense(origin, `answered ${value.length} of ${calls.length} calls of a batch`);
+    });
+  }
+
+  /** Returns whether the answer was left out because those before it were too long together. */
+  const isCutOff = (answer: RpcAnswer, { method }: RpcCall): boolean =>
+    !answer.ok && BATCH_LIMITS.includes(errorFault(answer.error, { method, host }, meanings).code);
+
+  /** Sends one batch; of a batch that was too large, as much again as was not answered, in smaller ones. */
+  async function sendPart(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+    const [only] = calls;
+    if (only && calls.length === 1) return [await attempt(only.method, only.params)];
+    let answers: readonly RpcAnswer[] = [];
+    try {
+      answers = await batchOnce(calls);
+    } catch (error) {
+      if (!(error instanceof Fault) || !BATCH_LIMITS.includes(error.code)) throw error;
+    }
+    const isMissing = (call: RpcCall, at: number): boolean => {
+      const answer = answers[at];
+      return !answer || isCutOff(answer, call);
+    };
+    const missing = calls.filter(isMissing);
+    if (missing.length === 0) return answers;
+    callsMax = Math.min(callsMax, Math.ceil(calls.length / 2));
+    const rest = (await sendAll(missing))[Symbol.iterator]();
+    return calls.map((call, at) => {
+      const answer = isMissing(call, at) ? rest.next().value : answers[at];
+      invariant(answer, 'each call has an answer');
       return answer;
     });
+  }
+
+  async function sendAll(calls: readonly RpcCall[]): Promise<readonly RpcAnswer[]> {
+    const parts: Promise<readonly RpcAnswer[]>[] = [];
+    for (let at = 0; at < calls.length; at += callsMax) parts.push(sendPart(calls.slice(at, at + callsMax)));
+    return (await Promise.all(parts)).flat();
   }
 
   return {
@@ -121,12 +164,7 @@ export function createRpcClient(
       if (!answer.ok) throw errorFault(answer.error, { method, host }, meanings);
       return answer.result;
     },
-    async batch(calls) {
-      const parts: Promise<readonly RpcAnswer[]>[] = [];
-      for (let at = 0; at < calls.length; at += BATCH_CALLS_MAX)
-        parts.push(batchOnce(calls.slice(at, at + BATCH_CALLS_MAX)));
-      return (await Promise.all(parts)).flat();
-    },
+    batch: sendAll,
     async raw(method, params) {
       const origin = { method, host };
       const { bytes, id } = await ask(method, params);

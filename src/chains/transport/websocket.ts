@@ -23,10 +23,11 @@ export type SocketRequest = Readonly<{ text: string; ids: readonly number[] }>;
 
 export type SocketDialect = Readonly<{
   /**
-   * Returns the id of the request that a message answers, or null for an announcement.
+   * Returns the id of the request that a message answers; null for an announcement, undefined for an error that names
+   * no request: batches are refused like that.
    * @throws Fault transient if it is neither: the connection is then dropped
    */
-  read(bytes: Buffer): number | null;
+  read(bytes: Buffer): number | null | undefined;
   /**
    * The subscription to announcements; null if they come without one, the first right after the connection was made.
    */
@@ -64,7 +65,7 @@ export type WebSocketTransport = Readonly<{
   close(): Promise<void>;
 }>;
 
-type Pending = Readonly<{ resolve(bytes: Uint8Array): void; reject(fault: Fault): void }>;
+type Pending = Readonly<{ isBatch: boolean; resolve(bytes: Uint8Array): void; reject(fault: Fault): void }>;
 
 /** One connection, from its first packet to its end. `fault` is the reason given to waiting requests when it ends. */
 type Link = {
@@ -216,7 +217,9 @@ export function openWebSocketTransport(
     const { subscribe: request } = dialect;
     if (!request || pending.has(request.id)) return;
     pending.set(request.id, {
+      isBatch: false,
       resolve: (answer) => {
+        pending.delete(request.id);
         made.isSubscribed = request.isGranted(answer);
         // New heads from here on are announced; earlier ones must be polled.
         notify();
@@ -234,14 +237,25 @@ export function openWebSocketTransport(
         notify();
         return;
       }
-      const waiting = pending.get(id);
-      pending.delete(id);
+      if (id === undefined) refuseBatches(bytes);
       // An answer after its time-out has no waiting request any more.
-      waiting?.resolve(bytes);
+      else pending.get(id)?.resolve(bytes);
     } catch (fault) {
       if (!(fault instanceof Fault)) throw fault;
       drop(made, fault);
     }
+  }
+
+  /**
+   * Takes an error for the answer to every batch that waits.
+   * @throws Fault if none does
+   */
+  function refuseBatches(bytes: Buffer): void {
+    const batches = [...new Set(pending.values())].filter(({ isBatch }) => isBatch);
+    if (batches.length === 0) {
+      throw transient('node_nonsense', `${host} sent an error that names no request: ${excerpt(bytes.toString())}`);
+    }
+    for (const waiting of batches) waiting.resolve(bytes);
   }
 
   function exchange(request: SocketRequest, signal: AbortSignal): Promise<Uint8Array> {
@@ -256,6 +270,7 @@ export function openWebSocketTransport(
         for (const id of request.ids) pending.delete(id);
       };
       const waiting: Pending = {
+        isBatch: request.ids.length > 1,
         resolve: (bytes) => {
           settle();
           resolve(bytes);

@@ -98,6 +98,35 @@ test('a payment is seen in its block, and counts at the depth of the policy', ()
     assert.is((await order.read()).payments[0]?.confirmations, 3);
   }));
 
+for (const limit of ['batch_limited', 'answers_limited'] as const) {
+  test(`with ${limit} batches a network starts, catches up and follows without a fault`, () =>
+    scene({ reorgDepthMax: 300 }, async (s) => {
+      s.node.faults.set({ rates: { [limit]: 1 } });
+      s.mine(200);
+      const faults: string[] = [];
+      const noted = <T>(answer: Promise<T>) => {
+        answer.catch((error: Error) => faults.push(error.message));
+        return answer;
+      };
+      s.start({
+        blocksPerIngestMax: 64,
+        through: (node) => ({
+          ...node,
+          identity: () => noted(node.identity()),
+          range: (from, to) => noted(node.range(from, to)),
+          attest: (block, txs) => noted(node.attest(block, txs)),
+        }),
+      });
+      await s.level();
+      const order = await s.order(limit);
+      s.node.pay(order.address, DUE);
+      s.mine(40);
+      await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+      await s.isIn('following');
+      assert.equal(faults, []);
+    }));
+}
+
 test('a network whose node has died is offered for two minutes after it was read last', () =>
   scene({}, async (s) => {
     s.start();

@@ -29,8 +29,8 @@ export function isNotification(bytes: Uint8Array): boolean {
 export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTransport {
   const { host } = options;
 
-  /** Returns the id of an answer that has it at neither end; null for a notification. */
-  function slowId(bytes: Buffer): number | null {
+  /** Returns the id of an answer that has it at neither end; null of a notification, undefined of an error without. */
+  function slowId(bytes: Buffer): number | null | undefined {
     if (isNotification(bytes)) return null;
     const origin = { method: 'the WebSocket', host };
     const value = parseJson(bytes, origin);
@@ -38,6 +38,7 @@ export function openRpcSocket(options: RpcTransportOptions, clock: Clock): RpcTr
     if (first?.method === 'eth_subscription') return null;
     const answer = readAnswer(first, origin);
     if (Number.isInteger(answer.id)) return answer.id;
+    if (!answer.ok) return undefined;
     throw transient(
       'node_nonsense',
       `${host} sent a message that does not answer any request: ${excerpt(bytes.toString())}`,

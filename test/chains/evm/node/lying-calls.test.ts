@@ -97,11 +97,55 @@ both(
     proxy.lies.text = (text) => {
       const value = JSON.parse(text);
       const [{ id }] = Array.isArray(value) ? value : [value];
-      return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32005, message: 'batch limit 1 exceeded' } });
+      return JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32005, message: 'daily quota exceeded' } });
     };
     assert.is((await faultOf(node.range(sibling.number, block.number))).code, 'node_rate_limited');
   },
 );
+
+const limit = { code: -32600, message: 'batch too large' };
+/** How nodes and gateways refuse a batch of more calls than they take: the text, and the HTTP status. */
+const refusals: readonly (readonly [string, (answers: readonly Answer[]) => unknown, number?])[] = [
+  ['a list of one error', ([first]) => [{ jsonrpc: '2.0', id: first?.id, error: limit }]],
+  ['an error for the whole', ([first]) => ({ jsonrpc: '2.0', id: first?.id, error: limit })],
+  ['an error without an id', () => ({ jsonrpc: '2.0', id: null, error: limit })],
+  ['an error for each call', (all) => all.map(({ id }) => ({ jsonrpc: '2.0', id, error: limit }))],
+  [
+    'what fits, and an error for each other call',
+    (all) =>
+      all.map((answer, at) =>
+        at < 3 ? answer : { jsonrpc: '2.0', id: answer.id, error: { code: -32003, message: 'response too large' } },
+      ),
+  ],
+  ['HTTP status 413', () => ({ error: 'request entity too large' }), 413],
+  ['HTTP status 429', () => ({ error: 'at most 3 calls in a batch' }), 429],
+];
+for (const [how, refuse, status] of refusals) {
+  const scheme =
+    status === undefined ? both : (title: string, run: Parameters<typeof both>[1]) => over('http', title, run);
+  scheme(
+    `a node that takes 3 calls in a batch and refuses more with ${how} gets smaller ones from then on`,
+    async (node, { proxy, block, sibling }) => {
+      let refused = 0;
+      proxy.lies.text = (text) => {
+        const value = JSON.parse(text);
+        delete proxy.lies.status;
+        if (!Array.isArray(value) || value.length <= 3) return text;
+        refused += 1;
+        if (status !== undefined) proxy.lies.status = status;
+        return JSON.stringify(refuse(value));
+      };
+      assert.equal([...(await node.identity()).decimals.values()].length, 2);
+      const from = Math.max(0, block.number - 12);
+      const chain = await node.range(from, block.number);
+      assert.equal(chain.slice(-2), [sibling, block]);
+      assert.ok(refused > 0 && refused <= 4, `${refused} batches were refused`);
+      const before = refused;
+      assert.equal(await node.range(from, block.number), chain);
+      assert.is(refused, before, 'the size stays');
+    },
+  );
+}
 
 const envelopes: readonly (readonly [string, (answer: Answer) => string])[] = [
   ['last, as Nethermind writes it', ({ id, ...rest }) => JSON.stringify({ ...rest, id })],
