@@ -9,18 +9,14 @@ import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { IngestOutcome } from '../../src/database/ingest.ts';
 import { placeFinal } from './confirmations.ts';
+import type { Freshness } from './freshness.ts';
 
 /**
  * What the node showed at one poll. `finalized` is its final block if that can be on its head's chain; `finalNumber` is
  * the height that it called final in any case. `askedAtMs` is our clock just before.
  */
-export type Look = Readonly<{
-  head: BlockRef;
-  finalized: BlockRef | null;
-  finalNumber: number | null;
-  askedAtMs: number;
-  isStale: boolean;
-}>;
+export type Look = Freshness &
+  Readonly<{ head: BlockRef; finalized: BlockRef | null; finalNumber: number | null; askedAtMs: number }>;
 
 export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>;
 
@@ -59,12 +55,13 @@ export function createCursor(
 
   /**
    * Having reached the head proves that everything up to that moment was read, less the time that a block needs to be
-   * made and to arrive. A stale head proves nothing but its own time.
+   * made and to arrive. An old head proves nothing but its own time.
    */
-  function readThrough(tip: BlockRef | undefined, { head, askedAtMs, isStale }: Look): number {
+  function readThrough(tip: BlockRef | undefined, { head, askedAtMs, isOld, whyStale }: Look): number {
     if (!tip) return readThroughS;
     const levelS = Math.floor((askedAtMs - 2 * network.blockTimeMs) / 1000);
-    return Math.max(readThroughS, tip.timeS, tip.hash === head.hash && !isStale ? levelS : 0);
+    const isLevel = tip.hash === head.hash && !isOld && whyStale === null;
+    return Math.max(readThroughS, tip.timeS, isLevel ? levelS : 0);
   }
 
   return {

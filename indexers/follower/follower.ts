@@ -13,7 +13,7 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { isDue, smallBlocks, smallParMax } from '../../src/core/confirmation.ts';
-import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import { Fault, isTransient, permanent, transient } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database, NetworkReport } from '../../src/database/database.ts';
 import type { Unconfirmed } from '../../src/database/ingest.ts';
@@ -23,7 +23,9 @@ import type { Watch } from './address-watch.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
 import { createFinalityWatch } from './finality-watch.ts';
+import { ageS, createFreshness } from './freshness.ts';
 import { createIdentityProof } from './identity.ts';
+import { createLostBlocks } from './lost-blocks.ts';
 import type { Matcher } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
 import { createWalk, type WalkEnd } from './walk.ts';
@@ -81,8 +83,10 @@ export function createFollower(options: FollowerOptions): Follower {
   const cursor = createCursor(database, network, () => clock.nowMs());
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
-  const identity = createIdentityProof(network, node, clock, () => cursor.tip()?.number ?? 0);
+  const identity = createIdentityProof(network, node, clock);
   const finality = createFinalityWatch(network, database, clock);
+  const judgeFreshness = createFreshness(node, staleMs);
+  const lostBlocks = createLostBlocks(network.key, database);
   let isLoaded = false;
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
   let blocksMax = options.blocksPerIngestMax;
@@ -95,7 +99,7 @@ export function createFollower(options: FollowerOptions): Follower {
     // resolves.
     const finalized = final && final.number <= head.number ? final : null;
     const finalNumber = final?.number ?? null;
-    return { head, finalized, finalNumber, askedAtMs, isStale: head.timeS * 1000 < askedAtMs - staleMs };
+    return { head, finalized, finalNumber, askedAtMs, ...(await judgeFreshness(head, askedAtMs)) };
   }
 
   async function decide(head: BlockRef): Promise<WalkEnd> {
@@ -225,17 +229,48 @@ export function createFollower(options: FollowerOptions): Follower {
     }
   }
 
+  const proveIdentity = (ageMsMax: number): Promise<void> => identity.renew(ageMsMax, cursor.tip()?.number ?? null);
+
   /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
     if (!isLoaded) await cursor.load();
     isLoaded = true;
-    // First of all that is asked: a node of another network may not even answer our requests.
-    await identity.renew(PROOF_AGE_MS_MAX);
+    // Before anything else is asked: a node of another network may not even answer our requests.
+    await proveIdentity(PROOF_AGE_MS_MAX);
     await watch.load(false);
     const seen = await look();
+    const end = await advance(seen).catch((fault: unknown) => confirmHeld(seen, fault));
+    if (end !== 'done') return end;
+    const confirmed = await confirmBlocks(seen);
+    if (confirmed !== 'done') return confirmed;
+    return reportProgress(seen);
+  }
+
+  /**
+   * Confirms what is held although the next blocks cannot be read: that may last, and payments that are known and final
+   * do not wait for it. If this fails too, only the first fault is reported.
+   * @throws the fault that kept the next blocks from being read
+   */
+  async function confirmHeld(seen: Look, fault: unknown): Promise<StepEnd> {
+    if (!isTransient(fault)) throw fault;
+    try {
+      if ((await dueBlocks(seen.finalized?.number ?? null)).length > 0) {
+        // What did not continue our chain may be another network's.
+        await proveIdentity(PROOF_AGE_BEHIND_MS_MAX);
+        const end = await confirmBlocks(seen);
+        if (end !== 'done') return end;
+      }
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+    }
+    throw fault;
+  }
+
+  /** Makes at most one step towards the node's head. */
+  async function advance(seen: Look): Promise<StepEnd | 'done'> {
     const { head } = seen;
     const next = await decide(head);
-    await identity.renew(proofAgeMsMax(next));
+    await proveIdentity(proofAgeMsMax(next));
     if (next.kind === 'halt') {
       throw permanent('reorg_below_floor', `${network.key}: ${next.why}. Find out which chain is right, then restart`);
     }
@@ -244,33 +279,39 @@ export function createFollower(options: FollowerOptions): Follower {
       reporter.update({ state: 'behind', reason: { code: 'node_behind', message }, headNumber: head.number });
       return 'rest';
     }
-    if (next.kind === 'advance') {
-      const end = await connectBlocks(next.drop, next.connect, seen);
-      if (end !== 'done') return end;
-    }
-    const end = await confirmBlocks(seen);
-    if (end !== 'done') return end;
-    return reportProgress(seen);
+    return next.kind === 'advance' ? connectBlocks(next.drop, next.connect, seen) : 'done';
   }
 
   async function reportProgress(seen: Look): Promise<StepEnd> {
     const { head } = seen;
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const behind = whyBehind(seen, gap);
-    const reason = behind ?? (await finality.look(head.number, seen.finalNumber));
+    const reason = behind ?? (await finality.look(head.number, seen.finalNumber)) ?? clockBehind(seen);
     const readThroughS = cursor.readThroughS(seen);
     reporter.update({ state: behind ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';
   }
 
-  function whyBehind({ head, askedAtMs, isStale }: Look, gap: number): NetworkReport['reason'] {
+  function whyBehind({ whyStale }: Look, gap: number): NetworkReport['reason'] {
     if (gap > options.blocksPerIngestMax) {
       return { code: 'catching_up', message: `${gap} blocks are still to be read` };
     }
-    if (!isStale) return null;
-    const ageS = Math.round(askedAtMs / 1000) - head.timeS;
-    const message = `the node's newest block ${head.number} is ${ageS} s old: the node is syncing or cut off`;
-    return { code: 'node_stale', message };
+    return whyStale === null ? null : { code: 'node_stale', message: whyStale };
+  }
+
+  /** Returns a remark on a chain that is followed: by its own time, its newest block is old. */
+  function clockBehind({ head, askedAtMs, isOld }: Look): NetworkReport['reason'] {
+    if (!isOld) return null;
+    const message = `the chain's clock is ${ageS(head, askedAtMs)} s behind, its blocks keep coming`;
+    return { code: 'chain_clock_behind', message };
+  }
+
+  async function noteFault(fault: Fault): Promise<void> {
+    try {
+      await lostBlocks.note(fault, clock.nowMs());
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+    }
   }
 
   /** Reports a permanent fault, once, and waits for the end. */
@@ -295,6 +336,7 @@ export function createFollower(options: FollowerOptions): Follower {
       while (!signal.aborted) {
         try {
           const end = await step();
+          lostBlocks.clear();
           retryMs = RETRY_MS_MIN;
           if (end === 'moved') return 'moved';
           if (end === 'rest') await wakeup.wait(network.pollMs);
@@ -307,6 +349,7 @@ export function createFollower(options: FollowerOptions): Follower {
             break;
           }
           reporter.update({ state: 'fault', reason: { code: error.code, message: error.message } });
+          await noteFault(error);
           shorten();
           // A wake-up may mean that the node is back; it never makes the retries faster than the first.
           await clock.sleep(RETRY_MS_MIN, signal);

@@ -5,8 +5,11 @@
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, permanent, transient } from '../../src/core/fault.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+
+/** A token that is missing for longer, while the chain goes on, is not there. */
+const MISSING_MS_MAX = 600_000;
 
 /** What a configuration says about its nodes. */
 type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
@@ -14,43 +17,45 @@ type Expected = Pick<NetworkConfig, 'key' | 'chainId' | 'tokens'>;
 export interface IdentityProof {
   /**
    * Checks the node's identity again, unless it was proven less than `ageMsMax` ago on the present connection.
+   *
+   * A node that has just started may show an old state, without a token: it is asked again (`token_missing`). The token
+   * is not there if the node shows a state that is no older than our tip, or goes on like that for ten minutes.
+   * @param tipNumber the highest block that was read from this chain; null if there is none
    * @throws Fault as `checkIdentity` does, or transient if the node does not answer
    */
-  renew(ageMsMax: number): Promise<void>;
+  renew(ageMsMax: number, tipNumber: number | null): Promise<void>;
 }
 
-/**
- * Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever.
- * @param tipNumber returns the newest block that was read from the network
- */
+/** Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever. */
 export function createIdentityProof(
   network: Expected,
-  node: Pick<Node, 'identity' | 'head' | 'health'>,
+  node: Pick<Node, 'identity' | 'health'>,
   clock: Pick<Clock, 'nowMs'>,
-  tipNumber: () => number,
 ): IdentityProof {
-  /** A node that has yet to reach what was read already cannot be expected to know the tokens. */
-  async function found(): Promise<NodeIdentity> {
-    try {
-      return await node.identity(network.chainId);
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'token_not_a_contract') throw error;
-      const { number } = await node.head();
-      if (number >= tipNumber()) throw error;
-      throw transient(
-        'node_syncing',
-        `${network.key}: the node's newest block is ${number}, but block ${tipNumber()} was read already, and it lacks a token's contract: wait until it has caught up, or give it its database back`,
-        error,
-      );
-    }
+  let proven: Readonly<{ atMs: number; connections: number }> | null = null;
+  /** Since when a token has been missing, and the number of the block in whose state it was looked up then. */
+  let missing: Readonly<{ sinceMs: number; stateNumber: number }> | null = null;
+
+  /** Returns the fault of a missing token: transient for as long as the node may be starting. */
+  function missingFault(fault: Fault, stateNumber: number, tipNumber: number | null): Fault {
+    missing ??= { sinceMs: clock.nowMs(), stateNumber };
+    const isCurrent = tipNumber !== null && stateNumber >= tipNumber;
+    const lasts = clock.nowMs() - missing.sinceMs >= MISSING_MS_MAX && stateNumber > missing.stateNumber;
+    return isCurrent || lasts ? permanent('token_not_a_contract', fault.message) : fault;
   }
 
-  let proven: Readonly<{ atMs: number; connections: number }> | null = null;
   return {
-    async renew(ageMsMax) {
+    async renew(ageMsMax, tipNumber) {
       const now = { atMs: clock.nowMs(), connections: node.health().connections };
       if (proven?.connections === now.connections && now.atMs - proven.atMs < ageMsMax) return;
-      checkIdentity(network, await found());
+      const found = await node.identity();
+      try {
+        checkIdentity(network, found);
+      } catch (error) {
+        if (!(error instanceof Fault) || error.code !== 'token_missing') throw error;
+        throw missingFault(error, found.stateNumber ?? 0, tipNumber);
+      }
+      missing = null;
       proven = now;
     },
   };
@@ -59,7 +64,8 @@ export function createIdentityProof(
 /**
  * Compares the node's identity with the configuration. Money on another chain, or counted with other decimals, would be
  * credited wrongly, so a difference stops the network until a person has corrected it.
- * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming the expected and the found value
+ * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming the expected and the found value; or the
+ * fault with which the node's client reports a token
  */
 function checkIdentity(network: Expected, found: NodeIdentity): void {
   if (found.chainId !== network.chainId) {
@@ -70,6 +76,7 @@ function checkIdentity(network: Expected, found: NodeIdentity): void {
   }
   for (const { symbol, address, decimals } of network.tokens) {
     const shown = found.decimals.get(address);
+    if (shown instanceof Fault) throw shown;
     if (shown === decimals) continue;
     throw permanent(
       'decimals_mismatch',

@@ -70,11 +70,11 @@ function optionsOf(network: NetworkConfig, secondUrl: string | null): NodeOption
 
 /** @throws Fault permanent `cannot_start` */
 async function proveNode({ network, evidence, clock }: ShadowOptions, node: Node, stop: AbortSignal): Promise<void> {
-  const identity = createIdentityProof(network, node, clock, () => 0);
+  const identity = createIdentityProof(network, node, clock);
   const giveUpAtMs = clock.nowMs() + START_MS_MAX;
   for (;;) {
     try {
-      return await identity.renew(0);
+      return await identity.renew(0, null);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (error.kind === 'permanent' || clock.nowMs() > giveUpAtMs || stop.aborted) {

@@ -11,6 +11,7 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
+import type { Fault } from '../core/fault.ts';
 import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
@@ -121,8 +122,17 @@ export type NodeOptions = Readonly<{
   observe?: (exchange: Exchange) => void;
 }>;
 
-/** What the node reports about itself; compared with the configuration at start. */
-export type NodeIdentity = Readonly<{ chainId: string; decimals: ReadonlyMap<string, number> }>;
+/**
+ * What the node reports about itself; compared with the configuration. `decimals` has a fault for a token whose
+ * decimals it does not show, so that the chain is compared first: on another one there are other contracts.
+ * `stateNumber` is the number of the block whose state has the tokens, if the node says it; with it, `token_missing`
+ * (transient) may be a fault of a token.
+ */
+export type NodeIdentity = Readonly<{
+  chainId: string;
+  decimals: ReadonlyMap<string, number | Fault>;
+  stateNumber?: number;
+}>;
 
 /**
  * `gone`: the node's chain has another block there, or the transaction no longer succeeded in it. `unsure`: ask later.
@@ -131,11 +141,8 @@ export type Attestation = 'holds' | 'gone' | 'unsure';
 
 /** A connection to one node. Every call may fail with a transient `Fault`; none is retried here. */
 export interface Node {
-  /**
-   * Returns the chain id, and `decimals()` of each configured token by token address.
-   * @param expectedChainId on any other chain, where the tokens mean nothing, no decimals are returned
-   */
-  identity(expectedChainId?: string): Promise<NodeIdentity>;
+  /** Returns the chain id, and `decimals()` of each configured token by token address. */
+  identity(): Promise<NodeIdentity>;
   /** Returns the newest block that the node shows. */
   head(): Promise<BlockRef>;
   /** Returns the newest block that the chain itself calls final, or null if the node has no such notion (yet). */
@@ -160,6 +167,11 @@ export interface Node {
    * @param tx canonical text, as returned by `Chain.transactionId`
    */
   lookup(tx: string): Promise<TransactionReport>;
+  /**
+   * Returns why the node itself says that it is behind its chain; null if it does not say so. Absent where the age of
+   * the newest block shows it: present where block times are no clock, but follow from how many blocks there were.
+   */
+  whyBehind?(): Promise<string | null>;
   /** Calls `listener` whenever something may have changed: a new head, or a new connection. Carries no data. */
   onChange(listener: () => void): void;
   /**

@@ -9,7 +9,8 @@
 import { excerpt } from '../core/excerpt.ts';
 import { type Fault, transient } from '../core/fault.ts';
 
-export type RpcError = Readonly<{ code: number; message: string }>;
+/** `data` is whatever the node adds; undefined if nothing. */
+export type RpcError = Readonly<{ code: number; message: string; data?: unknown }>;
 export type RpcAnswer =
   | Readonly<{ ok: true; id: number; result: unknown }>
   | Readonly<{ ok: false; id: number; error: RpcError }>;
@@ -57,9 +58,9 @@ export function readAnswer(value: unknown, origin: Origin): RpcAnswer {
   // A node that could not read our message answers with id null.
   const answersTo = typeof id === 'number' ? id : Number.NaN;
   if (typeof error === 'object' && error !== null) {
-    const { code, message } = error as Record<string, unknown>;
+    const { code, message, data } = error as Record<string, unknown>;
     const known = { code: typeof code === 'number' ? code : 0, message: typeof message === 'string' ? message : '' };
-    return { ok: false, id: answersTo, error: known };
+    return { ok: false, id: answersTo, error: data === undefined ? known : { ...known, data } };
   }
   if (result === undefined) throw nonsense(origin, 'answered with neither a result nor an error');
   return { ok: true, id: answersTo, result };

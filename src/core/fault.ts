@@ -28,6 +28,8 @@ export const transient = (code: string, message: string, cause?: unknown): Fault
 export const permanent = (code: string, message: string, cause?: unknown): Fault =>
   new Fault('permanent', code, message, cause);
 
+export const isTransient = (error: unknown): error is Fault => error instanceof Fault && error.kind === 'transient';
+
 /**
  * Ends the current work when a programmer's assumption is false.
  * @throws Error named `InvariantBroken`; never caught: the process ends, and the supervisor restarts it

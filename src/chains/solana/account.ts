@@ -31,9 +31,11 @@ export function readAccount(value: unknown, origin: Origin): ChainAccount | null
   if (value === null) return null;
   const { lamports, owner, data } = isFields(value) ? value : {};
   const text = Array.isArray(data) && data[1] === 'base64' ? data[0] : null;
+  // Above 2^53 they are rounded, by less than a hundred: they are only compared with small sums.
   if (
     typeof lamports !== 'number' ||
-    !Number.isSafeInteger(lamports) ||
+    !Number.isInteger(lamports) ||
+    lamports < 0 ||
     typeof owner !== 'string' ||
     typeof text !== 'string'
   ) {

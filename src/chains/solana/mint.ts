@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { permanent } from '../../core/fault.ts';
+import { type Fault, permanent, transient } from '../../core/fault.ts';
 import { TOKEN_PROGRAM } from './wire.ts';
 
 const MINT_BYTES = 82;
@@ -12,11 +12,18 @@ const AT_DECIMALS = 44;
 const AT_INITIALISED = 45;
 
 /**
- * Returns the mint's decimals.
+ * Returns the mint's decimals; or a fault: transient `token_missing` if there is no account, permanent
+ * `token_not_a_contract` if there is another one.
  * @param account as `getMultipleAccounts` answers with `encoding: base64`; null if there is none
- * @throws Fault permanent `token_not_a_contract`
+ * @param place the node, for messages
  */
-export function readMint(account: unknown, mint: string, host: string): number {
+export function readMint(account: unknown, mint: string, place: string): number | Fault {
+  if (account === null) {
+    return transient(
+      'token_missing',
+      `there is no account at the token address ${mint} on the chain of ${place}. The node may have just started and still show an old state; otherwise correct the network's token address, or point its url at the right chain`,
+    );
+  }
   const { owner, data } = (account ?? {}) as { owner?: unknown; data?: unknown };
   const text = Array.isArray(data) && typeof data[0] === 'string' ? data[0] : '';
   const bytes = Buffer.from(text, 'base64');
@@ -24,8 +31,8 @@ export function readMint(account: unknown, mint: string, host: string): number {
   if (owner === TOKEN_PROGRAM && bytes.length === MINT_BYTES && bytes[AT_INITIALISED] === 1 && decimals !== undefined) {
     return decimals;
   }
-  throw permanent(
+  return permanent(
     'token_not_a_contract',
-    `${mint} is not a mint of the classic token program on the chain of ${host}${typeof owner === 'string' ? `, but an account of ${owner}` : ''}: correct the network's token address, or point its url at the right chain`,
+    `${mint} is not a mint of the classic token program on the chain of ${place}${typeof owner === 'string' ? `, but an account of ${owner}` : ''}: correct the network's token address, or point its url at the right chain`,
   );
 }

@@ -13,6 +13,9 @@ export const isNotYet = ({ code }: RpcError): boolean => code === -32004 || code
 /** "Skipped, or missing": the node cannot distinguish an empty slot from a lost block, and neither can we. */
 export const isSkippedOrMissing = ({ code }: RpcError): boolean => code === -32007 || code === -32009;
 
+/** The node is behind its cluster. −32016: it has not reached the slot that a gateway has seen elsewhere. */
+export const isBehind = ({ code }: RpcError): boolean => code === -32005 || code === -32016;
+
 export const solanaErrors: readonly ErrorMeaning[] = [
   {
     code: 'node_history_pruned',
@@ -27,8 +30,7 @@ export const solanaErrors: readonly ErrorMeaning[] = [
   },
   {
     code: 'node_unhealthy',
-    // −32016: the node has not reached the slot that a gateway has seen elsewhere.
-    is: ({ code }) => code === -32005 || code === -32016,
+    is: isBehind,
     advice: 'the node is behind the cluster: wait for it',
   },
   {

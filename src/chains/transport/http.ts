@@ -25,6 +25,8 @@ export type HttpTransportOptions = Readonly<{
   concurrencyMax: number;
   /** Whether a body is the node's own answer in spite of a status other than 200; never, if absent. */
   isAnswer?: (status: number, body: Uint8Array) => boolean;
+  /** What else to try if nothing answers. */
+  advice?: string;
 }>;
 
 export type HttpTransport = Readonly<{
@@ -148,7 +150,7 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
     const why = excerpt(error.message || String(error.code));
     return transient(
       'node_unreachable',
-      `${host}: ${why}. Is the node up, and its HTTP port open to this machine?`,
+      `${host}: ${why}. Is the node up, and its HTTP port open to this machine?${options.advice ? ` ${options.advice}` : ''}`,
       error,
     );
   }

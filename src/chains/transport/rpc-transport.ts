@@ -32,4 +32,6 @@ export type RpcTransportOptions = Readonly<{
   responseBytesMax: number;
   idleMsMax: number;
   concurrencyMax: number;
+  /** For HTTP: what else to try if nothing answers. */
+  advice?: string;
 }>;

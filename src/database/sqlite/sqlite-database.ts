@@ -32,7 +32,7 @@ import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { createSessionSums } from './session-sums.ts';
 import { createSessionTransitions } from './session-transitions.ts';
-import { type BeforeTake, createSessionFinder, sessionCommands } from './sessions.ts';
+import { createSessionFinder, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
 import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
@@ -45,7 +45,6 @@ export type SqliteDatabaseOptions = OpenOptions &
     secretKey: Uint8Array;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
-    beforeTake?: BeforeTake;
   }>;
 
 /**
@@ -53,21 +52,20 @@ export type SqliteDatabaseOptions = OpenOptions &
  * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient
  * `storage_unavailable`
  */
-export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
-  const vault = createVault(options.secretKey);
+export function openSqliteDatabase({ secretKey, outageWaitS, ...options }: SqliteDatabaseOptions): Database {
+  const vault = createVault(secretKey);
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
     checkKey(db, vault);
-    return assemble(db, vault, options);
+    return assemble(db, vault, secretKey, outageWaitS);
   } catch (error) {
     db.client.close();
     throw error;
   }
 }
 
-function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Database {
-  const { secretKey, outageWaitS, beforeTake = () => {} } = options;
+function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: number): Database {
   const raiseAlarm = createAlarmWriter(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
@@ -89,9 +87,10 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...keyCommands(db, vault),
     ...poolCommands(db),
     ...sessionCommands(db, findSession, {
-      ...facts,
+      addresses,
+      networks,
+      transfers,
       replays,
-      beforeTake,
       endpoints: createSessionEndpoints(db),
       transitions,
       settingsOf: createSettingsReader(db),

@@ -10,7 +10,7 @@
  */
 
 import type { BlockRef } from '../../../core/block.ts';
-import { invariant } from '../../../core/fault.ts';
+import { type Fault, invariant } from '../../../core/fault.ts';
 import type { TransactionReport } from '../../../core/lookup.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { readRange } from '../../block-range.ts';
@@ -76,7 +76,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return header;
   }
 
-  async function identity(expectedChainId?: string): Promise<NodeIdentity> {
+  async function identity(): Promise<NodeIdentity> {
     const chain = { method: 'eth_chainId', params: [] };
     const syncing = { method: 'eth_syncing', params: [] };
     const perToken = tokenAddresses.flatMap((address) => [
@@ -94,21 +94,21 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     };
     const chainId = readQuantity(resultOf(0));
     if (chainId === null) throw nonsense({ method: 'eth_chainId', host }, 'answered without a number');
-    if (String(chainId) !== (expectedChainId ?? String(chainId))) {
-      return { chainId: String(chainId), decimals: new Map() };
-    }
     const isSyncing = resultOf(1) !== false;
-    const decimals = new Map<string, number>();
+    const decimals = new Map<string, number | Fault>();
     for (const [at, token] of options.tokens.entries()) {
       const code = resultOf(2 + at * 2);
-      if (code === '0x')
-        throw noContract(host, token.address, isSyncing ? Number.POSITIVE_INFINITY : await headAgeMs());
+      if (code === '0x') {
+        const ageMs = isSyncing ? Number.POSITIVE_INFINITY : await headAgeMs();
+        decimals.set(token.address, noContract(host, token.address, ageMs));
+        continue;
+      }
       const answer = answers[3 + at * 2];
       // A contract that reverts or returns nothing has no such function.
       const text = answer?.ok ? answer.result : null;
       const value = typeof text === 'string' && /^0x[0-9a-f]{64}$/i.test(text) ? BigInt(text) : null;
-      if (value === null || value > TOKEN_DECIMALS_MAX) throw withoutDecimals(token.address, answer);
-      decimals.set(token.address, Number(value));
+      const isShown = value !== null && value <= TOKEN_DECIMALS_MAX;
+      decimals.set(token.address, isShown ? Number(value) : withoutDecimals(token.address, answer));
     }
     return { chainId: String(chainId), decimals };
   }
@@ -116,7 +116,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   /** A node that was just started reports that it is not syncing until it has found peers. */
   const headAgeMs = async (): Promise<number> => clock.nowMs() - (await head()).timeS * 1000;
 
-  const withoutDecimals = (address: string, answer: RpcAnswer | undefined): Error =>
+  const withoutDecimals = (address: string, answer: RpcAnswer | undefined): Fault =>
     answer && !answer.ok && !/revert/i.test(answer.error.message)
       ? errorFault(answer.error, { method: 'eth_call', host })
       : noDecimals(host, address);

@@ -8,7 +8,7 @@
  * thirds of the stake have voted for it), from the head to the last check before a credit: a block that only one node
  * has seen is never shown.
  *
- * Methods used: getGenesisHash, getMultipleAccounts, getSlot, getBlocks, getBlocksWithLimit, getBlock,
+ * Methods used: getGenesisHash, getMultipleAccounts, getHealth, getSlot, getBlocks, getBlocksWithLimit, getBlock,
  * getSignatureStatuses, getTransaction, slotSubscribe. Source: https://solana.com/docs/rpc. The node needs
  * --full-rpc-api and --enable-rpc-transaction-history.
  *
@@ -16,7 +16,7 @@
  */
 
 import { type BlockRef, isLinked } from '../../../core/block.ts';
-import { invariant, transient } from '../../../core/fault.ts';
+import { Fault, invariant, transient } from '../../../core/fault.ts';
 import type { TransactionReport } from '../../../core/lookup.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
@@ -24,7 +24,7 @@ import { errorFault, nonsense, type RpcAnswer } from '../../json-rpc.ts';
 import { createRpcClient, type RpcCall } from '../../transport/rpc-client.ts';
 import { openRpcHttp } from '../../transport/rpc-http.ts';
 import { readMint } from '../mint.ts';
-import { isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
+import { isBehind, isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
 import { readTransactionReport } from '../transaction-report.ts';
 import { type Header, otherBlock, readHeader } from '../wire.ts';
 import { openSlotSubscription } from './slot-subscription.ts';
@@ -36,6 +36,9 @@ type Commitment = 'confirmed' | 'finalized';
 const SLOTS_KNOWN_MAX = 8_192;
 /** How far below the newest slot a readable block is searched. */
 const HEAD_SLOTS = 16;
+/** A short answer without a result, whatever the order of its members. */
+const NO_RESULT = /"result"\s*:\s*null\b/;
+const NO_RESULT_BYTES_MAX = 120;
 /** How many signatures `getSignatureStatuses` takes at once. */
 const SIGNATURES_MAX = 256;
 
@@ -44,13 +47,15 @@ const SIGNATURES_MAX = 256;
  * @throws Fault permanent `node_url_invalid`
  */
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
-  const { rpcUrl, pushUrl } = readUrls(options);
+  const { rpcUrl, pushUrl, advice } = readUrls(options);
   // Path and user part often hold an access key; host and port are enough to find the node.
   const { host } = rpcUrl;
-  const http = openRpcHttp({ ...options, url: rpcUrl, host }, clock);
+  const http = openRpcHttp({ ...options, url: rpcUrl, host, advice }, clock);
   const push = pushUrl && openSlotSubscription({ ...options, url: pushUrl, host: pushUrl.host }, clock);
   const rpc = createRpcClient(http, { ...options, host, meanings: solanaErrors });
   const slots = new Map<string, number>();
+  /** The newest slot that the node has called final. */
+  let finalSlot = -1;
 
   function remember(hash: string, slot: number): void {
     if (!slots.has(hash) && slots.size >= SLOTS_KNOWN_MAX) {
@@ -76,9 +81,23 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   function readBlock(answer: RpcAnswer, slot: number): Header {
     const origin = { method: 'getBlock', host };
-    if (!answer.ok) throw errorFault(answer.error, origin, solanaErrors);
+    if (!answer.ok) throw blockFault(errorFault(answer.error, origin, solanaErrors), slot);
+    if (answer.result === null) throw blockLost(slot, 'null');
     return keep(readHeader(answer.result, slot, origin));
   }
+
+  /** A block that is not there yet although a later one is final will not come: the node has lost it. */
+  const blockFault = (fault: Fault, slot: number): Fault =>
+    slot <= finalSlot && /^node_(block|status)_pending$/.test(fault.code) ? blockLost(slot, fault.message) : fault;
+
+  const blockLost = (slot: number, said: string): Fault =>
+    transient(
+      'node_block_missing',
+      `${host} has lost its block of slot ${slot} (a restart from a snapshot leaves such a gap): it answered ${said}${slot <= finalSlot ? `, although slot ${finalSlot} is final` : ''}. Catch up from a node that has the block`,
+    );
+
+  /** Whether an answer has no block because the slot is too new, or because the node has just started. */
+  const isAbsent = (answer: RpcAnswer): boolean => (answer.ok ? answer.result === null : isNotYet(answer.error));
 
   async function attemptBlock(slot: number, commitment: Commitment): Promise<RpcAnswer> {
     const { method, params } = blockCall(slot, 'none', commitment);
@@ -87,8 +106,10 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   async function newestSlot(commitment: Commitment): Promise<number> {
     const slot = await rpc.call('getSlot', [{ commitment }]);
-    if (Number.isSafeInteger(slot) && Number(slot) >= 0) return Number(slot);
-    throw nonsense({ method: 'getSlot', host }, 'answered without a slot');
+    if (!Number.isSafeInteger(slot) || Number(slot) < 0)
+      throw nonsense({ method: 'getSlot', host }, 'answered without a slot');
+    if (commitment === 'finalized') finalSlot = Math.max(finalSlot, Number(slot));
+    return Number(slot);
   }
 
   /** Returns slots with blocks, in order, from a method that lists them. */
@@ -103,7 +124,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   const blocksBetween = (from: number, to: number) =>
     listSlots('getBlocks', [from, to, { commitment: 'confirmed' }], from);
 
-  async function identity(expectedChainId?: string): Promise<NodeIdentity> {
+  async function identity(): Promise<NodeIdentity> {
     const mints = options.tokens.map((token) => token.address);
     const accounts = 'getMultipleAccounts';
     const [chainId, answer] = await Promise.all([
@@ -111,30 +132,30 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       rpc.call(accounts, [mints, { encoding: 'base64', commitment: 'confirmed' }]),
     ]);
     if (typeof chainId !== 'string') throw nonsense({ method: 'getGenesisHash', host }, 'answered without a hash');
-    if (chainId !== (expectedChainId ?? chainId)) return { chainId, decimals: new Map() };
-    const { value } = (answer ?? {}) as { value?: unknown };
-    if (!Array.isArray(value) || value.length !== mints.length) {
+    const { value, context } = (answer ?? {}) as { value?: unknown; context?: { slot?: unknown } };
+    const stateNumber = context?.slot;
+    if (!Array.isArray(value) || value.length !== mints.length || typeof stateNumber !== 'number') {
       throw nonsense({ method: accounts, host }, `answered with something that is not ${mints.length} accounts`);
     }
-    return { chainId, decimals: new Map(mints.map((mint, at) => [mint, readMint(value[at], mint, host)])) };
+    const read = (mint: string, at: number) => readMint(value[at], mint, `${host}, slot ${stateNumber}`);
+    return { chainId, decimals: new Map(mints.map((mint, at) => [mint, read(mint, at)])), stateNumber };
   }
 
   async function head(): Promise<BlockRef> {
     const slot = await newestSlot('confirmed');
     const answer = await attemptBlock(slot, 'confirmed');
-    if (answer.ok || !isNotYet(answer.error)) return readBlock(answer, slot).ref;
+    if (!isAbsent(answer)) return readBlock(answer, slot).ref;
     // The newest slot's block is still being written; the one before it is not.
     const below = await blocksBetween(Math.max(0, slot - HEAD_SLOTS), slot - 1);
     const known = below.at(-1);
-    if (known === undefined) throw errorFault(answer.error, { method: 'getBlock', host }, solanaErrors);
+    if (known === undefined) return readBlock(answer, slot).ref;
     return readBlock(await attemptBlock(known, 'confirmed'), known).ref;
   }
 
   async function finalized(): Promise<BlockRef | null> {
     const slot = await newestSlot('finalized');
     const answer = await attemptBlock(slot, 'finalized');
-    if (!answer.ok && isNotYet(answer.error)) return null;
-    return readBlock(answer, slot).ref;
+    return isAbsent(answer) ? null : readBlock(answer, slot).ref;
   }
 
   /** Returns the slots from `from` to `to` that have blocks; if none has, the next one above that does. */
@@ -189,10 +210,13 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   async function content(block: BlockRef, thorough: boolean): Promise<RawContent> {
     const { method, params } = blockCall(block.number, 'accounts', 'confirmed');
-    const bytes = await rpc.raw(method, params);
+    const bytes = await rpc.raw(method, params).catch((error: unknown) => {
+      throw error instanceof Fault ? blockFault(error, block.number) : error;
+    });
     // The decoder checks the block again, strictly.
-    const isThere = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(`"${block.hash}"`);
-    if (!isThere) throw otherBlock(block, { method, host });
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (NO_RESULT.test(text.toString('latin1', 0, NO_RESULT_BYTES_MAX))) throw blockLost(block.number, 'null');
+    if (!text.includes(`"${block.hash}"`)) throw otherBlock(block, { method, host });
     return { block, kind: thorough ? 'whole' : 'slices', bytes, context: { host } };
   }
 
@@ -203,7 +227,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       attemptBlock(block.number, 'confirmed'),
       ...parts.map(readStatuses),
     ]);
-    if (!answer.ok && (isNotYet(answer.error) || isSkippedOrMissing(answer.error))) return 'unsure';
+    if (isAbsent(answer) || (!answer.ok && isSkippedOrMissing(answer.error))) return 'unsure';
     if (readBlock(answer, block.number).ref.hash !== block.hash) return 'gone';
     const found = statuses.flat();
     if (!found.every((status) => status?.slot === block.number && status.err === null)) return 'gone';
@@ -230,6 +254,11 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return value === null ? { kind: 'waiting' } : readTransactionReport(tx, value, options.tokens, { method, host });
   }
 
+  async function whyBehind(): Promise<string | null> {
+    const answer = await rpc.attempt('getHealth', []);
+    return answer.ok || !isBehind(answer.error) ? null : answer.error.message;
+  }
+
   function health(): ReturnType<Node['health']> {
     const asked = http.health();
     if (!push) return asked;
@@ -250,6 +279,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     content,
     attest,
     lookup,
+    whyBehind,
     onChange: (listener) => push?.onChange(listener),
     health,
     async close() {

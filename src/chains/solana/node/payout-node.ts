@@ -12,23 +12,17 @@
 import { invariant } from '../../../core/fault.ts';
 import type { Currency } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
-import type { RpcError } from '../../json-rpc.ts';
+import { errorFault } from '../../json-rpc.ts';
 import { agreeOnOutcome } from '../../outcome-quorum.ts';
-import type { Broadcast, PayoutNode, PayoutNodeOptions } from '../../spend.ts';
+import type { PayoutNode, PayoutNodeOptions } from '../../spend.ts';
 import { readTokenAccount } from '../account.ts';
 import { solanaAddress } from '../address.ts';
+import { readRefusal } from '../broadcast-refusal.ts';
+import { isBehind, solanaErrors } from '../rpc-errors.ts';
 import { tokenAddress } from '../token-account.ts';
 import { askOutcome } from './payout-outcome.ts';
 import { askQuote } from './payout-quote.ts';
 import { openSolanaRpc } from './payout-rpc.ts';
-
-/** The errors of Agave's preflight and what they mean. Source: `solana_sdk::transaction::TransactionError`. */
-const refusals: readonly Readonly<{ is: RegExp; code: string }>[] = [
-  { is: /blockhash not found/i, code: 'blockhash_not_found' },
-  { is: /insufficient funds|insufficient lamports|0x1\b/i, code: 'insufficient_funds' },
-  { is: /already in use|0x0\b/i, code: 'account_in_use' },
-  { is: /signature verification/i, code: 'signature_wrong' },
-];
 
 /**
  * Starts connecting; the first call waits for the connection.
@@ -55,7 +49,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       // The engine rebroadcasts; if the node did so too, it would only obscure the outcome.
       const settings = { encoding: 'base64', skipPreflight: false, preflightCommitment: 'confirmed', maxRetries: 0 };
       const answer = await main.rpc.attempt('sendTransaction', [Buffer.from(bytes).toString('base64'), settings]);
-      return answer.ok ? { kind: 'accepted' } : readRefusal(answer.error);
+      if (answer.ok) return { kind: 'accepted' };
+      // A node that is behind has not looked at the transaction: that is no refusal.
+      const origin = { method: 'sendTransaction', host: main.host };
+      if (isBehind(answer.error)) throw errorFault(answer.error, origin, solanaErrors);
+      return readRefusal(answer.error, bytes);
     },
     async outcome(draft, attempts) {
       if (attempts.length === 0) return { kind: 'waiting', included: null };
@@ -69,11 +67,4 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
       await Promise.all(nodes.map(({ transport }) => transport.close()));
     },
   };
-}
-
-/** "Already processed" is as good as accepted; no other answer proves anything. */
-function readRefusal({ code, message }: RpcError): Broadcast {
-  if (/already (been )?processed/i.test(message)) return { kind: 'known' };
-  const known = refusals.find(({ is }) => is.test(message));
-  return { kind: 'rejected', code: known?.code ?? `error_${code}`, message };
 }

@@ -10,10 +10,11 @@
 import { invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
-import { nonsense, type Origin } from '../../json-rpc.ts';
+import { nonsense, type Origin, readResult } from '../../json-rpc.ts';
 import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { solanaAddress } from '../address.ts';
 import { lockAddress, lockSeed } from '../lock.ts';
+import { solanaErrors } from '../rpc-errors.ts';
 import type { SolanaRpc } from './payout-rpc.ts';
 
 type Status = Readonly<{ slot: number; isFinal: boolean; failed: boolean }>;
@@ -72,7 +73,8 @@ function readStatus(value: unknown, origin: Origin): Status | null {
 async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: string, status: Status): Promise<Outcome> {
   const origin = { method: 'getTransaction', host };
   const settings = { encoding: 'json', commitment: 'finalized', maxSupportedTransactionVersion: 1 };
-  const value = await rpc.call(origin.method, [tx, settings]);
+  const bytes = await rpc.raw(origin.method, [tx, settings]);
+  const value = readResult(bytes, origin, solanaErrors);
   const { slot, meta, transaction } = isFields(value) ? value : {};
   const { signatures } = isFields(transaction) ? transaction : {};
   if (!isFields(meta) || !Array.isArray(signatures) || signatures[0] !== tx || slot !== status.slot) {
@@ -82,19 +84,21 @@ async function readOutcome({ rpc, host }: SolanaRpc, draft: SpendDraft, tx: stri
     );
   }
   if ((meta.err !== null) !== status.failed) throw nonsense(origin, `contradicts itself on whether ${tx} failed`);
-  const spent = (list: unknown): bigint => {
-    const lamports: unknown = Array.isArray(list) ? list[0] : null;
-    if (!Number.isSafeInteger(lamports)) throw nonsense(origin, 'answered with a transaction without its balances');
-    return BigInt(Number(lamports));
-  };
   // The payer's loss is the fee and every deposit that it made.
-  const feeUnits = spent(meta.preBalances) - spent(meta.postBalances);
+  const feeUnits = payerLamports(bytes, 'preBalances', origin) - payerLamports(bytes, 'postBalances', origin);
   if (status.failed) return { kind: 'failed', tx, number: status.slot, feeUnits };
   if (hasPaid(meta, draft, origin)) return { kind: 'succeeded', tx, number: status.slot, feeUnits };
   throw transient(
     'payout_outcome_unclear',
     `${tx} is final on ${host} and succeeded, but does not show that ${unitsOf(draft.intent)} units went to ${solanaAddress.format(draft.to)}: this payout waits until its outcome is clear. Look at the transaction in an explorer`,
   );
+}
+
+/** Returns what the payer held, from the answer's text: `JSON.parse` rounds what is above 2^53. */
+function payerLamports(bytes: Uint8Array, name: 'preBalances' | 'postBalances', origin: Origin): bigint {
+  const [, first] = new RegExp(`"${name}"\\s*:\\s*\\[\\s*(\\d+)\\s*[,\\]]`).exec(Buffer.from(bytes).toString()) ?? [];
+  if (first === undefined) throw nonsense(origin, 'answered with a transaction without its balances');
+  return BigInt(first);
 }
 
 /**

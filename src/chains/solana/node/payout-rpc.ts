@@ -45,10 +45,10 @@ export function openSolanaRpc(
   urls: Pick<PayoutNodeOptions, 'url' | 'rpcUrl'>,
   clock: Clock,
 ): SolanaRpc {
-  const { rpcUrl } = readUrls(urls);
+  const { rpcUrl, advice } = readUrls(urls);
   const { host } = rpcUrl;
   const limits = { ...options, concurrencyMax: CONCURRENCY_MAX, idleMsMax: IDLE_MS_MAX };
-  const transport = openRpcHttp({ ...limits, url: rpcUrl, host }, clock);
+  const transport = openRpcHttp({ ...limits, url: rpcUrl, host, advice }, clock);
   const rpc = createRpcClient(transport, { ...limits, host, meanings: solanaErrors });
   return {
     rpc,

@@ -10,7 +10,7 @@
  */
 
 import type { BlockRef } from '../../../core/block.ts';
-import { invariant } from '../../../core/fault.ts';
+import { type Fault, invariant } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import type { TransactionReport } from '../../../core/lookup.ts';
 import type { Token } from '../../../core/transfer.ts';
@@ -68,16 +68,19 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return (await readHeaderAt(node, SOLID_BLOCK_PATH, null))?.ref ?? null;
   }
 
-  async function identity(expectedChainId?: string): Promise<NodeIdentity> {
-    const first = await readHeaderAt(node, BLOCK_PATH, 0);
+  async function identity(): Promise<NodeIdentity> {
+    const [first, ...decimals] = await Promise.all([
+      readHeaderAt(node, BLOCK_PATH, 0),
+      ...options.tokens.map(decimalsOf),
+    ]);
     if (!first) throw nonsense({ path: BLOCK_PATH, host }, 'has no first block');
-    const chainId = chainIdOf(first);
-    if (chainId !== (expectedChainId ?? chainId)) return { chainId, decimals: new Map() };
-    const decimals = await Promise.all(options.tokens.map(decimalsOf));
-    return { chainId, decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])) };
+    return {
+      chainId: chainIdOf(first),
+      decimals: new Map(options.tokens.map(({ address }, at) => [address, decimals[at] ?? 0])),
+    };
   }
 
-  async function decimalsOf({ address }: Token): Promise<number> {
+  async function decimalsOf({ address }: Token): Promise<number | Fault> {
     const key = tronAddress.parse(address);
     invariant(key !== null, `the token address ${address} is a valid TRON address`);
     const value = await ask({
@@ -90,14 +93,13 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (result !== true) {
       const text = messageText(message);
       if (/not a valid smart contract|contract is not exist/i.test(text))
-        throw noContract(host, address, await headAgeMs());
+        return noContract(host, address, await headAgeMs());
       throw errorFault(text, origin);
     }
     const [word] = Array.isArray(value.constant_result) ? value.constant_result : [];
     // A contract that reverts or returns nothing has no such function.
     const decimals = typeof word === 'string' && /^[0-9a-f]{64}$/i.test(word) ? BigInt(`0x${word}`) : null;
-    if (decimals !== null && decimals <= TOKEN_DECIMALS_MAX) return Number(decimals);
-    throw noDecimals(host, address);
+    return decimals !== null && decimals <= TOKEN_DECIMALS_MAX ? Number(decimals) : noDecimals(host, address);
   }
 
   const headAgeMs = async (): Promise<number> => clock.nowMs() - (await head()).timeS * 1000;

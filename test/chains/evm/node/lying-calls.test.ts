@@ -1,6 +1,6 @@
 /** A node that answers nonsense, too much, too late or not at all: always a fault that names host and method. */
 import * as assert from 'uvu/assert';
-import { faultOf } from '../../../conformance/chain.ts';
+import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import type { Answer } from '../../../support/lying-proxy.ts';
 import { until } from '../../../support/until.ts';
 import { lyingSuite } from '../lying-bench.ts';
@@ -243,14 +243,14 @@ both(
     assert.is((await node.identity()).decimals.get(usdt.address), 9);
     for (const lied of ['0x', `0x${'f'.repeat(64)}`]) {
       lie('eth_call', () => lied);
-      const fault = await faultOf(node.identity());
+      const fault = await tokenFaultOf(node);
       assert.is(fault.code, 'token_not_a_contract');
       assert.is(fault.kind, 'permanent');
     }
     failWith('eth_call', { code: 3, message: 'execution reverted' });
-    assert.is((await faultOf(node.identity())).kind, 'permanent');
+    assert.is((await tokenFaultOf(node)).kind, 'permanent');
     failWith('eth_call', { code: -32603, message: 'Internal error' });
-    assert.is((await faultOf(node.identity())).kind, 'transient');
+    assert.is((await tokenFaultOf(node)).kind, 'transient');
   },
 );
 
@@ -264,7 +264,7 @@ for (const [how, method, change] of syncing) {
       if (question.method === method) return { ...answer, result: change(answer.result) };
       return question.method === 'eth_getCode' ? { ...answer, result: '0x' } : answer;
     };
-    const fault = await faultOf(node.identity());
+    const fault = await tokenFaultOf(node);
     assert.is(fault.code, 'node_syncing');
     assert.is(fault.kind, 'transient');
   });

@@ -8,9 +8,9 @@ import { openNode } from '../../../../src/chains/solana/node/node.ts';
 import { rpcUrlOf } from '../../../../src/chains/solana/node/urls.ts';
 import { Fault } from '../../../../src/core/fault.ts';
 import { formatSignature } from '../../../../src/sandbox/solana-render.ts';
-import { faultOf } from '../../../conformance/chain.ts';
+import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import { startAnsweringServer } from '../../../support/answering-server.ts';
-import { solanaTokens } from '../../../support/solana-node.ts';
+import { SOLANA_CHAIN_ID, solanaTokens } from '../../../support/solana-node.ts';
 import { until } from '../../../support/until.ts';
 import type { LyingBench } from '../../lying-bench.ts';
 import { lyingSuite } from '../lying-bench.ts';
@@ -167,8 +167,51 @@ both('a header with a missing or malformed field is nonsense', async (node, { li
   }
   lie('getBlock', (block, { params }) => ({ ...(block as Row), parentSlot: params[0] }));
   assert.match((await faultOf(node.head())).message, /with a parent in slot/);
+});
+
+both('a block that is null is lost, and a newest one that is null is not there yet', async (node, bench) => {
+  const { proxy, block, sibling, lie, read } = bench;
+  proxy.lies.answer = (question, answer) =>
+    question.method === 'getBlock' && question.params[0] === block.number ? { ...answer, result: null } : answer;
+  assert.equal(await node.head(), sibling);
+  assert.is(await node.attest(block, []), 'unsure');
+  for (const ask of [() => node.range(sibling.number, block.number), () => read(node, true)]) {
+    const fault = await faultOf(ask());
+    assert.equal([fault.kind, fault.code], ['transient', 'node_block_missing']);
+    assert.match(fault.message, `has lost its block of slot ${block.number} `);
+    assert.match(fault.message, 'Catch up from a node that has the block');
+  }
   lie('getBlock', () => null);
-  assert.is((await faultOf(node.head())).code, 'node_nonsense');
+  assert.is(await node.finalized(), null);
+});
+
+both('a block that is not there yet although a later one is final is lost', async (node, bench) => {
+  const { proxy, block, sibling, read } = bench;
+  for (const code of [-32004, -32014]) {
+    proxy.lies.answer = (question, answer) => {
+      if (question.method === 'getSlot') return { ...answer, result: block.number };
+      return question.method === 'getBlock' && question.params[0] === block.number
+        ? { jsonrpc: '2.0', id: answer.id, error: { code, message: 'not yet' } }
+        : answer;
+    };
+    await node.finalized();
+    for (const ask of [() => node.range(sibling.number, block.number), () => read(node, true)]) {
+      const fault = await faultOf(ask());
+      assert.is(fault.code, 'node_block_missing');
+      assert.match(fault.message, `although slot ${block.number} is final`);
+    }
+  }
+});
+
+both('a node that says it is behind is asked only for that', async (node, { lie, failWith }) => {
+  assert.is(await node.whyBehind?.(), null);
+  failWith('getHealth', { code: -32005, message: 'Node is behind by 42 slots' });
+  assert.is(await node.whyBehind?.(), 'Node is behind by 42 slots');
+  // A gateway may not offer the method.
+  failWith('getHealth', { code: -32601, message: 'Method not found' });
+  assert.is(await node.whyBehind?.(), null);
+  lie('getHealth', () => 'ok');
+  assert.is(await node.whyBehind?.(), null);
 });
 
 both('blocks that are not linked are refused', async (node, { lie, block, sibling }) => {
@@ -222,7 +265,6 @@ both('a token is a mint of the classic token program, with its own decimals', as
   });
   assert.is((await node.identity()).decimals.get(usdt.address), 9);
   const others: readonly (readonly [string, (account: Row) => unknown])[] = [
-    ['no account', () => null],
     ['Token-2022', (account) => ({ ...account, owner: 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb' })],
     ['a token account', (account) => ({ ...account, data: [Buffer.alloc(165, 1).toString('base64'), 'base64'] })],
     ['not initialised', (account) => ({ ...account, data: [Buffer.alloc(82).toString('base64'), 'base64'] })],
@@ -230,12 +272,17 @@ both('a token is a mint of the classic token program, with its own decimals', as
   ];
   for (const [what, edit] of others) {
     change(edit);
-    const fault = await faultOf(node.identity());
+    const fault = await tokenFaultOf(node);
     assert.is(fault.code, 'token_not_a_contract', what);
     assert.is(fault.kind, 'permanent');
     assert.match(fault.message, usdt.address);
   }
-  for (const answer of [null, {}, { value: [] }, { value: 'none' }]) {
+  change(() => null);
+  const missing = await tokenFaultOf(node);
+  assert.equal([missing.kind, missing.code], ['transient', 'token_missing'], 'the node may show an old state');
+  assert.match(missing.message, `no account at the token address ${usdt.address}`);
+  assert.is((await node.identity()).chainId, SOLANA_CHAIN_ID);
+  for (const answer of [null, {}, { value: [] }, { value: 'none' }, { value: [null, null] }]) {
     lie('getMultipleAccounts', () => answer);
     assert.is((await faultOf(node.identity())).code, 'node_nonsense', JSON.stringify(answer));
   }
@@ -277,6 +324,26 @@ test('the RPC is one port below the WebSocket, as Agave has it, or at the same a
     ['ws://me:secret@gate.example', 'http://me:secret@gate.example/'],
   ];
   for (const [push, rpc] of cases) assert.is(rpcUrlOf(new URL(push)).href, rpc);
+});
+
+test('if nothing answers at a derived RPC address, the message says how it was derived', async () => {
+  const taken = await startAnsweringServer();
+  const { port } = new URL(taken.origin);
+  await taken.close();
+  const limits = { requestTimeoutMs: 1_000, responseBytesMax: 100_000, idleMsMax: 1_000, concurrencyMax: 1 };
+  const faultAt = async (place: { url: string; rpcUrl?: string }) => {
+    const node = openNode({ ...place, tokens: solanaTokens, ...limits });
+    const fault = await faultOf(node.identity());
+    await node.close();
+    assert.is(fault.code, 'node_unreachable');
+    return fault.message;
+  };
+  // The RPC's own port behind ws://, an easy slip: requests go to the port below, where nothing listens.
+  const push = `ws://127.0.0.1:${Number(port) + 1}`;
+  assert.match(await faultAt({ url: push }), `one port below the WebSocket's (${Number(port) + 1})`);
+  assert.match(await faultAt({ url: push }), /set the network's rpc_url/);
+  for (const place of [{ url: push, rpcUrl: taken.origin }, { url: taken.origin }])
+    assert.not.match(await faultAt(place), /rpc_url/);
 });
 
 /** A relay at the port above another one, if that is free. */

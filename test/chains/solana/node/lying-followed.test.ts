@@ -176,7 +176,7 @@ const lies: readonly (readonly [about: string, lie: Lie, code: string, says: Reg
     /parent in slot/,
   ],
   ['no time', editing(without('blockTime')), 'node_nonsense', /without its hash, its parent or its time/],
-  ['null', editing(() => null), 'node_block_unknown', /does not have block/],
+  ['null', editing(() => null), 'node_block_missing', /has lost its block of slot/],
   // A block without what it should hold.
   ['no transactions', editing(without('transactions')), 'node_nonsense', /without transactions/],
   [

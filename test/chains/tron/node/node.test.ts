@@ -8,7 +8,7 @@ import { openNode } from '../../../../src/chains/tron/node/node.ts';
 import { tronWire } from '../../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../../src/core/block.ts';
 import { Fault } from '../../../../src/core/fault.ts';
-import { faultOf } from '../../../conformance/chain.ts';
+import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import { accountKey } from '../../../support/sandbox-node.ts';
 import { startTronNode, type TronNode, tronTokens } from '../../../support/tron-node.ts';
 import { startTronProxy, type TronProxy } from '../../../support/tron-proxy.ts';
@@ -138,7 +138,7 @@ test('tokens are asked for their decimals; every refusal has its own code', asyn
       assert.equal([...(await node.identity()).decimals.values()], [6, 6]);
       continue;
     }
-    const fault = await faultOf(node.identity());
+    const fault = await tokenFaultOf(node);
     assert.is(fault.code, code, what);
     assert.is(fault.kind, code === 'token_not_a_contract' ? 'permanent' : 'transient', what);
   }
@@ -151,7 +151,7 @@ test('a node that is still syncing does not make the configuration wrong', async
     if (path === CONSTANT) return JSON.stringify({ result: { message: 'Smart contract is not exist.' } });
     return path === BLOCK && body.id_or_num === undefined ? JSON.stringify(old) : undefined;
   };
-  const fault = await faultOf(node.identity());
+  const fault = await tokenFaultOf(node);
   assert.is(fault.code, 'node_syncing');
   assert.is(fault.kind, 'transient');
 });
@@ -209,16 +209,6 @@ test('a URL of another kind is refused at once', () => {
     () => open({ url: 'ftp://node' }),
     (error: unknown) => error instanceof Fault && error.code === 'node_url_invalid' && error.kind === 'permanent',
   );
-});
-
-test('what is in the pool is waiting, and found once a block has it', async () => {
-  const pending = tron.pay(payee, 6n);
-  assert.equal(await node.lookup(pending), { kind: 'waiting' });
-  const { number } = tron.world.mine();
-  const report = await node.lookup(pending);
-  assert.is(report.kind === 'mined' && report.number, number);
-  tron.world.restart({ depth: 1 });
-  assert.equal(await node.lookup(pending), { kind: 'unknown' }, 'the node was killed, and its block is gone');
 });
 
 test.run();

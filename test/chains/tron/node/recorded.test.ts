@@ -24,7 +24,7 @@ import { Fault } from '../../../../src/core/fault.ts';
 import type { Intent } from '../../../../src/core/intent.ts';
 import type { Token } from '../../../../src/core/transfer.ts';
 import { systemClock } from '../../../../src/lib/clock.ts';
-import { faultOf } from '../../../conformance/chain.ts';
+import { faultOf, tokenFaultOf } from '../../../conformance/chain.ts';
 import {
   type Json,
   type RecordedNode,
@@ -469,7 +469,7 @@ test('a token is checked by its decimals, and what is no token is told from a no
     ['triggerconstantcontract.invalid-opcode', 'node_error'],
     ['triggerconstantcontract.endless-loop', 'node_error'],
   ] as const) {
-    assert.is((await faultOf(identity(name))).code, code, name);
+    assert.is((await tokenFaultOf({ identity: () => identity(name) })).code, code, name);
   }
 });
 

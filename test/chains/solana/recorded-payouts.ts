@@ -1,0 +1,227 @@
+import * as assert from 'uvu/assert';
+import { solanaAddress } from '../../../src/chains/solana/address.ts';
+import { readRefusal } from '../../../src/chains/solana/broadcast-refusal.ts';
+import type { Broadcast, SpendDraft } from '../../../src/chains/spend.ts';
+import { faultOf } from '../../conformance/chain.ts';
+import { type Recording, recording, resultOf } from '../../support/agave-recordings.ts';
+import {
+  key,
+  node,
+  other,
+  paidBlock,
+  payee,
+  payer,
+  payouts,
+  reads,
+  readsEach,
+  replay,
+  solanaRpc,
+  usdt,
+} from './recordings-bench.ts';
+
+// ── Payouts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A refund of one unit by the wallet that was paid. */
+const draftTo = (to: string): SpendDraft => ({
+  intent: { kind: 'refund', id: 'rf_1', network: 'test:solana', currency: 'USDT', to, units: 1n, mac: '' },
+  payer: key(payee),
+  owners: [key(payee)],
+  to,
+  token: usdt,
+});
+
+const rents = ['getMinimumBalanceForRentExemption.0', 'getMinimumBalanceForRentExemption.165'];
+reads(
+  [
+    ...rents,
+    'getLatestBlockhash.confirmed',
+    'getLatestBlockhash.finalized',
+    'getRecentPrioritizationFees',
+    'getBalance',
+  ],
+  'a quote, from recorded deposits, fees, balances and block hashes',
+  async () => {
+    for (const hash of ['getLatestBlockhash.confirmed', 'getLatestBlockhash.finalized']) {
+      replay.play('getGenesisHash', ...rents, hash, 'getRecentPrioritizationFees');
+      // The payee holds more than 2^53 lamports, and has no token account among the recordings.
+      const quote = await payouts.quote(draftTo(key(payer)), null, []);
+      const needed = 5_000n + 890_880n + 2_039_280n + 890_880n;
+      assert.is(quote.kind === 'refused' && quote.code, 'native_short');
+      const missing = needed - BigInt(resultOf('getBalance').value);
+      assert.is(quote.kind === 'refused' && quote.missingUnits, missing);
+    }
+  },
+);
+
+const recordedBytes = ({ params }: Recording): Buffer => Buffer.from(String(params[0]), 'base64');
+readsEach(
+  {
+    'sendTransaction.ok': 'accepted',
+    'sendTransaction.again': 'known',
+    'sendTransaction.again.no-preflight': 'accepted',
+    'sendTransaction.base58': 'known',
+    'sendTransaction.trailing': 'known',
+    'sendTransaction.expired.no-preflight': 'accepted',
+    'sendTransaction.signature.no-preflight': 'accepted',
+    'sendTransaction.again.expired': 'blockhash_not_found',
+    'sendTransaction.blockhash': 'blockhash_not_found',
+    'sendTransaction.expired': 'blockhash_not_found',
+    'sendTransaction.signature': 'signature_wrong',
+    'sendTransaction.lock': 'account_in_use',
+    'sendTransaction.token-short': 'token_short',
+    'sendTransaction.lamports-short': 'native_short',
+    'sendTransaction.no-payer': 'native_short',
+    'sendTransaction.rent': 'native_short',
+    'sendTransaction.rent.other': 'rent_short',
+    'sendTransaction.frozen': 'account_frozen',
+    'sendTransaction.other-mint': 'token_mismatch',
+    'sendTransaction.decimals': 'token_mismatch',
+    'sendTransaction.no-account': 'instruction_failed',
+    'sendTransaction.compute': 'compute_exceeded',
+    'sendTransaction.base64': 'error_-32602',
+    'sendTransaction.duplicate-account': 'error_-32602',
+    'sendTransaction.empty': 'error_-32602',
+    'sendTransaction.too-large': 'error_-32602',
+    'sendTransaction.truncated': 'error_-32602',
+  },
+  'what a node says to a payout, by the name in its data, and by its words where a gateway drops the data',
+  async (one, expected) => {
+    replay.play(one.name);
+    const said = await payouts.broadcast(recordedBytes(one));
+    const codeOf = (answer: Broadcast) => (answer.kind === 'rejected' ? answer.code : answer.kind);
+    assert.is(codeOf(said), expected);
+    const { error } = JSON.parse(one.body);
+    if (!error) return;
+    const { code, message } = error;
+    assert.is(codeOf(readRefusal({ code, message }, recordedBytes(one))), expected, 'by its words');
+    // Words may change; the name does not.
+    if (error.data) assert.is(codeOf(readRefusal({ ...error, message: 'other words' }, recordedBytes(one))), expected);
+  },
+);
+
+reads(
+  ['sendTransaction.min-context', 'sendTransaction.token-short'],
+  'a node that is behind refuses nothing',
+  async () => {
+    const behind = recording('sendTransaction.min-context');
+    replay.play(behind.name);
+    const fault = await faultOf(payouts.broadcast(recordedBytes(behind)));
+    assert.equal([fault.kind, fault.code], ['transient', 'node_unhealthy']);
+    const short = recording('sendTransaction.token-short');
+    replay.play(short.name);
+    const said = await payouts.broadcast(recordedBytes(short));
+    assert.match(said.kind === 'rejected' ? said.message : '', /Instruction 1: custom .* \(in the token transfer\)$/);
+  },
+);
+
+const heights = ['getBlockHeight.finalized', 'getBlockHeight.confirmed', 'getBlockHeight.processed'];
+reads(heights, 'the height of the newest block, at each commitment', async () => {
+  const found = [];
+  for (const name of heights) {
+    replay.play(name);
+    found.push(await solanaRpc.whole('getBlockHeight', []));
+  }
+  assert.equal(found, [6, 37, 37]);
+});
+
+// ── Transactions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Owners that hold more than before: of a configured token by name, of anything else with null. */
+const reports: Readonly<Record<string, readonly (readonly [owner: string, currency: string | null])[]>> = {
+  'getTransaction.plain': [[payee, 'USDT']],
+  'getTransaction.v0': [[payee, 'USDT']],
+  'getTransaction.mint': [[payee, 'USDT']],
+  'getTransaction.created': [
+    [other, 'USDT'],
+    ['BQSRAW72maoicpBUYUxZRv8qTqbAubcyt3zxQTwoS7qQ', null],
+  ],
+  'getTransaction.jsonParsed': [[other, 'USDT']],
+  'getTransaction.memo': [
+    [payee, 'USDC'],
+    ['6UoFW6hfvCtLUgGMYe5JHsybsaEqYM8Qwr2qp124kKvN', null],
+  ],
+  'getTransaction.native': [[payee, null]],
+  'getTransaction.failed': [],
+  'getTransaction.feed': [
+    [payee, null],
+    ['2d938Uhrd65W27DZNBSzwNRatxqU5DDeUNw64mixx6DX', null],
+  ],
+  'getTransaction.lookalike': [
+    [payee, null],
+    ['6d18RFMw9W1X22yWBCwtdpuFCX5WTF1B6QDgMDg4Uwrj', null],
+  ],
+  'getTransaction.wrong': [
+    [payee, null],
+    ['GWmGvey4hv2iAzZaWF9BTYZD3ZPG3YPkyAnpx37Y2zWK', null],
+  ],
+};
+readsEach(reports, 'a lookup reports who was paid, and in which of our currencies', async ({ name, params }, paid) => {
+  replay.play('hole.getSignatureStatuses', name);
+  const report = await node.lookup(String(params[0]));
+  assert.is(report.kind === 'mined' && report.succeeded, name !== 'getTransaction.failed');
+  const transfers = report.kind === 'mined' ? report.transfers : [];
+  assert.equal(
+    transfers.map(({ to, currency }) => [solanaAddress.format(to), currency]),
+    paid,
+  );
+});
+
+reads(
+  [
+    'getTransaction.base64',
+    'getTransaction.null',
+    'getTransaction.just-sent',
+    'hole.getSignatureStatuses',
+    'hole.getTransaction',
+  ],
+  'a lookup waits for what is not shown, and refuses another encoding',
+  async () => {
+    replay.play('hole.getSignatureStatuses', 'getTransaction.base64');
+    assert.is((await faultOf(node.lookup('5DAX'))).code, 'node_nonsense');
+    for (const name of ['getTransaction.null', 'getTransaction.just-sent', 'hole.getTransaction']) {
+      replay.play('hole.getSignatureStatuses', name);
+      assert.equal(await node.lookup('5DAX'), { kind: 'waiting' });
+    }
+  },
+);
+
+/** Asks what became of the transactions whose statuses were recorded, had they been attempts of one payout. */
+async function outcomeOf(name: string, height: string, transaction: string, draft = draftTo(key(payee))) {
+  replay.play('getGenesisHash', height, name, transaction);
+  const txs = recording(name).params[0] as string[];
+  const attempts = txs.map((tx) => ({ tx, terms: { last_valid_block_height: '20' }, payer: key(payer) }));
+  return payouts.outcome(draft, attempts);
+}
+
+reads(
+  ['just-sent', 'confirmed', 'finalized', 'expired'].map((name) => `getSignatureStatuses.${name}`),
+  'statuses: unknown, included, failed and final',
+  async () => {
+    const statuses = 'getSignatureStatuses';
+    const waiting = { kind: 'waiting', included: null };
+    assert.equal(await outcomeOf(`${statuses}.just-sent`, 'getBlockHeight.finalized', 'getTransaction.null'), waiting);
+    assert.equal(await outcomeOf(`${statuses}.just-sent`, 'getBlockHeight.confirmed', 'getTransaction.null'), {
+      kind: 'dead',
+    });
+    for (const name of [`${statuses}.confirmed`, `${statuses}.finalized`]) {
+      // It pays another amount than the draft says.
+      const fault = await faultOf(outcomeOf(name, 'getBlockHeight.finalized', 'getTransaction.plain'));
+      assert.is(fault.code, 'payout_outcome_unclear', fault.message);
+    }
+    const intent = { ...draftTo(key(payee)).intent, units: 10_000_000n } as SpendDraft['intent'];
+    const paid: SpendDraft = { ...draftTo(key(payee)), intent, payer: key(payer), owners: [key(payer)] };
+    const heights = 'getBlockHeight.finalized';
+    // Exact to the lamport, although the payer's balance has more digits than a float.
+    assert.equal(await outcomeOf(`${statuses}.finalized`, heights, 'getTransaction.plain', paid), {
+      kind: 'succeeded',
+      tx: '5DAXmbwnWexttnPb2TyKycG26Xx4kfHL3dr5mQWi67ieD3PoD7DF9iHqDd45JZbXrsiRDu2fMMsaLA5dEW5AvBxD',
+      number: 6,
+      feeUnits: 5_000n,
+    });
+    const lost = await faultOf(outcomeOf(`${statuses}.expired`, 'getBlockHeight.finalized', 'hole.getTransaction'));
+    assert.is(lost.code, 'node_inconsistent');
+    replay.play('getBlock.none', `${statuses}.confirmed`);
+    const txs = recording(`${statuses}.confirmed`).params[0] as string[];
+    assert.is(await node.attest(paidBlock, txs), 'gone', 'the second of them failed');
+  },
+);

@@ -1,0 +1,78 @@
+/**
+ * The production clients of a Solana node, over a server that gives recorded answers, and the list of recordings that
+ * some test reads.
+ *
+ * @module
+ */
+import { test } from 'uvu';
+import { solanaAddress } from '../../../src/chains/solana/address.ts';
+import { openNode } from '../../../src/chains/solana/node/node.ts';
+import { openPayoutNode } from '../../../src/chains/solana/node/payout-node.ts';
+import { openSolanaRpc } from '../../../src/chains/solana/node/payout-rpc.ts';
+import type { BlockRef } from '../../../src/core/block.ts';
+import type { Token } from '../../../src/core/transfer.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { type Recording, recording, startRecordedNode } from '../../support/agave-recordings.ts';
+
+export const GENESIS = '9YB2RYo1dXz7uUjAfMMN6QSCW4ygpEEgdnqsy6EURaP';
+export const usdt: Token = { symbol: 'USDT', address: '5NR8o7PSqYbvC2VJkNnvb8mPdUXE8hQDUMzJbdVboCpf', decimals: 6 };
+const usdc: Token = { symbol: 'USDC', address: 'HCpy3uPhbTyKh8NSrKngHW2nd3Fn9DCWrNmHzcXyLUcK', decimals: 6 };
+export const tokens = [usdt, usdc];
+/** The wallet that paid and made all accounts (it holds more than 2^53 lamports), and the one that was paid. */
+export const payer = 'F4jiEb61YDzqTm8VphDXj3WqAWLhH9u9VCp5Ja2MgKD6';
+export const payee = 'BWrRyUcshBRdQCz9t3QKmXLMtGsFTzfoV1fF6m65qm2q';
+/** Somebody who had no account of the token before. */
+export const other = 'E1AERhd4NZ6QaVUzvPCptUAT2uKV9nBzpnxVLYy8mn4h';
+export const key = (address: string): string => solanaAddress.parse(address) ?? '';
+
+export const limits = { requestTimeoutMs: 10_000, responseBytesMax: 1_000_000, idleMsMax: 60_000, concurrencyMax: 4 };
+export const replay = await startRecordedNode();
+export const place = { url: replay.httpUrl };
+export const node = openNode({ ...place, tokens, ...limits });
+export const payouts = openPayoutNode({ ...place, chainId: GENESIS, tokens, finalDepth: 32, ...limits });
+export const solanaRpc = openSolanaRpc(
+  { ...place, chainId: GENESIS, tokens, finalDepth: 32, ...limits },
+  place,
+  systemClock,
+);
+export const { rpc } = solanaRpc;
+/** Closes all of them. */
+export async function closeAll(): Promise<void> {
+  await Promise.all([node.close(), payouts.close(), solanaRpc.transport.close()]);
+  await replay.close();
+}
+
+/** Recordings that some test reads. */
+export const readHere = new Set<string>();
+/** Registers a test that reads these recordings. */
+export function reads(names: readonly string[], title: string, run: () => void | Promise<void>): void {
+  for (const name of names) readHere.add(name);
+  test(title, async () => {
+    await run();
+  });
+}
+/** Registers a test that does the same with each recording of a table. */
+export function readsEach<T>(
+  table: Readonly<Record<string, T>>,
+  title: string,
+  run: (one: Recording, expected: T) => unknown,
+) {
+  reads(Object.keys(table), title, async () => {
+    for (const [name, expected] of Object.entries(table)) {
+      try {
+        await run(recording(name), expected);
+      } catch (error) {
+        (error as Error).message = `${name}: ${(error as Error).message}`;
+        throw error;
+      }
+    }
+  });
+}
+
+export const origin = { method: 'getBlock', host: 'recorded' };
+export const paidBlock: BlockRef = {
+  hash: '4tq8qb7ZY6gFhLCyTCWnFK3SCSnb5rH5BXN3Ar7NJ6Xg',
+  parent: 'DW5AHZQevw6oeqFtAHSaKVkvCkJHfY1LwmGBNUwhnHHg',
+  number: 6,
+  timeS: 1795338739,
+};

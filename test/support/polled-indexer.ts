@@ -1,0 +1,83 @@
+/**
+ * An indexer on a simulated node whose time passes only when the test says so: it has polled, and has nothing more to
+ * do, whenever `poll` returns.
+ *
+ *   const polled = await openPolledIndexer('solana');
+ *   polled.own.world.mine();
+ *   await polled.poll();
+ *   …
+ *   await polled.close();
+ *
+ * @module
+ */
+import type { Family, Node } from '../../src/chains/chain.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { type IndexedShop, openIndexedShop } from './indexed-shop.ts';
+import { type LockstepClock, lockstepClock } from './lockstep-clock.ts';
+import { SLEEPERS } from './running-indexer.ts';
+import { type SimulatedNode, startSimulatedNode, writtenBy } from './simulated-node.ts';
+import { simulatedChains, testNetwork } from './test-network.ts';
+import { until } from './until.ts';
+
+const POLL_MS = 1000;
+const RETRY_MS = 300;
+
+export type PolledIndexer = Readonly<{
+  clock: LockstepClock;
+  shop: IndexedShop;
+  /** The network's own node. */
+  own: SimulatedNode;
+  /**
+   * Lets the indexer poll this often, each time until there is nothing more to do; this much time passes in between.
+   */
+  poll(times?: number, stepMs?: number): Promise<void>;
+  close(): Promise<void>;
+}>;
+
+export type PolledOptions = Readonly<{
+  /** The chain's first blocks. */
+  blocks?: number;
+  network?: Partial<NetworkConfig>;
+  /** Where the indexer finds its node, if not at the node's own port. */
+  urlOf?: (own: SimulatedNode) => Promise<string>;
+  through?: (node: Node) => Node;
+}>;
+
+/** Returns the hash of a node's newest block, as its family writes it. */
+export const tipOf = ({ family, world }: SimulatedNode): string => writtenBy[family].hash(world.tip().hash);
+
+/** Starts both and waits until the indexer is at the head. */
+export async function openPolledIndexer(family: Family, options: PolledOptions = {}): Promise<PolledIndexer> {
+  // Orders are made by the system's clock.
+  const clock = lockstepClock(systemClock.nowMs());
+  const own = await startSimulatedNode({ ...simulatedChains[family], seed: 'own', clock });
+  for (let left = options.blocks ?? 30; left > 0; left--) own.world.mine();
+  const url = (await options.urlOf?.(own)) ?? own.httpUrl;
+  const shop = await openIndexedShop(testNetwork({ name: family, family, url, pollMs: POLL_MS, ...options.network }));
+  const view = clock.view();
+  const rest = () => until('the indexer is idle', () => view.asleep() >= SLEEPERS);
+  const { through = (node) => node } = options;
+  shop.start({ clock: view, nodeClock: clock.view(), requestTimeoutMs: 20_000, through });
+  // What fails before the connection is open is retried, once time passes.
+  await until('the indexer is at the head', async () => {
+    clock.advance(RETRY_MS);
+    return (await shop.status())?.cursor?.hash === tipOf(own);
+  });
+  await rest();
+  return {
+    clock,
+    shop,
+    own,
+    async poll(times = 1, stepMs = POLL_MS) {
+      for (let left = times; left > 0; left--) {
+        clock.advance(stepMs);
+        await rest();
+      }
+    },
+    async close() {
+      await shop.close();
+      await own.close();
+    },
+  };
+}
