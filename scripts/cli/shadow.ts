@@ -7,8 +7,9 @@ import { resolve } from 'node:path';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import type { Progress } from '../shadow/shadow.ts';
 import { type Answer, type Input, type OfflineCommand, textOption, usage, wholeOption } from './command.ts';
-import { openProgress } from './progress.ts';
+import { openProgressLine } from './progress.ts';
 
 const ADDRESSES = 1_000;
 const ADDRESSES_MAX = 20_000;
@@ -60,7 +61,7 @@ async function run(input: Input, network: NetworkConfig): Promise<Answer> {
   const folder = textOption(input, 'save');
   const urls = [network.url, network.rpcUrl, network.finalityUrl, secondUrl].filter((url) => typeof url === 'string');
   const evidence = openEvidence(folder ? resolve(input.cwd, folder) : null, urls, systemClock.nowMs());
-  const bar = openProgress(network.key, Math.ceil(durationMs / 1000), process.stderr);
+  const progress = openProgressLine(process.stderr);
   const interrupted = interrupts();
   try {
     const findings = await runShadow(
@@ -73,21 +74,25 @@ async function run(input: Input, network: NetworkConfig): Promise<Answer> {
         evidence,
         clock: systemClock,
         random: () => 0.5,
-        onProgress: ({ elapsedMs, state, head, read, transfers, faults, differences }) =>
-          bar.step(
-            Math.floor(elapsedMs / 1000),
-            `s ${state}: head ${head ?? '-'}, read ${read ?? '-'}, behind ${(head ?? 0) - (read ?? head ?? 0)}, ${transfers} transfers, ${faults} faults, ${differences} differences`,
-          ),
+        onProgress: (now) => progress.show(progressLine(network, durationMs, now)),
       },
       interrupted.once,
       interrupted.twice,
     );
-    bar.end();
     return reportOf(findings);
   } finally {
-    bar.end();
+    progress.end();
     interrupted.release();
   }
+}
+
+function progressLine({ key }: NetworkConfig, durationMs: number, now: Progress): string {
+  const { elapsedMs, state, head, read, transfers, faults, differences } = now;
+  const behind = head === null || read === null ? '-' : Math.max(0, head - read);
+  const seconds = `${Math.floor(elapsedMs / 1000)}/${Math.ceil(durationMs / 1000)} s`;
+  const place = `head ${head ?? '-'}, read ${read ?? '-'}, behind ${behind}`;
+  const bad = differences > 0 ? `, ${differences} DIFFERENCE(S)` : '';
+  return `${key} ${seconds} ${state}: ${place}, ${transfers} transfers, ${faults} faults${bad}`;
 }
 
 /** The first Ctrl-C ends the run with its report, the second ends the comparisons that are still under way. */

@@ -3,6 +3,8 @@
  * @module
  */
 import type { Situation } from '../../indexers/follower/reporter.ts';
+import type { Exchange } from '../../src/chains/chain.ts';
+import type { BlockRef } from '../../src/core/block.ts';
 import type { Compared } from './comparison.ts';
 import type { Evidence } from './evidence.ts';
 import type { Findings, FoundDifference, Uncompared } from './findings.ts';
@@ -12,18 +14,24 @@ import type { Trouble } from './watched-parts.ts';
 const LISTED_MAX = 100;
 /** Messages of faults that were counted where they arose, and that the follower is about to report. */
 const RECENT_MAX = 64;
-/** Faults of the connection, or of a node that is overloaded: there is no answer to doubt. */
+/** The newest answers, for faults that the follower finds by comparing several. */
+const ANSWERS_MAX = 8;
+/** Faults of the connection, or of a node that is overloaded or syncing: there is no answer to doubt. */
 const UNDOUBTED: ReadonlySet<string> = new Set([
   'node_unreachable',
   'node_timeout',
   'node_busy',
   'node_refused',
   'node_rate_limited',
+  'node_syncing',
+  'node_unhealthy',
 ]);
 
 export interface Recorder {
   /** Counts a fault, and saves the exchanges if an answer was doubted. */
   trouble(trouble: Trouble, reader: 'follower' | 'decoder' | 'second'): void;
+  /** Remembers the exchanges of a call that succeeded, in case that the follower doubts them later. */
+  answered(exchanges: readonly Exchange[]): void;
   /** Counts what the follower reports besides: faults of its own, and a node that falls behind. */
   situation(change: Partial<Situation>): void;
   compared(end: Compared): void;
@@ -55,6 +63,7 @@ export function createRecorder(
 ): Recorder {
   const faults = { follower: createCounts(), second: createCounts() };
   const recent = new Set<string>();
+  const answers: (readonly Exchange[])[] = [];
   const state: State = {
     blocks: { compared: 0, replaced: 0, uncompared: 0 },
     transfers: { all: 0, watched: 0 },
@@ -77,6 +86,16 @@ export function createRecorder(
     recent.add(message);
   }
 
+  function doubt(
+    { code, message }: Readonly<{ code: string; message: string }>,
+    reader: string,
+    block: BlockRef | null,
+    exchanges: readonly Exchange[],
+  ): void {
+    state.doubted += 1;
+    evidence.save({ code, block, about: { what: 'doubted answer', reader, code, message }, exchanges });
+  }
+
   function differ({ read, differences: found, second }: Extract<Compared, { kind: 'different' }>): void {
     const { block, source } = read;
     const exchanges = [...source.exchanges, ...second];
@@ -89,19 +108,23 @@ export function createRecorder(
 
   return {
     trouble({ fault, block, exchanges }, reader) {
-      const { code, message } = fault;
-      count(reader === 'second' ? 'second' : 'follower', code);
-      remember(message);
-      if (UNDOUBTED.has(code)) return;
-      state.doubted += 1;
-      evidence.save({ code, block, about: { what: 'doubted answer', reader, code, message }, exchanges });
+      count(reader === 'second' ? 'second' : 'follower', fault.code);
+      remember(fault.message);
+      if (!UNDOUBTED.has(fault.code)) doubt(fault, reader, block, exchanges);
     },
-    situation({ state: now, reason }) {
+    answered(exchanges) {
+      answers.push(exchanges);
+      if (answers.length > ANSWERS_MAX) answers.shift();
+    },
+    situation({ state: now, reason = null }) {
       if (now === undefined) return;
-      const code = reason?.code ?? null;
-      const isNew = now === 'behind' ? code !== state.behind : now === 'fault' && !recent.has(reason?.message ?? '');
-      state.behind = now === 'behind' ? code : null;
-      if (isNew && code !== null && code !== 'catching_up') count('follower', code);
+      const { behind } = state;
+      state.behind = now === 'behind' ? (reason?.code ?? null) : null;
+      if (!reason || reason.code === 'catching_up') return;
+      if (now === 'behind' && reason.code !== behind) count('follower', reason.code);
+      if (now === 'behind' || recent.has(reason.message)) return;
+      count('follower', reason.code);
+      doubt(reason, 'follower', null, answers.flat());
     },
     compared(end) {
       const { blocks, transfers, uncompared } = state;

@@ -127,6 +127,7 @@ export async function runFollower(
     trace,
     onTrouble,
     ({ number }) => latency.head(number, clock.nowMs()),
+    recorder.answered,
   );
   const follower = createFollower({
     network,

@@ -160,24 +160,23 @@ async function finish(
 
 async function showProgress(
   { onProgress, clock }: ShadowOptions,
-  { recorder, tally, situation }: Run,
+  run: Run,
   { signal }: Ending,
   startMs: number,
 ): Promise<void> {
   while (!signal.aborted) {
-    const { transfers, differences } = recorder.found();
-    const { state = 'starting', headNumber: head = null } = situation();
-    onProgress({
-      elapsedMs: clock.nowMs() - startMs,
-      state,
-      head,
-      read: tally.blocks().last,
-      transfers: transfers.all,
-      faults: recorder.faultCount(),
-      differences: differences.count,
-    });
+    onProgress(progressOf(run, clock.nowMs() - startMs));
     await clock.sleep(PROGRESS_MS, signal);
   }
+  onProgress({ ...progressOf(run, clock.nowMs() - startMs), state: 'comparing the rest' });
+}
+
+function progressOf({ recorder, tally, situation }: Run, elapsedMs: number): Progress {
+  const { transfers, differences } = recorder.found();
+  const { state = 'starting', headNumber: head = null } = situation();
+  const { last: read } = tally.blocks();
+  const faults = recorder.faultCount();
+  return { elapsedMs, state, head, read, transfers: transfers.all, faults, differences: differences.count };
 }
 
 /** A URL may hold credentials; its host does not. */

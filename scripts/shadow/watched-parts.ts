@@ -18,26 +18,31 @@ export type Trouble = Readonly<{ fault: Fault; block: BlockRef | null; exchanges
 /** More than one step of the follower reads. */
 const SOURCES_MAX = 128;
 
-/** Returns the node for the follower. @param onHead called with each head that the node shows */
+/**
+ * Returns the node for the follower.
+ * @param onHead called with each head that the node shows
+ * @param onAnswer called with the exchanges of each call that succeeded, except for blocks' content
+ */
 export function watchNode(
   node: Node,
   trace: Trace,
   onTrouble: (trouble: Trouble) => void,
   onHead: (head: BlockRef) => void,
+  onAnswer: (exchanges: readonly Exchange[]) => void,
 ): Readonly<{ node: Node; exchangesOf(content: RawContent): readonly Exchange[] }> {
   const origins = new WeakMap<RawContent, readonly Exchange[]>();
 
   const watched =
     <Args extends readonly unknown[], T>(
       call: (...args: Args) => Promise<T>,
-      onAnswer: (answer: T, exchanges: readonly Exchange[]) => void = () => {},
+      take: (answer: T, exchanges: readonly Exchange[]) => void = (_answer, exchanges) => onAnswer(exchanges),
       blockOf: (...args: Args) => BlockRef | null = () => null,
     ) =>
     (...args: Args): Promise<T> =>
       trace.run(async (exchanges) => {
         try {
           const answer = await call(...args);
-          onAnswer(answer, exchanges);
+          take(answer, exchanges);
           return answer;
         } catch (error) {
           if (error instanceof Fault) onTrouble({ fault: error, block: blockOf(...args), exchanges });
@@ -50,7 +55,10 @@ export function watchNode(
     node: {
       ...node,
       identity: watched(node.identity),
-      head: watched(node.head, onHead),
+      head: watched(node.head, (head, exchanges) => {
+        onHead(head);
+        onAnswer(exchanges);
+      }),
       finalized: watched(node.finalized),
       range: watched(node.range),
       header: watched(node.header),

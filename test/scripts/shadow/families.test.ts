@@ -1,4 +1,7 @@
 /** A shadow of a simulated node of each family: whatever an honest node goes through is no difference. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Family } from '../../../src/chains/chain.ts';
@@ -6,6 +9,9 @@ import type { FaultRates } from '../../../src/sandbox/faults.ts';
 import { shadowed } from '../../support/shadow-bench.ts';
 import { accountKeyOf, type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
 import { simulatedChains, testNetwork } from '../../support/test-network.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-shadow-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
 
 const families = Object.keys(simulatedChains) as Family[];
 /** Low, because a step of many requests fails if one of them does, and the follower then waits. */
@@ -73,13 +79,15 @@ test('a reorg below the final block halts the run, which then ends and is not go
   const node = await start('evm', 'shadow-halt');
   try {
     mineBlocks(node, accountKeyOf('evm', 'payee'), 100);
-    const { report, lines, isBad } = await shadowed(networkOf(node), {}, async (run) => {
+    const { report, lines, isBad } = await shadowed(networkOf(node), { folder }, async (run) => {
       await run.read(node.world.tip().number);
       node.world.reorg({ depth: 40, blocks: 41, keep: 'none', breakFinality: true });
       await new Promise(() => {});
     });
     assert.equal([report.ended, report.halted?.code, isBad], ['halted', 'reorg_below_floor', true]);
     assert.match(lines.join('\n'), /The follower HALTED/);
+    const [saved = ''] = readdirSync(folder).filter((name) => name.endsWith('-reorg_below_floor'));
+    assert.ok(readdirSync(join(folder, saved)).includes('1-answer.txt'), 'with the answers that led to it');
   } finally {
     await node.close();
   }
