@@ -103,8 +103,8 @@ export function watchMatcher(
     async match(content) {
       const exchanges = exchangesOf(content);
       const { block, bytes } = content;
-      // A thread takes a large answer's bytes away.
-      const own = bytes.byteLength > INLINE_BYTES_MAX ? { ...content, bytes: bytes.slice() } : content;
+      // A thread takes a large answer's bytes away, so it gets a copy. (A buffer's `slice` would not be one.)
+      const own = bytes.byteLength > INLINE_BYTES_MAX ? { ...content, bytes: new Uint8Array(bytes) } : content;
       try {
         const transfers = await matcher.match(own);
         sources.put(block.hash, { content, exchanges });

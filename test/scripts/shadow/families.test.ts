@@ -19,6 +19,8 @@ const kindsOfFaults = ['rpc_error', 'cut', 'lag', 'unknown_block', 'empty_conten
 const rates: FaultRates = Object.fromEntries(kindsOfFaults.map((kind) => [kind, 0.01]));
 const kinds = ['direct', 'contract', 'failed', 'lookalike', 'fee', 'delegated'] as const;
 const BLOCKS = 40;
+/** Payments in one block: its answer is longer than what is decoded in-line, in each family. */
+const LARGE = 800;
 
 const start = (family: Family, seed: string): Promise<SimulatedNode> =>
   startSimulatedNode({ ...simulatedChains[family], seed });
@@ -69,6 +71,19 @@ for (const family of families) {
       assert.ok(report.traffic.follower.bytes > 0 && report.traffic.second.bytes > 0);
       assert.ok(Object.keys(report.faults.follower).length > 0);
       assert.match(lines.at(-1) ?? '', /^no difference$/);
+    } finally {
+      await node.close();
+    }
+  });
+}
+
+for (const family of families) {
+  test(`${family}: answers so large that threads decode them are compared too`, async () => {
+    const node = await start(family, `shadow-large-${family}`);
+    try {
+      node.world.mine(LARGE);
+      const { report, lines } = await shadowed(networkOf(node), {}, (run) => run.read(node.world.tip().number));
+      assert.equal([report.blocks.compared, report.transfers.all], [2, LARGE], lines.join('\n'));
     } finally {
       await node.close();
     }
