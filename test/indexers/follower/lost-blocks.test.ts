@@ -127,6 +127,28 @@ for (const code of ['node_block_missing', 'node_history_pruned'] as const) {
     }));
 }
 
+test('whatever a Solana node answers for the blocks that it has lost: the fault says so, nothing is passed over, and an alarm follows', () =>
+  scene('solana', async ({ own, shop, poll }) => {
+    const before = tipOf(own);
+    own.faults.set({ rates: { blocks_lost: 1 }, lagBlocks: 5 });
+    mine({ own }, 60);
+    // Before they are final, some of the answers mean no more than that a block is not there yet.
+    own.world.finalize();
+    const codes = new Set<string | undefined>();
+    for (let n = 0; n < 30; n++) {
+      await poll(1, 10_000);
+      codes.add((await shop.status())?.reason?.code);
+    }
+    // A list of slots may change between two requests.
+    codes.delete('node_range_broken');
+    assert.equal([...codes].sort(), ['node_block_missing', 'node_history_pruned']);
+    assert.is((await shop.status())?.cursor?.hash, before);
+    assert.match((await shop.database.listAlarms(10))[0]?.code ?? '', /^node_(block_missing|history_pruned)$/);
+    own.faults.set({ rates: { blocks_lost: 0 } });
+    await poll(5, 10_000);
+    await shop.holds(tipOf(own));
+  }));
+
 test('other faults raise no such alarm, however long they last', () =>
   scene('evm', async ({ own, shop, poll, lose }) => {
     lose(transient('node_busy', 'later'));

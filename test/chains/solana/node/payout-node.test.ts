@@ -179,6 +179,29 @@ test('a node that denies a payment is contradicted by the lock', async () => {
   assert.is((await outcome(intent, attempt)).kind, 'succeeded');
 });
 
+test('a node that is behind refuses nothing: it has not looked at the transaction', async () => {
+  const intent = refund(1n);
+  const { attempt } = await prepare(intent);
+  sim.faults.set({ rates: { unhealthy: 1 } });
+  const fault = await faultOf(node.broadcast(attempt.bytes));
+  assert.equal([fault.kind, fault.code], ['transient', 'node_unhealthy']);
+  assert.match(fault.message, /^sendTransaction at .*Node is behind by 42 slots.*wait for it$/);
+  sim.faults.set({ rates: { unhealthy: 0 } });
+  assert.equal(await node.broadcast(attempt.bytes), { kind: 'accepted' });
+  mine(FINAL + 4);
+  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
+});
+
+test('a payee with more lamports than a float can count is paid', async () => {
+  const intent = refund(7n);
+  world.fund(intent.to, 2n ** 53n + 1n);
+  mine();
+  const { attempt } = await prepare(intent);
+  await node.broadcast(attempt.bytes);
+  mine(FINAL + 4);
+  assert.is((await outcome(intent, attempt)).kind, 'succeeded');
+});
+
 test('an answer that is an error proves nothing', async () => {
   const intent = refund(1n);
   const { attempt } = await prepare(intent);
