@@ -38,7 +38,7 @@ export function openRequestQueue(
         void queue.add(async () => {
           signal.removeEventListener('abort', giveUp);
           if (signal.aborted) giveUp();
-          else await work().then(resolve, reject);
+          else await Promise.resolve().then(work).then(resolve, reject);
         });
       });
     },

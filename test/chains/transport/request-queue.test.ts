@@ -50,13 +50,13 @@ test('as many run at once as may, the others follow in order', async () => {
 test('a failure reaches its caller and frees the place', async () => {
   const queue = open(1);
   const bug = new TypeError('a bug');
-  let thrown: unknown;
-  await queue
-    .add(never(), () => Promise.reject(bug))
-    .catch((error: unknown) => {
-      thrown = error;
-    });
-  assert.is(thrown, bug);
+  const throwNow = () => {
+    throw bug;
+  };
+  for (const work of [() => Promise.reject(bug), throwNow]) {
+    const thrown = await queue.add(never(), work).catch((error: unknown) => error);
+    assert.is(thrown, bug);
+  }
   assert.is(await queue.add(never(), async () => 'next'), 'next');
 });
 
