@@ -13,10 +13,12 @@ import { startPool } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
+import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { openDatabase } from './app/open-database.ts';
 import { watchOverdueRefunds } from './app/overdue-refunds.ts';
+import { retireGivenAddresses } from './app/retire-given.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { createCheckout } from './checkout/router.ts';
 import { type Config, loadConfig, withPort } from './config/config.ts';
@@ -181,11 +183,14 @@ function aborted(signal: AbortSignal): Promise<void> {
 try {
   const config = loadConfig({ env: process.env, cwd: process.cwd() });
   log = openLog('server', config.logLevel);
-  const database = openDatabase(config, process.env);
+  const marks = openAddressMarks(addressMarksFile(config.dataDir));
+  const database = openDatabase(config, process.env, marks.cover);
   try {
+    await retireGivenAddresses({ database, marks, clock, log });
     await serve(config, database, stopping.signal);
   } finally {
     database.close();
+    marks.close();
   }
   // The supervisor's channel would keep this process alive.
   process.exit(0);

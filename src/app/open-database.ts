@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import { migrate } from '../database/sqlite/migrate.ts';
+import type { BeforeTake } from '../database/sqlite/sessions.ts';
 import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
@@ -26,13 +27,17 @@ export function prepareDatabase(config: Config, env: NodeJS.ProcessEnv, log?: Lo
   migrate({ file: databaseFile(config.dataDir), backupDir: join(config.dataDir, 'backups'), ...(log && { log }) });
 }
 
-/** @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase` */
-export function openDatabase(config: Config, env: NodeJS.ProcessEnv): Database {
+/**
+ * @param beforeTake called with the addresses that a new session takes, before they are offered
+ * @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase`
+ */
+export function openDatabase(config: Config, env: NodeJS.ProcessEnv, beforeTake?: BeforeTake): Database {
   return openSqliteDatabase({
     file: databaseFile(config.dataDir),
     secretKey: readSecretKey(config.dataDir, env),
     busyTimeoutMs: BUSY_TIMEOUT_MS,
     bytesMax: config.limits.storageBytesMax,
     outageWaitS: config.limits.outageWaitS,
+    ...(beforeTake && { beforeTake }),
   });
 }

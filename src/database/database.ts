@@ -196,6 +196,9 @@ export type NetworkReport = Pick<
 
 // ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** An address that a session takes. */
+export type Taken = PoolKey & Readonly<{ source: string; index: number }>;
+
 export type PoolLevel = PoolKey & Readonly<{ free: number; taken: number; nextIndex: number }>;
 
 // ── Webhooks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -299,6 +302,13 @@ export interface Database
   addAddresses(
     input: PoolKey & { readonly source: string; readonly firstIndex: number; readonly keys: readonly string[] },
   ): Promise<void>;
+  /**
+   * Retires the addresses of a source with an index below `through` that no session took, known now or added later:
+   * they are watched and never given out. @returns how many there are
+   */
+  retireAddresses(pool: PoolKey, source: string, through: number): Promise<number>;
+  /** Returns, for each source, the index after the highest that a session took; 0 when none was. */
+  givenAddresses(): Promise<readonly (PoolKey & Readonly<{ source: string; through: number }>)[]>;
   /** Returns the level for new sessions. A retired source has nothing free until addresses are added to it again. */
   poolLevel(pool: PoolKey, source: string): Promise<PoolLevel>;
   /** Returns the source that the pool gives addresses from; null before the first. */

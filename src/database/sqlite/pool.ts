@@ -2,11 +2,12 @@
  * Deposit addresses: pools per family and mode, each filled from one source at a time.
  *
  * An address is `free` until a session takes it, for ever. An address that received money before any session took it is
- * `spoiled`: it stays watched and is never given out, or its session would begin with somebody else's payment.
+ * `spoiled`: it stays watched and is never given out, or its session would begin with somebody else's payment. So are
+ * addresses that a lost database may have given out.
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  * @module
  */
-import { and, asc, count, eq, gt, max, ne, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gt, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
 import type { PoolKey } from '../sweeps.ts';
@@ -14,14 +15,17 @@ import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, pools } from './schema.ts';
 
-type PoolCommands = Pick<Database, 'addAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'>;
+type PoolCommands = Pick<
+  Database,
+  'addAddresses' | 'retireAddresses' | 'givenAddresses' | 'poolLevel' | 'poolSource' | 'poolAddress' | 'watchList'
+>;
 
 export type Address = Readonly<{ id: number; sessionId: string | null; state: 'free' | 'taken' | 'spoiled' }>;
 
 /** To be called within a transaction. */
 export type Addresses = Readonly<{
   /** Returns the free address with the lowest id of the pool's current source, or null. */
-  nextFree(pool: PoolKey): Readonly<{ id: number; key: string; poolId: number }> | null;
+  nextFree(pool: PoolKey): Readonly<{ id: number; key: string; poolId: number; source: string; index: number }> | null;
   take(address: Readonly<{ id: number; poolId: number }>, sessionId: string): void;
   find(pool: PoolKey, key: string): Address | null;
   spoil(id: number): void;
@@ -35,7 +39,13 @@ const inPool = and(eq(addresses.family, sql.placeholder('family')), eq(addresses
 
 export function createAddresses(db: Db): Addresses {
   const nextFree = db.orm
-    .select({ id: addresses.id, key: addresses.key, poolId: addresses.poolId })
+    .select({
+      id: addresses.id,
+      key: addresses.key,
+      poolId: addresses.poolId,
+      source: pools.source,
+      index: addresses.derivationIndex,
+    })
     .from(pools)
     .innerJoin(addresses, and(eq(addresses.poolId, pools.id), eq(addresses.state, sql`'free'`)))
     .where(
@@ -92,7 +102,7 @@ export function poolCommands(db: Db): PoolCommands {
   const insertPool = preparedInsert(db, pools, ['id']);
   const insertAddress = db.client.prepare(
     `INSERT INTO addresses (pool_id, family, mode, key, derivation_index, state, session_id)
-     VALUES (?, ?, ?, ?, ?, 'free', NULL) ON CONFLICT (family, mode, key) DO NOTHING`,
+     VALUES (?, ?, ?, ?, ?, ?, NULL) ON CONFLICT (family, mode, key) DO NOTHING`,
   );
   const findPool = ({ family, mode }: PoolKey, source: string) =>
     db.orm
@@ -116,7 +126,7 @@ export function poolCommands(db: Db): PoolCommands {
       .where(and(eq(pools.family, family), eq(pools.mode, mode), ne(pools.source, source)))
       .run();
     if (known) db.orm.update(pools).set({ current: true }).where(eq(pools.id, known.id)).run();
-    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0 });
+    else insertPool({ family, mode, source, current: true, nextIndex: 0, taken: 0, retiredThrough: 0 });
     const pool = findPool({ family, mode }, source);
     invariant(pool, `the pool of ${source} exists`);
     return pool;
@@ -126,11 +136,50 @@ export function poolCommands(db: Db): PoolCommands {
       db.write(() => {
         const pool = usePool({ family, mode }, source);
         keys.forEach((key, at) => {
-          insertAddress.run(pool.id, family, mode, key, firstIndex + at);
+          const index = firstIndex + at;
+          insertAddress.run(pool.id, family, mode, key, index, index < pool.retiredThrough ? 'spoiled' : 'free');
         });
         const nextIndex = Math.max(pool.nextIndex, firstIndex + keys.length);
         db.orm.update(pools).set({ nextIndex }).where(eq(pools.id, pool.id)).run();
       });
+    },
+    async retireAddresses({ family, mode }, source, through) {
+      return db.write(() => {
+        const pool = findPool({ family, mode }, source);
+        if (!pool) {
+          insertPool({ family, mode, source, current: false, nextIndex: 0, taken: 0, retiredThrough: through });
+          return through;
+        }
+        const isGiven = and(
+          eq(addresses.poolId, pool.id),
+          eq(addresses.state, 'free'),
+          lt(addresses.derivationIndex, through),
+        );
+        const { changes } = db.orm.update(addresses).set({ state: 'spoiled' }).where(isGiven).run();
+        const unknown = Math.max(0, through - Math.max(pool.nextIndex, pool.retiredThrough));
+        const retiredThrough = Math.max(pool.retiredThrough, through);
+        db.orm.update(pools).set({ retiredThrough }).where(eq(pools.id, pool.id)).run();
+        return changes + unknown;
+      });
+    },
+    async givenAddresses() {
+      const highest = db.orm
+        .select({ index: max(addresses.derivationIndex) })
+        .from(addresses)
+        .where(and(eq(addresses.poolId, sql.placeholder('id')), eq(addresses.state, sql`'taken'`)))
+        .prepare();
+      return db.read(() =>
+        db.orm
+          .select()
+          .from(pools)
+          .all()
+          .map(({ id, family, mode, source }) => ({
+            family,
+            mode,
+            source,
+            through: (highest.get({ id })?.index ?? -1) + 1,
+          })),
+      );
     },
     async poolLevel({ family, mode }, source) {
       return db.read(() => {

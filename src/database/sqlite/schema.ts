@@ -109,6 +109,7 @@ export const pools = sqliteTable('pools', {
   current: flag().notNull(),
   nextIndex: integer().notNull(),
   taken: integer().notNull(),
+  retiredThrough: integer().notNull(),
 });
 
 export const addresses = sqliteTable('addresses', {

@@ -16,6 +16,7 @@ import {
   type PaymentOption,
   type Session,
   type StoreSettings,
+  type Taken,
 } from '../database.ts';
 import { isOffered } from '../network-health.ts';
 import type { SessionEndpoints } from './endpoints.ts';
@@ -40,7 +41,11 @@ type Parts = Readonly<{
   transitions: SessionTransitions;
   settingsOf: (storeId: string) => StoreSettings;
   outageWaitS: number;
+  beforeTake: BeforeTake;
 }>;
+
+/** Called with the addresses that a new session takes, before anybody sees them; if it throws, none is taken. */
+export type BeforeTake = (taken: readonly Taken[]) => void;
 
 /** Ids are stored with their prefix; callers may omit it. */
 const fullId = (id: string): string => (id.startsWith('cs_') ? id : `cs_${id}`);
@@ -58,7 +63,8 @@ export function createSessionFinder({ orm }: Db): FindSessionRow {
 }
 
 export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): SessionCommands {
-  const { addresses, networks, transfers, replays, endpoints, transitions, settingsOf, outageWaitS } = parts;
+  const { addresses, networks, transfers, replays, endpoints, transitions, settingsOf, outageWaitS, beforeTake } =
+    parts;
   const insert = preparedInsert(db, sessions);
   const findByOrder = db.orm
     .select({ id: sessions.id, bodyHash: sessions.bodyHash })
@@ -113,13 +119,15 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     const ready = readyOptions(input);
     const [first] = ready;
     if (!first) return { kind: 'no_network_followed' };
-    const free = new Map<string, { id: number; poolId: number }>();
+    const free = new Map<string, Taken & { id: number; poolId: number }>();
     for (const family of new Set(ready.map((option) => option.family))) {
-      const address = addresses.nextFree({ family, mode: input.mode });
-      if (address) free.set(family, address);
+      const pool = { family, mode: input.mode };
+      const address = addresses.nextFree(pool);
+      if (address) free.set(family, { ...address, ...pool });
     }
     const options = ready.filter(({ family }) => free.has(family));
     if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
+    beforeTake([...free.values()].map(({ family, mode, source, index }) => ({ family, mode, source, index })));
     const row = toRow(input, options, settingsOf(input.storeId), endpoints.forSession(input));
     insert(row);
     transitions.count(row.status, 1);

@@ -32,7 +32,7 @@ import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
 import { createSessionSums } from './session-sums.ts';
 import { createSessionTransitions } from './session-transitions.ts';
-import { createSessionFinder, sessionCommands } from './sessions.ts';
+import { type BeforeTake, createSessionFinder, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
 import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
@@ -45,6 +45,7 @@ export type SqliteDatabaseOptions = OpenOptions &
     secretKey: Uint8Array;
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
+    beforeTake?: BeforeTake;
   }>;
 
 /**
@@ -52,20 +53,21 @@ export type SqliteDatabaseOptions = OpenOptions &
  * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient
  * `storage_unavailable`
  */
-export function openSqliteDatabase({ secretKey, outageWaitS, ...options }: SqliteDatabaseOptions): Database {
-  const vault = createVault(secretKey);
+export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
+  const vault = createVault(options.secretKey);
   const db = openDatabase(options);
   try {
     refuseOtherSchema(db);
     checkKey(db, vault);
-    return assemble(db, vault, secretKey, outageWaitS);
+    return assemble(db, vault, options);
   } catch (error) {
     db.client.close();
     throw error;
   }
 }
 
-function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: number): Database {
+function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Database {
+  const { secretKey, outageWaitS, beforeTake = () => {} } = options;
   const raiseAlarm = createAlarmWriter(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
@@ -87,10 +89,9 @@ function assemble(db: Db, vault: Vault, secretKey: Uint8Array, outageWaitS: numb
     ...keyCommands(db, vault),
     ...poolCommands(db),
     ...sessionCommands(db, findSession, {
-      addresses,
-      networks,
-      transfers,
+      ...facts,
       replays,
+      beforeTake,
       endpoints: createSessionEndpoints(db),
       transitions,
       settingsOf: createSettingsReader(db),

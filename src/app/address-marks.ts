@@ -1,0 +1,110 @@
+/**
+ * How far the addresses of each pool were given out, in a file beside the database. If the database is put back from a
+ * backup, the marks still know which addresses were given out since, and nobody gets another payer's address.
+ *
+ * A record of 512 bytes per pool: the number of addresses in 12 digits, then family, mode and source. A number is
+ * overwritten in place, within one sector, and flushed to the disk before an address is offered.
+ * @module
+ */
+import { closeSync, fdatasyncSync, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Fault, invariant, permanent, transient } from '../core/fault.ts';
+import type { Mode } from '../core/transfer.ts';
+import type { Taken } from '../database/database.ts';
+
+const RECORD_BYTES = 512;
+const DIGITS = 12;
+const RECORD = /^(\d{12}) (\["[^\n]*"\]) *$/;
+
+/** Addresses of a source with an index below `through` may have been given out. */
+export type AddressMark = Readonly<{ family: string; mode: Mode; source: string; through: number }>;
+
+export type AddressMarks = Readonly<{
+  file: string;
+  all(): AddressMark[];
+  /**
+   * Marks addresses as given out. Returns after they are on the disk.
+   * @throws Fault transient `storage_unavailable`
+   */
+  cover(taken: readonly Taken[]): void;
+  close(): void;
+}>;
+
+/** Returns the path of an installation's marks. */
+export const addressMarksFile = (dataDir: string): string => join(dataDir, 'address-marks');
+
+/**
+ * Opens the file, and creates it if missing.
+ * @throws Fault permanent `address_marks_unreadable`
+ */
+export function openAddressMarks(file: string): AddressMarks {
+  const marks = new Map<string, { at: number; through: number }>();
+  const nameOf = ({ family, mode, source }: Omit<AddressMark, 'through'>) => JSON.stringify([family, mode, source]);
+  for (const [at, { name, through }] of readMarks(file).entries()) marks.set(name, { at, through });
+  const handle = openSync(file, 'r+');
+
+  function write(name: string, at: number, through: number, isNew: boolean): void {
+    const number = String(through).padStart(DIGITS, '0');
+    const bytes = Buffer.from(isNew ? `${number} ${name}` : number);
+    invariant(bytes.length < RECORD_BYTES, `the record of ${name} fits into ${RECORD_BYTES} bytes`);
+    const record = Buffer.alloc(RECORD_BYTES, ' ');
+    record.write('\n', RECORD_BYTES - 1);
+    bytes.copy(record);
+    writeSync(handle, isNew ? record : bytes, 0, isNew ? RECORD_BYTES : bytes.length, at * RECORD_BYTES);
+  }
+
+  return {
+    file,
+    all: () =>
+      [...marks].map(([name, { through }]) => {
+        const [family, mode, source] = JSON.parse(name) as [string, Mode, string];
+        return { family, mode, source, through };
+      }),
+    cover(taken) {
+      try {
+        let isDirty = false;
+        for (const { index, ...pool } of taken) {
+          const name = nameOf(pool);
+          const known = marks.get(name);
+          if (known && known.through > index) continue;
+          const at = known?.at ?? marks.size;
+          write(name, at, index + 1, known === undefined);
+          marks.set(name, { at, through: index + 1 });
+          isDirty = true;
+        }
+        if (isDirty) fdatasyncSync(handle);
+      } catch (error) {
+        if (error instanceof Fault) throw error;
+        const why = error instanceof Error ? error.message : String(error);
+        throw transient('storage_unavailable', `${file} cannot be written: ${why}. No address is given out meanwhile`);
+      }
+    },
+    close: () => closeSync(handle),
+  };
+}
+
+function readMarks(file: string): { name: string; through: number }[] {
+  try {
+    // Creates the file; its folder is flushed too, or a crash could lose the new name.
+    closeSync(openSync(file, 'a', 0o600));
+    const folder = openSync(dirname(file), 'r');
+    fsyncSync(folder);
+    closeSync(folder);
+    return readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => {
+        const [, number, name] = RECORD.exec(line) ?? [];
+        if (Buffer.byteLength(line) !== RECORD_BYTES - 1 || name === undefined) throw new Error('a record is damaged');
+        return { name, through: Number(number) };
+      });
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw permanent(
+      'address_marks_unreadable',
+      `${file} cannot be read: ${why}. It keeps a restored database from giving out an address twice. If the database ` +
+        'was not restored from a backup since the last start, delete the file; it is made again',
+    );
+  }
+}

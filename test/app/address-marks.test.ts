@@ -1,0 +1,197 @@
+/** The marks beside the database, and a database that was put back from a backup. */
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type AddressMarks, addressMarksFile, openAddressMarks } from '../../src/app/address-marks.ts';
+import { retireGivenAddresses } from '../../src/app/retire-given.ts';
+import type { Database } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { merchantStore, newSession } from '../support/new-session.ts';
+import { testNetwork } from '../support/test-network.ts';
+
+const evm = { family: 'evm', mode: 'test', source: 'xpub one' } as const;
+const tron = { family: 'tron', mode: 'live', source: 'xpub “two”' } as const;
+const network = testNetwork({ name: 'one' });
+const store = merchantStore();
+const keyOf = (n: number) => n.toString(16).padStart(40, '0');
+
+async function inFolder(work: (dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'quayside-marks-'));
+  try {
+    await work(dataDir);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+test('marks rise, are kept for each source, and are found again', () =>
+  inFolder(async (dataDir) => {
+    const file = addressMarksFile(dataDir);
+    const marks = openAddressMarks(file);
+    assert.equal(marks.all(), []);
+    marks.cover([
+      { ...evm, index: 0 },
+      { ...tron, index: 41 },
+    ]);
+    marks.cover([{ ...evm, index: 1 }]);
+    marks.cover([{ ...tron, index: 7 }]);
+    marks.close();
+    assert.is(statSync(file).mode & 0o777, 0o600);
+    assert.is(statSync(file).size, 2 * 512);
+    const again = openAddressMarks(file);
+    assert.equal(again.all(), [
+      { ...evm, through: 2 },
+      { ...tron, through: 42 },
+    ]);
+    again.close();
+  }));
+
+test('a damaged file is refused with its name and what to do', () =>
+  inFolder(async (dataDir) => {
+    const file = addressMarksFile(dataDir);
+    const marks = openAddressMarks(file);
+    marks.cover([{ ...evm, index: 5 }]);
+    marks.close();
+    const good = readFileSync(file, 'utf8');
+    for (const bad of [good.slice(0, 300), good.replace('0', 'x'), `${good}x`]) {
+      writeFileSync(file, bad);
+      assert.throws(
+        () => openAddressMarks(file),
+        (error: Error & { code?: string }) =>
+          error.code === 'address_marks_unreadable' &&
+          error.message.includes(file) &&
+          /delete the file/.test(error.message),
+      );
+    }
+  }));
+
+type Installation = Readonly<{ database: Database; marks: AddressMarks; close(): void }>;
+
+/** What the server does when it starts. */
+async function start(dataDir: string): Promise<Installation> {
+  const file = join(dataDir, 'quayside.db');
+  migrate({ file, backupDir: join(dataDir, 'backups') });
+  const marks = openAddressMarks(addressMarksFile(dataDir));
+  const database = openSqliteDatabase({
+    file,
+    secretKey: new Uint8Array(32).fill(7),
+    busyTimeoutMs: 5000,
+    bytesMax: null,
+    outageWaitS: 600,
+    beforeTake: marks.cover,
+  });
+  await retireGivenAddresses({ database, marks, clock: systemClock, log: openLog('test', 'silent') });
+  const close = () => {
+    database.close();
+    marks.close();
+  };
+  return { database, marks, close };
+}
+
+/** Returns the number of the address that a new session takes. */
+async function take({ database }: Installation, name: string): Promise<number> {
+  const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
+  const made = await database.createSession(newSession({ ...wish, name }));
+  assert.is(made.kind, 'created');
+  return made.kind === 'created' ? Number.parseInt(made.session.addresses.evm ?? '', 16) : -1;
+}
+
+async function begin(dataDir: string): Promise<Installation> {
+  const first = await start(dataDir);
+  await first.database.createStore(store);
+  const keys = Array.from({ length: 20 }, (_, n) => keyOf(n));
+  await first.database.addAddresses({ ...evm, firstIndex: 0, keys });
+  const chain = ingestedChain(() => first.database, systemClock, network);
+  await chain.mine();
+  await chain.report('following');
+  return first;
+}
+
+const alarmsOf = async ({ database }: Installation) => (await database.listAlarms(10)).map(({ code }) => code);
+
+test('a restart retires nothing', () =>
+  inFolder(async (dataDir) => {
+    const first = await begin(dataDir);
+    assert.equal([await take(first, 'a'), await take(first, 'b')], [0, 1]);
+    first.close();
+    const second = await start(dataDir);
+    assert.is(await take(second, 'c'), 2);
+    assert.equal(await alarmsOf(second), []);
+    second.close();
+  }));
+
+test('after a restore of the database nobody gets the address of another payer, and the payment is noticed', () =>
+  inFolder(async (dataDir) => {
+    const file = join(dataDir, 'quayside.db');
+    const first = await begin(dataDir);
+    await take(first, 'early');
+    const client = new Sqlite(file);
+    await client.backup(join(dataDir, 'copy.db'));
+    client.close();
+    const alice = await take(first, 'alice');
+    for (let n = 0; n < 24; n++) {
+      // The pool is refilled as it empties, as the keeper does.
+      if (n === 10) {
+        const keys = Array.from({ length: 20 }, (_, at) => keyOf(20 + at));
+        await first.database.addAddresses({ ...evm, firstIndex: 20, keys });
+      }
+      await take(first, `later ${n}`);
+    }
+    first.close();
+    for (const end of ['', '-wal', '-shm']) rmSync(file + end, { force: true });
+    copyFileSync(join(dataDir, 'copy.db'), file);
+
+    const second = await start(dataDir);
+    const { database } = second;
+    assert.equal(await alarmsOf(second), ['addresses_retired']);
+    // The keeper derives from where the database is; what was given out before is watched, not given.
+    const level = await database.poolLevel(evm, evm.source);
+    assert.equal([level.nextIndex, level.free], [20, 0]);
+    await database.addAddresses({
+      ...evm,
+      firstIndex: 20,
+      keys: Array.from({ length: 20 }, (_, at) => keyOf(20 + at)),
+    });
+    const bob = await take(second, 'bob');
+    assert.is(bob, 26, 'the first that was never given out');
+    const watched = (await database.watchList(evm, 0, 100)).map(({ key }) => key);
+    assert.ok(watched.includes(keyOf(alice)));
+    second.close();
+
+    const third = await start(dataDir);
+    assert.is(await take(third, 'carol'), 27);
+    assert.equal(await alarmsOf(third), ['addresses_retired'], 'told once');
+    third.close();
+  }));
+
+test('an installation from before the marks gets them at its first start', () =>
+  inFolder(async (dataDir) => {
+    const first = await begin(dataDir);
+    for (const name of ['a', 'b', 'c']) await take(first, name);
+    first.close();
+    rmSync(addressMarksFile(dataDir));
+    const second = await start(dataDir);
+    assert.equal(second.marks.all(), [{ ...evm, through: 3 }]);
+    second.close();
+  }));
+
+test('an address whose mark cannot be written is not given out', () =>
+  inFolder(async (dataDir) => {
+    const first = await begin(dataDir);
+    first.marks.close();
+    const wish = { storeId: store.id, networks: [network], amountMinor: 1000, nowMs: systemClock.nowMs() };
+    const failed = await first.database.createSession(newSession({ ...wish, name: 'a' })).catch((error) => error.code);
+    assert.is(failed, 'storage_unavailable');
+    assert.is(await first.database.findSession(newSession({ ...wish, name: 'a' }).id), null);
+    assert.is((await first.database.poolLevel(evm, evm.source)).free, 20);
+    first.database.close();
+  }));
+
+test.run();
