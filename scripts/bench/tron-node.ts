@@ -8,7 +8,7 @@ import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import { digest } from '../../src/sandbox/random.ts';
 import { tronMethods } from '../../src/sandbox/tron-methods.ts';
-import { renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
+import { jsonText, renderBlock, renderInfo, tronBlockId } from '../../src/sandbox/tron-render.ts';
 import { createWorld } from '../../src/sandbox/world.ts';
 import { growWorld, type Served, type Serving } from './growing-world.ts';
 import { createTemplate, listText, openAtEnd, type Parts, servePrepared } from './prepared-http.ts';
@@ -38,7 +38,8 @@ function prepareSet(at: number, tokens: readonly string[], size: number): Prepar
   const marked = { ...mined, number: 99_999_989, timeS: 9_999_999_989 };
   const { transactions = [] } = renderBlock(mined, true);
   const calls = marked.transactions.map((one, place) => (place % LOGGED_EVERY === 0 ? one : { ...one, entries: [] }));
-  const infos = createTemplate(listText(calls.map((one) => renderInfo(one, marked))), [
+  const rendering = { tokens: tokens.map((key) => ({ key })), keepsFailedLogs: false };
+  const infos = createTemplate(listText(calls.map((one) => renderInfo(one, marked, rendering))), [
     `"blockNumber":${marked.number},`,
     `"blockTimeStamp":${marked.timeS * 1000},`,
   ]);
@@ -77,8 +78,9 @@ export async function serveTron(wish: Serving & Readonly<{ transactions: number 
     const [, folder, method = ''] = path.split('/');
     const body = JSON.parse(text);
     const tip = folder === 'walletsolidity' ? world.finalized : world.tip;
-    const value = methods.get(method)?.({ body, view: { ...world, tip }, fault: null });
-    const shown = JSON.stringify(value);
+    const pool = { find: () => undefined, accounts: world.accounts };
+    const value = methods.get(method)?.({ body, view: { ...world, tip }, pool, fault: null });
+    const shown = jsonText(value);
     const isBlock = method === 'getblock' && body.detail === true;
     const block =
       isBlock || method === 'gettransactioninfobyblocknum' ? world.at(Number(body.id_or_num ?? body.num)) : null;

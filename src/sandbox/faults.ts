@@ -73,6 +73,14 @@ export const faultKinds = [
   'send_denied',
   /** A signed transaction is accepted, and will fail in its block. */
   'send_failed',
+  /** A signed transaction is not accepted, because the node takes none for the moment. */
+  'send_busy',
+  /** The method is switched off in the node's configuration. */
+  'method_off',
+  /** A read-only call of a contract fails in the node. */
+  'call_failed',
+  /** Failed transactions are reported with the logs that they would have had. */
+  'failed_logs',
 ] as const;
 export type FaultKind = (typeof faultKinds)[number];
 

@@ -68,14 +68,15 @@ export function refuse(response: ServerResponse, status: number, why: string): v
 
 export const cut = (text: string): string => text.slice(0, Math.floor(text.length / 2));
 
-/** Sends an answer as JSON with status 200, unless the fault changes it. */
+/** Sends an answer as JSON, unless the fault changes it. */
 export function sendThrough(
   fault: InjectedFault | null,
   request: IncomingMessage,
   response: ServerResponse,
   text: string,
+  status = 200,
 ): void {
-  const send = (content: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(content);
+  const send = (content: string) => response.writeHead(status, { 'content-type': 'application/json' }).end(content);
   switch (fault?.kind) {
     case 'hang':
     case 'half_open':

@@ -3,13 +3,17 @@
  *
  * @module
  */
+import type { Accounts } from './accounts.ts';
 import type { FaultKind } from './faults.ts';
+import type { WorldTransaction } from './transaction.ts';
 import type { View } from './view.ts';
 
 /** One request: the body's fields, the node's view of the world, and the fault to apply to the answer. */
 export type TronQuestion = Readonly<{
   body: Readonly<Record<string, unknown>>;
   view: View;
+  /** What is in no block yet, and the state behind it. The solidified chain has none. */
+  pool: Readonly<{ find(id: string): WorldTransaction | undefined; accounts(): Accounts }>;
   fault: FaultKind | null;
 }>;
 
@@ -18,24 +22,34 @@ export class TronError extends Error {}
 
 export const ADDRESS = /^41([0-9a-f]{40})$/i;
 
-const badField = (name: string, expected: string) =>
-  new TronError(`class org.tron.core.services.http.JsonFormat$ParseException : 1:2: ${name}: Expected ${expected}.`);
+/** java-tron names the line and column of the value in the body's compact text. */
+function parseError(body: TronQuestion['body'], name: string, what: string): TronError {
+  const field = `${JSON.stringify(name)}:`;
+  const column = JSON.stringify(body).indexOf(field) + field.length + 1;
+  return new TronError(`class org.tron.core.services.http.JsonFormat$ParseException : 1:${column}: ${what}`);
+}
 
 export function text(body: TronQuestion['body'], name: string): string {
   const value = body[name] ?? '';
-  if (typeof value !== 'string') throw badField(name, 'string');
+  if (typeof value !== 'string') throw parseError(body, name, 'Expected string.');
   return value;
 }
 
-/** Returns an address as its key. */
+/** Returns bytes as hex digits; none if the field is absent. */
+export function hexArgument(body: TronQuestion['body'], name: string): string {
+  const digits = text(body, name).toLowerCase();
+  if (/^([0-9a-f]{2})*$/.test(digits)) return digits;
+  throw parseError(body, name, 'INVALID hex String');
+}
+
+/** Returns an address as its key; empty if it is absent, or no address of an account. */
 export function keyArgument(body: TronQuestion['body'], name: string): string {
-  const [, key] = ADDRESS.exec(text(body, name)) ?? [];
-  if (key === undefined) throw new TronError(`INVALID hex String: ${name}`);
-  return key.toLowerCase();
+  const [, key = ''] = ADDRESS.exec(hexArgument(body, name)) ?? [];
+  return key;
 }
 
 export function whole(body: TronQuestion['body'], name: string): number {
   const value = body[name] ?? 0;
-  if (!Number.isSafeInteger(value)) throw badField(name, 'number');
-  return Number(value);
+  if (Number.isSafeInteger(value)) return Number(value);
+  throw parseError(body, name, `Couldn't parse integer: For input string: "${JSON.stringify(value)}"`);
 }

@@ -4,12 +4,22 @@
  * @module
  */
 import { readTransferCall, selector, word } from './abi.ts';
+import type { Accounts } from './accounts.ts';
 import type { WorldBlock } from './block-tree.ts';
 import type { FaultKind } from './faults.ts';
 import { createTokenCalls } from './token-calls.ts';
-import { ADDRESS, keyArgument, TronError, type TronQuestion, text, whole } from './tron-arguments.ts';
-import { renderBlock, renderInfo, renderTransaction, tronBlockId } from './tron-render.ts';
-import { ENERGY_OF_REVERT, transferEnergy } from './tron-resources.ts';
+import { hexArgument, keyArgument, TronError, type TronQuestion, text, whole } from './tron-arguments.ts';
+import {
+  type Rendering,
+  renderBlock,
+  renderCall,
+  renderInfo,
+  renderLog,
+  renderTransaction,
+  revertData,
+  tronBlockId,
+} from './tron-render.ts';
+import { ENERGY_OF_REVERT, energyPenalty, transferEnergy, unlessZero } from './tron-resources.ts';
 import { type Method, type TronChain, tronWalletMethods } from './tron-wallet-methods.ts';
 import type { View } from './view.ts';
 
@@ -24,17 +34,39 @@ export const tronFaults: ReadonlyMap<string, readonly FaultKind[]> = new Map<str
   ['getnowblock', ['lag', 'backwards']],
   ['getblockbynum', ['lag', 'unknown_block', 'unlinked', 'history_closed']],
   ['getblockbyid', ['lag', 'unknown_block', 'history_closed']],
-  ['gettransactioninfobyblocknum', ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'history_closed']],
-  ['gettransactioninfobyid', ['lag', 'unknown_block', 'history_closed']],
+  [
+    'gettransactioninfobyblocknum',
+    ['lag', 'unknown_block', 'empty_content', 'sibling_content', 'history_closed', 'failed_logs'],
+  ],
+  ['gettransactioninfobyid', ['lag', 'unknown_block', 'history_closed', 'failed_logs']],
   ['gettransactionbyid', ['lag', 'unknown_block', 'history_closed']],
-  ['triggerconstantcontract', ['wrong_decimals']],
-  ['broadcasthex', ['send_dropped', 'send_denied', 'send_failed']],
-  ['broadcasttransaction', ['send_dropped', 'send_denied', 'send_failed']],
+  ['triggerconstantcontract', ['wrong_decimals', 'wrong_chain', 'call_failed']],
+  ['broadcasthex', ['send_dropped', 'send_denied', 'send_failed', 'send_busy']],
+  ['broadcasttransaction', ['send_dropped', 'send_denied', 'send_failed', 'send_busy']],
 ]);
+
+/** Why a contract cannot be called, as a constant call reports it. */
+const callFailures = {
+  missing: ['CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.'],
+  noOwner: ['OTHER_ERROR', "class java.security.InvalidParameterException : owner_address isn't set."],
+  outOfTime: [
+    'OTHER_ERROR',
+    "class org.tron.core.vm.program.Program$OutOfTimeException : CPU timeout for 'PUSH1' operation executing",
+  ],
+} as const;
+
+function callFailure(why: keyof typeof callFailures) {
+  const [code, message] = callFailures[why];
+  return { result: { code, message: Buffer.from(message).toString('hex') } };
+}
+
+/** `answer` is null if the contract reverts, with `reason` as its data. */
+type Called = Readonly<{ answer: string | null; reason?: string; energy: number; penalty?: number; logs?: object[] }>;
 
 /** Returns the methods by name; each throws `TronError`. */
 export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<string, Method> {
-  const calls = createTokenCalls(world, tokens);
+  const isToken = createTokenCalls(world, tokens).isToken;
+  const [busyToken] = tokens;
 
   function show(block: WorldBlock | undefined, detail: boolean, fault: FaultKind | null) {
     if (!block) return {};
@@ -49,24 +81,45 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     if (/^-\d+$/.test(wanted)) throw new TronError('num must be non-positive number.');
     const height = Number.parseInt(wanted.slice(0, HEIGHT_CHARS), 16);
     if (!HASH.test(wanted) || height > view.tip().number) throw new TronError('id must be legal block hash.');
+    return byId(wanted, view);
+  }
+
+  /** java-tron does not return a block that is no longer canonical. */
+  function byId(wanted: string, view: View): WorldBlock | undefined {
     const block = view.byHash(wanted.toLowerCase());
-    // java-tron does not return a block that is no longer canonical.
     return block && view.at(block.number)?.hash === block.hash ? block : undefined;
   }
 
-  /** Renders the transaction that `value` names if it is in a block; `{}` otherwise. */
-  function renderNamed(body: TronQuestion['body'], view: View, render: typeof renderInfo | typeof renderTransaction) {
-    const place = world.find(text(body, 'value').toLowerCase());
+  /** Returns the transaction that `value` names if it is in a block. */
+  function mined(body: TronQuestion['body'], view: View) {
+    const place = world.find(hexArgument(body, 'value'));
     const block = place && view.at(place.block.number);
     const transaction = block?.transactions[place?.index ?? 0];
-    return block && transaction ? render(transaction, block) : {};
+    return block && transaction ? { block, transaction } : null;
   }
 
-  /** Returns what a transfer would return and use at the view's head. */
-  function tryTransfer(view: View, token: string, owner: string, { to, units }: { to: string; units: bigint }) {
-    const accounts = world.accounts(view.tip().number);
-    if (accounts.token(token, owner) < units) return { answer: null, energy: ENERGY_OF_REVERT };
-    return { answer: word('1'), energy: transferEnergy(accounts, token, to) };
+  const rendering = (fault: FaultKind | null): Rendering => ({ tokens, keepsFailedLogs: fault === 'failed_logs' });
+
+  /** Returns what a transfer would return and use in this state. Only the first token is busy enough for a penalty. */
+  function tryTransfer(
+    accounts: Accounts,
+    token: string,
+    owner: string,
+    { to, units }: { to: string; units: bigint },
+  ): Called {
+    if (accounts.token(token, owner) < units) return { answer: null, reason: 'balance', energy: ENERGY_OF_REVERT };
+    const energy = transferEnergy(accounts, token, to);
+    const isBusy = token === busyToken?.key;
+    const logs = [renderLog({ kind: 'transfer', token, from: owner, to, units })];
+    // As USDT does, it returns nothing.
+    return { answer: isBusy ? '' : word('1'), energy, logs, ...(isBusy && { penalty: energyPenalty(energy) }) };
+  }
+
+  function call(accounts: Accounts, token: string, owner: string, data: string, fault: FaultKind | null): Called {
+    const transfer = readTransferCall(data);
+    if (transfer) return tryTransfer(accounts, token, owner, transfer);
+    const calls = createTokenCalls({ balance: accounts.token }, tokens);
+    return { answer: calls.answer(token, data, fault), energy: VIEW_ENERGY };
   }
 
   const methods: Record<string, Method> = {
@@ -75,45 +128,51 @@ export function tronMethods({ world, chainId, tokens }: TronChain): ReadonlyMap<
     getblock: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'id_or_num'), view), body.detail === true, fault),
     getnowblock: ({ view, fault }) => show(view.tip(), true, fault),
     getblockbynum: ({ body, view, fault }) => show(view.at(whole(body, 'num')), true, fault),
-    getblockbyid: ({ body, view, fault }) => show(byIdOrNumber(text(body, 'value') || 'none', view), true, fault),
+    getblockbyid: ({ body, view, fault }) => show(byId(hexArgument(body, 'value'), view), true, fault),
 
-    gettransactioninfobyblocknum({ body, view }) {
+    gettransactioninfobyblocknum({ body, view, fault }) {
       const number = whole(body, 'num');
       if (number <= 0) return {};
       const block = view.at(number);
-      return block ? block.transactions.map((transaction) => renderInfo(transaction, block)) : [];
+      return block ? block.transactions.map((one) => renderInfo(one, block, rendering(fault))) : [];
     },
 
-    gettransactioninfobyid: ({ body, view }) => renderNamed(body, view, renderInfo),
-    // Pending transactions are returned by another method.
-    gettransactionbyid: ({ body, view }) => renderNamed(body, view, renderTransaction),
+    gettransactioninfobyid({ body, view, fault }) {
+      const found = mined(body, view);
+      return found ? renderInfo(found.transaction, found.block, rendering(fault)) : {};
+    },
 
-    triggerconstantcontract({ body, view, fault }) {
-      const [, key] = ADDRESS.exec(text(body, 'contract_address')) ?? [];
-      if (!ADDRESS.test(text(body, 'owner_address'))) return refused('OTHER_ERROR', "owner_address isn't set.");
-      if (!key || !calls.isToken(key.toLowerCase())) {
-        return refused('CONTRACT_VALIDATE_ERROR', 'Smart contract is not exist.');
-      }
-      const data = text(body, 'data') || selector(text(body, 'function_selector')) + text(body, 'parameter');
-      const token = key.toLowerCase();
-      const transfer = readTransferCall(data);
-      const { answer, energy } = transfer
-        ? tryTransfer(view, token, keyArgument(body, 'owner_address'), transfer)
-        : { answer: calls.answer(token, data, fault), energy: VIEW_ENERGY };
+    gettransactionbyid({ body, view, pool }) {
+      const found = mined(body, view);
+      if (found) return renderTransaction(found.transaction, found.block);
+      const pending = pool.find(hexArgument(body, 'value'));
+      const { hash: parent, timeS } = view.tip();
+      return pending ? renderTransaction(pending, { parent, timeS }) : {};
+    },
+
+    triggerconstantcontract({ body, view, pool, fault }) {
+      const [owner, contract] = [keyArgument(body, 'owner_address'), keyArgument(body, 'contract_address')];
+      if (!owner) return callFailure('noOwner');
+      if (!isToken(contract) || fault === 'wrong_chain') return callFailure('missing');
+      if (fault === 'call_failed') return callFailure('outOfTime');
+      const signature = text(body, 'function_selector');
+      const data = hexArgument(body, 'data') || (signature && selector(signature)) + hexArgument(body, 'parameter');
+      const { answer, reason, energy, penalty = 0, logs } = call(pool.accounts(), contract, owner, data, fault);
+      const hasReverted = answer === null;
+      const message = Buffer.from('REVERT opcode executed').toString('hex');
       return {
-        result: {
-          result: true,
-          ...(answer === null && { message: Buffer.from('REVERT opcode executed').toString('hex') }),
-        },
+        result: { result: true, ...(hasReverted && { message }) },
         energy_used: energy,
-        constant_result: [answer ?? ''],
-        transaction: { ret: [answer === null ? { ret: 'FAILED' } : {}], visible: false },
+        constant_result: [answer ?? (reason === undefined ? '' : revertData(reason))],
+        ...(logs && { logs }),
+        ...unlessZero('energy_penalty', penalty),
+        transaction: {
+          ret: [hasReverted ? { ret: 'FAILED' } : {}],
+          visible: false,
+          ...renderCall(owner, contract, data, view.tip()),
+        },
       };
     },
   };
   return new Map(Object.entries(methods));
 }
-
-const refused = (code: string, message: string) => ({
-  result: { code, message: Buffer.from(message).toString('hex') },
-});

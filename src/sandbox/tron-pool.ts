@@ -7,12 +7,14 @@
 
 import { tronAddress } from '../chains/tron/address.ts';
 import { readTransaction, type TronTransaction } from '../chains/tron/transaction-bytes.ts';
+import { invariant } from '../core/fault.ts';
 import { DAY_MS } from '../lib/clock.ts';
 import { readTransferCall } from './abi.ts';
 import type { Accounts } from './accounts.ts';
 import type { WorldBlock } from './block-tree.ts';
-import type { Admit } from './mempool.ts';
+import { type Admit, chooseForBlock } from './mempool.ts';
 import type { SignedTransaction, WorldTransaction } from './transaction.ts';
+import { readSigned, TronRefusal } from './tron-broadcast.ts';
 import {
   allowances,
   chargeBytes,
@@ -26,25 +28,9 @@ import {
 } from './tron-resources.ts';
 import type { World } from './world.ts';
 
-/** A refusal: one of `GrpcAPI.Return.response_code`, and its text. */
-export class TronRefusal extends Error {
-  readonly code: string;
-
-  constructor(code: string, message: string) {
-    super(message);
-    this.code = code;
-  }
-}
-
 /** Blocks that a transaction may refer to, identified by two bytes. */
 const REFERENCES = 0x1_0000;
 const REFERENCE = { from: 16, to: 32 } as const;
-
-const read = (bytes: string): TronTransaction => {
-  const transaction = readTransaction(Buffer.from(bytes, 'hex'));
-  if (!transaction) throw new TronRefusal('SIGERROR', 'Validate signature error: miss sig or contract');
-  return transaction;
-};
 
 function checkReference(world: Pick<World, 'tip' | 'at'>, { refBlockBytes, refBlockHash }: TronTransaction): void {
   const tip = world.tip().number;
@@ -122,12 +108,19 @@ function checkContract({ action }: TronTransaction, fee: bigint, accounts: Accou
   }
 }
 
+/** Reads a transaction that was accepted before. */
+function readBack({ signed }: SignedTransaction): TronTransaction {
+  const transaction = readTransaction(Buffer.from(signed.bytes, 'hex'));
+  invariant(transaction, 'the pool has read these bytes');
+  return transaction;
+}
+
 /**
  * Returns the transaction as a block includes it after these accounts.
  * @throws TronRefusal if no block may include it
  */
 function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number): SignedTransaction {
-  const transaction = read(candidate.signed.bytes);
+  const transaction = readBack(candidate);
   const { action, feeLimit } = transaction;
   const { owner } = action;
   if (!accounts.isKnown(owner)) throw invalid(`account [${tronAddress.format(owner)}] does not exist`);
@@ -158,33 +151,41 @@ function execute(candidate: SignedTransaction, accounts: Accounts, timeS: number
 export type TronPool = Readonly<{
   /**
    * Returns the transaction as it would be pending.
-   * @param bytes hex digits
-   * @throws TronRefusal
+   * @param bytes as sent, in hex
+   * @throws TronRefusal, or TronError if they are no transaction
    */
   check(bytes: string): SignedTransaction;
 }>;
 
-export function openTronPool(world: World, tokens: readonly string[]): TronPool {
+/**
+ * @param tokens keys of the contracts that exist
+ * @param contracts keys of all contracts, to which no TRX can be sent
+ */
+export function openTronPool(
+  world: Pick<World, 'tip' | 'at' | 'find' | 'pending' | 'accounts'>,
+  tokens: readonly string[],
+  contracts: readonly string[] = tokens,
+): TronPool {
   return {
     check(bytes) {
-      const transaction = read(bytes);
+      const transaction = readSigned(bytes);
       const { tx: id, signer, action } = transaction;
       const { timeS } = world.tip();
       if (world.find(id) || world.pending().some((waiting) => waiting.id === id)) {
-        throw new TronRefusal('DUP_TRANSACTION_ERROR', 'Transaction already exists.');
+        throw new TronRefusal('DUP_TRANSACTION_ERROR', 'Dup transaction.');
       }
       checkReference(world, transaction);
       checkExpiration(transaction, timeS);
-      if (signer !== action.owner) {
-        throw new TronRefusal('SIGERROR', `Validate signature error: ${signer} is not contained of permission.`);
-      }
       if (action.kind === 'trigger' && !tokens.includes(action.contract)) {
-        throw invalid('No contract or not a valid smart contract');
+        throw invalid('No contract or not a smart contract');
+      }
+      if (action.kind === 'transfer' && contracts.includes(action.to)) {
+        throw invalid('Cannot transfer TRX to a smartContract.');
       }
       const signed = { bytes, sequence: null, feeUnits: 0n };
       const candidate = { id, sender: signer, succeeded: true, ...effectOf(transaction), signed };
-      // Executed at the head to see whether that is possible; its result is decided in its block.
-      execute(candidate, world.accounts(), timeS);
+      // Executed behind the pool to see whether that is possible; its result is decided in its block.
+      execute(candidate, poolState(world).accounts, timeS);
       return candidate;
     },
   };
@@ -193,10 +194,24 @@ export function openTronPool(world: World, tokens: readonly string[]): TronPool 
 /** A block includes what has not expired and can be paid for, whether or not it succeeds. */
 export const tronAdmit: Admit = (candidate, accounts, { timeS, parentTimeS }) => {
   try {
-    checkExpiration(read(candidate.signed.bytes), parentTimeS);
+    checkExpiration(readBack(candidate), parentTimeS);
     return execute(candidate, accounts, timeS);
   } catch (error) {
     if (error instanceof TronRefusal) return 'drop';
     throw error;
   }
 };
+
+/**
+ * Returns the pending transactions as the next block would include them now, and the accounts behind them: java-tron
+ * answers questions about accounts and contracts from that state.
+ */
+export function poolState(
+  world: Pick<World, 'tip' | 'pending' | 'accounts'>,
+): Readonly<{ transactions: readonly WorldTransaction[]; accounts: Accounts }> {
+  const { number, timeS } = world.tip();
+  const accounts = world.accounts();
+  const next = { number: number + 1, timeS, parentTimeS: timeS };
+  const { taken } = chooseForBlock(world.pending(), { countMax: Infinity, accounts, admit: tronAdmit, next });
+  return { transactions: taken, accounts };
+}

@@ -1,7 +1,7 @@
 /**
- * Renders a world's blocks as java-tron's JSON: fields, order and omissions are those of its documentation and
- * `Tron.proto` (a field with its default value is omitted). Signed transactions are shown as in their bytes, made-up
- * payments with well-formed values.
+ * Renders a world's blocks as java-tron's JSON: fields, order and omissions are those of its recorded answers (a field
+ * with its default value is omitted). Signed transactions are shown as in their bytes, made-up payments with
+ * well-formed values.
  *
  * @module
  */
@@ -9,27 +9,38 @@ import { wireAddress } from '../chains/tron/address.ts';
 import { readMessage } from '../chains/tron/protobuf.ts';
 import { type ContractKind, readTransaction, type TronTransaction } from '../chains/tron/transaction-bytes.ts';
 import { invariant } from '../core/fault.ts';
-import { callData, topicsOf, word } from './abi.ts';
+import { abiString, callData, selector, topicsOf, word } from './abi.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { isSigned } from './mempool.ts';
 import { digest } from './random.ts';
-import type { Execution, SignedTransaction, WorldTransaction } from './transaction.ts';
-import { BYTE_SUN, ENERGY_SUN, jsonSun, unlessZero } from './tron-resources.ts';
+import type { KeyedToken } from './token-calls.ts';
+import type { Entry, SignedTransaction, WorldTransaction } from './transaction.ts';
+import { BYTE_SUN, ENERGY_SUN, energyPenalty, jsonSun, unlessZero } from './tron-resources.ts';
 
 const HEIGHT_CHARS = 16;
 const CHAIN_ID_CHARS = 8;
 const WITNESSES = 27;
-const VERSION = 34;
+const VERSION = 32;
 const FEE_LIMIT_SUN = 100_000_000;
 const ENERGY_PER_ENTRY = 64_285;
 const BANDWIDTH_BYTES = 345;
 const EXPIRY_MS = 60_000;
+/** The account that burned TRX went to: its balance begins at the least int64. */
+export const BLACK_HOLE = { key: '77944d19c052b73ee2286823aa83f8138cb7032f', sun: -(2n ** 63n) } as const;
 
 const hexText = (text: string): string => Buffer.from(text).toString('hex');
 const made = (what: string, id: string, chars: number): string =>
   digest(what, id)
     .repeat(Math.ceil(chars / 64))
     .slice(0, chars);
+const typeUrl = (type: string): string => `type.googleapis.com/protocol.${type}`;
+
+/** Returns an answer's text. A bigint is a number in it that a double could not hold. */
+export const jsonText = (value: unknown): string =>
+  JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `int64 ${part}` : part)).replace(
+    /"int64 (-?\d+)"/g,
+    '$1',
+  );
 
 /** A block's id starts with its height; the first one's ends with the chain id. */
 export function tronBlockId(chainId: string, number: number, digits: string): string {
@@ -43,17 +54,18 @@ export function tronBlockId(chainId: string, number: number, digits: string): st
  * @param detail with its transactions
  */
 export function renderBlock(block: WorldBlock, detail: boolean) {
+  if (block.number === 0) return renderFirst(block, detail);
   const isEmpty = block.transactions.length === 0;
   return {
     blockID: block.hash,
     block_header: {
       raw_data: {
-        ...unlessZero('number', block.number),
+        number: block.number,
         txTrieRoot: isEmpty ? '0'.repeat(64) : digest('transactions', block.hash),
         witness_address: wireAddress(made('witness', String(block.number % WITNESSES), 40)),
         parentHash: block.parent,
         version: VERSION,
-        ...unlessZero('timestamp', block.timeS * 1000),
+        timestamp: block.timeS * 1000,
       },
       witness_signature: made('signature', block.hash, 130),
     },
@@ -61,36 +73,99 @@ export function renderBlock(block: WorldBlock, detail: boolean) {
   };
 }
 
-export function renderTransaction(transaction: WorldTransaction, block: WorldBlock) {
-  if (isSigned(transaction)) return renderSigned(transaction);
-  const data = callData(transaction);
-  const timestamp = block.timeS * 1000 - 3_000;
-  const refBlockBytes = made('reference', block.parent, 4);
-  const refBlockHash = block.parent.slice(HEIGHT_CHARS, 2 * HEIGHT_CHARS);
-  const [owner, contract] = [wireAddress(transaction.sender), wireAddress(transaction.target)];
-  return {
-    ret: [{ contractRet: resultOf(transaction) }],
-    signature: [made('signature', transaction.id, 130)],
-    txID: transaction.id,
+/** The first block was made by nobody, and holds the first balances as transfers that nobody signed. */
+function renderFirst({ hash, parent, timeS }: WorldBlock, detail: boolean) {
+  const first = [
+    { amount: 99_000_000_000_000_000n, to: made('first account', hash, 40) },
+    { amount: BLACK_HOLE.sun, to: BLACK_HOLE.key },
+  ];
+  const transactions = first.map(({ amount, to }) => ({
+    txID: digest('first transfer', to),
     raw_data: {
       contract: [
         {
           parameter: {
-            value: { data, owner_address: owner, contract_address: contract },
-            type_url: 'type.googleapis.com/protocol.TriggerSmartContract',
+            value: { amount, owner_address: hexText('0x000000000000000000000'), to_address: wireAddress(to) },
+            type_url: typeUrl('TransferContract'),
           },
-          type: 'TriggerSmartContract',
+          type: 'TransferContract',
         },
       ],
-      ref_block_bytes: refBlockBytes,
-      ref_block_hash: refBlockHash,
+    },
+    raw_data_hex: made('first transfer', to, 224),
+  }));
+  return {
+    blockID: hash,
+    block_header: {
+      raw_data: {
+        txTrieRoot: digest('transactions', hash),
+        witness_address: wireAddress(hexText('a simulated chain, whose coins are worth nothing')),
+        parentHash: parent,
+        ...unlessZero('timestamp', timeS * 1000),
+      },
+    },
+    ...(detail && { transactions }),
+  };
+}
+
+/** What a transaction does: the name of its type, and the fields of its value. */
+type Contract = Readonly<{ type: string; value: object; feeLimit?: number }>;
+/** Where a transaction is: its block, or the one that it waits for. */
+type Place = Pick<WorldBlock, 'parent' | 'timeS'>;
+
+/** Renders the parts that are signed, of a transaction that nobody signed. */
+function makeRaw({ type, value, feeLimit = 0 }: Contract, id: string, { parent, timeS }: Place) {
+  const timestamp = timeS * 1000 - 3_000;
+  const reference = { bytes: made('reference', parent, 4), hash: parent.slice(HEIGHT_CHARS, 2 * HEIGHT_CHARS) };
+  return {
+    raw_data: {
+      contract: [{ parameter: { value, type_url: typeUrl(type) }, type }],
+      ref_block_bytes: reference.bytes,
+      ref_block_hash: reference.hash,
       expiration: timestamp + EXPIRY_MS,
-      fee_limit: FEE_LIMIT_SUN,
+      ...unlessZero('fee_limit', feeLimit),
       timestamp,
     },
-    raw_data_hex: `0a02${refBlockBytes}2208${refBlockHash}40${made('expiration', transaction.id, 12)}5aae01081f12a9010a31${hexText(
-      'type.googleapis.com/protocol.TriggerSmartContract',
-    )}12740a15${owner}1215${contract}22${(data.length / 2).toString(16)}${data}70${made('time', transaction.id, 12)}900180c2d72f`,
+    raw_data_hex: `0a02${reference.bytes}2208${reference.hash}40${made('expiration', id, 12)}5a${hexText(
+      typeUrl(type),
+    )}${made('value', id, 64)}70${made('time', id, 12)}`,
+  };
+}
+
+const calling = (owner: string, contract: string, data: string): Contract => ({
+  type: 'TriggerSmartContract',
+  value: { ...(data && { data }), owner_address: wireAddress(owner), contract_address: wireAddress(contract) },
+});
+
+/** Renders the transaction that a constant call would be, which nobody signs or sends. */
+export function renderCall(owner: string, contract: string, data: string, tip: Pick<WorldBlock, 'hash' | 'timeS'>) {
+  const txID = digest('constant call', tip.hash, owner, contract, data);
+  return { txID, ...makeRaw(calling(owner, contract, data), txID, { parent: tip.hash, timeS: tip.timeS }) };
+}
+
+/** Returns what a made-up transaction does: a payment in tokens, or a gift of TRX or of a stake. */
+function contractOf(transaction: WorldTransaction): Contract {
+  const { sender, target, native, lent } = transaction;
+  const [coins] = native ?? lent ?? [];
+  const owner_address = wireAddress(sender);
+  if (!coins) return { ...calling(sender, target, callData(transaction)), feeLimit: FEE_LIMIT_SUN };
+  if (native) {
+    const value = { amount: coins.units, owner_address, to_address: wireAddress(coins.to) };
+    return { type: 'TransferContract', value };
+  }
+  const value = { resource: 'ENERGY', frozen_balance: coins.units, owner_address: wireAddress(coins.to) };
+  return { type: 'FreezeBalanceV2Contract', value };
+}
+
+/** Renders a transaction as its block lists it, or as the pool shows it. */
+export function renderTransaction(transaction: WorldTransaction, place: Place) {
+  if (isSigned(transaction)) return renderSigned(transaction);
+  const { id } = transaction;
+  return {
+    ret: [{ contractRet: resultOf(transaction) }],
+    signature: [made('signature', id, 130)],
+    txID: id,
+    ...makeRaw(contractOf(transaction), id, place),
   };
 }
 
@@ -118,13 +193,12 @@ function renderSigned({ id, signed }: SignedTransaction) {
   invariant(parts && transaction, 'the pool has read these bytes');
   const { action, refBlockBytes, refBlockHash, expirationMs, feeLimit, timestampMs } = transaction;
   const type = contractNames[action.kind];
-  const parameter = { value: contractValue(transaction), type_url: `type.googleapis.com/protocol.${type}` };
   return {
     ret: [{ contractRet: signed.execution?.result ?? 'SUCCESS' }],
     signature: [Buffer.from(parts.bytes(2)).toString('hex')],
     txID: id,
     raw_data: {
-      contract: [{ parameter, type }],
+      contract: [{ parameter: { value: contractValue(transaction), type_url: typeUrl(type) }, type }],
       ref_block_bytes: refBlockBytes,
       ref_block_hash: refBlockHash,
       expiration: Number(expirationMs),
@@ -135,84 +209,111 @@ function renderSigned({ id, signed }: SignedTransaction) {
   };
 }
 
-/** java-tron keeps the logs of some failed transactions; here, of every second one. */
-const keepsLogs = ({ succeeded, id }: WorldTransaction): boolean =>
-  succeeded || Number.parseInt(id.slice(-1), 16) % 2 === 0;
-
-const resultOf = (transaction: WorldTransaction): string =>
-  transaction.succeeded ? 'SUCCESS' : keepsLogs(transaction) ? 'OUT_OF_TIME' : 'REVERT';
-
-const logsOf = ({ entries }: WorldTransaction) =>
-  entries.map((entry) => ({
-    // Logs have addresses without the 0x41.
-    address: entry.token,
-    topics: topicsOf(entry),
-    data: word(entry.units.toString(16)),
-  }));
-
+const failures = ['REVERT', 'OUT_OF_TIME', 'OUT_OF_ENERGY', 'ILLEGAL_OPERATION'] as const;
 const failureTexts: Readonly<Record<string, string>> = {
   REVERT: 'REVERT opcode executed',
-  OUT_OF_ENERGY: "Not enough energy for 'SSTORE' operation executing",
-  OUT_OF_TIME: "CPU timeout for 'SSTORE' operation executing",
+  OUT_OF_TIME: 'Already Time Out',
+  OUT_OF_ENERGY:
+    "Not enough energy for 'SSTORE' operation executing: curInvokeEnergyLimit[8000], curOpEnergy[20000], usedEnergy[6448]",
+  ILLEGAL_OPERATION: 'Invalid operation code: opCode[fe];',
 };
 
+/** The data of `revert("…")`: `Error(string)`. */
+export const revertData = (reason: string): string => selector('Error(string)') + abiString(reason);
+
+/** A made-up payment fails in one of four ways. */
+const resultOf = ({ succeeded, id }: WorldTransaction): string =>
+  succeeded ? 'SUCCESS' : (failures[Number.parseInt(id.slice(-1), 16) % failures.length] ?? 'REVERT');
+
+/** Logs have addresses without the 0x41. */
+export const renderLog = (entry: Entry) => ({
+  address: entry.token,
+  data: word(entry.units.toString(16)),
+  topics: topicsOf(entry),
+});
+
+/** How infos are shown. */
+export type Rendering = Readonly<{
+  /** USDT, the first, returns nothing from `transfer`, and is so busy that a penalty is part of its energy. */
+  tokens: readonly Pick<KeyedToken, 'key'>[];
+  /** Whether failed transactions keep their logs. */
+  keepsFailedLogs: boolean;
+}>;
+
 /** The parts of an info that only contract calls have. */
-function renderCall(transaction: SignedTransaction, { result, energy, allowedEnergy }: Execution) {
-  const { succeeded, target } = transaction;
+function callPart({ id, target, entries, succeeded }: WorldTransaction, result: string, rendering: Rendering) {
+  const { tokens, keepsFailedLogs } = rendering;
+  const returned = target === tokens[0]?.key ? '' : word('1');
+  const isToken = tokens.some(({ key }) => key === target) || entries.every(({ token }) => token === target);
+  const log = succeeded || keepsFailedLogs ? entries.map(renderLog) : [];
+  const inner = entries
+    .filter(({ kind }) => kind === 'transfer')
+    .map(({ token }, at) => renderInner(id, target, token, at));
   return {
-    contractResult: [succeeded ? word('1') : ''],
+    contractResult: [succeeded ? returned : result === 'REVERT' ? revertData('balance') : ''],
     contract_address: wireAddress(target),
-    receipt: {
-      ...unlessZero('energy_usage', allowedEnergy),
-      ...unlessZero('energy_fee', (energy - allowedEnergy) * ENERGY_SUN),
-      ...unlessZero('energy_usage_total', energy),
-      result,
-    },
-    ...(succeeded && { log: logsOf(transaction) }),
     ...(!succeeded && { result: 'FAILED', resMessage: hexText(failureTexts[result] ?? '') }),
+    ...(log.length > 0 && { log }),
+    ...(!isToken && succeeded && { internal_transactions: inner }),
   };
 }
 
-function renderSignedInfo(transaction: SignedTransaction, block: WorldBlock) {
-  const { id, native, lent, signed } = transaction;
-  const { execution } = signed;
+/** A contract's call of a token. */
+const renderInner = (id: string, caller: string, token: string, at: number) => ({
+  hash: digest('inner call', id, at),
+  caller_address: wireAddress(caller),
+  transferTo_address: wireAddress(token),
+  callValueInfo: [{}],
+  note: hexText('call'),
+});
+
+/** `result` is empty where no contract was called. */
+type Receipt = Readonly<{
+  energy: number;
+  allowedEnergy: number;
+  allowedBytes: number;
+  netFee: number;
+  result: string;
+}>;
+
+const renderReceipt = ({ energy, allowedEnergy, allowedBytes, netFee, result }: Receipt, penalty: number) => ({
+  ...unlessZero('energy_usage', allowedEnergy),
+  ...unlessZero('energy_fee', (energy - allowedEnergy) * ENERGY_SUN),
+  ...unlessZero('energy_usage_total', energy),
+  ...unlessZero('net_usage', allowedBytes),
+  ...unlessZero('net_fee', netFee),
+  ...(result !== '' && { result }),
+  ...unlessZero('energy_penalty_total', penalty),
+});
+
+function receiptOf(transaction: WorldTransaction): Receipt {
+  if (!isSigned(transaction)) {
+    const energy = ENERGY_PER_ENTRY * transaction.entries.length;
+    const netFee = BANDWIDTH_BYTES * BYTE_SUN;
+    const result = transaction.native || transaction.lent ? '' : resultOf(transaction);
+    return { energy, allowedEnergy: 0, allowedBytes: 0, netFee, result };
+  }
+  const { native, lent, signed } = transaction;
+  const { execution, feeUnits } = signed;
   invariant(execution, 'a transaction in a block was executed');
-  const call = native || lent ? { contractResult: [''], receipt: {} } : renderCall(transaction, execution);
-  const energyFee = (execution.energy - execution.allowedEnergy) * ENERGY_SUN;
-  return {
-    id,
-    ...unlessZero('fee', jsonSun(signed.feeUnits)),
-    blockNumber: block.number,
-    blockTimeStamp: block.timeS * 1000,
-    ...call,
-    receipt: {
-      ...call.receipt,
-      ...unlessZero('net_usage', execution.allowedBytes),
-      ...unlessZero('net_fee', jsonSun(signed.feeUnits) - energyFee),
-    },
-  };
+  const { energy, allowedEnergy, allowedBytes, result } = execution;
+  const netFee = jsonSun(feeUnits) - (energy - allowedEnergy) * ENERGY_SUN;
+  return { energy, allowedEnergy, allowedBytes, netFee, result: native || lent ? '' : result };
 }
 
-export function renderInfo(transaction: WorldTransaction, block: WorldBlock) {
-  if (isSigned(transaction)) return renderSignedInfo(transaction, block);
-  const { id, entries, succeeded, target } = transaction;
-  const result = resultOf(transaction);
-  const energy = ENERGY_PER_ENTRY * entries.length;
-  const energyFee = energy * ENERGY_SUN;
-  const netFee = BANDWIDTH_BYTES * BYTE_SUN;
-  const log = logsOf(transaction);
+/** Renders what became of a transaction in its block. */
+export function renderInfo(transaction: WorldTransaction, block: WorldBlock, rendering: Rendering) {
+  const { id, target, succeeded } = transaction;
+  const receipt = receiptOf(transaction);
+  const { energy, allowedEnergy, netFee, result } = receipt;
+  const isBusy = succeeded && target === rendering.tokens[0]?.key;
+  const call = result === '' ? { contractResult: [''] } : callPart(transaction, result, rendering);
   return {
     id,
-    fee: energyFee + netFee,
+    ...unlessZero('fee', (energy - allowedEnergy) * ENERGY_SUN + netFee),
     blockNumber: block.number,
     blockTimeStamp: block.timeS * 1000,
-    contractResult: [succeeded ? word('1') : ''],
-    contract_address: wireAddress(target),
-    receipt: { energy_fee: energyFee, energy_usage_total: energy, net_fee: netFee, result },
-    ...(keepsLogs(transaction) && log.length > 0 && { log }),
-    ...(!succeeded && {
-      result: 'FAILED',
-      resMessage: hexText(failureTexts[result] ?? ''),
-    }),
+    receipt: renderReceipt(receipt, isBusy ? energyPenalty(energy) : 0),
+    ...call,
   };
 }

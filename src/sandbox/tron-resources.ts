@@ -29,9 +29,12 @@ const ENERGY_TO_HOLDER = 64_285;
 const ENERGY_TO_OTHERS = 130_285;
 export const ENERGY_OF_REVERT = 2_763;
 
+/** Returns the part of a call's energy that a busy contract adds. */
+export const energyPenalty = (energy: number): number => Math.floor((energy * 3) / 4);
+
 /** Returns a field of java-tron's JSON, which omits default values. */
-export const unlessZero = (name: string, value: number): Readonly<Record<string, number>> =>
-  value === 0 ? {} : { [name]: value };
+export const unlessZero = (name: string, value: number | bigint): Readonly<Record<string, number | bigint>> =>
+  value === 0 || value === 0n ? {} : { [name]: value };
 
 /** Returns an amount of sun as java-tron's JSON has it; all existing TRX fit. */
 export const jsonSun = (sun: bigint): number => Number(sun);

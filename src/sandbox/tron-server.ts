@@ -6,6 +6,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tronAddress } from '../chains/tron/address.ts';
+import { isFields } from '../core/fields.ts';
 import type { WorldBlock } from './block-tree.ts';
 import { openControl } from './control.ts';
 import type { FaultKind, InjectedFault } from './faults.ts';
@@ -14,15 +15,40 @@ import { answerMessage } from './json-rpc.ts';
 import { type NodeServer, type NodeServerOptions, tokenKey } from './node-server.ts';
 import { TronError } from './tron-arguments.ts';
 import { tronFaults, tronMethods } from './tron-methods.ts';
+import { poolState } from './tron-pool.ts';
+import { jsonText } from './tron-render.ts';
 import { type View, viewThrough } from './view.ts';
 
 const PATH = /^\/(wallet|walletsolidity)\/(\w+)$/;
 /** The faults of HTTP connections. */
-const connectionFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop'];
-const errorText = (message: string): string => JSON.stringify({ Error: message });
+const connectionFaults: readonly FaultKind[] = ['rpc_error', 'http_error', 'hang', 'cut', 'drop', 'method_off'];
+const errorText = (message: string): string => `${JSON.stringify({ Error: message })}\n`;
 const RATE_LIMITED = errorText('class java.lang.IllegalAccessException : lack of computing resources');
+const METHOD_OFF = errorText('this API is unavailable due to config');
 /** Not JSON, though its content type says so. */
 const HISTORY_CLOSED = 'this API is closed because this node is a lite fullnode';
+
+/** The page of java-tron's web server for what it does not serve. */
+function methodNotSupported(method: string, path: string): string {
+  const why = `HTTP method ${method} is not supported by this URL`;
+  return `<html>
+<head>
+<meta http-equiv="Content-Type" content="text/html;charset=ISO-8859-1"/>
+<title>Error 405 ${why}</title>
+</head>
+<body><h2>HTTP ERROR 405 ${why}</h2>
+<table>
+<tr><th>URI:</th><td>${path}</td></tr>
+<tr><th>STATUS:</th><td>405</td></tr>
+<tr><th>MESSAGE:</th><td>${why}</td></tr>
+<tr><th>SERVLET:</th><td>org.eclipse.jetty.servlet.ServletHandler$Default404Servlet-1</td></tr>
+</table>
+<hr/><a href="https://eclipse.org/jetty">Powered by Jetty:// 9.4.53.v20231009</a><hr/>
+
+</body>
+</html>
+`;
+}
 
 /**
  * Starts listening.
@@ -41,11 +67,18 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
   function answer(path: string, method: string, body: Record<string, unknown>, fault: InjectedFault | null): string {
     const run = methods.get(method);
     if (!run || fault?.kind === 'rpc_error') return RATE_LIMITED;
+    if (fault?.kind === 'method_off') return METHOD_OFF;
     if (fault?.kind === 'history_closed') return HISTORY_CLOSED;
     const shown = viewThrough(world, fault);
-    const view = path === 'walletsolidity' ? solidified(shown) : shown;
+    const isSolid = path === 'walletsolidity';
+    const view = isSolid ? solidified(shown) : shown;
+    const hasPool = !isSolid && view.tip() === world.tip();
+    const pool = {
+      find: (id: string) => (hasPool ? poolState(world).transactions.find((one) => one.id === id) : undefined),
+      accounts: () => (hasPool ? poolState(world).accounts : world.accounts(view.tip().number)),
+    };
     try {
-      return `${JSON.stringify(run({ body, view, fault: fault?.kind ?? null }))}\n`;
+      return `${jsonText(run({ body, view, pool, fault: fault?.kind ?? null }))}\n`;
     } catch (error) {
       if (!(error instanceof TronError)) throw error;
       return errorText(error.message);
@@ -61,15 +94,19 @@ export async function startTronServer(options: NodeServerOptions): Promise<NodeS
       return sendThrough(null, request, response, answered);
     }
     const [, path = '', method = ''] = PATH.exec(url.pathname) ?? [];
-    if (!methods.has(method)) return refuse(response, 404, 'Not Found');
-    if (request.method !== 'POST' && request.method !== 'GET') return refuse(response, 405, 'Method Not Allowed');
-    const body = request.method === 'GET' ? queryFields(url.searchParams) : bodyFields(text);
-    if (!body) {
-      const why = 'class org.tron.json.JSONException : syntax error';
+    const { method: verb = '' } = request;
+    if (!methods.has(method) || (verb !== 'POST' && verb !== 'GET')) {
+      response.writeHead(405, { 'content-type': 'text/html;charset=iso-8859-1' });
+      return void response.end(methodNotSupported(verb, url.pathname));
+    }
+    const body = verb === 'GET' ? queryFields(url.searchParams) : bodyFields(text);
+    if (typeof body === 'string') {
+      const why = `class com.alibaba.fastjson.JSONException : ${body}`;
       return sendThrough(null, request, response, errorText(why));
     }
     const fault = faults.strike([...connectionFaults, ...(tronFaults.get(method) ?? [])], url.pathname, body);
-    sendThrough(fault, request, response, answer(path, method, body, fault));
+    const status = fault?.kind === 'method_off' ? 404 : 200;
+    sendThrough(fault, request, response, answer(path, method, body, fault), status);
   }
 
   const server = createServer((request, response) => {
@@ -91,13 +128,14 @@ function solidified(view: View): View {
   };
 }
 
-function bodyFields(text: string): Record<string, unknown> | null {
+/** Returns a body's fields, or what java-tron says of one that is no object. */
+function bodyFields(text: string): Record<string, unknown> | string {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : null;
+    return isFields(value) ? value : 'can not cast to JSONObject.';
   } catch {
-    return null;
+    return `unterminated json string, pos ${text.length}, line 1, column ${text.length + 1}${text}`;
   }
 }
 

@@ -8,7 +8,9 @@ import { signedTransaction } from '../chains/tron/transaction-bytes.ts';
 import type { KeyedToken } from './token-calls.ts';
 import { lookalikeKey } from './transaction.ts';
 import { keyArgument, type TronQuestion, text } from './tron-arguments.ts';
-import { openTronPool, TronRefusal } from './tron-pool.ts';
+import { type Parts, renderParts, splitTransaction, TronRefusal, transactionId } from './tron-broadcast.ts';
+import { openTronPool } from './tron-pool.ts';
+import { BLACK_HOLE } from './tron-render.ts';
 import {
   BYTE_SUN,
   ENERGY_SUN,
@@ -36,84 +38,135 @@ const chainParameters: Readonly<Record<string, number>> = {
   getTotalEnergyCurrentLimit: TOTAL_ENERGY,
 };
 
+const EMPTY = Buffer.alloc(0);
+/** Slots of 3 s in a day, over which allowances regenerate. */
+const WINDOW_SLOTS = 28_800;
+/** Why a node takes no transactions for the moment, whatever they are. */
+const nodeTroubles = [
+  new TronRefusal('SERVER_BUSY', 'Server busy.'),
+  new TronRefusal('NO_CONNECTION', 'No connection.'),
+  new TronRefusal('BLOCK_UNSOLIDIFIED', 'Block unsolidified.'),
+] as const;
+
 const hexText = (words: string): string => Buffer.from(words).toString('hex');
+
+/** The fields that java-tron's accounts have; `bornMs` is when the chain began. */
+function renderAccount(key: string, bornMs: number, own: Readonly<{ type?: string; balance?: bigint }>, lent = 0n) {
+  const { type, balance = 0n } = own;
+  const address = wireAddress(key);
+  const keys = { threshold: 1, keys: [{ address, weight: 1 }] };
+  const operations = `7fff1fc0033e01${'0'.repeat(50)}`;
+  return {
+    ...(type && { type }),
+    address,
+    ...unlessZero('balance', balance),
+    ...(!type && { create_time: bornMs }),
+    latest_consume_time: bornMs,
+    latest_consume_free_time: bornMs,
+    net_window_size: WINDOW_SLOTS,
+    account_resource: {
+      latest_consume_time_for_energy: bornMs,
+      energy_window_size: WINDOW_SLOTS,
+      ...unlessZero('acquired_delegated_frozenV2_balance_for_energy', lent),
+    },
+    ...(!type && {
+      owner_permission: { permission_name: 'owner', ...keys },
+      active_permission: [{ type: 'Active', id: 2, permission_name: 'active', operations, ...keys }],
+    }),
+    frozenV2: [{}, { type: 'ENERGY' }, { type: 'TRON_POWER' }],
+    ...(type && { asset_optimized: true }),
+  };
+}
 
 /** Returns the methods by name; each throws `TronError`. */
 export function tronWalletMethods({ world, tokens }: TronChain): Readonly<Record<string, Method>> {
   const tokenKeys = tokens.map(({ key }) => key);
-  const pool = openTronPool(world, tokenKeys);
-  const isContract = (key: string) => tokenKeys.some((token) => key === token || key === lookalikeKey(token));
+  const contracts = [...tokenKeys, ...tokenKeys.map(lookalikeKey)];
+  const isContract = (key: string) => contracts.includes(key);
+  const pool = openTronPool(world, tokenKeys, contracts);
+  const bornMs = world.atOrBelow(0).timeS * 1000;
 
   /**
-   * Returns the id.
-   * @throws TronRefusal
+   * Accepts a transaction.
+   * @throws TronRefusal, or TronError
    */
-  function send(bytes: string, fault: TronQuestion['fault']): string {
+  function send(bytes: string, fault: TronQuestion['fault'], parts: Parts): void {
+    if (fault === 'send_busy')
+      throw nodeTroubles[Number.parseInt(transactionId(parts).slice(-1), 16) % nodeTroubles.length] ?? nodeTroubles[0];
     const transaction = pool.check(bytes);
     if (fault !== 'send_dropped') {
       world.submit(fault === 'send_failed' ? { ...transaction, succeeded: false } : transaction);
     }
     if (fault === 'send_denied') throw new TronRefusal('OTHER_ERROR', 'Other errors.');
-    return transaction.id;
   }
 
-  /** Returns the result in the form of one of the two methods of sending. */
-  function answerTo(bytes: string, fault: TronQuestion['fault'], isText: boolean) {
-    const shown = (words: string) => (isText ? words : hexText(words));
+  /** Sends a transaction. @returns the refusal, if any */
+  function trySend(bytes: string, fault: TronQuestion['fault'], parts: Parts): TronRefusal | null {
     try {
-      const txid = send(bytes, fault);
-      return { result: true, ...(isText && { code: 'SUCCESS', message: '' }), txid };
+      send(bytes, fault, parts);
+      return null;
     } catch (error) {
-      if (!(error instanceof TronRefusal)) throw error;
-      return { ...(isText && { result: false }), code: error.code, message: shown(error.message) };
+      if (error instanceof TronRefusal) return error;
+      throw error;
     }
   }
 
   return {
-    broadcasthex: ({ body, fault }) => answerTo(text(body, 'transaction').toLowerCase(), fault, true),
+    broadcasthex({ body, fault }) {
+      const bytes = text(body, 'transaction');
+      const parts = splitTransaction(bytes);
+      const refusal = trySend(bytes, fault, parts);
+      const { code = 'SUCCESS', message = '' } = refusal ?? {};
+      const transaction = JSON.stringify(renderParts(parts));
+      return { result: refusal === null, code, txid: transactionId(parts), message, transaction };
+    },
 
     broadcasttransaction({ body, fault }) {
       const [signature] = Array.isArray(body.signature) ? body.signature : [];
-      const parts = [text(body, 'raw_data_hex'), String(signature ?? '')].map((part) => Buffer.from(part, 'hex'));
-      const [raw, signed] = parts as [Buffer, Buffer];
-      return answerTo(Buffer.from(signedTransaction(raw, signed)).toString('hex'), fault, false);
+      const [raw = EMPTY, signed = EMPTY] = [text(body, 'raw_data_hex'), String(signature ?? '')].map((part) =>
+        Buffer.from(part, 'hex'),
+      );
+      const bytes = Buffer.from(signedTransaction(raw, signed)).toString('hex');
+      const parts = splitTransaction(bytes);
+      const refusal = trySend(bytes, fault, parts);
+      const txid = transactionId(parts);
+      return refusal ? { code: refusal.code, txid, message: hexText(refusal.message) } : { result: true, txid };
     },
 
-    getaccount({ body, view }) {
+    getaccount({ body, pool: { accounts } }) {
       const key = keyArgument(body, 'address');
-      const accounts = world.accounts(view.tip().number);
-      const address = wireAddress(key);
-      if (isContract(key)) return { address, type: 'Contract' };
-      if (!accounts.isKnown(key)) return {};
-      return { address, ...unlessZero('balance', jsonSun(accounts.native(key))) };
+      if (key === BLACK_HOLE.key) return renderAccount(key, bornMs, { balance: BLACK_HOLE.sun });
+      if (isContract(key)) return renderAccount(key, bornMs, { type: 'Contract' });
+      const state = accounts();
+      if (!state.isKnown(key)) return {};
+      return renderAccount(key, bornMs, { balance: state.native(key) }, state.usable(key) - state.lent(key, key));
     },
 
-    getaccountresource({ body, view }) {
+    getaccountresource({ body, view, pool: { accounts } }) {
       const key = keyArgument(body, 'address');
-      const { number, timeS } = view.tip();
-      const accounts = world.accounts(number);
-      if (!accounts.isKnown(key) && !isContract(key)) return {};
-      const used = accounts.usedUp(key, timeS);
+      const state = accounts();
+      if (!state.isKnown(key) && !isContract(key)) return {};
+      const used = state.usedUp(key, view.tip().timeS);
       return {
         ...unlessZero('freeNetUsed', used.bytes),
         freeNetLimit: FREE_BYTES,
         TotalNetLimit: 43_200_000_000,
         TotalNetWeight: 26_000_000_000,
         ...unlessZero('EnergyUsed', used.energy),
-        ...unlessZero('EnergyLimit', energyLimit(accounts, key)),
+        ...unlessZero('EnergyLimit', energyLimit(state, key)),
         TotalEnergyLimit: TOTAL_ENERGY,
         TotalEnergyWeight: TOTAL_ENERGY_WEIGHT,
       };
     },
 
-    getcandelegatedmaxsize({ body, view }) {
+    getcandelegatedmaxsize({ body, pool: { accounts } }) {
       const key = keyArgument(body, 'owner_address');
-      return unlessZero('max_size', jsonSun(world.accounts(view.tip().number).lent(key, key)));
+      return unlessZero('max_size', jsonSun(accounts().lent(key, key)));
     },
 
-    getdelegatedresourcev2({ body, view }) {
+    getdelegatedresourcev2({ body, pool: { accounts } }) {
       const [from, to] = [keyArgument(body, 'fromAddress'), keyArgument(body, 'toAddress')];
-      const lent = jsonSun(world.accounts(view.tip().number).lent(from, to));
+      const lent = jsonSun(accounts().lent(from, to));
       if (lent === 0) return {};
       const loan = { from: wireAddress(from), to: wireAddress(to), frozen_balance_for_energy: lent };
       return { delegatedResource: [loan] };

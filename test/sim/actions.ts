@@ -47,6 +47,9 @@ const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   history_closed: 0.05,
   push_lost: 0.5,
   push_twice: 0.3,
+  method_off: 0.02,
+  call_failed: 0.05,
+  failed_logs: 0.5,
 };
 
 export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert';
 import { tronAddress } from '../../../../src/chains/tron/address.ts';
 import { tronSpending } from '../../../../src/chains/tron/spend.ts';
 import { lookalikeKey } from '../../../../src/sandbox/transaction.ts';
+import { BLACK_HOLE } from '../../../../src/sandbox/tron-render.ts';
 import { faultOf } from '../../../conformance/chain.ts';
 import { accountKey } from '../../../support/sandbox-node.ts';
 import { startTronBridge } from '../../../support/tron-bridge.ts';
@@ -318,6 +319,37 @@ test('a reorg removes an inclusion; the same bytes are broadcast again and paid 
   assert.is(held(intent.to), 31n);
 });
 
+test('money in the pool is quoted on; if it never comes, neither does the payout, and it waits for the money', async () => {
+  const wallets = openWallets();
+  const wallet = wallets.keyOf({ role: 'refund' });
+  world.fund(wallet, 100n * TRX);
+  mine(2);
+  sandbox.pay(wallet, 50n);
+  const intent = wallets.refund('USDT', 50n);
+  const attempt = await prepare(wallets, intent);
+  await send(attempt);
+  assert.equal((await node.balance(wallet)).tokens.USDT, 0n, 'what was sent is gone from the balance, too');
+  // The node is killed: it forgets its pool.
+  world.restart({ depth: 1 });
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), nothingYet);
+  outlive();
+  assert.equal(await outcomeOf(wallets, intent, [attempt]), { kind: 'dead' });
+  assert.is(refused(await node.quote(wallets.draft(intent), null, [])).code, 'token_short');
+  assert.is(held(intent.to), 0n);
+});
+
+test('a payee of any balance is paid, also one that no double holds, and one below zero', async () => {
+  const wallets = openFundedWallets();
+  const rich = wallets.refund('USDT', 5n);
+  world.fund(rich.to, 98_749_999_999_900_000n);
+  mine();
+  assert.is((await carry(wallets, rich)).kind, 'succeeded');
+  assert.is(held(rich.to), 5n);
+  const toBlackHole = wallets.refund('USDT', 6n, BLACK_HOLE.key);
+  assert.is((await carry(wallets, toBlackHole)).kind, 'succeeded');
+  assert.is((await node.balance(rich.to)).native, BigInt(Number.MAX_SAFE_INTEGER));
+});
+
 test('a rejection has a code', async () => {
   const wallets = openFundedWallets();
   const intent = wallets.refund('USDT', 5n);
@@ -333,7 +365,7 @@ test('a rejection has a code', async () => {
   const after = Number(terms.timestamp_ms) + 20 * 3600 * 1000;
   const far = { timestamp_ms: String(after), expiration_ms: String(after + 10 * 3600 * 1000) };
   assert.is(await codeOn(far), 'expired');
-  assert.is(await codeOf(Uint8Array.of(1, 2, 3)), 'signature');
+  assert.is(await codeOf(Uint8Array.of(10, 1, 1)), 'signature');
   const stranger = openWallets();
   const unfunded = signOn(stranger, intent, terms);
   assert.is(await codeOf(unfunded.bytes), 'native_short', 'the account does not exist');

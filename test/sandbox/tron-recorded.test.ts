@@ -1,0 +1,420 @@
+/**
+ * The simulated java-tron compared with the recorded answers of a real one: for the same event, the same fields with
+ * the same kinds of values, and the same texts. Fields that only one of them has are listed with the reason.
+ */
+import { secp256k1 } from '@noble/curves/secp256k1.js';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { tronSpending } from '../../src/chains/tron/spend.ts';
+import { signedTransaction, transactionDigest, wireSignature } from '../../src/chains/tron/transaction-bytes.ts';
+import { tronMethods } from '../../src/sandbox/tron-methods.ts';
+import { BLACK_HOLE } from '../../src/sandbox/tron-render.ts';
+import { createSeedWallets } from '../chains/seed-wallets.ts';
+import { makePayoutBench, TRX } from '../chains/tron/payout-bench.ts';
+import { type Json, readRecording } from '../support/java-tron-recordings.ts';
+import { accountKey } from '../support/sandbox-node.ts';
+import { TRON_CHAIN_ID, tronTokenKeys } from '../support/tron-node.ts';
+
+const test = suite('the simulated java-tron and its recorded answers');
+
+const bench = await makePayoutBench('recorded');
+const { sandbox, world, prepare, send, signOn, gas, mine, openWallets, openFundedWallets } = bench;
+const [usdt, usdc] = tronTokenKeys;
+const compared = new Set<string>();
+test.after.each(() => sandbox.faults.heal());
+test.after(() => bench.close());
+
+/** Fields whose values are texts that clients read, or that name a kind of thing. */
+const exact =
+  /\.(Error|code|message|resMessage|contractRet|ret|result|type|type_url|permission_name|operations|resource|note|threshold|weight)$/;
+/** Fields of bytes of any length. */
+const anyLength =
+  /\.(data|raw_data_hex|value|(constant_result|contractResult)\[\])$|^\.block_header\.raw_data\.witness_address first$/;
+
+/** Returns a text without what differs from one transaction to another. */
+const plain = (text: string): string =>
+  text.replace(/\b([0-9a-f]{64,}|T[1-9A-HJ-NP-Za-km-z]{33})\b/g, '…').replace(/\d+/g, '0');
+const fromHex = (text: string): string => (/^([0-9a-f]{2})+$/.test(text) ? Buffer.from(text, 'hex').toString() : text);
+
+function kindOf(path: string, value: Json): string {
+  if (exact.test(path)) return JSON.stringify(typeof value === 'string' ? plain(fromHex(value)) : value);
+  if (typeof value !== 'string') return typeof value;
+  if (!/^([0-9a-f]{2})*$/.test(value)) return 'text';
+  return anyLength.test(path) ? 'hex' : `hex of ${value.length}`;
+}
+
+/** Returns fields and kinds of value, at any depth; a list’s items are taken together. */
+function shape(value: Json, path = '', into = new Map<string, string>()): Map<string, string> {
+  if (typeof value !== 'object' || value === null) {
+    // The answer to a broadcast repeats the transaction as text.
+    if (path === '.transaction' && value.startsWith('{')) return shape(JSON.parse(value), path, into);
+    return into.set(
+      path,
+      [into.get(path), kindOf(path, value)].filter((one, at, all) => one && all.indexOf(one) === at).join(' or '),
+    );
+  }
+  into.set(path, Array.isArray(value) ? 'list' : 'object');
+  for (const [name, inner] of Object.entries(value)) {
+    shape(inner, Array.isArray(value) ? `${path}[]` : `${path}.${name}`, into);
+  }
+  return into;
+}
+
+/** Compares both ways; `but` are fields that one of them may lack, or have with other values. */
+function agree(name: string, ours: Json, but: RegExp = /^$/, theirs: Json = readRecording(name).response): void {
+  const [there, here] = [shape(theirs), shape(ours)];
+  const found = [...new Set([...there.keys(), ...here.keys()])]
+    .filter((path) => !but.test(path) && there.get(path) !== here.get(path))
+    .map((path) => `${path}: ${here.get(path) ?? 'absent'}, and ${there.get(path) ?? 'absent'} in the recording`);
+  assert.equal(found, [], name);
+}
+
+const ask = async (path: string, body: object = {}): Promise<Json> => {
+  compared.add(path.split('/').at(-1) ?? '');
+  return JSON.parse(await sandbox.ask(path, body));
+};
+const wire = (key: string): string => `41${key}`;
+const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
+const payee = accountKey('recorded payee');
+const transactionOf = (value: string) => ask('/wallet/gettransactionbyid', { value });
+const infoOf = (value: string) => ask('/wallet/gettransactioninfobyid', { value });
+
+test('blocks: with transactions and without, the first one, and what is none', async () => {
+  for (const [token, kind] of [
+    [usdt, 'direct'],
+    [usdc, 'direct'],
+    [usdt, 'contract'],
+    [usdt, 'failed'],
+  ] as const) {
+    sandbox.pay(payee, 5n, kind, token);
+  }
+  mine();
+  const number = world.tip().number;
+  const id_or_num = String(number);
+  agree('getblock.many.detail-false', await ask('/wallet/getblock', { id_or_num, detail: false }));
+  // Made-up payments have no memos; of the recorded block's other kinds of contracts the sandbox has none.
+  const but = /contractRet$|raw_data\.(data|contract)|value\.(amount|asset_name|to_address)/;
+  agree('getblock.many.detail-true', await ask('/wallet/getblock', { id_or_num, detail: true }), but);
+  agree('getblock.by-hash', await ask('/wallet/getblock', { id_or_num: world.tip().hash }));
+  mine();
+  const empty = { id_or_num: String(number + 1), detail: true };
+  agree('getblock.empty-block.detail-true', await ask('/wallet/getblock', empty));
+  agree('getblock.head.detail-absent', await ask('/wallet/getblock'));
+  agree('getnowblock', await ask('/wallet/getnowblock'));
+  agree('getblockbynum', await ask('/wallet/getblockbynum', { num: number + 1 }));
+  agree('getblockbyid', await ask('/wallet/getblockbyid', { value: world.tip().hash }));
+  for (const [name, path, body] of [
+    ['getblock.missing-number', '/wallet/getblock', { id_or_num: '99999999' }],
+    ['getblock.missing-hash', '/wallet/getblock', { id_or_num: `${'0'.repeat(15)}1${'ab'.repeat(24)}` }],
+    ['getblockbynum.missing', '/wallet/getblockbynum', { num: 99_999_999 }],
+    ['getblockbyid.missing', '/wallet/getblockbyid', { value: 'ab'.repeat(32) }],
+  ] as const) {
+    agree(name, await ask(path, body));
+  }
+  const length = /raw_data\.witness_address$/;
+  agree('getblock.genesis.detail-false', await ask('/wallet/getblock', { id_or_num: '0' }), length);
+  // Of the first balances one was zero, and omitted.
+  agree('getblock.genesis.detail-true', await ask('/wallet/getblock', { id_or_num: '0', detail: true }), length);
+  assert.match(await sandbox.ask('/wallet/getblockbynum', { num: 0 }), '"amount":-9223372036854775808,');
+});
+
+test('infos: of payments that succeeded, and of those that failed in each way', async () => {
+  const id = sandbox.pay(payee, 5n);
+  const other = sandbox.pay(payee, 5n, 'direct', usdc);
+  const batch = sandbox.pay(payee, 5n, 'contract');
+  mine();
+  const penalty = /energy_penalty_total$/;
+  agree('gettransactionbyid.exact', await transactionOf(id));
+  agree('gettransactioninfobyid.energy-penalty', await infoOf(id));
+  agree('gettransactioninfobyid.dai', await infoOf(other));
+  agree('gettransactioninfobyid.batch', await infoOf(batch), /contractResult\[\]$/);
+  agree('gettransactionbyid.batch', await transactionOf(batch));
+  agree(
+    'gettransactioninfobyblocknum.many',
+    (await ask('/wallet/gettransactioninfobyblocknum', { num: world.tip().number })).slice(0, 1),
+    penalty,
+    readRecording('gettransactioninfobyblocknum.many').response.slice(0, 1),
+  );
+  const names: Readonly<Record<string, string>> = {
+    REVERT: 'outer',
+    OUT_OF_ENERGY: 'oog',
+    OUT_OF_TIME: 'endless-loop',
+    ILLEGAL_OPERATION: 'invalid-opcode',
+  };
+  const seen = new Set<string>();
+  for (let tries = 1; seen.size < 4; tries++) {
+    assert.ok(tries < 100, 'each kind occurs');
+    const failed = sandbox.pay(payee, BigInt(tries), 'failed');
+    mine();
+    const transaction = await transactionOf(failed);
+    const result = transaction.ret[0].contractRet;
+    seen.add(result);
+    agree(`gettransactionbyid.${names[result]}`, transaction);
+    // The recorded revert was that of a contract that called the token.
+    const inner = result === 'REVERT' ? /internal_transactions/ : /^$/;
+    agree(`gettransactioninfobyid.${names[result]}`, await infoOf(failed), inner);
+  }
+  for (const num of [0, -5]) {
+    agree('gettransactioninfobyblocknum.zero', await ask('/wallet/gettransactioninfobyblocknum', { num }));
+  }
+  agree('gettransactioninfobyblocknum.missing', await ask('/wallet/gettransactioninfobyblocknum', { num: 99_999_999 }));
+  agree('gettransactioninfobyid.missing', await infoOf('ab'.repeat(32)));
+  agree('gettransactionbyid.missing', await transactionOf('ab'.repeat(32)));
+});
+
+test('what wallets sign: transfers, loans, and their infos', async () => {
+  const wallets = openFundedWallets();
+  const [owner, borrower] = [wallets.keyOf({ role: 'gas' }), wallets.keyOf({ role: 'collection', index: 0 })];
+  world.fund(owner, 100n * TRX);
+  world.fund(owner, 20_000n * TRX, true);
+  mine();
+  const sent = async (intent: Parameters<typeof prepare>[1]): Promise<[Json, Json]> => {
+    const attempt = await prepare(wallets, intent);
+    await send(attempt);
+    mine();
+    return [await transactionOf(attempt.tx), await infoOf(attempt.tx)];
+  };
+  const [transfer, transferInfo] = await sent(gas('transfer', 0, 3n * TRX));
+  agree('gettransactionbyid.trx', transfer);
+  agree('gettransactioninfobyid.trx', transferInfo);
+  const [loan, loanInfo] = await sent(gas('delegate', 0, 5_000n * TRX));
+  agree('gettransactionbyid.delegate', loan);
+  // Free bytes are used where the recorded account had none left.
+  const bytes = /^\.fee$|receipt\.net_(fee|usage)$/;
+  agree('gettransactioninfobyid.delegate', loanInfo, bytes);
+  agree(
+    'getdelegatedresourcev2.one',
+    await ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(owner), toAddress: wire(borrower) }),
+  );
+  agree(
+    'getdelegatedresourcev2.none',
+    await ask('/wallet/getdelegatedresourcev2', { fromAddress: wire(borrower), toAddress: wire(owner) }),
+  );
+  agree(
+    'getcandelegatedmaxsize.after-a-loan',
+    await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(owner), type: 1 }),
+  );
+  agree('getcandelegatedmaxsize', await ask('/wallet/getcandelegatedmaxsize', { owner_address: wire(payee), type: 1 }));
+  agree('getaccount.borrower', await ask('/wallet/getaccount', { address: wire(borrower) }));
+  const weights = /TotalNetWeight$|TotalEnergyWeight$/;
+  agree('getaccountresource.borrower', await ask('/wallet/getaccountresource', { address: wire(borrower) }), weights);
+  const [, refundInfo] = await sent(wallets.refund('USDT', 1n));
+  agree('gettransactioninfobyid.exact', refundInfo, /net_(fee|usage)$|energy_penalty_total$/);
+  const [, reclaimInfo] = await sent(gas('reclaim', 0, 5_000n * TRX));
+  agree('gettransactioninfobyid.undelegate', reclaimInfo, bytes);
+});
+
+test('accounts: of a person, a contract, the black hole, and none', async () => {
+  const account = (key: string) => ask('/wallet/getaccount', { address: wire(key) });
+  const resource = (key: string) => ask('/wallet/getaccountresource', { address: wire(key) });
+  const known = accountKey('recorded account');
+  world.fund(known, 5n * TRX);
+  mine();
+  // What only some accounts have: a name, a TRC-10 token of their own, something that they did.
+  const own = /account_name|asset|latest_opration_time|free_net_usage|freeNetUsed/;
+  agree('getaccount.existing', await account(known), own);
+  agree('getaccount.contract', await account(usdt), own);
+  agree('getaccount.black-hole', await account(BLACK_HOLE.key), /account_name|create_time|active_permission|asset/);
+  agree('getaccount.new', await account(accountKey('nobody')));
+  const weights = /TotalNetWeight$|TotalEnergyWeight$|asset|freeNetUsed/;
+  agree('getaccountresource.existing', await resource(known), weights);
+  agree('getaccountresource.contract', await resource(usdt), weights);
+  agree('getaccountresource.new', await resource(accountKey('nobody')));
+  world.fund(known, 98_749_999_994_900_000n);
+  mine();
+  assert.match(await sandbox.ask('/wallet/getaccount', { address: wire(known) }), '"balance":98749999999900000,');
+  assert.match(
+    await sandbox.ask('/wallet/getaccount', { address: wire(BLACK_HOLE.key) }),
+    '"balance":-9223372036854775808,',
+  );
+  const rows = (await ask('/wallet/getchainparameters')).chainParameter;
+  const recorded = readRecording('getchainparameters').response.chainParameter.map(({ key }: Json) => key);
+  for (const row of rows) {
+    assert.equal(Object.keys(row), ['key', 'value']);
+    assert.ok(recorded.includes(row.key), row.key);
+  }
+});
+
+test('what is in no block yet shows in accounts, in calls and by its id, and the solidified chain lacks it', async () => {
+  const [holder, wallet] = [accountKey('out of the pool'), accountKey('coins out of the pool')];
+  mine(4);
+  const id = sandbox.pay(holder, 7_000_000n);
+  world.fund(wallet, 3n * TRX);
+  agree('gettransactionbyid.pending', await transactionOf(id));
+  agree('gettransactioninfobyid.pending', await infoOf(id));
+  agree('getaccount.out-of-the-pool', await ask('/wallet/getaccount', { address: wire(wallet) }));
+  const balance = await ask('/wallet/triggerconstantcontract', {
+    owner_address: wire(holder),
+    contract_address: wire(usdt),
+    data: `70a08231${holder.padStart(64, '0')}`,
+  });
+  agree('triggerconstantcontract.balance-out-of-the-pool', balance);
+  assert.is(BigInt(`0x${balance.constant_result[0]}`), 7_000_000n);
+  agree('solidity.gettransactionbyid.not-solid-yet', await ask('/walletsolidity/gettransactionbyid', { value: id }));
+  mine();
+  agree('solidity.gettransactionbyid.not-solid-yet', await ask('/walletsolidity/gettransactionbyid', { value: id }));
+  agree(
+    'solidity.gettransactioninfobyid.not-solid-yet',
+    await ask('/walletsolidity/gettransactioninfobyid', { value: id }),
+  );
+  const num = world.tip().number;
+  agree(
+    'solidity.gettransactioninfobyblocknum.above-solid',
+    await ask('/walletsolidity/gettransactioninfobyblocknum', { num }),
+  );
+  agree('solidity.getblock.above-solid', await ask('/walletsolidity/getblock', { id_or_num: String(num) }));
+  agree('solidity.getblock.head', await ask('/walletsolidity/getblock'));
+  bench.mineFinal();
+  agree('solidity.gettransactionbyid.exact', await ask('/walletsolidity/gettransactionbyid', { value: id }));
+  const penalty = /energy_penalty_total$/;
+  agree(
+    'solidity.gettransactioninfobyid.exact',
+    await ask('/walletsolidity/gettransactioninfobyid', { value: id }),
+    penalty,
+  );
+});
+
+test('constant calls: values, reverts with and without a reason, and what cannot be called', async () => {
+  const owner = accountKey('recorded caller');
+  sandbox.pay(owner, 100n);
+  sandbox.pay(owner, 100n, 'direct', usdc);
+  mine();
+  const call = (contract: string, fields: object) =>
+    ask('/wallet/triggerconstantcontract', { owner_address: wire(owner), contract_address: wire(contract), ...fields });
+  const transfer = (units: bigint) => ({
+    data: `a9059cbb${payee.padStart(64, '0')}${units.toString(16).padStart(64, '0')}`,
+  });
+  const decimals = { function_selector: 'decimals()' };
+  agree('triggerconstantcontract.decimals', await call(usdt, decimals));
+  agree('triggerconstantcontract.transfer', await call(usdc, transfer(5n)));
+  agree('triggerconstantcontract.energy-penalty', await call(usdt, transfer(5n)));
+  agree('triggerconstantcontract.revert-with-reason', await call(usdt, transfer(5_000n)));
+  agree('triggerconstantcontract.no-such-function', await call(usdt, { data: `fe575a87${owner.padStart(64, '0')}` }));
+  agree('triggerconstantcontract.no-selector', await call(usdt, {}));
+  agree('triggerconstantcontract.no-contract', await call(accountKey('nobody'), decimals));
+  agree('triggerconstantcontract.no-owner', await call(usdt, { ...decimals, owner_address: undefined }));
+  sandbox.faults.set({ rates: { call_failed: 1 } });
+  agree('triggerconstantcontract.endless-loop', await call(usdt, decimals));
+  sandbox.faults.set({ rates: { call_failed: 0, wrong_chain: 1 } });
+  agree('triggerconstantcontract.no-contract', await call(usdt, decimals));
+});
+
+const broadcast = (transaction: string) => ask('/wallet/broadcasthex', { transaction });
+
+test('broadcasts that are taken or known', async () => {
+  const wallets = openFundedWallets();
+  const attempt = await prepare(wallets, wallets.refund('USDT', 1n));
+  const bytes = hex(attempt.bytes);
+  agree('broadcasthex.accepted-trigger', await broadcast(bytes));
+  agree('broadcasthex.again-while-pending', await broadcast(bytes), /^\.transaction/);
+  mine();
+  agree('broadcasthex.again-when-mined', await broadcast(bytes), /^\.transaction/);
+  const asJson = { raw_data_hex: bytes.slice(6, -134), signature: [bytes.slice(-130)] };
+  agree('broadcasttransaction.again-when-mined', await ask('/wallet/broadcasttransaction', asJson));
+  sandbox.faults.set({ rates: { send_busy: 1 } });
+  const troubles = new Map<string, Json>();
+  const { terms } = attempt;
+  for (let units = 20n; troubles.size < 3; units++) {
+    assert.ok(units < 100n, 'each kind occurs');
+    const answer = await broadcast(hex(signOn(wallets, wallets.refund('USDT', units), terms).bytes));
+    troubles.set(answer.code, answer);
+  }
+  const contract = /\.(fee_limit|type|type_url)$/;
+  agree('broadcasthex.server-busy', troubles.get('SERVER_BUSY'), contract);
+  agree('broadcasthex.no-connection', troubles.get('NO_CONNECTION'), contract);
+  agree('broadcasthex.block-unsolidified', troubles.get('BLOCK_UNSOLIDIFIED'), contract);
+});
+
+test('broadcasts that are refused, in java-tron’s words', async () => {
+  const wallets = openFundedWallets();
+  const gasKey = wallets.keyOf({ role: 'gas' });
+  world.fund(gasKey, 5n * TRX);
+  mine();
+  const { terms } = await prepare(wallets, gas('transfer', 0, 1n));
+  const signed = (units: bigint, other: object = {}) =>
+    hex(signOn(wallets, gas('transfer', 0, units), { ...terms, ...other }).bytes);
+  const good = signed(7n);
+  const raw = good.slice(0, -134);
+  const stranger = openWallets();
+  const headMs = world.tip().timeS * 1000;
+  const later = { timestamp_ms: String(headMs + 3 * 3_600_000), expiration_ms: String(headMs + 25 * 3_600_000) };
+  const secret = tronSpending.derive(wallets.seed, { role: 'gas' }).secret;
+  /** Replaces an address in the bytes and signs them again, as somebody else's wallet may. */
+  const altered = (from: string, to: string): string => {
+    const changed = Buffer.from(raw.replace(from, to).slice(6), 'hex');
+    const signature = secp256k1.sign(transactionDigest(changed), secret, { format: 'recovered', prehash: false });
+    return hex(signedTransaction(changed, wireSignature(signature)));
+  };
+  const receiver = wallets.keyOf({ role: 'collection', index: 0 });
+  const cases: readonly (readonly [name: string, bytes: string])[] = [
+    ['accepted', good],
+    ['no-signature', raw],
+    ['short-signature', `${raw}1232${'ab'.repeat(50)}`],
+    ['two-signatures', `${good}${good.slice(-134)}`],
+    ['zero-signature', `${raw}1241${'00'.repeat(65)}`],
+    ['signature-of-somebody-else', `${raw}${signed(8n).slice(-134)}`],
+    ['wrong-reference', signed(9n, { ref_block_hash: 'f'.repeat(16) })],
+    ['expired', signed(10n, { timestamp_ms: String(headMs - 60_000), expiration_ms: String(headMs - 1) })],
+    ['expires-in-25-hours', signed(11n, later)],
+    ['more-trx-than-there-is', signed(1_000n * TRX)],
+    ['trx-of-an-unknown-account', hex(signOn(stranger, gas('transfer', 0, 7n), terms).bytes)],
+    [
+      'trigger-of-an-unknown-account',
+      hex(signOn(stranger, stranger.refund('USDT', 1n), { ...terms, fee_limit: '1000000' }).bytes),
+    ],
+    ['trx-to-itself', altered(receiver, gasKey)],
+    ['trx-to-a-contract', altered(receiver, usdt)],
+    ['too-big', hex(signedTransaction(new Uint8Array(520_000).fill(1), new Uint8Array(65).fill(1)))],
+    ['empty', ''],
+    ['no-contract', '0a00'],
+    ['no-protobuf', 'ffffff'],
+    ['not-hex', 'zz'],
+  ];
+  for (const [name, transaction] of cases) {
+    agree(`broadcasthex.${name}`, await broadcast(transaction), name === 'too-big' ? /^\.transaction/ : undefined);
+  }
+  const elsewhere = {
+    ...bench.network,
+    tokens: [{ symbol: 'USDT' as const, address: 'TJRabPrwbZy45sbavfcjinPJC18kjpRTv8', decimals: 6 }],
+  };
+  const { signOn: signElsewhere } = createSeedWallets(elsewhere, tronSpending);
+  const noContract = signElsewhere(wallets, wallets.refund('USDT', 1n), { ...terms, fee_limit: '1000000' });
+  agree('broadcasthex.trigger-of-no-contract', await broadcast(hex(noContract.bytes)));
+});
+
+test('errors: malformed requests, unknown paths, and what is switched off', async () => {
+  const post = async (path: string, body: string): Promise<Response> =>
+    fetch(`${sandbox.url}${path}`, { method: 'POST', body });
+  for (const [name, path, body] of [
+    ['a-list', '/wallet/getblock', '[]'],
+    ['malformed-json', '/wallet/getblock', '{"id_or_num":'],
+    ['wrong-type', '/wallet/gettransactioninfobyblocknum', '{"num": "x"}'],
+    ['getblock.number-not-text', '/wallet/getblock', '{"id_or_num":145,"detail":false}'],
+    ['getblock.not-a-hash', '/wallet/getblock', '{"id_or_num":"zz"}'],
+    ['getblock.negative', '/wallet/getblock', '{"id_or_num":"-1"}'],
+    ['getblock.hash-of-a-height-above-head', '/wallet/getblock', `{"id_or_num":"00000000ffffffff${'ab'.repeat(24)}"}`],
+    ['getaccount.malformed', '/wallet/getaccount', '{"address":"zz"}'],
+    ['gettransactioninfobyid.malformed', '/wallet/gettransactioninfobyid', '{"value":"zz"}'],
+    ['unknown-path', '/wallet/nosuchthing', '{}'],
+    ['odd.disabled-path', '/wallet/getaccount', `{"address":"${wire(payee)}"}`],
+  ] as const) {
+    if (name === 'odd.disabled-path') sandbox.faults.set({ rates: { method_off: 1 } });
+    const recorded = readRecording(name);
+    const response = await post(path, body);
+    assert.is(response.status, recorded.status, name);
+    assert.is((response.headers.get('content-type') ?? '').split(';')[0], recorded.contentType.split(';')[0], name);
+    const text = await response.text();
+    if (recorded.status === 405) assert.is(text.replace(/Servlet-\w+/, ''), recorded.text.replace(/Servlet-\w+/, ''));
+    else assert.equal(JSON.parse(text), recorded.response, name);
+  }
+});
+
+test('every method that the sandbox answers was compared', () => {
+  const methods = tronMethods({ world, chainId: TRON_CHAIN_ID, tokens: [] });
+  assert.equal(
+    [...methods.keys()].filter((name) => !compared.has(name)),
+    [],
+  );
+});
+
+test.run();
