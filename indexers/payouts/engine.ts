@@ -20,6 +20,7 @@ import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { createBalanceWatch } from './balances.ts';
+import { createDelayWatch } from './delay-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createPayoutWallets } from './wallets.ts';
@@ -80,6 +81,7 @@ export function createPayer(options: PayerOptions): Payer {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
+  const delays = createDelayWatch(network.key, database, clock);
   const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
   /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
@@ -135,7 +137,9 @@ export function createPayer(options: PayerOptions): Payer {
 
   async function look(): Promise<Fault | null> {
     try {
-      return await lookOnce();
+      const fault = await lookOnce();
+      await delays.note(fault);
+      return fault;
     } catch (error) {
       // Another engine has the lease; it must be acquired again.
       if (error instanceof Fault && endsLease(error)) {

@@ -21,7 +21,7 @@ import {
   type Step,
 } from '../../src/core/payout.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { OpenPayout } from '../../src/database/money-out.ts';
+import type { EngineReason, OpenPayout } from '../../src/database/money-out.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { journalBehind, type PayoutLease } from './lease.ts';
@@ -129,42 +129,52 @@ async function act(work: Work, step: Step): Promise<Progress | null> {
 async function begin(work: Work): Promise<Progress | null> {
   const { parts, draft } = work;
   const { node, database, clock, onQuote } = parts;
-  const name = nameOf(work);
   const nonce = await nextNonce(work);
-  if (nonce === 'halted') return haltedWallet(work);
   if (nonce === 'soon') return restUntil(work, clock.nowMs() + LANE_WAIT_MS);
+  if (typeof nonce === 'object' && nonce !== null) return waitFor(work, nonce);
   const quote = await node.quote(draft, nonce, []);
   onQuote(draft, quote);
   const judged = judgeQuote(quote);
-  const nowMs = clock.nowMs();
-  if (judged.kind === 'wait') {
-    await database.recordWait({ ...name, wait: judged, nextLookAtMs: later(work), nowMs });
-    return restUntil(work, later(work));
-  }
+  if (judged.kind === 'wait') return waitFor(work, judged);
   if (judged.kind === 'fail') {
-    await database.settlePayout({ ...name, outcome: { ...judged, kind: 'failed' }, nowMs });
+    await database.settlePayout({ ...nameOf(work), outcome: { ...judged, kind: 'failed' }, nowMs: clock.nowMs() });
     return lookAgain(work);
   }
   return allot(work, 0, nonce, judged.terms, judged.feeUnitsMax);
 }
 
-async function haltedWallet(work: Work): Promise<Progress> {
-  const { draft, parts } = work;
-  const message = `wallet ${draft.payer} is halted; \`quayside status\` says why`;
-  const wait = { code: 'wallet_halted', message };
-  await parts.database.recordWait({ ...nameOf(work), wait, nextLookAtMs: later(work), nowMs: parts.clock.nowMs() });
+/** Records why the payout cannot begin now. */
+async function waitFor(work: Work, wait: EngineReason): Promise<Progress> {
+  const { database, clock } = work.parts;
+  await database.recordWait({ ...nameOf(work), wait, nextLookAtMs: later(work), nowMs: clock.nowMs() });
   return restUntil(work, later(work));
 }
 
 /** Returns the wallet's next number, null if the family has none, or why there is none now. */
-async function nextNonce({ parts, payout, draft }: Work): Promise<number | null | 'soon' | 'halted'> {
+async function nextNonce({ parts, payout, draft }: Work): Promise<number | null | 'soon' | EngineReason> {
   const { node, database, rules, clock } = parts;
   if (rules.lane === 'expiry') return null;
-  const sequence = await node.sequence(draft.payer);
+  const { payer } = draft;
+  const sequence = await node.sequence(payer);
   invariant(sequence, `the node of ${payout.network} counts transactions`);
-  const offer = await database.offerNonce(payout.network, draft.payer, sequence.final, clock.nowMs());
-  if (offer.kind === 'free') return offer.nonce;
-  return offer.kind === 'halted' ? 'halted' : 'soon';
+  const { final, head } = sequence;
+  const offer = await database.offerNonce(payout.network, payer, final ?? { head }, clock.nowMs());
+  switch (offer.kind) {
+    case 'free':
+      return offer.nonce;
+    case 'halted':
+      return { code: 'wallet_halted', message: `wallet ${payer} is halted; \`quayside status\` says why` };
+    case 'unsettled':
+      return {
+        code: 'payout_nonce_unsettled',
+        message:
+          `the node counts ${head} transactions of wallet ${payer}, and ${offer.ours} were made here; whether the ` +
+          `others are final cannot be read, because the node no longer has the final state. Payouts of the wallet ` +
+          `go on when finality does, or with an archive node`,
+      };
+    default:
+      return 'soon';
+  }
 }
 
 async function allot(

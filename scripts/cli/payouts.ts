@@ -6,7 +6,7 @@ import { payoutNodeOptions } from '../../indexers/payouts/node-options.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { permanent } from '../../src/core/fault.ts';
+import { permanent, transient } from '../../src/core/fault.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
 import type { Attempt, Payout, PayoutState } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
@@ -175,6 +175,10 @@ async function resumeWallets(network: NetworkConfig, { database }: Installation)
   try {
     for (const { payer } of halted) {
       const sequence = await node.sequence(payer);
+      if (sequence?.final === null) {
+        const why = `the node of ${key} no longer has the final state, which counts the transactions of wallet ${payer}`;
+        throw transient('node_history_pruned', `${why}: wait until finality no longer lags, or use an archive node`);
+      }
       await database.resumeLane(key, payer, sequence?.final ?? 0);
     }
   } finally {

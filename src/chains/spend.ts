@@ -172,9 +172,10 @@ export interface PayoutNode {
   /** Returns what a wallet holds at the head; for planning, never as proof. */
   balance(key: string): Promise<WalletBalance>;
   /**
-   * Returns the wallet's next free sequence number, at finality and at the head. Null where attempts expire instead.
+   * Returns the wallet's next free sequence number, at finality and at the head. `final` is null if the node no longer
+   * has the final state. Null where attempts expire instead.
    */
-  sequence(key: string): Promise<Readonly<{ final: number; head: number }> | null>;
+  sequence(key: string): Promise<Readonly<{ final: number | null; head: number }> | null>;
   /**
    * Returns what a transaction for the draft takes now. `nonce` is the sequence number to use, if the family has them.
    * @param outbid terms of earlier attempts with the same number, whose fees a replacement must exceed; empty for a

@@ -36,7 +36,9 @@ export type HaltedLane = Readonly<{ network: NetworkKey; payer: string }> & Engi
 export type NonceOffer =
   | Readonly<{ kind: 'free'; nonce: number }>
   /** `full`: as many are open as a node accepts. `unsigned`: the newest is not signed yet, and may be taken back. */
-  | Readonly<{ kind: 'full' | 'unsigned' | 'halted' }>;
+  | Readonly<{ kind: 'full' | 'unsigned' | 'halted' }>
+  /** The head counts more numbers than were given out (`ours`), and whether that is final is not known. */
+  | Readonly<{ kind: 'unsettled'; ours: number }>;
 
 /** `moved`: the payout changed, its number is taken, or the payment that it refunds is gone; look again. */
 export type AllotOutcome = Readonly<{ kind: 'allotted'; attempt: Attempt }> | Readonly<{ kind: 'moved' }>;
@@ -144,10 +146,16 @@ export interface MoneyOutDatabase {
 
   /**
    * Returns the number that the wallet's next attempt must use.
-   * @param finalNonce the node's first free number at finality. If it is above our count, somebody else spends from the
-   * wallet: the lane is halted and an alarm raised
+   * @param seen the node's first free number at finality. If it is above our count, somebody else spends from the
+   * wallet: the lane is halted and an alarm raised. If the node no longer has the final state, its number at the head:
+   * nothing is concluded from that, and no number is offered while it is above our count
    */
-  offerNonce(network: NetworkKey, payer: string, finalNonce: number, nowMs: number): Promise<NonceOffer>;
+  offerNonce(
+    network: NetworkKey,
+    payer: string,
+    seen: number | Readonly<{ head: number }>,
+    nowMs: number,
+  ): Promise<NonceOffer>;
   /**
    * Saves an attempt and uses up its number; it is signed on these terms and no others. A refund whose payment a reorg
    * took back waits instead, with an alarm.

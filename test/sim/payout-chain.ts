@@ -47,6 +47,8 @@ export type Weather = Readonly<{
   forgets: number;
   reorgs: number;
   dear: number;
+  /** The node no longer has the final state. */
+  pruned: number;
 }>;
 
 export const calm: Weather = {
@@ -60,6 +62,7 @@ export const calm: Weather = {
   forgets: 0,
   reorgs: 0,
   dear: 0,
+  pruned: 0,
 };
 
 export interface Chain {
@@ -129,6 +132,7 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     const [first] = attempts;
     if (!first) return { kind: 'waiting', included: null };
     if (lane === 'sequence') {
+      if (random.chance(chain.weather.pruned)) throw transient('node_history_pruned', 'the final state is gone');
       const isUsed = nonceOf(first.payer, seen) > Number(first.terms.nonce);
       return isUsed ? { kind: 'foreign', message: 'its number was used' } : { kind: 'waiting', included: null };
     }
@@ -148,7 +152,8 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
     async sequence(key) {
       refuseWhenDown();
       if (lane === 'expiry') return null;
-      return { final: nonceOf(key, final()), head: nonceOf(key, blocks) };
+      const isPruned = random.chance(chain.weather.pruned);
+      return { final: isPruned ? null : nonceOf(key, final()), head: nonceOf(key, blocks) };
     },
     async quote(_draft, nonce, outbid) {
       refuseWhenDown();

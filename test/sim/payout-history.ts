@@ -120,6 +120,7 @@ const weatherOf = (random: Random): Weather => ({
   forgets: rarely(random, 0.3),
   reorgs: rarely(random, 0.6),
   dear: rarely(random, 1),
+  pruned: rarely(random, 0.5),
 });
 
 function restart(stage: Stage): void {

@@ -32,8 +32,16 @@ export const evmErrors: readonly ErrorMeaning[] = [
   },
   {
     code: 'node_history_pruned',
-    is: ({ message }) => /pruned|missing trie node|history (is )?(not|un)available/i.test(message),
-    advice: 'the node no longer keeps blocks this old: give it more history or use an archive node to catch up',
+    // geth says "historical state … is not available" where it keeps states by path, "not supported" where by hash.
+    is: ({ message }) =>
+      /pruned|missing trie node|(history|state)\b.* (not |un)available|^not supported$/i.test(message),
+    advice:
+      'the node no longer keeps blocks or states this old: wait for finality if it lags, give the node more history, or use an archive node',
+  },
+  {
+    code: 'node_indexing',
+    is: ({ message }) => /indexing is in progress/i.test(message),
+    advice: 'the node is still building its index of transactions: wait for it',
   },
   {
     code: 'node_block_unknown',

@@ -135,6 +135,14 @@ async function countsTransactions(recording: Recording, recorded: Recorded): Pro
   assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: count, head: count });
 }
 
+/** The count at the head is known, though that of the final block is not any more. */
+async function countsWithoutFinalState(recording: Recording, recorded: Recorded): Promise<void> {
+  const final = recorded.the('eth_getBlockByNumber.earliest');
+  const pruned = { ...recording, request: { ...recording.request, params: [`0x${PAYER}`, '0x0'] } };
+  recorded.played.play(pruned, recorded.the('eth_getTransactionCount'), final);
+  assert.equal(await paying(recorded, (node) => node.sequence(PAYER)), { final: null, head: 14 });
+}
+
 /** The calls of a recorded batch, sent as one. The node answers single calls. */
 async function batches(recording: Recording, recorded: Recorded) {
   const { played, the } = recorded;
@@ -181,7 +189,8 @@ export const payoutClaims: readonly Claim[] = [
     (file, recorded) => (file.response.error ? sends('rejected', 'fee_too_low') : sends('accepted'))(file, recorded),
   ],
   [/^postmerge\.eth_get(BlockByNumber\.1|BlockReceipts|Logs)$/, means('node_history_pruned', /archive node/)],
-  [/^pruned\.eth_(call|getBalance|getTransactionCount)\..*$/, means('node_error', /log/)],
+  [/^pruned\.eth_(call|getBalance|getTransactionCount)\..*$/, means('node_history_pruned', /wait for finality/)],
+  [/^pruned\.eth_getTransactionCount\..*$/, countsWithoutFinalState],
   [/^eth_getBlockByNumber\.safe\.none$/, means('node_block_unknown', /chain is read again/)],
   [/^eth_getTransactionCount\.above-head$/, means('node_block_unknown', /chain is read again/)],
   [/^eth_getLogs\.(range-.*|too-many-addresses)$/, means('node_error', /log/)],

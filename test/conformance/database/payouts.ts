@@ -268,6 +268,22 @@ export function attemptsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'without the final state, numbers are given out up to what the head has, and nothing is concluded from it',
+    ready(makePlace, async (database) => {
+      await plan(database, refund('r1'));
+      await bringOut(database, refund('r1'), 1);
+      for (const head of [0, 1]) {
+        assert.equal(await database.offerNonce(network, payer, { head }, T0_MS), { kind: 'free', nonce: 1 });
+      }
+      assert.equal(await database.offerNonce(network, payer, { head: 2 }, T0_MS), { kind: 'unsettled', ours: 1 });
+      assert.equal(await database.haltedLanes(), [], 'what is at the head may vanish');
+      assert.equal(await codes(database), []);
+      assert.equal(await database.offerNonce(network, payer, 1, T0_MS), { kind: 'free', nonce: 1 });
+      assert.equal(await database.offerNonce(network, 'ef'.repeat(20), { head: 5 }, T0_MS), { kind: 'free', nonce: 5 });
+    }),
+  );
+
+  test(
     'a signature is recorded with the attempt that asked for it on its terms; a stray one stops everything',
     ready(makePlace, async (database) => {
       await plan(database, refund('r1'));

@@ -302,6 +302,78 @@ test(
   ),
 );
 
+let isPruned = false;
+test(
+  'while the node no longer has the final state, payouts are made on the count at its head',
+  onBench(
+    async (bench) => {
+      const { plan, pass, chain, database, alarms } = bench;
+      isPruned = true;
+      await plan('r1', 'r2');
+      await untilSettled(bench, 'r1');
+      await untilSettled(bench, 'r2');
+      assert.equal(
+        chain
+          .blocks()
+          .flat()
+          .map(({ intentId, nonce }) => [intentId, nonce]),
+        [
+          ['r1', 0],
+          ['r2', 1],
+        ],
+      );
+      // Somebody else's transaction at the head may vanish: a person is told, and nothing is signed.
+      chain.usurp(keyOf({ role: 'refund' }));
+      await plan('r3');
+      await pass();
+      const waiting = await database.findPayout('r3');
+      assert.equal([waiting?.state, waiting?.wait?.code], ['waiting', 'payout_nonce_unsettled']);
+      assert.match(waiting?.wait?.message ?? '', /counts 3 transactions .* and 2 were made here/);
+      assert.equal(await alarms(), ['payout_nonce_unsettled']);
+      assert.equal(await database.haltedLanes(), []);
+    },
+    {
+      node: (node) => ({
+        ...node,
+        async sequence(key) {
+          const counts = await node.sequence(key);
+          return counts && isPruned ? { ...counts, final: null } : counts;
+        },
+      }),
+    },
+  ),
+);
+
+let isSilent = false;
+test(
+  'faults that delay payouts for ten minutes raise an alarm, once',
+  onBench(
+    async (bench) => {
+      const { plan, pass, alarms, database } = bench;
+      isSilent = true;
+      await plan('r1');
+      assert.is((await pass())?.code, 'node_history_pruned');
+      for (let n = 0; n < 59; n++) await pass();
+      assert.equal(await alarms(), []);
+      for (let n = 0; n < 5; n++) await pass();
+      assert.equal(await alarms(), ['payouts_delayed']);
+      assert.match((await database.listAlarms(1))[0]?.message ?? '', /delayed for 10 minutes: the state is gone/);
+      isSilent = false;
+      await untilSettled(bench, 'r1');
+      assert.equal(await alarms(), ['payouts_delayed']);
+    },
+    {
+      node: (node) => ({
+        ...node,
+        quote: (...of) => {
+          if (isSilent) throw transient('node_history_pruned', 'the state is gone');
+          return node.quote(...of);
+        },
+      }),
+    },
+  ),
+);
+
 test(
   'payouts that serve each other are made in order',
   onBench(async (bench) => {

@@ -18,7 +18,7 @@ import { evmAddress } from '../address.ts';
 import { readBroadcast } from './payout-broadcast.ts';
 import { askOutcome } from './payout-outcome.ts';
 import { askQuote, balanceCall } from './payout-quote.ts';
-import { expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
+import { errorFault, expectChain, finalBlock, openEvmRpc, quantity, readAmount, readCount } from './rpc.ts';
 
 /** Concurrent requests. Payouts need few. */
 const CONCURRENCY_MAX = 4;
@@ -65,9 +65,11 @@ export function openPayoutNode(options: PayoutNodeOptions, clock: Clock = system
     const answers = await rpc.batch(
       [quantity(final), 'latest'].map((block) => ({ method: origin.method, params: [`0x${key}`, block] })),
     );
-    const [atFinal, atHead] = answers.map((answer) => readCount(answer, origin));
-    invariant(atFinal !== undefined && atHead !== undefined, 'a batch has an answer for each call');
-    return { final: atFinal, head: atHead };
+    const [atFinal, atHead] = answers;
+    invariant(atFinal && atHead, 'a batch has an answer for each call');
+    // A node that is no archive keeps about 128 states, and finality may lag by more.
+    const isGone = !atFinal.ok && errorFault(atFinal.error, origin).code === 'node_history_pruned';
+    return { final: isGone ? null : readCount(atFinal, origin), head: readCount(atHead, origin) };
   }
 
   return {

@@ -71,10 +71,10 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
     );
   };
 
-  function lane(network: NetworkKey, payer: string, finalNonce: number): LaneRow {
+  function lane(network: NetworkKey, payer: string, firstNonce: number): LaneRow {
     const known = findLane.get({ network, payer });
     if (known) return known;
-    const row: LaneRow = { network, payer, nextNonce: finalNonce, haltedCode: null, haltedMessage: null };
+    const row: LaneRow = { network, payer, nextNonce: firstNonce, haltedCode: null, haltedMessage: null };
     insertLane(row);
     return row;
   }
@@ -98,10 +98,13 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
         return [...open, ...first, ...soon].map(withAttempts);
       });
     },
-    async offerNonce(network, payer, finalNonce, nowMs) {
+    async offerNonce(network, payer, seen, nowMs) {
       return db.write(() => {
-        const row = lane(network, payer, finalNonce);
+        const isFinal = typeof seen === 'number';
+        const row = lane(network, payer, isFinal ? seen : seen.head);
         if (row.haltedCode !== null) return { kind: 'halted' };
+        if (!isFinal && seen.head > row.nextNonce) return { kind: 'unsettled', ours: row.nextNonce };
+        const finalNonce = isFinal ? seen : seen.head;
         if (finalNonce > row.nextNonce) {
           const haltedCode = 'payout_nonce_foreign';
           const haltedMessage =
