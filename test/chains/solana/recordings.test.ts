@@ -311,7 +311,7 @@ readsEach(
 
 readsEach(
   {
-    'http.body-too-large': ['node_error', /HTTP status 413 "request body size exceeds allowed maximum"/],
+    'http.body-too-large': ['node_request_too_large', /HTTP status 413 "request body size exceeds allowed maximum"/],
     'http.content-type': ['node_error', /HTTP status 415 "Supplied content type is not allowed/],
     'http.get': ['node_error', /HTTP status 405 "Used HTTP Method is not allowed/],
     'http.health': ['node_nonsense', /not JSON \(2 bytes\): ok/],
