@@ -10,6 +10,7 @@
  *   npm run bench -- solana --profile .tmp   write V8's CPU profiles of the indexer into that folder
  *   npm run bench -- pages           one server with 500 open payment pages, in a whole sandbox
  *   npm run bench -- dust            one more block for an address that has received up to a million transfers
+ *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
  * other work on the machine shows in its load and in the column "others".
@@ -22,6 +23,7 @@ import { benchTable } from './bench/address-table.ts';
 import { benchAllCatchUps, benchCatchUp, type CatchUpOptions } from './bench/catch-up.ts';
 import { catchUpNetworks } from './bench/catch-up-networks.ts';
 import { benchDust } from './bench/dust.ts';
+import { benchFootprint } from './bench/footprint.ts';
 import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
 import { benchPages } from './bench/pages.ts';
@@ -38,6 +40,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   'catch-up': benchAllCatchUps,
   pages: benchPages,
   dust: benchDust,
+  footprint: benchFootprint,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(
   catchUpNetworks.map(({ name }) => [name, (options: CatchUpOptions) => benchCatchUp(name, options)]),
