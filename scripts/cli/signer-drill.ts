@@ -59,17 +59,18 @@ const differs = ({ seed, database }: Compared): boolean => database !== null && 
 async function comparePool(database: Database, network: NetworkConfig, seed: Uint8Array): Promise<Pool> {
   const { family, mode, xpub } = network;
   const chain = chains[family];
-  const spending = await chain.spending?.();
+  const keys = await chain.walletKeys?.();
   const offline = await chain.offlineKeys?.();
+  const deriving = await chain.xpubKeys?.();
   const configured = xpub === null ? (network.addressSigner ?? (await database.poolSource({ family, mode }))) : xpub;
-  const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : spending?.xpub(seed);
+  const own = xpub === null ? offline?.sign(seed, new Uint8Array()).signer : keys?.xpub(seed);
   if (!own || configured === null) return { family, mode, source: 'none', addresses: [] };
   const source = xpub === null ? own : xpubFingerprint(own);
   const { nextIndex } = await database.poolLevel({ family, mode }, source);
   const indices = [...new Set([0, Math.max(0, nextIndex - 1)])];
   const addresses = await Promise.all(
     indices.map(async (index): Promise<Compared> => {
-      const [key = ''] = offline ? offline.derive(seed, index, 1) : [chain.address.derive?.(own, index)];
+      const [key = ''] = offline ? offline.derive(seed, index, 1) : [deriving?.derive(own, index)];
       const known = await database.poolAddress({ family, mode }, source, index);
       return { index, seed: chain.address.format(key), database: known === null ? null : chain.address.format(known) };
     }),

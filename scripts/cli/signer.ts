@@ -145,10 +145,10 @@ async function describe(files: SignerFiles, { networks }: Policy, seed: Uint8Arr
   const accounts = new Map<Family, string | null>();
   const wallets: Record<'network' | 'refund' | 'gas' | 'treasury', string>[] = [];
   for (const family of families) {
-    const spending = await chains[family].spending?.();
-    accounts.set(family, spending?.xpub(seed) ?? null);
+    const keys = await chains[family].walletKeys?.();
+    accounts.set(family, keys?.xpub(seed) ?? null);
     const addressOf = (role: 'refund' | 'gas') => {
-      const key = spending?.derive(seed, { role });
+      const key = keys?.derive(seed, { role });
       key?.secret.fill(0);
       return key ? chains[family].address.format(key.key) : '-';
     };

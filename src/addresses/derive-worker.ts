@@ -12,8 +12,8 @@ export type DeriveTask = Readonly<{ family: Family; xpub: string; firstIndex: nu
 
 /** The task of the pool's thread, found by name. @returns the address keys of `firstIndex…`, in order */
 export const deriveAddresses = (task: DeriveTask): Promise<ThreadAnswer<string[]>> =>
-  answer(() => {
-    const { derive } = chains[task.family].address;
-    invariant(derive, `${task.family} derives addresses from an xpub`);
-    return Array.from({ length: task.count }, (_, n) => derive(task.xpub, task.firstIndex + n));
+  answer(async () => {
+    const keys = await chains[task.family].xpubKeys?.();
+    invariant(keys, `${task.family} derives addresses from an xpub`);
+    return Array.from({ length: task.count }, (_, n) => keys.derive(task.xpub, task.firstIndex + n));
   });

@@ -14,7 +14,7 @@ import type { BlockRef } from '../core/block.ts';
 import type { Fault } from '../core/fault.ts';
 import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
-import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules } from './spend.ts';
+import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules, WalletKeys } from './spend.ts';
 import type { Wallets } from './wallet.ts';
 
 /** All families; `src/chains/index.ts` holds one row for each. */
@@ -29,12 +29,11 @@ export interface AddressCodec {
   /** The canonical text of a key: the form to show a payer. */
   format(key: string): string;
   /**
-   * Returns the key of address number `index` of an account's extended public key (BIP-44 external chain): base58 text
-   * at the family's documented path, never a private key. Null where the curve has no public derivation: such addresses
-   * are derived where the seed is (`OfflineKeys`) and imported.
+   * Checks the text of an extended public key, which must be at the family's documented path. Null where the curve has
+   * no public derivation: such addresses are derived where the seed is (`OfflineKeys`) and imported.
    * @throws Fault permanent `xpub_invalid`
    */
-  readonly derive: ((xpub: string, index: number) => string) | null;
+  readonly checkXpub: ((xpub: string) => void) | null;
   /**
    * Returns a link for a payer's wallet: it opens a transfer of `units` base units of `token` to `key` or, where
    * wallets have no such link, the payment page in the wallet's own browser.
@@ -44,8 +43,15 @@ export interface AddressCodec {
   deepLink(token: Token, chainId: string, key: string, units: bigint, pageUrl: string): string;
 }
 
-/** The codec of a family with public derivation. */
-export type DerivingCodec = AddressCodec & Readonly<{ derive: NonNullable<AddressCodec['derive']> }>;
+/** Derives the addresses of a family with public derivation. */
+export interface XpubKeys {
+  /**
+   * Returns the key of address number `index` of an account's extended public key (BIP-44 external chain): base58 text
+   * at the family's documented path, never a private key.
+   * @throws Fault permanent `xpub_invalid`
+   */
+  derive(xpub: string, index: number): string;
+}
 
 /**
  * Makes the addresses of a family without public derivation, on a machine that has the seed. They are exported as
@@ -197,10 +203,14 @@ export interface Chain {
   wire(): Promise<Wire>;
   node(): Promise<{ openNode(options: NodeOptions): Node }>;
   readonly spendRules: SpendRules;
-  /** The signer's half of payouts; only this loads the chain's library. */
+  /** The keys of our own wallets; present if `spending` is. */
+  walletKeys?(): Promise<WalletKeys>;
+  /** The signer's half of payouts; only this loads the chain's library, when something is to be signed. */
   spending?(): Promise<Spending>;
   /** The indexer's half of payouts. */
   payouts?(): Promise<{ openPayoutNode(options: PayoutNodeOptions): PayoutNode }>;
-  /** Present where `address.derive` is null. */
+  /** Present where `address.checkXpub` is not null. */
+  xpubKeys?(): Promise<XpubKeys>;
+  /** Present where `address.checkXpub` is null. */
   offlineKeys?(): Promise<OfflineKeys>;
 }

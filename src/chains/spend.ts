@@ -76,8 +76,8 @@ export type SpendReading = Readonly<{
   feeUnitsMax: bigint;
 }>;
 
-/** The signer's half. Pure, except that it loads the chain's library. */
-export interface Spending {
+/** The keys of our own wallets. Pure. */
+export interface WalletKeys {
   /**
    * Derives the key pair of a wallet from a BIP-39 seed (64 bytes). Deposit addresses have the paths at which they are
    * derived for receiving.
@@ -90,6 +90,10 @@ export interface Spending {
    * none.
    */
   xpub(seed: Uint8Array): string | null;
+}
+
+/** The signer's half. Pure, except that it loads the chain's library. */
+export interface Spending extends WalletKeys {
   /**
    * Returns the wallets whose keys `sign` needs, the fee payer first: those that sign, then any whose address alone is
    * needed (a deposit address that receives gas).

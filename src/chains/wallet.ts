@@ -76,7 +76,7 @@ export interface Wallets {
     request: WalletRequest,
     from: string,
     newest: Pick<BlockRef, 'hash'>,
-  ): Readonly<Record<string, unknown>> | null;
+  ): Promise<Readonly<Record<string, unknown>> | null>;
 }
 
 /**

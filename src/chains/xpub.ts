@@ -9,12 +9,11 @@ import { secp256k1 } from '@noble/curves/secp256k1.js';
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32';
-import { invariant, permanent } from '../core/fault.ts';
+import { invariant } from '../core/fault.ts';
 import type { Wallet } from '../core/intent.ts';
 import type { SpendKey } from './spend.ts';
+import { checkXpubText, xpubInvalid } from './xpub-text.ts';
 
-/** m / 44' / coin' / account' / 0: four steps below the seed. */
-const XPUB_DEPTH = 4;
 /** An installation has a handful of xpubs; beyond this, the oldest is dropped from the cache. */
 const PARSED_XPUBS_MAX = 64;
 const ACCOUNT_BYTES = 20;
@@ -27,30 +26,15 @@ const hotIndex = { refund: 0, gas: 1 } as const;
 
 const parsedXpubs = new Map<string, HDKey>();
 
-/** Parses an xpub. Its text never appears in a message: it might be a private key pasted by mistake. */
 function externalChain(xpub: string, path: string): HDKey {
   const known = parsedXpubs.get(xpub);
   if (known) return known;
-  if (/^[a-z]prv/i.test(xpub)) {
-    throw permanent(
-      'xpub_invalid',
-      'this is an extended PRIVATE key; Quayside only takes the public one (xpub…). Treat the private key as exposed, since it was in a settings file',
-    );
-  }
+  checkXpubText(xpub, path);
   let parsed: HDKey;
   try {
     parsed = HDKey.fromExtendedKey(xpub);
-  } catch (error) {
-    throw permanent(
-      'xpub_invalid',
-      `not an extended public key: expected base58 text that starts with "xpub" (${error instanceof Error ? error.message : 'unreadable'})`,
-    );
-  }
-  if (parsed.depth !== XPUB_DEPTH) {
-    throw permanent(
-      'xpub_invalid',
-      `this xpub is at depth ${parsed.depth} of its wallet, not ${XPUB_DEPTH}: export the key at ${path}, so that wallets find the addresses again`,
-    );
+  } catch {
+    throw xpubInvalid('this extended public key is damaged: its key is no point of the curve');
   }
   if (parsedXpubs.size >= PARSED_XPUBS_MAX) {
     const oldest = parsedXpubs.keys().next();

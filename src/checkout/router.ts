@@ -118,7 +118,8 @@ export function createCheckout(deps: CheckoutDeps): Router {
     const report = (await deps.database.listNetworks()).find((one) => one.network === network.key);
     const newest = report && isFollowed(report, nowMs) ? report.cursor : null;
     const asked = { due: query.get('due') ?? '', from: query.get('from') ?? '' };
-    const answer = answerTransfer(network, session, pageState(session, toSeconds(nowMs)), option, newest, asked);
+    const state = pageState(session, toSeconds(nowMs));
+    const answer = await answerTransfer(network, session, state, option, newest, asked);
     response.status('transfer' in answer ? 200 : 409).json(answer);
   });
   const { simulate } = deps;

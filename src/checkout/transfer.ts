@@ -15,16 +15,16 @@ export type TransferAnswer =
   | Readonly<{ problem: 'changed' | 'locked' }>;
 
 /** @param asked.due the amount due that the payer was shown, at par; `asked.from` is the account that pays */
-export function answerTransfer(
+export async function answerTransfer(
   network: WalletNetwork,
   session: Session,
   state: PageState,
   option: PaymentOption,
   newest: NetworkStatus['cursor'],
   asked: Readonly<{ due: string; from: string }>,
-): TransferAnswer {
+): Promise<TransferAnswer> {
   if (!state.isPayable || String(state.leftPar) !== asked.due || !newest) return { problem: 'changed' };
   const units = parToUnitsCeil(state.leftPar, option.decimals);
-  const transfer = walletTransfer(network, session, option, units, asked.from, newest);
+  const transfer = await walletTransfer(network, session, option, units, asked.from, newest);
   return transfer ? { transfer } : { problem: 'locked' };
 }

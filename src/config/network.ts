@@ -94,7 +94,7 @@ export function readNetworks(
       problems.push({ path, text: `not a preset (${presets.join(', ')}), so all of its settings must be given` });
     }
     const own = isFields(entry) ? { name: preset, sandbox: false, ...entry } : entry;
-    const derives = !isFields(own) || chains[own.family as Family]?.address.derive !== null;
+    const derives = !isFields(own) || chains[own.family as Family]?.address.checkXpub !== null;
     const schema = derives ? schemas.derives : schemas.imports;
     const placed = isFields(own) ? withSandbox(own, sandbox, derives) : own;
     const settings = check(problems, ['networks', preset], schema, placed);
@@ -221,12 +221,11 @@ function withSandbox(settings: Tree, sandbox: Tree | null, derives: boolean): Tr
 }
 
 function checkXpub(problems: Problem[], path: string, { family, xpub }: NetworkConfig): void {
-  const { derive } = chains[family].address;
-  if (!derive || xpub === null) return;
+  if (xpub === null) return;
   try {
     if (/^.prv/.test(xpub))
       throw permanent('xpub_invalid', 'this is a private key; keep it offline and give its public half');
-    derive(xpub, 0);
+    chains[family].address.checkXpub?.(xpub);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     problems.push({ path: `${path}.xpub`, text: error.message });

@@ -54,7 +54,7 @@ export function walletTransfer(
   units: bigint,
   from: string,
   newest: Pick<BlockRef, 'hash'>,
-): Readonly<Record<string, unknown>> | null {
+): Promise<Readonly<Record<string, unknown>> | null> {
   return chainOf(option.family).wallets.transfer({ network, ...paymentOf(session, option, units, '') }, from, newest);
 }
 

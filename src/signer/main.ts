@@ -14,9 +14,10 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import type { Spending } from '../chains/spend.ts';
+import type { Spending, WalletKeys } from '../chains/spend.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { intentMacKey } from '../core/intent.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import { systemClock } from '../lib/clock.ts';
 import { openLog } from '../lib/log.ts';
 import { readSecretKeyFile } from '../lib/secret-key.ts';
@@ -100,13 +101,15 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
     const journal = openJournal(files.journal);
     try {
       checkOwner(keystore, journal.fingerprint, files.journal);
-      const spendings = await loadSpendings(policy);
+      const walletKeys = await loadWalletKeys(policy);
+      const { spendings, prepareToSign } = lazySpendings(policy);
       const macKey = intentMacKey(readSecretKeyFile(secretKeyFile));
       const seed = await unlockSeed(keystore, unlock);
       if (!seed) return;
-      const service = openSigningService({ seed, macKey, policy, journal, spendings, clock: systemClock, log });
+      const parts = { macKey, policy, journal, walletKeys, spendings, clock: systemClock, log };
+      const service = openSigningService({ seed, ...parts });
       try {
-        const server = await serveSigningService({ socket: files.socket, service, log });
+        const server = await serveSigningService({ socket: files.socket, service, prepareToSign, log });
         const networks = policy.networks.map(({ key }) => key);
         log.info({ fingerprint: keystore.fingerprint, networks }, 'the signer is ready');
         process.send?.({ ready: true });
@@ -134,18 +137,31 @@ function checkOwner(keystore: Keystore, fingerprint: string, file: string): void
 }
 
 /** @throws Fault permanent `family_cannot_spend` */
-async function loadSpendings({ networks }: Policy): Promise<ReadonlyMap<Family, Spending>> {
-  const spendings = new Map<Family, Spending>();
+async function loadWalletKeys({ networks }: Policy): Promise<ReadonlyMap<Family, WalletKeys>> {
+  const loaded = new Map<Family, WalletKeys>();
   for (const { key, family } of networks) {
-    const spending = spendings.get(family) ?? (await chains[family].spending?.());
-    if (!spending)
+    const keys = loaded.get(family) ?? (await chains[family].walletKeys?.());
+    if (!keys)
       throw permanent(
         'family_cannot_spend',
         `the policy has ${key}, but payouts on networks of its family are not supported; remove it from the policy`,
       );
-    spendings.set(family, spending);
+    loaded.set(family, keys);
   }
-  return spendings;
+  return loaded;
+}
+
+/** Loads families' signing halves when the first payout is signed, because they take tens of megabytes. */
+function lazySpendings({ networks }: Policy) {
+  const spendings = new Map<Family, Spending>();
+  return {
+    spendings,
+    async prepareToSign(network: NetworkKey): Promise<void> {
+      const family = networks.find(({ key }) => key === network)?.family;
+      const spending = family && !spendings.has(family) && (await chains[family].spending?.());
+      if (spending) spendings.set(family, spending);
+    },
+  };
 }
 
 /**

@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { Fault, permanent } from '../core/fault.ts';
+import type { NetworkKey } from '../core/transfer.ts';
 import type { Log } from '../lib/log.ts';
 import { BodyError, readBody } from '../lib/request-body.ts';
 import { type CallName, type CallParams, calls, REQUEST_BYTES_MAX } from './protocol.ts';
@@ -18,6 +19,8 @@ export type ServerOptions = Readonly<{
   /** Path of the socket; one that a killed signer left behind is replaced. */
   socket: string;
   service: SigningService;
+  /** Loads what `sign` needs for a network. */
+  prepareToSign(network: NetworkKey): Promise<void>;
   log: Log;
   limits?: Partial<ServerLimits>;
 }>;
@@ -46,6 +49,7 @@ type Answer = Readonly<{ status: number; body: unknown }>;
 export async function serveSigningService({
   socket: path,
   service,
+  prepareToSign,
   log,
   limits,
 }: ServerOptions): Promise<{ close(): Promise<void> }> {
@@ -60,7 +64,7 @@ export async function serveSigningService({
   const server = createServer(bounds, async (request, response) => {
     // A caller that disconnects loses nothing: it can repeat the request.
     response.on('error', () => {});
-    const { status, body } = await answer(request, service);
+    const { status, body } = await answer(request, { service, prepareToSign });
     response.writeHead(status, { 'content-type': 'application/json' }).end(`${JSON.stringify(body)}\n`);
   });
   server.maxRequestsPerSocket = 1;
@@ -92,11 +96,15 @@ export async function serveSigningService({
   };
 }
 
-/** Serves one request. After the body is read, everything is synchronous, so that requests cannot interleave. */
-async function answer(request: IncomingMessage, service: SigningService): Promise<Answer> {
+/** Serves one request. Once everything is read and loaded, it is synchronous, so that requests cannot interleave. */
+async function answer(
+  request: IncomingMessage,
+  { service, prepareToSign }: Pick<ServerOptions, 'service' | 'prepareToSign'>,
+): Promise<Answer> {
   try {
     const method = callOf(request);
     const params = parse(await readBody(request, REQUEST_BYTES_MAX));
+    if (method === 'sign') await prepareToSign(read(method, params).intent.network);
     return { status: 200, body: z.encode(calls[method].result as z.ZodType, serve(service, method, params)) };
   } catch (error) {
     const fault = error instanceof BodyError ? refusedBody(error) : error;

@@ -6,8 +6,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
-import type { SignedSpend, Spending, SpendKey, SpendOrder } from '../chains/spend.ts';
-import { Fault } from '../core/fault.ts';
+import type { SignedSpend, Spending, SpendKey, SpendOrder, WalletKeys } from '../chains/spend.ts';
+import { Fault, invariant } from '../core/fault.ts';
 import { type Intent, intentMac, type Wallet } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -25,7 +25,9 @@ export type SigningServiceOptions = Readonly<{
   macKey: Uint8Array;
   policy: Policy;
   journal: Journal;
-  /** The signing halves of the policy's families. */
+  /** The wallets of the policy's families. */
+  walletKeys: ReadonlyMap<Family, WalletKeys>;
+  /** The signing halves of the same families. Each must be there before `sign` is called for one of its networks. */
   spendings: ReadonlyMap<Family, Spending>;
   clock: Pick<Clock, 'nowMs'>;
   log: Log;
@@ -42,8 +44,8 @@ export interface SigningService {
   close(): void;
 }
 
-/** A network that the policy allows, with its family's signing half. */
-type Place = Readonly<{ policy: NetworkPolicy; spending: Spending }>;
+/** A network that the policy allows, with its family's wallets. */
+type Place = Readonly<{ policy: NetworkPolicy; wallets: WalletKeys }>;
 
 const NO_GRANT: Grant = { capUse: null, approval: null };
 
@@ -53,6 +55,7 @@ export function openSigningService({
   macKey,
   policy,
   journal,
+  walletKeys,
   spendings,
   clock,
   log,
@@ -60,23 +63,25 @@ export function openSigningService({
   /** @throws Fault `signer_refused_policy` */
   function placeOf(network: NetworkKey): Place {
     const found = policy.networks.find(({ key }) => key === network);
-    const spending = found && spendings.get(found.family);
-    if (found && spending) return { policy: found, spending };
+    const wallets = found && walletKeys.get(found.family);
+    if (found && wallets) return { policy: found, wallets };
     throw refused(
       'policy',
       `the signer's policy has no network ${network}: run \`quayside signer policy add <network>\`, then restart the signer`,
     );
   }
 
-  const keyOf = (spending: Spending, wallet: Wallet): string => {
-    const { key, secret } = spending.derive(seed, wallet);
+  const keyOf = (wallets: WalletKeys, wallet: Wallet): string => {
+    const { key, secret } = wallets.derive(seed, wallet);
     secret.fill(0);
     return key;
   };
 
   /** Signs and checks an order, and wipes the keys. The same order gives the same bytes. */
-  function signChecked({ spending }: Place, order: SpendOrder, payer: string): SignedSpend {
+  function signChecked({ policy: { family } }: Place, order: SpendOrder, payer: string): SignedSpend {
     const { intent, network } = order;
+    const spending = spendings.get(family);
+    invariant(spending, `the signing half of ${family} was loaded before the request was served`);
     const keys: SpendKey[] = [];
     try {
       for (const wallet of spending.signers(intent)) keys.push(spending.derive(seed, wallet));
@@ -145,7 +150,7 @@ export function openSigningService({
     const nonce = nonceOf(rules.lane, terms);
     const known = journal.intent(id);
     checkOrder({ request, content: canonicalIntent(intent), known, lane: rules.lane, nonce });
-    const payer = keyOf(place.spending, rules.payer(intent));
+    const payer = keyOf(place.wallets, rules.payer(intent));
     checkNonce(nonce, payer, request);
     const { capUse, approval } = known ? NO_GRANT : grant(place, request, nowMs);
     const signed = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
@@ -161,14 +166,14 @@ export function openSigningService({
       const place = placeOf(network);
       const { treasury } = place.policy.spend;
       return {
-        refund: keyOf(place.spending, { role: 'refund' }),
-        gas: keyOf(place.spending, { role: 'gas' }),
+        refund: keyOf(place.wallets, { role: 'refund' }),
+        gas: keyOf(place.wallets, { role: 'gas' }),
         treasury,
       };
     },
     addresses(network, indices) {
       const place = placeOf(network);
-      return indices.map((index) => keyOf(place.spending, { role: 'collection', index }));
+      return indices.map((index) => keyOf(place.wallets, { role: 'collection', index }));
     },
     journal(network, after, limit) {
       placeOf(network);

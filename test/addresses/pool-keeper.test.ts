@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type PoolOptions, startPool, xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
-import { evmAddress } from '../../src/chains/evm/address.ts';
+import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -38,7 +38,7 @@ test('an empty pool is filled to its target with the addresses of the xpub, in o
   const held = await database.watchList(pool, 0, 100);
   assert.equal(
     held.map(({ key }) => key),
-    Array.from({ length: 60 }, (_, index) => evmAddress.derive(xpub, index)),
+    Array.from({ length: 60 }, (_, index) => evmXpubKeys.derive(xpub, index)),
   );
   // The first account of every development node.
   assert.is(held[0]?.key, 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266');
@@ -139,7 +139,7 @@ test('an earlier xpub that is configured again is used again, however full its o
   assert.is(await freeIn(database, otherXpub), 0);
   const wish = { storeId: shop.id, name: 'order', networks: [network], amountMinor: 100, nowMs: 1 };
   const outcome = await database.createSession(newSession(wish));
-  assert.is('session' in outcome && outcome.session.addresses.evm, evmAddress.derive(xpub, 0));
+  assert.is('session' in outcome && outcome.session.addresses.evm, evmXpubKeys.derive(xpub, 0));
   close();
 });
 

@@ -122,9 +122,9 @@ test('on test networks only wallets that know them', () => {
 
 const newest = { hash: '4uhcVJyU9pJkvQyS88uRDiswHXSCkY3zQawwpjk2NsNY' };
 
-test('the ERC-20 call, on its chain', () => {
+test('the ERC-20 call, on its chain', async () => {
   const from = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359';
-  const asked = chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 10_500_000n), from.toLowerCase(), newest);
+  const asked = await chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 10_500_000n), from.toLowerCase(), newest);
   assert.equal(asked, {
     chainId: '0x1',
     add: null,
@@ -136,15 +136,15 @@ test('the ERC-20 call, on its chain', () => {
       chainId: '0x1',
     },
   });
-  const onBsc = chains.evm.wallets.transfer(evm('bsc', bscUsdt, 18, 1n), from, newest) as {
+  const onBsc = (await chains.evm.wallets.transfer(evm('bsc', bscUsdt, 18, 1n), from, newest)) as {
     add: { chainId: string; nativeCurrency: { symbol: string } };
   };
   assert.equal([onBsc.add.chainId, onBsc.add.nativeCurrency.symbol], ['0x38', 'BNB']);
 });
 
-test('the TRC-20 call', () => {
+test('the TRC-20 call', async () => {
   const from = 'TNPeeaaFB7K9cmo4uQpcU32zGK8G1NYqeL';
-  assert.equal(chains.tron.wallets.transfer(tron('tron'), from, newest), {
+  assert.equal(await chains.tron.wallets.transfer(tron('tron'), from, newest), {
     chainId: '0x2b6653dc',
     contract: 'TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t',
     from,
@@ -154,9 +154,9 @@ test('the TRC-20 call', () => {
   });
 });
 
-test('the transaction on Solana', () => {
+test('the transaction on Solana', async () => {
   const { solana: family } = chains;
-  const asked = family.wallets.transfer(solana('solana'), payer, newest) as { transaction: string };
+  const asked = (await family.wallets.transfer(solana('solana'), payer, newest)) as { transaction: string };
   const key = (text: string) => hexToBytes(family.address.parse(text) ?? '');
   assert.equal(asked, {
     chain: 'solana:mainnet',
@@ -174,16 +174,16 @@ test('the transaction on Solana', () => {
   });
 });
 
-test('nothing is sent from an invalid address, from the recipient itself, or on a cluster without a name', () => {
+test('nothing is sent from an invalid address, from the recipient itself, or on a cluster without a name', async () => {
   for (const from of ['', '0x1', recipient, owner, 'T', '"><script>']) {
-    assert.is(chains.tron.wallets.transfer(tron('tron'), from, newest), null, from);
-    if (from !== owner) assert.is(chains.solana.wallets.transfer(solana('solana'), from, newest), null, from);
+    assert.is(await chains.tron.wallets.transfer(tron('tron'), from, newest), null, from);
+    if (from !== owner) assert.is(await chains.solana.wallets.transfer(solana('solana'), from, newest), null, from);
     if (from !== recipient)
-      assert.is(chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 1n), from, newest), null, from);
+      assert.is(await chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 1n), from, newest), null, from);
   }
-  assert.is(chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 1n), recipient, newest), null);
-  assert.is(chains.solana.wallets.transfer(solana('solana'), owner, newest), null);
-  assert.is(chains.solana.wallets.transfer(solana('sandbox-solana'), payer, newest), null);
+  assert.is(await chains.evm.wallets.transfer(evm('ethereum', usdt, 6, 1n), recipient, newest), null);
+  assert.is(await chains.solana.wallets.transfer(solana('solana'), owner, newest), null);
+  assert.is(await chains.solana.wallets.transfer(solana('sandbox-solana'), payer, newest), null);
 });
 
 test.run();

@@ -9,7 +9,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { readCredentials } from '../../src/app/sandbox-credentials.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
-import { evmAddress } from '../../src/chains/evm/address.ts';
+import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { endAll, find, type Supervisor, sandboxInstallation, spawnSupervisor } from '../support/quayside-process.ts';
 import { signedClient } from '../support/signed-client.ts';
 
@@ -85,7 +85,7 @@ test('after a change of the xpub, no session takes an address of the old one', a
     return (answer?.json as { payment_options?: { network: string; address: string }[] } | null)?.payment_options;
   });
   const ofEthereum = options.find(({ network }) => network === 'ethereum');
-  assert.is(ofEthereum?.address.toLowerCase(), `0x${evmAddress.derive(xpub, 0)}`);
+  assert.is(ofEthereum?.address.toLowerCase(), `0x${evmXpubKeys.derive(xpub, 0)}`);
   await find('the start is over', async () => quayside.stdout().includes('Try next'));
 });
 

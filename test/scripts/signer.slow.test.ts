@@ -12,6 +12,7 @@ import { makeAddressList } from '../../src/addresses/address-list.ts';
 import { xpubFingerprint } from '../../src/addresses/pool-keeper.ts';
 import { evmAddress } from '../../src/chains/evm/address.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
+import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { migrate } from '../../src/database/sqlite/migrate.ts';
 import { isApproved } from '../../src/signer/approval.ts';
 import { signerFiles } from '../../src/signer/files.ts';
@@ -314,7 +315,7 @@ async function addAddresses(source: string, count: number, firstIndex: number, s
     bytesMax: null,
     outageWaitS: 600,
   });
-  const keys = Array.from({ length: count }, (_, at) => stranger ?? evmAddress.derive(xpub, firstIndex + at));
+  const keys = Array.from({ length: count }, (_, at) => stranger ?? evmXpubKeys.derive(xpub, firstIndex + at));
   await database.addAddresses({ family: 'evm', mode: 'test', source: xpubFingerprint(source), firstIndex, keys });
   database.close();
 }

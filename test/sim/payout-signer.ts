@@ -90,7 +90,8 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
         gasCaps: { transactionUnits: plenty, dayUnits: plenty },
       };
       const policy = { networks: [network], approvers: [] };
-      return openSigningService({ seed, macKey, policy, journal, spendings, clock, log: quiet });
+      const parts = { macKey, policy, journal, walletKeys: spendings, spendings, clock, log: quiet };
+      return openSigningService({ seed, ...parts });
     },
     close: () => journal.close(),
   };

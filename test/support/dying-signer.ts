@@ -33,5 +33,10 @@ const dying = (journal: Journal): Journal => ({
 });
 
 const { service } = openSigningServiceIn(dir, systemClock, dying);
-await serveSigningService({ socket: signerFiles(dir).socket, service, log: pino({ level: 'silent' }) });
+await serveSigningService({
+  socket: signerFiles(dir).socket,
+  service,
+  prepareToSign: async () => {},
+  log: pino({ level: 'silent' }),
+});
 process.send?.({ ready: true });

@@ -11,8 +11,8 @@ const fileOf = (name: string): URL => new URL(`../../config/networks/${name}.jso
 /** Returns the network of `config/networks/<name>.json`. */
 export function preset(name: string): NetworkConfig {
   const settings = JSON.parse(readFileSync(fileOf(name), 'utf8'));
-  const { derive } = chains[settings.family as keyof typeof chains].address;
-  const entry = { ...settings, url: 'ws://127.0.0.1:1', ...(derive && { xpub: 'nobody’s' }) };
+  const { checkXpub } = chains[settings.family as keyof typeof chains].address;
+  const entry = { ...settings, url: 'ws://127.0.0.1:1', ...(checkXpub && { xpub: 'nobody’s' }) };
   const [network] = readNetworks([], { [name]: entry }, [name], null);
   if (!network) throw new Error(`${fileOf(name)} is not a network`);
   return network.config;

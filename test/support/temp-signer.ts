@@ -121,6 +121,7 @@ export function openSigningServiceIn(
     macKey: intentMacKey(secretKey),
     policy: loadPolicy(files.policy),
     journal: wrap(journal),
+    walletKeys: spendings,
     spendings,
     clock,
     log: pino({ level: 'silent' }),

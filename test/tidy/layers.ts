@@ -60,7 +60,7 @@ const rooms: readonly Room[] = [
   {
     name: 'src/config',
     files: config,
-    may: [codecs, files, /^src\/rates\/source\.ts$/, /^config\/[\w-]+\.json$/, /^(zod|node-cron|ipaddr\.js)$/],
+    may: [codecs, files, /^src\/rates\/source\.ts$/, /^config\/[\w-]+\.json$/, /^(zod|ipaddr\.js)$/],
   },
   { name: 'src/addresses', files: /^src\/addresses\//, may: [port, codecs, config, /^node:crypto$/, /^zod$/] },
   { name: 'src/payments', files: payments, may: [port, codecs, config] },

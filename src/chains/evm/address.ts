@@ -10,15 +10,15 @@
 import { keccak_256 } from '@noble/hashes/sha3.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invariant } from '../../core/fault.ts';
-import type { DerivingCodec } from '../chain.ts';
-import { deriveAccount } from '../xpub.ts';
+import type { AddressCodec } from '../chain.ts';
+import { checkXpubText } from '../xpub-text.ts';
 
 /** Decimals of the native coin. */
 export const WEI_DECIMALS = 18;
 
 const KEY_BYTES = 20;
 /** The xpub's derivation path in a wallet. */
-const XPUB_PATH = "m/44'/60'/0'/0";
+export const XPUB_PATH = "m/44'/60'/0'/0";
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/;
 
@@ -43,11 +43,11 @@ function parse(text: string): string | null {
   return format(key) === text ? key : null;
 }
 
-export const evmAddress: DerivingCodec = {
+export const evmAddress: AddressCodec = {
   keyBytes: KEY_BYTES,
   parse,
   format,
-  derive: (xpub, index) => deriveAccount(xpub, index, XPUB_PATH),
+  checkXpub: (xpub) => checkXpubText(xpub, XPUB_PATH),
   deepLink(token, chainId, key, units) {
     const contract = parse(token.address);
     invariant(contract, `the token address ${token.address} is a valid EVM address`);

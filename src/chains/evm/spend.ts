@@ -23,12 +23,10 @@ import {
   tokenPayment,
   unknownBytes,
 } from '../spend-order.ts';
-import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
 import { evmAddress } from './address.ts';
+import { evmWalletKeys } from './wallet-keys.ts';
 import { TRANSFER_SELECTOR, transferCall } from './wire.ts';
 
-/** Ethereum's number in SLIP-44, used for every EVM network. */
-const COIN = 60;
 const TYPE = 2;
 /** A call's data: the selector, and the recipient and the amount as words of 32 bytes. */
 const TRANSFER_DATA = new RegExp(`^0x${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
@@ -108,9 +106,7 @@ function parse(text: string): Readonly<{ transaction: Transaction; from: string 
 }
 
 export const evmSpending: Spending = {
-  derive: (seed, wallet) => deriveWallet(seed, COIN, wallet),
-  path: (wallet) => walletPath(COIN, wallet),
-  xpub: (seed) => collectionXpub(seed, COIN),
+  ...evmWalletKeys,
   signers: ownSigners,
 
   sign({ network, intent, terms }, keys) {

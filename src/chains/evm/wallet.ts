@@ -46,7 +46,7 @@ export const evmWallets: Wallets = {
     ];
   },
   /** The transaction for EIP-1193's `eth_sendTransaction`; it sends no coin to the contract. */
-  transfer(request, from) {
+  async transfer(request, from) {
     const payer = evmAddress.parse(from);
     const { network, chainId, to, units } = request;
     if (payer === null || payer === to) return null;

@@ -33,7 +33,7 @@ export const solanaAddress: AddressCodec = {
   keyBytes: KEY_BYTES,
   parse,
   format,
-  derive: null,
+  checkXpub: null,
   /** No `reference`: the address already identifies the session. */
   deepLink(token, _chainId, key, units) {
     invariant(parse(token.address), `the token address ${token.address} is a valid Solana address`);

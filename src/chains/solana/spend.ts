@@ -35,13 +35,8 @@ import { badIntent, badTerms, checkUnits, termReader, tokenOf, unknownBytes } fr
 import { LOCK_SEED_CHARACTERS, lockAddress, lockSeed } from './lock.ts';
 import { readSigned, type SignedMessage } from './message.ts';
 import { isSpendable } from './offline-keys.ts';
-import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
 import { TOKEN_ACCOUNT_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './token-account.ts';
-
-const PURPOSE = 44;
-const COIN = 501;
-/** Account indexes of the hot wallets, far above any deposit address. */
-const hotAccount = { refund: 2_000_000_000, gas: 2_000_000_001 } as const;
+import { solanaWalletKeys } from './wallet-keys.ts';
 
 const UNITS_LIMIT = 2n ** 64n;
 const LAMPORTS_PER_SIGNATURE = 5_000n;
@@ -297,9 +292,6 @@ const bytesToBase58 = (key: string): string => base58.encode(hexToBytes(key));
 
 // ── The family's half ────────────────────────────────────────────────────────────────────────────────────────────────
 
-const accountIndex = (wallet: Wallet): number =>
-  wallet.role === 'collection' ? wallet.index : hotAccount[wallet.role];
-
 function signers(intent: Intent): readonly Wallet[] {
   const payer = sponsoredFees(intent);
   return intent.kind === 'sweep'
@@ -308,13 +300,7 @@ function signers(intent: Intent): readonly Wallet[] {
 }
 
 export const solanaSpending: Spending = {
-  derive(seed, wallet) {
-    const coin = hardenedChild(hardenedChild(masterNode(seed), PURPOSE), COIN);
-    const node = hardenedChild(hardenedChild(coin, accountIndex(wallet)), 0);
-    return { wallet, key: bytesToHex(publicKeyOf(node)), secret: node.secret };
-  },
-  path: (wallet) => `m/${PURPOSE}'/${COIN}'/${accountIndex(wallet)}'/0'`,
-  xpub: () => null,
+  ...solanaWalletKeys,
   signers,
 
   sign({ network, intent, terms }, keys) {

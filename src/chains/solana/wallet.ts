@@ -7,7 +7,6 @@ import { base58, base64 } from '@scure/base';
 import { invariant } from '../../core/fault.ts';
 import { phantomLink, sharedLinks, type Wallets } from '../wallet.ts';
 import { solanaAddress } from './address.ts';
-import { unsignedPayment } from './payment-transaction.ts';
 
 const UNITS_MAX = 2n ** 64n - 1n;
 
@@ -29,12 +28,14 @@ export const solanaWallets: Wallets = {
     ];
   },
   /** `transaction` is base64, for the feature `solana:signAndSendTransaction`. */
-  transfer({ network, token, to, units }, from, newest) {
+  async transfer({ network, token, to, units }, from, newest) {
     const chain = network.wallets.cluster;
     const payer = solanaAddress.parse(from);
     const mint = solanaAddress.parse(token.address);
     invariant(mint, `the token address ${token.address} is a valid Solana address`);
     if (chain === undefined || payer === null || payer === to || units > UNITS_MAX) return null;
+    // It computes token accounts, for which no process needs the curve's code before a payer's wallet asks.
+    const { unsignedPayment } = await import('./payment-transaction.ts');
     const transaction = unsignedPayment({
       payer: hexToBytes(payer),
       recipient: hexToBytes(to),

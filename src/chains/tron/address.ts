@@ -10,8 +10,8 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js';
 import { createBase58check } from '@scure/base';
-import type { DerivingCodec } from '../chain.ts';
-import { deriveAccount } from '../xpub.ts';
+import type { AddressCodec } from '../chain.ts';
+import { checkXpubText } from '../xpub-text.ts';
 
 /** Decimals of the native coin. */
 export const SUN_DECIMALS = 6;
@@ -21,7 +21,7 @@ const KEY_BYTES = 20;
 const PREFIX = 0x41;
 const TEXT = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
 /** The xpub's derivation path in a wallet. */
-const XPUB_PATH = "m/44'/195'/0'/0";
+export const XPUB_PATH = "m/44'/195'/0'/0";
 
 const base58check = createBase58check(sha256);
 
@@ -39,11 +39,11 @@ function parse(text: string): string | null {
 /** Returns the form that java-tron's HTTP interface uses: hex with the prefix. */
 export const wireAddress = (key: string): string => `${PREFIX.toString(16)}${key}`;
 
-export const tronAddress: DerivingCodec = {
+export const tronAddress: AddressCodec = {
   keyBytes: KEY_BYTES,
   parse,
   format: (key) => base58check.encode(hexToBytes(wireAddress(key))),
-  derive: (xpub, index) => deriveAccount(xpub, index, XPUB_PATH),
+  checkXpub: (xpub) => checkXpubText(xpub, XPUB_PATH),
   /**
    * TRON has no payment link that wallets agree on, and TronLink's transfer link requires the payer's address, which is
    * not known yet. So the link opens the payment page in TronLink's own browser

@@ -23,12 +23,10 @@ import {
   tokenPayment,
   unknownBytes,
 } from '../spend-order.ts';
-import { collectionXpub, deriveWallet, walletPath } from '../xpub.ts';
 import { tronAddress, wireAddress } from './address.ts';
 import { readTransaction, signedTransaction, transactionDigest, wireSignature } from './transaction-bytes.ts';
+import { tronWalletKeys } from './wallet-keys.ts';
 
-/** TRON's number in SLIP-44. */
-const COIN = 195;
 /** First four bytes of keccak256("transfer(address,uint256)"). */
 const TRANSFER_SELECTOR = 'a9059cbb';
 const TRANSFER_DATA = new RegExp(`^${TRANSFER_SELECTOR}0{24}([0-9a-f]{40})([0-9a-f]{64})$`);
@@ -162,9 +160,7 @@ function read(bytes: Uint8Array, network: SpendNetwork): SpendReading {
 }
 
 export const tronSpending: Spending = {
-  derive: (seed, wallet) => deriveWallet(seed, COIN, wallet),
-  path: (wallet) => walletPath(COIN, wallet),
-  xpub: (seed) => collectionXpub(seed, COIN),
+  ...tronWalletKeys,
   signers: ownSigners,
 
   sign({ network, intent, terms }, keys) {

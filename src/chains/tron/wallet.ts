@@ -24,7 +24,7 @@ export const tronWallets: Wallets = {
     ];
   },
   /** For `transactionBuilder.triggerSmartContract` of the wallet's own tronWeb. */
-  transfer({ token, chainId, to, units }, from) {
+  async transfer({ token, chainId, to, units }, from) {
     const payer = tronAddress.parse(from);
     if (payer === null || payer === to) return null;
     return {

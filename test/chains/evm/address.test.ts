@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
+import { evmXpubKeys } from '../../../src/chains/evm/xpub-keys.ts';
 import { Fault } from '../../../src/core/fault.ts';
 
 /** The vectors of EIP-55. */
@@ -72,30 +73,30 @@ test('every key is read back from its text, and junk is null', () => {
 
 test("the addresses of an xpub are those that wallets show at m/44'/60'/0'/0/index", () => {
   accounts.forEach((address, index) => {
-    assert.is(evmAddress.format(evmAddress.derive(xpub, index)), address);
+    assert.is(evmAddress.format(evmXpubKeys.derive(xpub, index)), address);
   });
 });
 
 test('the last index before the hardened ones has an address', () => {
-  assert.match(evmAddress.derive(xpub, 2 ** 31 - 1), /^[0-9a-f]{40}$/);
-  for (const index of [-1, 0.5, 2 ** 31, Number.NaN]) assert.throws(() => evmAddress.derive(xpub, index), /index/);
+  assert.match(evmXpubKeys.derive(xpub, 2 ** 31 - 1), /^[0-9a-f]{40}$/);
+  for (const index of [-1, 0.5, 2 ** 31, Number.NaN]) assert.throws(() => evmXpubKeys.derive(xpub, index), /index/);
 });
 
 test('private keys and junk are refused, and never appear in a message', () => {
   const { privateExtendedKey } = wallet.derive("m/44'/60'/0'/0");
   const cutXpub = `${xpub.slice(0, -1)}${xpub.endsWith('1') ? '2' : '1'}`;
   for (const text of [privateExtendedKey, cutXpub, '', 'xpub', 'tpubD6NzVbkrYhZ4', '0x00', ...accounts]) {
-    const fault = faultOf(() => evmAddress.derive(text, 0));
+    const fault = faultOf(() => evmXpubKeys.derive(text, 0));
     assert.is(fault.kind, 'permanent', text);
     assert.is(fault.code, 'xpub_invalid', text);
     if (text.length > 8) assert.not.ok(fault.message.includes(text.slice(8)), 'the text itself is not in the message');
   }
-  assert.match(faultOf(() => evmAddress.derive(privateExtendedKey, 0)).message, 'PRIVATE');
+  assert.match(faultOf(() => evmXpubKeys.derive(privateExtendedKey, 0)).message, 'PRIVATE');
 });
 
 test('an xpub from another depth is refused: wallets would not find its addresses again', () => {
   for (const path of ['m', "m/44'/60'/0'", "m/44'/60'/0'/0/0"]) {
-    const fault = faultOf(() => evmAddress.derive(wallet.derive(path).publicExtendedKey, 0));
+    const fault = faultOf(() => evmXpubKeys.derive(wallet.derive(path).publicExtendedKey, 0));
     assert.is(fault.code, 'xpub_invalid');
     assert.match(fault.message, "m/44'/60'/0'/0");
   }

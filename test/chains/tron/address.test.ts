@@ -4,6 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
 import { tronAddress } from '../../../src/chains/tron/address.ts';
+import { tronXpubKeys } from '../../../src/chains/tron/xpub-keys.ts';
 import { Fault } from '../../../src/core/fault.ts';
 
 /** Well-known contracts, as text and as the node's hex without the 0x41. */
@@ -44,14 +45,14 @@ const wallet = HDKey.fromMasterSeed(Buffer.from(seed, 'hex'));
 
 test('addresses are those that other wallets derive from the same words', () => {
   const { publicExtendedKey } = wallet.derive("m/44'/195'/0'/0");
-  const texts = [0, 1].map((index) => tronAddress.format(tronAddress.derive(publicExtendedKey, index)));
+  const texts = [0, 1].map((index) => tronAddress.format(tronXpubKeys.derive(publicExtendedKey, index)));
   assert.equal(texts, ['TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH', 'TSeJkUh4Qv67VNFwY8LaAxERygNdy6NQZK']);
 });
 
 test('an xpub from another depth is refused with the expected path', () => {
   const { publicExtendedKey } = wallet.derive("m/44'/195'/0'");
   try {
-    tronAddress.derive(publicExtendedKey, 0);
+    tronXpubKeys.derive(publicExtendedKey, 0);
     assert.unreachable();
   } catch (error) {
     assert.instance(error, Fault);

@@ -1,0 +1,27 @@
+/**
+ * The keys of our own wallets on Solana (SLIP-0010).
+ *
+ * @module
+ */
+import { bytesToHex } from '@noble/hashes/utils.js';
+import type { Wallet } from '../../core/intent.ts';
+import type { WalletKeys } from '../spend.ts';
+import { hardenedChild, masterNode, publicKeyOf } from './slip10.ts';
+
+const PURPOSE = 44;
+const COIN = 501;
+/** Account indexes of the hot wallets, far above any deposit address. */
+const hotAccount = { refund: 2_000_000_000, gas: 2_000_000_001 } as const;
+
+const accountIndex = (wallet: Wallet): number =>
+  wallet.role === 'collection' ? wallet.index : hotAccount[wallet.role];
+
+export const solanaWalletKeys: WalletKeys = {
+  derive(seed, wallet) {
+    const coin = hardenedChild(hardenedChild(masterNode(seed), PURPOSE), COIN);
+    const node = hardenedChild(hardenedChild(coin, accountIndex(wallet)), 0);
+    return { wallet, key: bytesToHex(publicKeyOf(node)), secret: node.secret };
+  },
+  path: (wallet) => `m/${PURPOSE}'/${COIN}'/${accountIndex(wallet)}'/0'`,
+  xpub: () => null,
+};
