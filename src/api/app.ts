@@ -61,7 +61,11 @@ export function createApp(deps: ApiDeps): Express {
   serveHealth(app, deps);
   app.use(limitAddresses(limiter(config.limits.requestsPerSecondPerAddress)));
   if (deps.pages) app.use(deps.pages);
-  servePages(app, referencePages(openApiDocument(endpoints, config.baseUrl)));
+  // Written at the first request: a start would wait for it a tenth of a second.
+  servePages(
+    app,
+    referencePages(() => openApiDocument(endpoints, config.baseUrl)),
+  );
   serveEndpoints(app, endpoints, deps, keyLimiter);
   app.use(refuseRoute);
   app.use(answerErrors(deps));
@@ -85,8 +89,8 @@ function serveHealth(app: Express, deps: ApiDeps): void {
 
 /** Serves the reference, and redirects to it from where people look first. */
 function servePages(app: Express, pages: ReturnType<typeof referencePages>): void {
-  for (const { path, type, text } of pages) {
-    const send = staticDocument(text, type, `public, max-age=${REFERENCE_AGE_S}`);
+  for (const { path, type, write } of pages) {
+    const send = staticDocument(write, type, `public, max-age=${REFERENCE_AGE_S}`);
     routeAt(app, path)
       .get((request, response) => {
         // API tools in a browser fetch the document from another origin. Nothing in it is secret.

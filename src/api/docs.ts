@@ -9,17 +9,16 @@ import { type ErrorCode, errorTable } from './errors.ts';
 import type { Content, OpenApiDocument, Operation, Operations } from './openapi.ts';
 import { type Field, fieldsOf } from './schema-fields.ts';
 
-type Page = Readonly<{ path: string; type: StaticType; text: string }>;
+/** A page, and how to write it. */
+type Page = Readonly<{ path: string; type: StaticType; write: () => string }>;
 
-/** Renders the pages of the reference. */
-export function referencePages(document: OpenApiDocument): readonly Page[] {
-  return [
-    { path: '/openapi.json', type: 'json', text: JSON.stringify(document) },
-    { path: '/docs', type: 'html', text: referencePage(document) },
-    { path: '/docs/errors', type: 'html', text: errorsPage(document) },
-    { path: '/docs/style.css', type: 'css', text: readFileSync(new URL('./docs.css', import.meta.url), 'utf8') },
-  ];
-}
+/** Returns the pages of the reference. */
+export const referencePages = (document: () => OpenApiDocument): readonly Page[] => [
+  { path: '/openapi.json', type: 'json', write: () => JSON.stringify(document()) },
+  { path: '/docs', type: 'html', write: () => referencePage(document()) },
+  { path: '/docs/errors', type: 'html', write: () => errorsPage(document()) },
+  { path: '/docs/style.css', type: 'css', write: () => readFileSync(new URL('./docs.css', import.meta.url), 'utf8') },
+];
 
 const layout = (title: string, nav: Html, main: Html): string =>
   `<!doctype html>${

@@ -35,7 +35,7 @@ export function loadAssets(): Readonly<{
     .map((name) => ({ name, text: readAsset(name) }));
   const folder = `assets/${hash(JSON.stringify(loaded))}`;
   const handlers = loaded.map(({ name, text }) => {
-    const handler: RequestHandler = staticDocument(text, name.endsWith('.css') ? 'css' : 'js', FOREVER);
+    const handler: RequestHandler = staticDocument(() => text, name.endsWith('.css') ? 'css' : 'js', FOREVER);
     return { path: `${folder}/${name}`, handler };
   });
   return { assets: { style: `${folder}/page.css`, script: `${folder}/live.js` }, handlers };

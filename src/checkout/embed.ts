@@ -33,7 +33,7 @@ export function serveEmbed(router: Router): void {
   const text = readAsset(EMBED);
   invariant(text.includes(PLACE), `${EMBED} has a place for its words`);
   const script = text.replace(PLACE, () => JSON.stringify(JSON.stringify(wordsByLanguage())));
-  const send = staticDocument(script, 'js', `public, max-age=${AGE_S}`);
+  const send = staticDocument(() => script, 'js', `public, max-age=${AGE_S}`);
   router.get(`/${EMBED}`, (request, response) => {
     // Any merchant's page may load it: it contains no data of anybody.
     response.set('Cross-Origin-Resource-Policy', 'cross-origin');

@@ -1,5 +1,6 @@
 /**
- * Texts that do not change while the process runs: compressed once, and not sent again to a client that has them.
+ * Texts that do not change while the process runs: made and compressed at the first request, and not sent again to a
+ * client that has them.
  * @module
  */
 import { createHash } from 'node:crypto';
@@ -15,22 +16,22 @@ const types = {
 
 export type StaticType = keyof typeof types;
 
-/** Returns a handler of GET and HEAD that sends `text`; `cacheControl` is the header of that name. */
+/** Returns a handler of GET and HEAD that sends what `write` returns; `cacheControl` is the header of that name. */
 export function staticDocument(
-  text: string,
+  write: () => string,
   type: StaticType,
   cacheControl: string,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const plain = Buffer.from(text);
-  const packed = gzipSync(plain);
-  const tag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`;
-  const headers = {
-    'Cache-Control': cacheControl,
-    // Weak, because it is the same with and without compression.
-    ETag: `W/${tag}`,
-    Vary: 'Accept-Encoding',
-  };
+  let made: Document | null = null;
   return (request, response) => {
+    made ??= makeDocument(write());
+    const { plain, packed, tag } = made;
+    const headers = {
+      'Cache-Control': cacheControl,
+      // Weak, because it is the same with and without compression.
+      ETag: `W/${tag}`,
+      Vary: 'Accept-Encoding',
+    };
     const known = (request.headers['if-none-match'] ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
     if (known.includes(tag) || known.includes('*')) {
       response.writeHead(304, headers).end();
@@ -46,6 +47,14 @@ export function staticDocument(
     });
     response.end(request.method === 'HEAD' ? undefined : bytes);
   };
+}
+
+type Document = Readonly<{ plain: Buffer; packed: Buffer; tag: string }>;
+
+function makeDocument(text: string): Document {
+  const plain = Buffer.from(text);
+  const tag = `"${createHash('sha256').update(plain).digest('base64url').slice(0, 16)}"`;
+  return { plain, packed: gzipSync(plain), tag };
 }
 
 const takesGzip = (accepted: string): boolean =>

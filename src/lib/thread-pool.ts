@@ -4,8 +4,8 @@
  * @module
  */
 import type { Transferable } from 'node:worker_threads';
-import { Piscina } from 'piscina';
-import { Fault, type FaultKind } from '../core/fault.ts';
+import type { Piscina } from 'piscina';
+import { Fault, type FaultKind, invariant } from '../core/fault.ts';
 import { isBuilt, runnable } from './installation.ts';
 
 /** Options of a `Worker`: in development, the loader with which it can run a `.ts` file. */
@@ -49,22 +49,34 @@ export interface ThreadPool<Input, Output> {
   close(): Promise<void>;
 }
 
-/** Opens a pool that starts its threads when the first input comes. */
+/** Opens a pool that loads its code and starts its threads when the first input comes. */
 export function openThreadPool<Input, Output>(options: ThreadPoolOptions): ThreadPool<Input, Output> {
-  const threads = new Piscina<Input, ThreadAnswer<Output>>({
-    filename: runnable(options.module).href,
-    name: options.task,
-    minThreads: 0,
-    maxThreads: options.threadsMax,
-    idleTimeout: options.idleMsMax,
-    ...threadOptions(),
-  });
+  let threads: Promise<Piscina<Input, ThreadAnswer<Output>>> | null = null;
+  let isClosed = false;
+
+  async function open(): Promise<Piscina<Input, ThreadAnswer<Output>>> {
+    const { Piscina } = await import('piscina');
+    return new Piscina({
+      filename: runnable(options.module).href,
+      name: options.task,
+      minThreads: 0,
+      maxThreads: options.threadsMax,
+      idleTimeout: options.idleMsMax,
+      ...threadOptions(),
+    });
+  }
+
   return {
     async run(input, moved = []) {
-      const result = await threads.run(input, { transferList: [...moved] });
+      invariant(!isClosed, 'no input comes after the pool was closed');
+      threads ??= open();
+      const result = await (await threads).run(input, { transferList: [...moved] });
       if (result.kind === 'done') return result.output;
       throw new Fault(result.fault.kind, result.fault.code, result.fault.message);
     },
-    close: () => threads.destroy(),
+    async close() {
+      isClosed = true;
+      await (await threads)?.destroy();
+    },
   };
 }

@@ -2,7 +2,7 @@
  * A GET request with limits on time and size.
  * @module
  */
-import { fetch, type Response } from 'undici';
+import type { Response } from 'undici';
 import type { z } from 'zod';
 import { excerpt } from '../core/excerpt.ts';
 import { transient } from '../core/fault.ts';
@@ -43,6 +43,8 @@ type Got = Readonly<{ ok: boolean; status: number; text: string; whole: boolean 
 async function getOnce(source: string, limits: HttpLimits, path: string, signal: AbortSignal): Promise<Got> {
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   try {
+    // Only here: its fetch takes as long to load as all else of the rates, and an installation may have fixed ones.
+    const { fetch } = await import('undici');
     const response = await fetch(limits.origin + path, {
       redirect: 'error',
       headers: { 'user-agent': 'Quayside' },

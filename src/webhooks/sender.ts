@@ -3,12 +3,12 @@
  * limits and never ends this program.
  * @module
  */
-import { Client, errors } from 'undici';
 import type { Outcome, SendError } from '../core/delivery.ts';
 import { Fault, transient } from '../core/fault.ts';
 import type { Mode } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { parseTarget, type UrlGuard } from '../lib/guard.ts';
+import { Client, errors } from '../lib/undici.ts';
 
 const RESPONSE_HEADER_BYTES_MAX = 16 * 1024;
 /** How much of a response is kept for the operator to read. */
@@ -39,7 +39,7 @@ export type Sender = Readonly<{
  */
 export function createSender(guard: UrlGuard, limits: SendLimits, clock: Clock): Sender {
   const connect = guard.connector(limits.timeoutMs);
-  const open = new Set<Client>();
+  const open = new Set<InstanceType<typeof Client>>();
   let isStopped = false;
 
   async function send({ url, mode, headers, body }: Post): Promise<Sent | null> {
