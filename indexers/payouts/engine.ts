@@ -40,6 +40,8 @@ const RETRY_MS_MAX = 30_000;
  * does not fit.
  */
 const RESEND_MS = { sequence: { min: 1000, max: 15_000 }, expiry: { min: 3000, max: 3000 } } as const;
+/** How long the processes of an installation take to start, at most. */
+const START_MS_MAX = 10_000;
 const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 
@@ -92,6 +94,8 @@ export function createPayer(options: PayerOptions): Payer {
   let advance: AdvancePayout | null = null;
   let followedAtMs = 0;
   let reported: string | null | undefined;
+  /** Until then, what passes by itself is no warning: the signer may still be starting, too. */
+  const startedMs = clock.nowMs() + START_MS_MAX;
 
   async function begin(): Promise<AdvancePayout> {
     if (lease && advance) return advance;
@@ -177,16 +181,18 @@ export function createPayer(options: PayerOptions): Payer {
 
   /** Saves the present fault for `status`, with an alarm if only a person can end it. */
   async function report(fault: Fault | null): Promise<void> {
-    if (reported === (fault?.code ?? null)) return;
     const nowMs = clock.nowMs();
+    // The follower reports a network that is not followed (yet).
+    const isQuiet = fault?.code === 'network_not_followed' || (fault?.kind === 'transient' && nowMs < startedMs);
+    const level = isQuiet ? 'info' : 'warn';
+    const news = fault && `${level} ${fault.code}`;
+    if (reported === news) return;
     const reason = fault && { code: fault.code, message: fault.message };
     await database.reportEngine(network.key, reason, nowMs);
     if (reason && fault.kind === 'permanent') {
       await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
     }
-    reported = reason?.code ?? null;
-    // The follower reports a network that is not followed (yet).
-    const level = reason?.code === 'network_not_followed' ? 'info' : 'warn';
+    reported = news;
     if (reason) log[level]({ code: reason.code, reason: reason.message }, 'payouts are waiting');
     else log.info({ fence: lease?.fence }, 'payouts resume');
   }

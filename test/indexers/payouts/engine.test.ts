@@ -447,6 +447,39 @@ test('an engine stops when asked to, whatever it waits for', async () => {
   temp.close();
 });
 
+test('a signer that is still starting is no warning, and one that stays away is one', async () => {
+  const temp = openTempDatabase();
+  const time = lockstepClock();
+  const clock = time.view();
+  const levels: number[] = [];
+  const away = async () => {
+    throw transient('signer_unreachable', 'nothing listens there');
+  };
+  const payer = createPayer({
+    network: { key: network, tokens, blockTimeMs: 5000 },
+    rules,
+    node: {} as PayoutNode,
+    signer: { fence: away } as unknown as Signer,
+    database: temp.database,
+    clock,
+    log: pino({ level: 'info' }, { write: (line: string) => void levels.push(JSON.parse(line).level) }),
+  });
+  const stopping = new AbortController();
+  const running = payer.run(stopping.signal);
+  for (const waitMs of [0, 5000, 5000, 10_000]) {
+    await until('it waits', () => clock.asleep() === 1);
+    const seen = { headNumber: 1, nodeConnected: true, nodeHeardAtMs: 0, readThroughS: 0, pid: 1 };
+    await temp.database.reportNetwork({ network, state: 'following', reason: null, ...seen, nowMs: clock.nowMs() });
+    time.advance(waitMs);
+  }
+  await until('it has waited on', () => clock.asleep() === 1);
+  const [info, warn] = [30, 40];
+  assert.equal(levels, [info, info, warn], 'not followed yet, signer not there yet, signer away');
+  stopping.abort();
+  await running;
+  temp.close();
+});
+
 test('the same bytes are broadcast again every block or two, or every few seconds where they expire', () => {
   const expiring = chains[familyOf.expiry].spendRules;
   const pace = (of: typeof rules, blockTimeMs: number) => paceOf(of, blockTimeMs).resendMs;
