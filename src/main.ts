@@ -7,9 +7,10 @@
  * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
  * @module
  */
+import { existsSync } from 'node:fs';
 import { z } from 'zod';
-import { openDatabase, prepareDatabase } from './app/open-database.ts';
-import { ensureCredentials } from './app/sandbox-credentials.ts';
+import { prepareDatabase } from './app/prepare-database.ts';
+import { readCredentials } from './app/sandbox-credentials.ts';
 import { operatorBanner, sandboxBanner } from './app/startup-banner.ts';
 import { type ChildSpec, type Supervised, supervise } from './app/supervisor.ts';
 import { type Config, loadConfig, type SignerConfig } from './config/config.ts';
@@ -19,12 +20,19 @@ import { refuseStaleBuild } from './lib/build-stamp.ts';
 import { systemClock } from './lib/clock.ts';
 import { openLog } from './lib/log.ts';
 import { secretKeyFile } from './lib/secret-key.ts';
-import { ensureSandboxSigner, fundSandboxWallets } from './sandbox/operator/signer.ts';
+import { signerFiles } from './signer/files.ts';
 
 const EXIT_CANNOT_START = 2;
 
 /** The server's message once it answers requests. */
-const serverReady = z.object({ ready: z.literal(true), port: z.int(), metricsPort: z.int(), baseUrl: z.string() });
+const serverReady = z.object({
+  ready: z.literal(true),
+  port: z.int(),
+  metricsPort: z.int(),
+  baseUrl: z.string(),
+  stores: z.int(),
+  hasNewCredentials: z.boolean(),
+});
 const ready = z.object({ ready: z.literal(true) });
 /** A child's message before it ends because it cannot start. */
 const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
@@ -64,17 +72,19 @@ try {
 /** @throws Fault permanent when the sandbox or the server cannot start, now or later */
 async function run(config: Config): Promise<void> {
   prepareDatabase(config, env, log);
-  if (config.networks.some((network) => network.sandbox)) {
-    const simulating = start('sandbox', './sandbox/main.ts', ready);
-    if (!(await Promise.race([simulating, stopped]))) return;
-  }
-  await ensureSandboxSigner(config);
-  if (config.signer && config.signer.unlock.kind !== 'external') {
-    const unlocked = startSigner(config.dataDir, config.signer, config.logLevel);
-    // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
-    await Promise.race([unlocked, stopped]);
+  const hasSandbox = config.networks.some((network) => network.sandbox);
+  const simulating = hasSandbox ? start('sandbox', './sandbox/main.ts', ready) : true;
+  const { signer } = config;
+  if (signer && signer.unlock.kind !== 'external') {
+    const isPrompting = signer.unlock.kind === 'prompt';
+    // At the first start, the sandbox creates its signer.
+    if (isPrompting || !existsSync(signerFiles(signer.dir).keystore)) await Promise.race([simulating, stopped]);
     if (stopping.signal.aborted) return;
+    const unlocked = startSigner(config.dataDir, signer, config.logLevel);
+    // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
+    if (isPrompting) await Promise.race([unlocked, stopped]);
   }
+  if (!(await Promise.race([simulating, stopped]))) return;
   const serving = start('server', './server.ts', serverReady);
   for (const { key, family } of config.networks) {
     const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
@@ -85,10 +95,8 @@ async function run(config: Config): Promise<void> {
   if (!listening) return;
   // A restarted server keeps its ports.
   env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
-  const funding = fundSandboxWallets(config, clock, log, stopping.signal);
-  await printBanner(config, listening.baseUrl);
+  printBanner(config, listening);
   await Promise.race([stopped, ...broken]);
-  await funding;
 }
 
 /**
@@ -139,17 +147,11 @@ function supervised(spec: Omit<ChildSpec, 'env'>): void {
   children.push(supervise({ ...spec, env: () => env }, { clock, log }));
 }
 
-/** Prints the banner; in the sandbox, after creating a store and credentials. */
-async function printBanner(config: Config, baseUrl: string): Promise<void> {
-  const database = openDatabase(config, env);
-  try {
-    if (config.sandbox) {
-      const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
-      say(sandboxBanner(config, await ensureCredentials(database, at)));
-    } else say(operatorBanner(config, baseUrl, (await database.listStores()).length));
-  } finally {
-    database.close();
-  }
+/** Prints the banner; in the sandbox, with what the server has stored for the demo. */
+function printBanner(config: Config, { baseUrl, stores, hasNewCredentials }: z.infer<typeof serverReady>): void {
+  const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
+  if (credentials) say(sandboxBanner(config, { credentials, isNew: hasNewCredentials }));
+  else say(operatorBanner(config, baseUrl, stores));
 }
 
 function say(lines: readonly string[]): void {

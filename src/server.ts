@@ -9,7 +9,7 @@
 
 import type { RequestListener } from 'node:http';
 import { watchImportedPools } from './addresses/imported-pool-alarm.ts';
-import { startPool } from './addresses/pool-keeper.ts';
+import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
 import { refuseUnread } from './api/refuse-unread.ts';
@@ -19,6 +19,7 @@ import { createMetrics, type Metrics } from './app/metrics.ts';
 import { openDatabase } from './app/open-database.ts';
 import { watchOverdueRefunds } from './app/overdue-refunds.ts';
 import { retireGivenAddresses } from './app/retire-given.ts';
+import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { createCheckout } from './checkout/router.ts';
 import { type Config, loadConfig, withPort } from './config/config.ts';
@@ -32,6 +33,7 @@ import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
 import { keepSandboxAddresses } from './sandbox/operator/addresses.ts';
+import { fundSandboxWallets } from './sandbox/operator/funding.ts';
 import { createSimulator } from './sandbox/operator/simulator.ts';
 import { startDispatcher } from './webhooks/dispatcher.ts';
 
@@ -41,7 +43,7 @@ const SETTLE_BATCH = 200;
 /** How long running answers may take after the stop. Everything together ends before the supervisor kills it. */
 const REQUESTS_PATIENCE_MS = 5000;
 const METRICS_PATIENCE_MS = 500;
-const FIRST_ADDRESSES_MS_MAX = 10_000;
+const FIRST_ADDRESSES_MS_MAX = 60_000;
 const FIRST_ADDRESSES_POLL_MS = 50;
 
 const clock = systemClock;
@@ -55,6 +57,7 @@ async function serve(config: Config, database: Database, signal: AbortSignal): P
   const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
   const metrics = createMetrics({ database, config, rates, clock });
   const pool = startPool({ database, config, clock, log });
+  const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
   await Promise.race([firstAddresses(config, database, signal), pool.ended]);
   const api = await listenForMerchants(config, database, rates, metrics);
@@ -64,8 +67,12 @@ async function serve(config: Config, database: Database, signal: AbortSignal): P
   const settling = settleDue(database, signal);
   const watchingPools = watchImportedPools({ database, config, clock, log }, signal);
   const watchingRefunds = watchOverdueRefunds({ database, config, clock, log }, signal);
-  const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   const refreshing = rates.start();
+
+  const funding = fundSandboxWallets(config, clock, log, signal);
+  const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
+  const hasNewCredentials = config.sandbox && (await ensureCredentials(database, at)).isNew;
+  const stores = (await database.listStores()).length;
 
   const host = config.host === '0.0.0.0' || config.host === '::' ? 'localhost' : config.host;
   writeServerFile(config.dataDir, {
@@ -74,7 +81,7 @@ async function serve(config: Config, database: Database, signal: AbortSignal): P
     port: api.port,
     metrics_url: `http://${host.includes(':') ? `[${host}]` : host}:${operators.port}`,
   });
-  process.send?.({ ready: true, port: api.port, metricsPort: operators.port, baseUrl });
+  process.send?.({ ready: true, port: api.port, metricsPort: operators.port, baseUrl, stores, hasNewCredentials });
   log.info({ baseUrl, metricsPort: operators.port }, 'the server is ready');
 
   await Promise.race([aborted(signal), pool.ended]);
@@ -86,6 +93,7 @@ async function serve(config: Config, database: Database, signal: AbortSignal): P
     watchingPools,
     watchingRefunds,
     simulating,
+    funding,
     pool.stop(),
     dispatcher.stop(),
     rates.stop(),
@@ -155,9 +163,13 @@ function listenForOperators(config: Config, metrics: Metrics, rates: Rates): Pro
 async function firstAddresses(config: Config, database: Database, signal: AbortSignal): Promise<void> {
   const giveUpAtMs = clock.nowMs() + FIRST_ADDRESSES_MS_MAX;
   for (const network of networkOfEachPool(config.networks)) {
-    while (!signal.aborted && clock.nowMs() < giveUpAtMs) {
+    for (;;) {
       const { free, imported } = await readPool(database, network);
-      if (free > 0 || (imported && !network.sandbox)) break;
+      if (signal.aborted || free > 0 || (imported && !network.sandbox)) break;
+      if (clock.nowMs() >= giveUpAtMs) {
+        log.warn({ network: network.key }, `there are no deposit addresses yet; ${WHILE_EMPTY}`);
+        break;
+      }
       await clock.sleep(FIRST_ADDRESSES_POLL_MS, signal);
     }
   }

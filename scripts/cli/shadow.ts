@@ -112,14 +112,14 @@ function interrupts() {
 
 async function readAddresses(input: Input, network: NetworkConfig): Promise<string[]> {
   const { deriveKeys, readKeys } = await import('../shadow/addresses.ts');
-  const { address } = chains[network.family];
+  const chain = chains[network.family];
   const file = textOption(input, 'address-file');
   const given = textOption(input, 'xpub');
   if (file !== undefined && given !== undefined) throw usage('--xpub and --address-file cannot be combined');
   const count = wholeOption(input, 'addresses', 1, ADDRESSES_MAX, ADDRESSES);
-  if (file !== undefined) return readKeys(address, resolve(input.cwd, file));
+  if (file !== undefined) return readKeys(chain.address, resolve(input.cwd, file));
   const xpub = given ?? network.xpub;
-  return xpub === null ? [] : deriveKeys(address, xpub, count);
+  return xpub === null ? [] : deriveKeys(chain, xpub, count);
 }
 
 /** @throws Fault permanent `usage` */

@@ -7,7 +7,8 @@
  */
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { openDatabase, prepareDatabase } from '../../src/app/open-database.ts';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { prepareDatabase } from '../../src/app/prepare-database.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';

@@ -3,16 +3,17 @@
  * @module
  */
 import { readFileSync } from 'node:fs';
-import type { AddressCodec } from '../../src/chains/chain.ts';
+import type { AddressCodec, Chain } from '../../src/chains/chain.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 
 const FILE_ADDRESSES_MAX = 1_000_000;
 
 /** Returns the keys of an xpub's first addresses. @throws Fault permanent `usage` */
-export function deriveKeys({ derive }: AddressCodec, xpub: string, count: number): string[] {
-  if (!derive) throw permanent('usage', 'this family has no xpub: name addresses with --address-file');
+export async function deriveKeys(chain: Chain, xpub: string, count: number): Promise<string[]> {
+  const keys = await chain.xpubKeys?.();
+  if (!keys) throw permanent('usage', 'this family has no xpub: name addresses with --address-file');
   try {
-    return Array.from({ length: count }, (_, index) => derive(xpub, index));
+    return Array.from({ length: count }, (_, index) => keys.derive(xpub, index));
   } catch (error) {
     if (error instanceof Fault) throw permanent('usage', `--xpub cannot be used: ${error.message}`, error);
     throw error;

@@ -64,4 +64,4 @@ function withNode(name: string, settings: Tree, url: string | undefined, hasSand
 }
 
 const withoutXpub = (entry: Tree): Tree =>
-  chains[entry.family as keyof typeof chains]?.address.derive ? { ...entry, xpub: NO_XPUB } : entry;
+  chains[entry.family as keyof typeof chains]?.address.checkXpub ? { ...entry, xpub: NO_XPUB } : entry;

@@ -7,6 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Clock } from '../lib/clock.ts';
 import { runnable } from '../lib/installation.ts';
 import type { Log } from '../lib/log.ts';
+import { nodeArguments } from './node-arguments.ts';
 
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
@@ -45,7 +46,10 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     let restartMs = RESTART_MS_MIN;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      child = fork(runnable(spec.module), spec.args, { env: spec.env() });
+      child = fork(runnable(spec.module), spec.args, {
+        env: spec.env(),
+        execArgv: [...process.execArgv, ...nodeArguments],
+      });
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;
       child.on('message', (message) => {

@@ -9,10 +9,12 @@
  * @module
  */
 
-import { loadConfig } from '../config/config.ts';
+import { existsSync } from 'node:fs';
+import { type Config, loadConfig } from '../config/config.ts';
 import { Fault } from '../core/fault.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type Log, openLog } from '../lib/log.ts';
+import { signerFiles } from '../signer/files.ts';
 import { openSandbox, type Sandbox } from './sandbox.ts';
 
 let log: Log = openLog('sandbox', 'info');
@@ -28,12 +30,22 @@ async function end(why: string, exitCode: number): Promise<void> {
   process.exit(exitCode);
 }
 
+/** Creates the sandbox's signer at the first start, unless the operator's own is configured. */
+async function ensureSigner(config: Config): Promise<void> {
+  const { signer, sandbox } = config;
+  if (!sandbox || signer?.unlock.kind !== 'file' || existsSync(signerFiles(signer.dir).keystore)) return;
+  // Loaded only here: it has the signer's whole setup, for which later starts need no memory.
+  const { makeSandboxSigner } = await import('./operator/signer.ts');
+  await makeSandboxSigner(config, signer.dir, signer.unlock.path);
+}
+
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => end(signal, 0));
 process.on('disconnect', () => end('the supervisor has exited', 0));
 
 try {
   const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
   log = openLog('sandbox', config.logLevel);
+  await ensureSigner(config);
   sandbox = await openSandbox({
     dataDir: config.dataDir,
     networks: config.networks.filter((network) => network.sandbox),

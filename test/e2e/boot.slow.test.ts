@@ -46,6 +46,10 @@ test('the first start creates credentials, shows them once, and stores them read
   }
 });
 
+test('the first start has deposit addresses of every family before it answers', () => {
+  assert.not.match(quayside.stderr(), /there are no deposit addresses yet/);
+});
+
 test('health, reference and metrics answer', async () => {
   const baseUrl = readCredentials(dataDir)?.base_url;
   for (const path of ['/livez', '/readyz', '/docs', '/openapi.json']) {

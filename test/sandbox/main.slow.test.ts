@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../src/chains/evm/address.ts';
+import { evmXpubKeys } from '../../src/chains/evm/xpub-keys.ts';
 import { chains } from '../../src/chains/index.ts';
 import { loadConfig } from '../../src/config/config.ts';
 import { built } from '../support/built.ts';
@@ -84,7 +85,7 @@ test('it serves the configured networks, mines at intervals, and writes a file t
   assert.equal(Object.keys(file).sort(), ['networks', 'token', 'xpub']);
   assert.is(statSync(join(dataDir, 'sandbox.json')).mode & 0o777, 0o600);
   assert.equal(file.networks, message.networks);
-  assert.match(evmAddress.derive(file.xpub.evm, 0), /^[0-9a-f]{40}$/);
+  assert.match(evmXpubKeys.derive(file.xpub.evm, 0), /^[0-9a-f]{40}$/);
   const config = loadConfig({ env, cwd: root });
   assert.equal(
     config.networks.map(({ key, url, xpub }) => [key, url, xpub]),

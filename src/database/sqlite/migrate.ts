@@ -21,7 +21,7 @@ import type Sqlite from 'better-sqlite3';
 import { Fault, permanent } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/log.ts';
-import { connect } from './open.ts';
+import { connect } from './connection.ts';
 import { guarded } from './storage-fault.ts';
 
 type Migration = Readonly<{ version: number; name: string; text: string; checksum: string }>;

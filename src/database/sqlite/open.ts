@@ -1,23 +1,17 @@
 /**
- * Opens the database file with the settings that everything else relies on.
+ * Opens the database for commands and queries.
  * @module
  */
-import Sqlite from 'better-sqlite3';
+import type Sqlite from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
-import { invariant, permanent } from '../../core/fault.ts';
+import { connect } from './connection.ts';
 import { guarded, isBusy } from './storage-fault.ts';
-
-/** Older versions can corrupt a WAL file that several processes write (sqlite.org/wal.html, "WAL-reset bug"). */
-const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 /**
  * After a failed wait for the write lock, later waits are this short until one succeeds. A wait blocks the thread, so a
  * series of long ones would keep it from answering requests and health checks.
  */
 const BUSY_RETRY_MS = 50;
-
-/** The value of `PRAGMA synchronous` that syncs each commit. */
-const FULL = 2;
 
 export type Db = Readonly<{
   file: string;
@@ -84,37 +78,4 @@ export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db
     write: <T>(work: () => T) => guarded(file, () => write(work)),
     read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
   };
-}
-
-/**
- * Opens a connection with our settings. The busy timeout comes first, because the switch to WAL already needs it.
- * @throws SqliteError; Fault permanent `sqlite_too_old`
- */
-export function connect(file: string, busyTimeoutMs: number, mustExist: boolean): Sqlite.Database {
-  const client = new Sqlite(file, { timeout: busyTimeoutMs, fileMustExist: mustExist });
-  try {
-    client.pragma(`busy_timeout = ${busyTimeoutMs}`);
-    refuseOldSqlite(String(client.prepare('SELECT sqlite_version()').pluck().get()));
-    client.pragma('journal_mode = WAL');
-    client.pragma('synchronous = FULL');
-    // Signed bytes are sent as soon as they are recorded, so power loss must not undo the record.
-    invariant(client.pragma('synchronous', { simple: true }) === FULL, 'each commit is synced to the disk');
-    client.pragma('foreign_keys = ON');
-    return client;
-  } catch (error) {
-    client.close();
-    throw error;
-  }
-}
-
-/** @throws Fault permanent `sqlite_too_old` */
-export function refuseOldSqlite(version: string): void {
-  const parts = version.split('.').map(Number);
-  const at = SQLITE_VERSION_MIN.findIndex((part, index) => parts[index] !== part);
-  if (at < 0 || (parts[at] ?? 0) > (SQLITE_VERSION_MIN[at] ?? 0)) return;
-  throw permanent(
-    'sqlite_too_old',
-    `SQLite ${version} can corrupt a file that several processes write; at least ${SQLITE_VERSION_MIN.join('.')} is ` +
-      'needed. Run `npm ci` again, which installs better-sqlite3 with its own SQLite.',
-  );
 }

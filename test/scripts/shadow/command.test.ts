@@ -6,6 +6,7 @@ import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { evmAddress } from '../../../src/chains/evm/address.ts';
+import { evmXpubKeys } from '../../../src/chains/evm/xpub-keys.ts';
 import { startLyingProxy } from '../../support/lying-proxy.ts';
 import { runQuayside } from '../../support/quayside-process.ts';
 import { SANDBOX_CHAIN_ID, type SandboxNode, sandboxTokens, startSandboxNode } from '../../support/sandbox-node.ts';
@@ -16,7 +17,7 @@ const dataDir = join(folder, 'data');
 const variables = { QUAYSIDE_CONFIG: join(folder, 'quayside.json'), QUAYSIDE_DATA_DIR: dataDir };
 const accountOf = (seed: number): HDKey => HDKey.fromMasterSeed(new Uint8Array(32).fill(seed)).derive("m/44'/60'/0'/0");
 const account = accountOf(3);
-const [payee = ''] = [evmAddress.derive(account.publicExtendedKey, 4)];
+const [payee = ''] = [evmXpubKeys.derive(account.publicExtendedKey, 4)];
 let node: SandboxNode;
 
 test.before(async () => {
