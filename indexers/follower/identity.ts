@@ -5,7 +5,7 @@
  */
 import type { Node, NodeIdentity } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { Fault, permanent } from '../../src/core/fault.ts';
+import { Fault, permanent, transient } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
 /** A token that is missing for longer, while the chain goes on, is not there. */
@@ -29,7 +29,7 @@ export interface IdentityProof {
 /** Starts without a proof. A node may be replaced without any failed request, so no proof is valid for ever. */
 export function createIdentityProof(
   network: Expected,
-  node: Pick<Node, 'identity' | 'health'>,
+  node: Pick<Node, 'identity' | 'head' | 'health'>,
   clock: Pick<Clock, 'nowMs'>,
 ): IdentityProof {
   let proven: Readonly<{ atMs: number; connections: number }> | null = null;
@@ -52,14 +52,24 @@ export function createIdentityProof(
       try {
         checkIdentity(network, found);
       } catch (error) {
-        if (!(error instanceof Fault) || error.code !== 'token_missing') throw error;
-        throw missingFault(error, found.stateNumber ?? 0, tipNumber);
+        if (!(error instanceof Fault)) throw error;
+        if (error.code === 'token_missing') throw missingFault(error, found.stateNumber ?? 0, tipNumber);
+        if (error.code !== 'token_not_a_contract' || tipNumber === null) throw error;
+        const { number } = await node.head();
+        throw number < tipNumber ? notYet(error, number, tipNumber) : error;
       }
       missing = null;
       proven = now;
     },
   };
 }
+
+/** A node that has yet to reach what was read already, as with an empty database, cannot know the tokens. */
+const notYet = ({ message }: Fault, number: number, tipNumber: number): Fault =>
+  transient(
+    'token_missing',
+    `${message}. But its newest block is ${number}, and ${tipNumber} was read already: wait until it has caught up, or give it its database back`,
+  );
 
 /**
  * Compares the node's identity with the configuration. Money on another chain, or counted with other decimals, would be

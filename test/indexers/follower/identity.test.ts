@@ -173,6 +173,24 @@ for (const family of families) {
       await isRefused(s, order);
     }));
 
+  test(`${family}: the network’s own node with an empty database halts nothing, though its head is fresh`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const empty = await startSimulatedNode({ ...simulatedChains[family], seed: 'empty', tokens: [] });
+      try {
+        for (let left = 3; left > 0; left--) empty.world.mine();
+        s.gateway.connectTo(empty.httpUrl);
+        await s.poll(5);
+        await s.shop.isIn('fault', 'token_missing');
+        s.gateway.connectTo(s.own.httpUrl);
+        s.own.world.mine();
+        await s.poll(5);
+        await s.shop.isIn('following');
+        await s.shop.holds(tipOf(s.own));
+      } finally {
+        await empty.close();
+      }
+    }));
+
   test(`${family}: a node that links to our chain but names another network is noticed in a minute`, () =>
     sceneBehindGateway(family, async (s) => {
       s.own.faults.set({ rates: { wrong_chain: 1 } });
