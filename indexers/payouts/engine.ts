@@ -21,6 +21,7 @@ import type { Log } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { createBalanceWatch } from './balances.ts';
 import { createDelayWatch } from './delay-watch.ts';
+import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
 import { createPayoutWallets } from './wallets.ts';
@@ -46,7 +47,7 @@ const OUTBID_MS_MIN = 30_000;
 const OUTBID_BLOCKS = 10;
 
 export type PayerOptions = Readonly<{
-  network: Pick<NetworkConfig, 'key' | 'tokens' | 'blockTimeMs'>;
+  network: Pick<NetworkConfig, 'key' | 'tokens' | 'blockTimeMs' | 'nativeSymbol' | 'sweep'>;
   rules: SpendRules;
   node: PayoutNode;
   signer: Signer;
@@ -83,6 +84,7 @@ export function createPayer(options: PayerOptions): Payer {
   const allotting = new PQueue({ concurrency: ALLOTTING[rules.lane] });
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
+  const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
   const delays = createDelayWatch(network.key, database, clock);
   const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
   /** When each open payout is due next, what is remembered of it, and its last fault. */
@@ -111,6 +113,7 @@ export function createPayer(options: PayerOptions): Payer {
       allotting,
       clock,
       onQuote: balances.recordQuote,
+      onAllot: fees.note,
     });
     return advance;
   }

@@ -45,6 +45,8 @@ export type AdvanceParts = Readonly<{
   clock: Clock;
   /** Called with each quote of a first attempt: what a payout takes now, or why it is impossible. */
   onQuote(draft: SpendDraft, quote: Quote): void;
+  /** Called with the attempts of a generation before the newest is signed. */
+  onAllot(payout: Payout, attempts: readonly Attempt[]): Promise<void>;
 }>;
 
 /** What one run of the engine remembers of a payout between iterations. */
@@ -190,6 +192,7 @@ async function allot(
   const outcome = await parts.database.allotAttempt({ ...own, nowMs: parts.clock.nowMs() });
   if (outcome.kind === 'moved') return lookAgain(work);
   work.attempts = [...work.attempts, outcome.attempt];
+  await parts.onAllot(payout, work.attempts);
   return sign(work, outcome.attempt);
 }
 

@@ -196,6 +196,15 @@ test('full blocks raise the base fee by an eighth each, and an offer that it has
   assert.is(await baseFee(), before, 'empty blocks lower it again');
 });
 
+test('a suggestion far above what blocks paid is not followed', async () => {
+  const wallets = await openFundedWallets();
+  const draft = wallets.draft(wallets.refund('USDT', 5n));
+  for (let at = 0; at < 20; at++) sandbox.world.mine(3);
+  const usual = quoted(await node.quote(draft, 0, [])).terms;
+  await control('sandbox_fault', { rates: { tip_high: 1 } });
+  assert.equal(quoted(await node.quote(draft, 0, [])).terms, usual);
+});
+
 test('refusals have a real node’s texts', async () => {
   const wallets = await openFundedWallets();
   const intent = wallets.refund('USDT', 5n);

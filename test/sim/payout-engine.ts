@@ -15,6 +15,7 @@ import type { Log } from '../../src/lib/log.ts';
 import type { Random } from '../../src/sandbox/random.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import type { SigningService } from '../../src/signer/signing-service.ts';
+import { plainSweepPolicy } from '../support/plain-policies.ts';
 import type { Lane } from './payout-chain.ts';
 import { familyOf, tokens } from './payout-signer.ts';
 
@@ -90,7 +91,7 @@ export function startEngine({ network, lane, node, signer, database, clock, fuse
     listNetworks: async () => [{ ...followed, updatedAtMs: clock.nowMs() }],
   };
   return createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000 },
+    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
     rules: chains[familyOf[lane]].spendRules,
     node: mortal(node, fuse),
     signer: mortal(signer, fuse),

@@ -10,7 +10,7 @@
 import { divideCeil } from '../../core/money.ts';
 import type { Terms } from '../spend.ts';
 
-/** `baseFee` is burned and may rise by an eighth with each block; `tip` goes to the block's producer. */
+/** `baseFee` is burned and may rise by an eighth with each block; `tip` is what the block's producer is paid now. */
 export type GasPrice = Readonly<{ baseFee: bigint; tip: bigint }>;
 
 /** Leaves room for the base fee to double, which takes six full blocks, before a transaction has to wait. */
@@ -20,13 +20,31 @@ export const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b);
 const outbidding = (fee: bigint): bigint => larger(divideCeil(fee * 9n, 8n), fee + 1n);
 
 /**
- * Returns `max_fee_per_gas` and `max_priority_fee_per_gas`.
+ * Returns the tip that is paid now: what a node suggests, but no more than what got a transaction into most blocks. A
+ * suggestion follows whoever pays the most.
+ * @param paid what a low percentile of each of the newest blocks paid; 0 for an empty block
+ */
+export function goingTip(suggested: bigint, paid: readonly bigint[]): bigint {
+  const tips = paid.filter((tip) => tip > 0n).sort((a, b) => (a < b ? -1 : Number(a > b)));
+  const median = tips[Math.floor(tips.length / 2)];
+  return median !== undefined && median < suggested ? median : suggested;
+}
+
+/**
+ * Returns `max_fee_per_gas` and `max_priority_fee_per_gas`. If a higher base fee is all that keeps the earlier
+ * transactions out of blocks, the tip rises only as far as pools require.
  * @param outbid terms of every earlier transaction with the same number
  */
-export function feesToOffer(price: GasPrice, outbid: readonly Terms[]): Readonly<{ maxFee: bigint; tip: bigint }> {
-  const tip = outbid.map((terms) => outbidding(BigInt(terms.max_priority_fee_per_gas ?? 0))).reduce(larger, price.tip);
-  const maxFee = outbid
-    .map((terms) => outbidding(BigInt(terms.max_fee_per_gas ?? 0)))
-    .reduce(larger, price.baseFee * BASE_FEE_HEADROOM + tip);
+export function feesToOffer(
+  { baseFee, tip: now }: GasPrice,
+  outbid: readonly Terms[],
+): Readonly<{ maxFee: bigint; tip: bigint }> {
+  const earlier = outbid.map((terms) => ({
+    maxFee: BigInt(terms.max_fee_per_gas ?? 0),
+    tip: BigInt(terms.max_priority_fee_per_gas ?? 0),
+  }));
+  const isPricedOut = earlier.length > 0 && earlier.every((offer) => offer.maxFee < baseFee + offer.tip);
+  const tip = earlier.map((offer) => outbidding(offer.tip)).reduce(larger, isPricedOut ? 0n : now);
+  const maxFee = earlier.map((offer) => outbidding(offer.maxFee)).reduce(larger, baseFee * BASE_FEE_HEADROOM + tip);
   return { maxFee, tip };
 }

@@ -16,11 +16,12 @@ import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
 import type { Database, NetworkState } from '../../../src/database/database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
-import { type Chain, createChain } from '../../sim/payout-chain.ts';
+import { type Chain, calm, createChain } from '../../sim/payout-chain.ts';
 import { overSocket } from '../../sim/payout-engine.ts';
 import { familyOf, keyOf, macKey, openSimSigner, tokens } from '../../sim/payout-signer.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { lockstepClock } from '../../support/lockstep-clock.ts';
+import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { until } from '../../support/until.ts';
 
@@ -57,7 +58,7 @@ const onBench =
     const chain = createChain('sequence', createRandom('payer'), () => {});
     const signer = overSocket(signing.service(network, 'sequence'), createRandom('socket'), () => 0);
     const payer = createPayer({
-      network: { key: network, tokens, blockTimeMs: 5000 },
+      network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
       rules,
       node: (change.node ?? same)(chain.node()),
       signer: (change.signer ?? same)(signer),
@@ -344,6 +345,35 @@ test(
   ),
 );
 
+let feeFactor = 1n;
+test(
+  'a refund that may cost far more than it was first offered for raises an alarm, and goes on',
+  onBench(
+    async (bench) => {
+      const { plan, pass, chain, alarms, database } = bench;
+      chain.weather = { ...calm, mines: 0 };
+      await plan('r1');
+      await pass();
+      assert.equal(await alarms(), []);
+      feeFactor = 11n;
+      for (let n = 0; n < 6; n++) await pass();
+      assert.equal(await alarms(), ['refund_fee_high']);
+      assert.match((await database.listAlarms(1))[0]?.message ?? '', /more than 10 times its first offer/);
+      chain.weather = calm;
+      await untilSettled(bench, 'r1');
+    },
+    {
+      node: (node) => ({
+        ...node,
+        async quote(...of) {
+          const quote = await node.quote(...of);
+          return quote.kind === 'quoted' ? { ...quote, feeUnitsMax: quote.feeUnitsMax * feeFactor } : quote;
+        },
+      }),
+    },
+  ),
+);
+
 let isSilent = false;
 test(
   'faults that delay payouts for ten minutes raise an alarm, once',
@@ -429,7 +459,7 @@ test('an engine stops when asked to, whatever it waits for', async () => {
   const temp = openTempDatabase();
   const clock = lockstepClock().view();
   const payer = createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000 },
+    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
     rules,
     node: {} as PayoutNode,
     signer: {} as Signer,
@@ -456,7 +486,7 @@ test('a signer that is still starting is no warning, and one that stays away is 
     throw transient('signer_unreachable', 'nothing listens there');
   };
   const payer = createPayer({
-    network: { key: network, tokens, blockTimeMs: 5000 },
+    network: { key: network, tokens, blockTimeMs: 5000, sweep: plainSweepPolicy },
     rules,
     node: {} as PayoutNode,
     signer: { fence: away } as unknown as Signer,

@@ -4,14 +4,14 @@
  * @module
  */
 import { invariant } from '../../../core/fault.ts';
-import { isFields } from '../../../core/fields.ts';
+import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
 import { divideCeil, formatUnits } from '../../../core/money.ts';
 import { nonsense, type RpcAnswer, type RpcError } from '../../json-rpc.ts';
 import type { Quote, RefusedCode, SpendDraft, Terms } from '../../spend.ts';
 import type { RpcCall } from '../../transport/rpc-client.ts';
 import { evmAddress, WEI_DECIMALS } from '../address.ts';
-import { feesToOffer, type GasPrice, larger } from '../payout-fees.ts';
+import { feesToOffer, type GasPrice, goingTip, larger } from '../payout-fees.ts';
 import { hex, readUnits, transferCall, WORD, word } from '../wire.ts';
 import { type EvmRpc, errorFault, expectChain, quantity, readAmount, readCount, resultOf } from './rpc.ts';
 
@@ -20,6 +20,10 @@ const BALANCE_SELECTOR = '70a08231';
 /** `isBlackListed(address)` of USDT and `isBlacklisted(address)` of USDC; a token without either has no such list. */
 const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
 const ZERO_KEY = '0'.repeat(40);
+
+/** The newest blocks that show which tips are paid, and the percentile of each that suffices to get into a block. */
+const TIP_BLOCKS = 20;
+const TIP_PERCENTILE = 25;
 
 export type QuoteQuestion = Readonly<{
   draft: SpendDraft;
@@ -73,7 +77,7 @@ async function askState({ rpc, host }: EvmRpc, { draft, chainId }: QuoteQuestion
     { method: 'eth_chainId', params: [] },
     { method: 'eth_getBalance', params: [`0x${payer}`, 'latest'] },
     { method: 'eth_getTransactionCount', params: [`0x${payer}`, 'latest'] },
-    { method: 'eth_feeHistory', params: ['0x1', 'latest', []] },
+    { method: 'eth_feeHistory', params: [quantity(TIP_BLOCKS), 'latest', [TIP_PERCENTILE]] },
     { method: 'eth_maxPriorityFeePerGas', params: [] },
     { method: 'eth_gasPrice', params: [] },
   ];
@@ -188,12 +192,18 @@ type PriceAnswers = Readonly<Record<'history' | 'tip' | 'gasPrice', RpcAnswer>>;
 /** The price for the next block. If the node suggests no tip, it is derived from the node's gas price. */
 function readPrice({ history, tip, gasPrice }: PriceAnswers, host: string): GasPrice {
   const answered = resultOf(history, { method: 'eth_feeHistory', host });
-  const baseFees = isFields(answered) && Array.isArray(answered.baseFeePerGas) ? answered.baseFeePerGas : [];
-  const baseFee = readUnits(baseFees.at(-1));
+  const { baseFeePerGas: baseFees, reward } = isFields(answered) ? answered : ({} as Fields);
+  const baseFee = Array.isArray(baseFees) ? readUnits(baseFees.at(-1)) : null;
   if (baseFee === null)
     throw nonsense({ method: 'eth_feeHistory', host }, "answered without the next block's base fee");
+  // A node that knows no percentiles leaves the suggestion as it is.
+  const paid = (Array.isArray(reward) ? reward : []).flatMap((tips) => readUnits(tips?.[0]) ?? []);
+  return { baseFee, tip: goingTip(readSuggestion(tip, gasPrice, baseFee, host), paid) };
+}
+
+function readSuggestion(tip: RpcAnswer, gasPrice: RpcAnswer, baseFee: bigint, host: string): bigint {
   const suggested = tip.ok ? readUnits(tip.result) : null;
-  if (suggested !== null) return { baseFee, tip: suggested };
+  if (suggested !== null) return suggested;
   const whole = readAmount(gasPrice, { method: 'eth_gasPrice', host });
-  return { baseFee, tip: whole > baseFee ? whole - baseFee : 0n };
+  return whole > baseFee ? whole - baseFee : 0n;
 }
