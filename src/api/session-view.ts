@@ -38,7 +38,11 @@ const paymentSchema = z
     confirmations: z.int(),
     status: z.enum(['seen', 'confirmed', 'orphaned']),
   })
-  .meta({ id: 'Payment', description: 'A transfer to the session that was seen on the chain.' });
+  .meta({
+    id: 'Payment',
+    description:
+      'A transfer to the session that was seen on the chain. A reorg can move a transaction to another block: then the same `transaction_hash` is listed again, once `orphaned` and once as it is now. Do not count `orphaned` ones.',
+  });
 
 const lineItemSchema = z
   .object({

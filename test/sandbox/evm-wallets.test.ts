@@ -215,7 +215,7 @@ test('refusals have a real node’s texts', async () => {
   };
   assert.is(await codeOn({ gas_limit: '46000000' }), 'gas_limit');
   assert.is(await codeOn({ max_fee_per_gas: '9999999999999' }), 'accepted');
-  assert.is(await codeOn({ max_fee_per_gas: '12999999999999', max_priority_fee_per_gas: '9000000' }), 'node_refused');
+  assert.is(await codeOn({ max_fee_per_gas: '12999999999999', max_priority_fee_per_gas: '9000000' }), 'fee_capped');
   for (const wrong of [
     new Uint8Array(),
     Uint8Array.of(1, 2),

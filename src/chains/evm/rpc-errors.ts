@@ -39,6 +39,11 @@ export const evmErrors: readonly ErrorMeaning[] = [
       'the node no longer keeps blocks or states this old: wait for finality if it lags, give the node more history, or use an archive node',
   },
   {
+    code: 'node_fee_capped',
+    is: ({ message }) => /exceeds the configured cap/i.test(message),
+    advice: 'the node takes no transaction this dear: raise its --rpc.txfeecap',
+  },
+  {
     code: 'node_indexing',
     is: ({ message }) => /indexing is in progress/i.test(message),
     advice: 'the node is still building its index of transactions: wait for it',

@@ -170,12 +170,22 @@ export function openHttpTransport(options: HttpTransportOptions, clock: Clock): 
     }
     if (status === 429)
       return transient('node_rate_limited', `${said}: raise the request limit of the node or its gateway`);
-    if (status === 401 || status === 403)
-      return transient('node_refused', `${said}: check the credentials in the node's URL`);
+    if (status === 401 || status === 403) return transient('node_refused', `${said}: ${refusedAdvice(text)}`);
     return transient('node_error', `${said}: check the path of the network's url, and look at the node's log`);
   }
 
   return { post, health: () => ({ connected, heardAtMs, connections }), close: () => pool.destroy() };
+}
+
+/** What to do about a node that refuses us. Sources: go-ethereum's `rpc/http.go` and `node/jwt_handler.go`. */
+function refusedAdvice(text: string): string {
+  if (/invalid host/i.test(text)) {
+    return "the node does not expect this host name: add it to the node's --http.vhosts, or use the IP address or ws://";
+  }
+  if (/missing token/i.test(text)) {
+    return "this is the node's engine port, for its consensus client (8551): use its JSON-RPC port (8545)";
+  }
+  return "check the credentials in the node's URL";
 }
 
 /**

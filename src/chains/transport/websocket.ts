@@ -164,7 +164,11 @@ export function openWebSocketTransport(
     const why = excerpt(error.message || String(error.code));
     // The library's text for a handshake that was answered with another status.
     if (/^Unexpected server response: 40[13]$/.test(error.message))
-      return transient('node_refused', `${host}: ${why}. Check the credentials in the node's URL`, error);
+      return transient(
+        'node_refused',
+        `${host}: ${why}. Check the credentials in the node's URL, and that its port is not the engine port (8551)`,
+        error,
+      );
     return unreachable(why, error);
   }
 

@@ -22,6 +22,7 @@ const KNOWN =
 /** The order matters: "replacement transaction underpriced" also contains "underpriced". */
 const rejections: readonly (readonly [code: string, text: RegExp])[] = [
   ['replacement_underpriced', /replacement .*underpriced|replacement ?not ?allowed|could not replace|gas price bump/i],
+  ['fee_capped', /exceeds the configured cap/i],
   ['fee_too_low', /underpriced|fee ?too ?low|(max fee|fee cap|gas price).*(less than|below|too low)/i],
   ['native_short', /insufficient ?(funds|balance)|overshot|balance too low/i],
   ['nonce_gap', /nonce (is )?too (high|far)|nonce ?gap/i],

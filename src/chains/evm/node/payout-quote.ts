@@ -3,6 +3,8 @@
  *
  * @module
  */
+
+import { excerpt } from '../../../core/excerpt.ts';
 import { invariant } from '../../../core/fault.ts';
 import { type Fields, isFields } from '../../../core/fields.ts';
 import { unitsOf } from '../../../core/ledger.ts';
@@ -158,7 +160,7 @@ async function askGas(
   const answer = await rpc.attempt(origin.method, [call, 'latest']);
   if (answer.ok) return readAmount(answer, origin);
   if (!isRefusal(answer.error)) throw errorFault(answer.error, origin);
-  return { why: `according to ${host} it would fail now: ${answer.error.message}` };
+  return { why: `according to ${host} it would fail now: ${excerpt(answer.error.message)}` };
 }
 
 function short(

@@ -69,6 +69,7 @@ test('a hash is an acceptance; anything else is nonsense', () => {
 
 test('a problem of the node is a transient fault, not a rejection', () => {
   for (const [message, code, fault] of [
+    ['transaction indexing is in progress', -32000, 'node_indexing'],
     ['limit exceeded', -32005, 'node_rate_limited'],
     ['Too Many Requests', -32000, 'node_rate_limited'],
     ['the method eth_sendRawTransaction does not exist/is not available', -32601, 'node_method_missing'],
