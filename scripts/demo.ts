@@ -21,8 +21,11 @@ import { parseUnits } from '../src/core/money.ts';
 import { isSupervised } from '../src/database/sqlite/instance-lock.ts';
 import { refuseStaleBuild } from '../src/lib/build-stamp.ts';
 import { systemClock } from '../src/lib/clock.ts';
+import { nameSources } from '../src/lib/stack-trace.ts';
 import { payInSandbox } from '../src/sandbox/operator/control.ts';
 import { strangersAddress } from '../src/sandbox/operator/signer.ts';
+
+nameSources();
 
 const READY_MS_MAX = 30_000;
 const PAYMENT_MS_MAX = 60_000;

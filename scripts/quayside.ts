@@ -3,8 +3,10 @@
  * server is running or not.
  * @module
  */
+import { nameSources } from '../src/lib/stack-trace.ts';
 import { runTool } from './cli/tool.ts';
 
+nameSources();
 const { code, out, err } = await runTool(process.argv.slice(2), process.env, process.cwd());
 process.stdout.write(out);
 process.stderr.write(err);

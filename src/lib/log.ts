@@ -3,6 +3,7 @@
  * @module
  */
 import pino, { type Logger } from 'pino';
+import { nameSources } from './stack-trace.ts';
 
 export type Log = Logger;
 
@@ -20,6 +21,9 @@ const secretKeys = [
   'xpub',
   'x-service-signature',
 ];
+
+// Every program logs, and what it logs last may be a stack trace.
+nameSources();
 
 /**
  * @param process the process that logs: `api`, `indexer test:ethereum`, …

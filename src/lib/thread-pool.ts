@@ -7,6 +7,10 @@ import type { Transferable } from 'node:worker_threads';
 import type { Piscina } from 'piscina';
 import { Fault, type FaultKind, invariant } from '../core/fault.ts';
 import { isBuilt, runnable } from './installation.ts';
+import { nameSources } from './stack-trace.ts';
+
+// In the threads, too.
+nameSources();
 
 /** Options of a `Worker`: in development, the loader with which it can run a `.ts` file. */
 export function threadOptions(): Readonly<{ execArgv?: string[] }> {

@@ -1,0 +1,48 @@
+/**
+ * Stack traces that name the sources, although JavaScript from `dist/` runs. A source map is read when a trace first
+ * leads through its file: with `--enable-source-maps`, Node would read all of them at each start.
+ * @module
+ */
+import { readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
+import { isBuilt } from './installation.ts';
+
+const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/;
+
+const maps = new Map<string, SourceMap | null>();
+
+/** From now on, the stack of every error names files and lines of the sources. Does nothing if the sources run. */
+export function nameSources(): void {
+  if (!isBuilt) return;
+  // https://v8.dev/docs/stack-trace-api: called when a stack is first read.
+  Error.prepareStackTrace = (error, frames) =>
+    [Error.prototype.toString.call(error), ...frames.map((frame) => `    at ${sourceOf(String(frame))}`)].join('\n');
+}
+
+/** Replaces the place in a line of a stack. Lines of packages and of Node stay as they are. */
+function sourceOf(line: string): string {
+  const [place, file = '', row, column] = PLACE.exec(line) ?? [];
+  const map = place === undefined || file.includes('/node_modules/') ? null : mapOf(file);
+  const entry = map?.findEntry(Number(row) - 1, Number(column) - 1);
+  if (!place || !entry || !('originalSource' in entry)) return line;
+  const { originalSource, originalLine, originalColumn } = entry;
+  return line.replace(place, `${new URL(originalSource, file).href}:${originalLine + 1}:${originalColumn + 1}`);
+}
+
+function mapOf(file: string): SourceMap | null {
+  let map = maps.get(file);
+  if (map === undefined) {
+    map = readMap(file);
+    maps.set(file, map);
+  }
+  return map;
+}
+
+/** @returns null if there is none: the trace then names the built file */
+function readMap(file: string): SourceMap | null {
+  try {
+    return new SourceMap(JSON.parse(readFileSync(new URL(`${file}.map`), 'utf8')));
+  } catch {
+    return null;
+  }
+}
