@@ -9,7 +9,7 @@
  * It does not check types: `npm run types` does.
  * @module
  */
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -47,7 +47,11 @@ async function build(compiler) {
   const replaced = `${made}.old`;
   try {
     const args = ['-p', join(root, 'tsconfig.build.json'), '--outDir', made];
-    execFileSync(process.execPath, [compiler, ...args], { cwd: root, stdio: 'inherit' });
+    if (spawnSync(process.execPath, [compiler, ...args], { cwd: root, stdio: 'inherit' }).status !== 0) {
+      process.stderr.write('quayside: the sources cannot be compiled, as said above; dist/ stays as it was\n');
+      process.exitCode = 1;
+      return;
+    }
     const { stampBuild, listSources } = await stampModule(made);
     for (const path of listSources()) if (!path.endsWith('.ts')) cpSync(join(root, path), join(made, path));
     stampBuild(made, performance.timeOrigin);
