@@ -206,7 +206,9 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
       let seen = '';
       await waitFor('full confirmation', PAYMENT_MS_MAX, async () => {
         const now = await callApi(credentials, 'GET', `/api/v1/checkout/sessions/${session.id}`);
-        const counted = `confirmations ${now.payments[0]?.confirmations ?? 0} of ${required}: ${now.payment_status}`;
+        const count = now.payments[0]?.confirmations ?? 0;
+        const progress = count > required ? `${required} of ${required}, becoming final` : `${count} of ${required}`;
+        const counted = `confirmations ${progress}: ${now.payment_status}`;
         if (counted !== seen && now.payments.length > 0) say(counted);
         seen = counted;
         return now.payment_status === 'paid' || undefined;

@@ -4,7 +4,7 @@
  * @module
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { finalityLagMax } from '../../src/core/confirmation.ts';
+import { finalityLagMax, usualDepth } from '../../src/core/confirmation.ts';
 import type { Database, NetworkReport } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
@@ -21,29 +21,25 @@ export interface FinalityWatch {
 }
 
 export function createFinalityWatch(
-  { key, confirmations, blockTimeMs }: Pick<NetworkConfig, 'key' | 'confirmations' | 'blockTimeMs'>,
+  network: Pick<NetworkConfig, 'key' | 'confirmations' | 'blockTimeMs' | 'creditsUnfinal'>,
   database: Pick<Database, 'raiseAlarm'>,
   clock: Pick<Clock, 'nowMs'>,
 ): FinalityWatch {
+  const { key, confirmations, blockTimeMs, creditsUnfinal = false } = network;
   const lagMax = finalityLagMax(confirmations, blockTimeMs);
   let stalledSinceMs: number | null = null;
   let isRaised = false;
   return {
     async look(headNumber, finalNumber) {
-      if (lagMax === null || headNumber - (finalNumber ?? 0) <= lagMax) {
+      const isWell = lagMax === null ? !creditsUnfinal : headNumber - (finalNumber ?? 0) <= lagMax;
+      if (isWell) {
         stalledSinceMs = null;
         isRaised = false;
         return null;
       }
       const nowMs = clock.nowMs();
       stalledSinceMs ??= nowMs;
-      const final = finalNumber === null ? 'calls no block final' : `calls block ${finalNumber} final`;
-      const reason = {
-        code: 'finality_stalled',
-        message:
-          `the node ${final}, and its head is ${headNumber}: payments are seen, and credited once they are final. ` +
-          `Look at the node, and at its consensus client if it has one, or set the network's confirmations to a depth`,
-      };
+      const reason = creditsUnfinal ? notAsked(usualDepth(confirmations)) : stalled(headNumber, finalNumber);
       if (!isRaised && nowMs - stalledSinceMs >= ALARM_AFTER_MS) {
         await database.raiseAlarm({ atMs: nowMs, ...reason, network: key, sessionId: null });
         isRaised = true;
@@ -51,4 +47,19 @@ export function createFinalityWatch(
       return reason;
     },
   };
+}
+
+function stalled(headNumber: number, finalNumber: number | null) {
+  const final = finalNumber === null ? 'calls no block final' : `calls block ${finalNumber} final`;
+  const message =
+    `the node ${final}, and its head is ${headNumber}: payments are seen, and credited once they are final. ` +
+    `Look at the node, and at its consensus client if it has one, or set the network's confirmations to a depth`;
+  return { code: 'finality_stalled', message };
+}
+
+function notAsked(blocks: number) {
+  const message =
+    `solid_url is null, so payments are credited at ${blocks} blocks, which the network may still take back: set ` +
+    'solid_url to where the node shows final blocks, or accept that with "finality": false in confirmations';
+  return { code: 'finality_not_asked', message };
 }

@@ -35,7 +35,11 @@ const paymentSchema = z
     currency: z.enum(currencies),
     amount: tokenAmount(),
     transaction_hash: z.string(),
-    confirmations: z.int(),
+    confirmations: z.int().meta({
+      description:
+        'Blocks on top of the transfer’s own, and that one. It may have as many as required and still be `seen`, ' +
+        'while the network makes it final.',
+    }),
     status: z.enum(['seen', 'confirmed', 'orphaned']),
   })
   .meta({

@@ -125,6 +125,13 @@ export function confirmationsRequired({ session, networks }: PageModel, payment:
   return usualDepthFor(policy, openPar);
 }
 
+/** Whether a payment that is not credited is deep enough, and waits for the network to make its block final. */
+export function isBecomingFinal(model: PageModel, payment: Payment): boolean {
+  const policy = model.networks.get(payment.networkKey)?.config.confirmations;
+  const isDeep = payment.confirmations >= confirmationsRequired(model, payment);
+  return payment.state === 'seen' && isDeep && policy?.finality === true;
+}
+
 /** Returns the way to pay to show: the selected one, the only one, or the one that the payer has already used. */
 export function selectedOption({ session, state, choice }: PageModel): PaymentOption | null {
   const { options, payments } = session;

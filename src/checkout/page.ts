@@ -14,6 +14,7 @@ import { methodChoice } from './method.ts';
 import {
   amountDue,
   confirmationsRequired,
+  isBecomingFinal,
   isUp,
   linkTo,
   networkTitle,
@@ -288,7 +289,11 @@ const foreignNote = ({ state, words, shop }: PageModel): Html | null =>
 
 function confirmationBar(model: PageModel, { payment, required }: Progress): Html {
   const count = Math.min(payment.confirmations, required);
-  const text = model.words.say('seen_progress', { count, required, network: networkTitle(model, payment) });
+  const network = networkTitle(model, payment);
+  const { say } = model.words;
+  const text = isBecomingFinal(model, payment)
+    ? say('seen_becoming_final', { network })
+    : say('seen_progress', { count, required, network });
   return html`<p class="bar"><label for="confirmations">${text}</label><progress id="confirmations" value="${count}" max="${required}"></progress></p>`;
 }
 
@@ -298,7 +303,9 @@ function transferList(model: PageModel): Html {
   return html`<h2>${say('transfers')}</h2><ul class="transfers">${session.payments.map((payment) => {
     const required = confirmationsRequired(model, payment);
     const status = {
-      seen: say('transfer_seen', { count: Math.min(payment.confirmations, required), required }),
+      seen: isBecomingFinal(model, payment)
+        ? say('transfer_becoming_final')
+        : say('transfer_seen', { count: Math.min(payment.confirmations, required), required }),
       confirmed: say('transfer_confirmed'),
       final: say('transfer_confirmed'),
       orphaned: say('transfer_orphaned'),

@@ -54,6 +54,8 @@ export type NetworkConfig = Readonly<{
   signer?: SignerDefaults;
   chainId: string;
   confirmations: ConfirmationPolicy;
+  /** The settings ask for finality, which the node does not show, so that depth alone decides. */
+  creditsUnfinal?: true;
   tokens: readonly Token[];
   /** Null if the family's addresses are imported. */
   xpub: string | null;
@@ -131,7 +133,9 @@ const capsText =
 
 /** Gives the settings of one network their types. */
 function toConfig(problems: Problem[], path: string, settings: NetworkSettings<Family>): NetworkConfig {
-  const { name, family, mode, title = name, wallets } = settings;
+  const { name, family, mode, title = name, wallets, confirmations } = settings;
+  // Depth alone decides where the node shows no final blocks; a policy of finality alone is refused below.
+  const creditsUnfinal = settings.solid_url === null && confirmations.finality && confirmations.blocks !== undefined;
   return {
     key: `${mode}:${name}`,
     name,
@@ -161,7 +165,8 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
     dustFloorPar: settings.dust_floor,
     xpub: settings.xpub ?? null,
     chainId: settings.chain_id,
-    confirmations: toPolicy(settings.confirmations),
+    confirmations: creditsUnfinal ? { blocks: usualDepth(confirmations) } : confirmations,
+    ...(creditsUnfinal && { creditsUnfinal }),
     sweep: toSweepPolicy(settings.sweep),
     reorgDepthMax: settings.reorg_depth_max,
     blockTimeMs: settings.block_time_ms,
@@ -191,12 +196,6 @@ function readTokens(
     problems.push({ path: `${path}.tokens[${at}].address`, text });
     return token;
   });
-}
-
-function toPolicy(settings: NetworkSettings<Family>['confirmations']): ConfirmationPolicy {
-  if (settings.kind === 'depth') return settings;
-  const { confirmed_amount_max: confirmedParMax, ...same } = settings;
-  return { ...same, ...(confirmedParMax !== undefined && { confirmedParMax }) };
 }
 
 const toSweepPolicy = (settings: NetworkSettings<Family>['sweep']): SweepPolicy => ({
@@ -252,16 +251,16 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
   if (smallParMax(confirmations) !== null && !chains[family].confirmsBeforeFinal) {
     const text =
       `there is no such setting for this family: ${family} networks confirm no block before it is final. Leave it ` +
-      'out, or count blocks with {"kind": "depth", "blocks": …}';
+      'out, or count blocks with {"blocks": …}';
     problems.push({ path: `${path}.confirmations.confirmed_amount_max`, text });
   }
-  if (confirmations.kind === 'finalized' && finalityUrl === null) {
-    const text = 'null, expected an address: confirmations of kind "finalized" wait for what the node shows there';
+  if (confirmations.finality && finalityUrl === null) {
+    const text = 'null, expected an address: "finality" waits for what the node shows there';
     problems.push({ path: `${path}.solid_url`, text });
   }
   const depth = usualDepth(confirmations);
   if (depth > reorgDepthMax) {
-    const key = confirmations.kind === 'depth' ? 'blocks' : 'usual';
+    const key = confirmations.blocks === undefined ? 'usual' : 'blocks';
     const text = `${depth}, expected at most reorg_depth_max (${reorgDepthMax})`;
     problems.push({ path: `${path}.confirmations.${key}`, text });
   }

@@ -5,6 +5,8 @@
  */
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
+import type { ConfirmationPolicy } from '../core/confirmation.ts';
+import { isFields } from '../core/fields.ts';
 import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
@@ -165,26 +167,49 @@ const stablecoinAmount = setting<bigint>('an amount of stablecoins as text, such
 });
 
 const depthMax = 100_000;
-const confirmations = z.discriminatedUnion(
-  'kind',
-  [
-    group({
-      kind: z.literal('depth'),
-      blocks: whole(1, depthMax),
-      confirmed_amount_max: z
-        .undefined({ error: 'blocks are counted here, whatever the amount: leave it out' })
-        .optional(),
-    }),
-    group({
-      kind: z.literal('finalized'),
-      usual: whole(1, depthMax),
-      confirmed_amount_max: stablecoinAmount.optional(),
-    }),
-  ],
-  { error: 'expected {"kind": "depth", "blocks": …} or {"kind": "finalized", "usual": …}' },
-);
+const policyForms = '{"blocks": …}, {"finality": true, "usual": …} or {"blocks": …, "finality": true}';
 
+/** Rewrites the form with a `kind`, which names one condition, as the form that names all that must hold. */
+function withoutKind(value: unknown): unknown {
+  if (!isFields(value)) return value;
+  const { kind, ...conditions } = value;
+  if (kind === 'depth') return { ...conditions, finality: false };
+  return kind === 'finalized' ? { ...conditions, finality: true } : value;
+}
 const truth = setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined));
+
+/** A setting that may be left out; null takes away what the preset has. */
+const orAbsent = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === null ? undefined : value), schema.optional());
+
+const confirmations = z.preprocess(
+  withoutKind,
+  z
+    .strictObject(
+      {
+        kind: z.undefined({ error: `expected "depth" or "finalized", or no kind and ${policyForms}` }).optional(),
+        blocks: orAbsent(whole(1, depthMax)),
+        finality: orAbsent(truth),
+        usual: orAbsent(whole(1, depthMax)),
+        confirmed_amount_max: stablecoinAmount.optional(),
+      },
+      { error: (issue) => (issue.code === 'invalid_type' ? `expected ${policyForms}` : undefined) },
+    )
+    .transform((settings, context): ConfirmationPolicy => {
+      const { blocks, finality, usual, confirmed_amount_max: confirmedParMax } = settings;
+      const problem = (path: string[], message: string) => {
+        context.issues.push({ code: 'custom', input: settings, path, message });
+        return z.NEVER;
+      };
+      if (blocks !== undefined) {
+        if (confirmedParMax === undefined) return { blocks, ...(finality && { finality }) };
+        return problem(['confirmed_amount_max'], 'blocks are counted here, whatever the amount: leave it out');
+      }
+      if (!finality) return problem([], `expected ${policyForms}`);
+      if (usual === undefined) return problem(['usual'], `missing, expected a whole number from 1 to ${depthMax}`);
+      return { finality, usual, ...(confirmedParMax !== undefined && { confirmedParMax }) };
+    }),
+);
 
 /** Reads a decimal text above zero and at most `max`, as whole units of its last decimal. */
 const decimalUpTo =
@@ -222,10 +247,6 @@ const sweep = z.preprocess(
     ),
   }),
 );
-
-/** A setting that may be left out; null takes away what the preset has. */
-const orAbsent = <T extends z.ZodType>(schema: T) =>
-  z.preprocess((value) => (value === null ? undefined : value), schema.optional());
 
 const label = setting('a name of 1 to 64 characters', matching(/^[^\p{C}]{1,64}$/u));
 const feeHints = ['low', 'medium', 'high'] as const;

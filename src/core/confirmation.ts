@@ -4,18 +4,17 @@
  */
 
 /**
- * - `depth`: credited at this many blocks, the block itself included.
- * - `finalized`: credited when the node calls the block final; `usual` is the depth that payers are shown. Amounts of
- *   at most `confirmedParMax` (at par) count as soon as the network confirms their block; if absent, all amounts wait
- *   for finality.
+ * What must hold for a payment to be credited; all that is named.
+ * - `blocks`: its block is this deep, itself included.
+ * - `finality`: the node calls its block final. `usual` is the depth that payers are shown then, unless `blocks` is.
+ *   Amounts of at most `confirmedParMax` (at par) count as soon as the network confirms their block.
  */
 export type ConfirmationPolicy =
-  | Readonly<{ kind: 'depth'; blocks: number }>
-  | Readonly<{ kind: 'finalized'; usual: number; confirmedParMax?: bigint }>;
+  | Readonly<{ blocks: number; finality?: boolean }>
+  | Readonly<{ finality: true; usual: number; confirmedParMax?: bigint; blocks?: never }>;
 
 /** Returns the number of confirmations to show to people, also where the node's finality decides. */
-export const usualDepth = (policy: ConfirmationPolicy): number =>
-  policy.kind === 'depth' ? policy.blocks : policy.usual;
+export const usualDepth = (policy: ConfirmationPolicy): number => policy.blocks ?? policy.usual;
 
 /** Returns the same for a payment of `par`. A small amount that need not be final counts with its own block. */
 export function usualDepthFor(policy: ConfirmationPolicy, par: bigint): number {
@@ -25,7 +24,7 @@ export function usualDepthFor(policy: ConfirmationPolicy, par: bigint): number {
 
 /** Returns the largest amount at par that need not be final; null if all must be, or if depth decides. */
 export const smallParMax = (policy: ConfirmationPolicy): bigint | null =>
-  policy.kind === 'finalized' ? (policy.confirmedParMax ?? null) : null;
+  policy.blocks === undefined ? (policy.confirmedParMax ?? null) : null;
 
 /**
  * Returns whether transfers in block `number` are due to be confirmed, whatever their amounts.
@@ -33,8 +32,8 @@ export const smallParMax = (policy: ConfirmationPolicy): bigint | null =>
  * @param final the height that the node calls final, or null when it reports none
  */
 export function isDue(policy: ConfirmationPolicy, number: number, tip: number, final: number | null): boolean {
-  if (policy.kind === 'depth') return tip - number + 1 >= policy.blocks;
-  return final !== null && number <= final;
+  const { blocks = 0, finality = false } = policy;
+  return tip - number + 1 >= blocks && (!finality || (final !== null && number <= final));
 }
 
 /** Finality that lags by more than this many times its usual depth, and by more than this long, has stalled. */
@@ -43,8 +42,8 @@ const FINALITY_LAG_MS_MIN = 300_000;
 
 /** Returns how many blocks a head may be above the final block; null if no payment waits for finality. */
 export const finalityLagMax = (policy: ConfirmationPolicy, blockTimeMs: number): number | null =>
-  policy.kind === 'finalized'
-    ? Math.max(FINALITY_LAG_FACTOR * policy.usual, Math.ceil(FINALITY_LAG_MS_MIN / blockTimeMs))
+  policy.finality
+    ? Math.max(FINALITY_LAG_FACTOR * usualDepth(policy), Math.ceil(FINALITY_LAG_MS_MIN / blockTimeMs))
     : null;
 
 /** A transfer in a block that is not final. `address` identifies its recipient. */

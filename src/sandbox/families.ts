@@ -55,11 +55,11 @@ export const families: Readonly<Record<Family, SandboxFamily>> = {
     blockRules: evmBlockRules,
     startServer: startEvmServer,
   },
-  // 18 blocks by other producers.
+  // 18 blocks by other producers; the interface of the solidified chain shows them two blocks later.
   tron: {
     codec: tronAddress,
     xpubPath: "m/44'/195'/0'/0",
-    finalityDistance: 18,
+    finalityDistance: 20,
     blockHash: tronBlockId,
     admit: tronAdmit,
     startServer: startTronServer,

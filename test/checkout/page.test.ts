@@ -166,6 +166,20 @@ test('a mistyped link gets a page with styles', () =>
     }
   }));
 
+test('a payment that is deep enough and not final is becoming final, and never counted beyond what is required', () =>
+  withApi({ pages: true }, async (api) => {
+    const sale = await openSale(api);
+    const shown = async () => (await exchange('GET', `${api.baseUrl}${sale.path}`)).text;
+    await sale.send('10.50', { network: 'bsc' });
+    assert.match(await shown(), '1 of 15 confirmations on BNB Smart Chain (BEP20)');
+    for (let left = 19; left > 0; left--) await api.chain('bsc').mine();
+    const text = await shown();
+    assert.match(text, 'BNB Smart Chain (BEP20) has confirmed it and is making it final');
+    assert.match(text, 'confirmed, becoming final');
+    assert.match(text, '<progress id="confirmations" value="15" max="15">');
+    assert.not.match(text, / of 15 confirmations/);
+  }));
+
 test('HEAD on the live updates ends after the headers', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);

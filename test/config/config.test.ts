@@ -68,7 +68,7 @@ test('a preset needs only a node URL and an xpub', () => {
       caps: { transaction: '500', hour: '2000', day: '5000' },
       gas_caps: { transaction: '0.02', day: '0.5' },
     },
-    confirmations: { kind: 'depth', blocks: 12 },
+    confirmations: { blocks: 12 },
     reorgDepthMax: 128,
     blockTimeMs: 12_000,
     pollMs: 4000,
@@ -327,7 +327,21 @@ test('variables override the file, in any case and with underscores for dashes',
   const [network] = config.networks;
   assert.is(network?.url, 'wss://node.example.com/?apikey=1');
   assert.is(network?.tokens[1]?.decimals, 6);
-  assert.equal(network?.confirmations, { kind: 'finalized', usual: 3 });
+  assert.equal(network?.confirmations, { finality: true, usual: 3 });
+});
+
+test('TRON credits what is deep and final; the settings of an earlier version keep their meaning', () => {
+  const policyOf = (settings: object) => {
+    const [network] = load({ networks: { tron: { ...node, ...settings } } }).networks;
+    return [network?.confirmations, network?.creditsUnfinal];
+  };
+  assert.equal(policyOf({}), [{ blocks: 19, finality: true }, undefined]);
+  assert.equal(policyOf({ confirmations: { blocks: 30 } }), [{ blocks: 30, finality: true }, undefined]);
+  assert.equal(policyOf({ confirmations: { finality: false } }), [{ blocks: 19 }, undefined]);
+  assert.equal(policyOf({ confirmations: { kind: 'depth', blocks: 30 } }), [{ blocks: 30 }, undefined]);
+  const finalized = { kind: 'finalized', usual: 21 };
+  assert.equal(policyOf({ confirmations: finalized }), [{ finality: true, usual: 21 }, undefined]);
+  assert.equal(policyOf({ solid_url: null }), [{ blocks: 19 }, true], 'it is followed as before, and says so');
 });
 
 test('the amount that need not be final overrides the preset’s, and is read at par', () => {
@@ -336,9 +350,9 @@ test('the amount that need not be final overrides the preset’s, and is read at
     { QUAYSIDE_NETWORKS__SOLANA__CONFIRMATIONS__CONFIRMED_AMOUNT_MAX: '50.5' },
   );
   const confirmedParMax = 50_500_000_000_000_000_000n;
-  assert.equal(config.networks[0]?.confirmations, { kind: 'finalized', usual: 32, confirmedParMax });
+  assert.equal(config.networks[0]?.confirmations, { finality: true, usual: 32, confirmedParMax });
   const plain = load({ networks: { solana: { url: 'ws://10.0.0.8:8900' } } });
-  assert.equal(plain.networks[0]?.confirmations, { kind: 'finalized', usual: 32 }, 'all money waits by default');
+  assert.equal(plain.networks[0]?.confirmations, { finality: true, usual: 32 }, 'all money waits by default');
 });
 
 test('a variable alone adds a preset', () => {
@@ -478,7 +492,17 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
   [
     'an unknown policy',
     { ethereum: { ...node, confirmations: { kind: 'hope' } } },
-    /^networks\.ethereum\.confirmations\.kind: expected \{"kind": "depth"/,
+    /^networks\.ethereum\.confirmations\.kind: expected "depth" or "finalized", or no kind and \{"blocks"/,
+  ],
+  [
+    'a policy that names nothing',
+    { ethereum: { ...node, confirmations: { kind: 'depth' } } },
+    /^networks\.ethereum\.confirmations: expected \{"blocks"/,
+  ],
+  [
+    'finality that the node does not show',
+    { tron: { ...node, solid_url: null, confirmations: { kind: 'finalized', usual: 21 } } },
+    /^networks\.tron\.solid_url: null, expected an address: "finality" waits/,
   ],
   ...['0', '-1', '1.001', 'many', 50].map(
     (amount) =>

@@ -4,6 +4,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import {
   type ConfirmationPolicy,
+  finalityLagMax,
   isDue,
   type OpenTransfer,
   smallBlocks,
@@ -18,7 +19,7 @@ for (const [about, number, tip, blocks, expected] of [
   ['exactly deep enough', 10, 12, 3, true],
   ['deeper', 10, 50, 3, true],
 ] as const) {
-  test(`by depth: ${about}`, () => assert.is(isDue({ kind: 'depth', blocks }, number, tip, null), expected));
+  test(`by depth: ${about}`, () => assert.is(isDue({ blocks }, number, tip, null), expected));
 }
 
 for (const [about, number, final, expected] of [
@@ -27,20 +28,33 @@ for (const [about, number, final, expected] of [
   ['the final block itself', 10, 10, true],
   ['below it', 10, 11, true],
 ] as const) {
-  test(`by finality: ${about}`, () => assert.is(isDue({ kind: 'finalized', usual: 64 }, number, 999, final), expected));
+  test(`by finality: ${about}`, () => assert.is(isDue({ finality: true, usual: 64 }, number, 999, final), expected));
 }
 
-const small: ConfirmationPolicy = { kind: 'finalized', usual: 32, confirmedParMax: 50n };
+for (const [about, tip, final, expected] of [
+  ['deep, and no block is final', 50, null, false],
+  ['deep, and above the final block', 50, 9, false],
+  ['final, and not deep enough', 11, 10, false],
+  ['final and deep', 12, 10, true],
+] as const) {
+  test(`by depth and finality: ${about}`, () =>
+    assert.is(isDue({ blocks: 3, finality: true }, 10, tip, final), expected));
+}
+
+test('finality that payments wait for is watched', () => {
+  assert.is(finalityLagMax({ blocks: 19 }, 3_000), null);
+  assert.is(finalityLagMax({ blocks: 19, finality: true }, 3_000), 100);
+  assert.is(finalityLagMax({ finality: true, usual: 64 }, 12_000), 128);
+});
+
+const small: ConfirmationPolicy = { finality: true, usual: 32, confirmedParMax: 50n };
 
 test('a payment up to the limit shows one confirmation, a larger one the usual depth', () => {
   assert.equal(
     [1n, 50n, 51n].map((par) => usualDepthFor(small, par)),
     [1, 1, 32],
   );
-  for (const policy of [
-    { kind: 'finalized', usual: 32 },
-    { kind: 'depth', blocks: 12 },
-  ] as const) {
+  for (const policy of [{ finality: true, usual: 32 }, { blocks: 12 }] as const) {
     assert.is(smallParMax(policy), null);
     assert.is(usualDepthFor(policy, 0n), usualDepth(policy));
   }

@@ -88,9 +88,8 @@ function creditsOf(networks: readonly AuditedNetwork[], { addresses }: Session):
       par: toPar(units, token.decimals),
       atS: block.timeS,
       isDeep:
-        config.confirmations.kind === 'depth'
-          ? tip - block.number + 1 >= config.confirmations.blocks
-          : block.number <= world.finalized().number,
+        tip - block.number + 1 >= (config.confirmations.blocks ?? 0) &&
+        (!config.confirmations.finality || block.number <= world.finalized().number),
     }));
   });
 }
@@ -115,7 +114,7 @@ export async function auditNow({ database, networks, sessionIds }: Audited): Pro
 /** Where small amounts need not be final, all early credits of a session together are small. */
 function auditSmall({ config, written, witness }: AuditedNetwork, id: string, payments: readonly Payment[]): void {
   const { confirmations } = config;
-  if (confirmations.kind !== 'finalized' || confirmations.confirmedParMax === undefined) return;
+  if (confirmations.blocks !== undefined || confirmations.confirmedParMax === undefined) return;
   const early = payments.filter(
     ({ networkKey, state, block }) =>
       networkKey === config.key &&
@@ -137,13 +136,11 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
   assert.ok(transaction?.succeeded, `${name} was really in block ${payment.block}, as a success`);
   if (payment.state !== 'confirmed' && payment.state !== 'final') return;
   const { confirmations } = network.config;
-  if (confirmations.kind === 'finalized') {
-    const isFinal = network.witness.wasFinal(hash) || confirmations.confirmedParMax !== undefined;
-    assert.ok(isFinal, `${name} was final before it counted`);
-  } else {
-    const depth = network.witness.deepest(hash);
-    assert.ok(depth >= confirmations.blocks, `${name} counted at depth ${depth} of ${confirmations.blocks}`);
-  }
+  const { blocks = 1, finality = false } = confirmations;
+  const depth = network.witness.deepest(hash);
+  assert.ok(depth >= blocks, `${name} counted at depth ${depth} of ${blocks}`);
+  const mayBeEarly = confirmations.blocks === undefined && confirmations.confirmedParMax !== undefined;
+  assert.ok(!finality || mayBeEarly || network.witness.wasFinal(hash), `${name} was final before it counted`);
 }
 
 /**

@@ -68,9 +68,10 @@ export async function simulate(seed: number, story: string[], tally: Tally): Pro
  */
 function openNetworks(seed: number, random: Random, clock: LockstepClock, database: Database): Promise<SimNetwork[]> {
   const shape = { clock, database, hasPush: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
-  const byDepth = (blocks: number) => ({ kind: 'depth', blocks }) as const;
-  const byFinality = (usual: number) => ({ kind: 'finalized', usual }) as const;
-  const smallAtOnce = { kind: 'finalized', usual: 20, confirmedParMax: minorToPar(SMALL_MINOR) } as const;
+  const byDepth = (blocks: number) => ({ blocks }) as const;
+  const byFinality = (usual: number) => ({ finality: true, usual }) as const;
+  const byBoth = (blocks: number) => ({ blocks, finality: true }) as const;
+  const smallAtOnce = { finality: true, usual: 20, confirmedParMax: minorToPar(SMALL_MINOR) } as const;
   const fast = { ...shape, finalityDistance: 20 };
   const fastConfig = { blockTimeMs: STEP_MS, reorgDepthMax: 24 };
   const networks: readonly SimNetworkOptions[] = [
@@ -103,7 +104,7 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, databa
         ...fastConfig,
         name: 'tron',
         family: 'tron',
-        confirmations: random.chance(0.4) ? byFinality(20) : byDepth(3 + random.int(8)),
+        confirmations: pick(random, [byFinality(20), byBoth(3 + random.int(20)), byDepth(3 + random.int(8))]),
       },
     },
     {

@@ -51,7 +51,7 @@ export const network = (mode: Mode, name: string, chainId: string, tokens: Netwo
   wallets: {},
   dustFloorPar: plainDustFloorPar,
   chainId,
-  confirmations: name === 'bsc' ? { kind: 'finalized', usual: 15 } : { kind: 'depth', blocks: 12 },
+  confirmations: name === 'bsc' ? { finality: true, usual: 15 } : { blocks: 12 },
   tokens,
   xpub: '',
   blockTimeMs: 1000,

@@ -16,6 +16,9 @@ import { optionAddress } from '../../payments/option.ts';
 import type { Simulate } from '../../payments/simulation.ts';
 import { mineInSandbox, payInSandbox, reorgInSandbox } from './control.ts';
 
+/** Some nodes show a final block this much later than it is usual. */
+const FINALITY_BLOCKS = 2;
+
 const refused = (why: string) => permanent('simulation_refused', why);
 
 export function createSimulator(
@@ -57,7 +60,7 @@ export function createSimulator(
         return [await pay(parToUnitsCeil(session.terms.duePar, token.decimals), token.symbol)];
       }
       case 'mine':
-        await mineInSandbox(dataDir, network, usualDepth(config.confirmations));
+        await mineInSandbox(dataDir, network, usualDepth(config.confirmations) + FINALITY_BLOCKS);
         return [];
       case 'reorg': {
         const seen = session.payments.filter(({ state, networkKey }) => state === 'seen' && networkKey === config.key);

@@ -269,7 +269,7 @@ export const blockClaims: readonly Claim[] = [
   [
     /^finality-lag$/,
     ({ response }) => {
-      const lagMax = finalityLagMax({ kind: 'finalized', usual: 3 }, 450) ?? 0;
+      const lagMax = finalityLagMax({ finality: true, usual: 3 }, 450) ?? 0;
       for (const [latest, safe, finalized] of response) {
         assert.ok(latest - safe === 1 && latest - finalized <= 2);
         assert.ok(latest - finalized < lagMax, 'no stall');

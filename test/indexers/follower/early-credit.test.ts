@@ -43,7 +43,7 @@ async function scene(
       url: node.url,
       rpcUrl: node.rpcUrl,
       xpub: null,
-      confirmations: { kind: 'finalized', usual: FINALITY + 1, confirmedParMax: minorToPar(BigInt(limitCents)) },
+      confirmations: { finality: true, usual: FINALITY + 1, confirmedParMax: minorToPar(BigInt(limitCents)) },
       reorgDepthMax: 60,
     }),
   );

@@ -79,7 +79,7 @@ test('a young chain is followed from its first block', () =>
   }));
 
 test('a payment is seen in its block, and counts at the depth of the policy', () =>
-  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+  scene({ confirmations: { blocks: 3 } }, async (s) => {
     s.start();
     await s.level();
     const order = await s.order('depth');
@@ -127,6 +127,29 @@ for (const limit of ['batch_limited', 'answers_limited'] as const) {
     }));
 }
 
+test('if the policy is depth and finality, a deep payment on a fork that the chain abandons never counts', () =>
+  scene({ confirmations: { blocks: 3, finality: true }, reorgDepthMax: 100 }, async (s) => {
+    s.start();
+    await s.level();
+    const order = await s.order('minority');
+    s.node.pay(order.address, DUE);
+    s.mine(20);
+    await s.level();
+    const [payment] = (await order.read()).payments;
+    assert.equal([payment?.state, payment?.confirmations], ['seen', 20]);
+    s.node.world.reorg({ depth: 20, keep: 'none', blocks: 25 });
+    await until('the payment has left the chain', async () => (await order.read()).payments[0]?.state === 'orphaned');
+    assert.is((await order.read()).life.status, 'pending');
+
+    s.node.pay(order.address, DUE);
+    s.mine(2);
+    s.node.world.finalize();
+    await s.level();
+    assert.is((await order.read()).life.status, 'pending', 'final, and not deep enough');
+    s.mine(1);
+    await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+  }));
+
 test('a network whose node has died is offered for two minutes after it was read last', () =>
   scene({}, async (s) => {
     s.start();
@@ -143,7 +166,7 @@ test('a network whose node has died is offered for two minutes after it was read
   }));
 
 test('if the policy is finality, nothing counts before the node calls it final', () =>
-  scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+  scene({ confirmations: { finality: true, usual: 64 }, reorgDepthMax: 100 }, async (s) => {
     s.start();
     await s.level();
     const order = await s.order('final');
@@ -159,7 +182,7 @@ test('if the policy is finality, nothing counts before the node calls it final',
 
 for (const fault of ['finality_missing', 'finality_stalled'] as const) {
   test(`a policy of finality says that it waits while the node has ${fault}, and credits when finality is back`, () =>
-    scene({ confirmations: { kind: 'finalized', usual: 2 }, blockTimeMs: 60_000, reorgDepthMax: 100 }, async (s) => {
+    scene({ confirmations: { finality: true, usual: 2 }, blockTimeMs: 60_000, reorgDepthMax: 100 }, async (s) => {
       s.node.world.finalize(30);
       s.start();
       await s.level();
@@ -179,7 +202,7 @@ for (const fault of ['finality_missing', 'finality_stalled'] as const) {
 }
 
 test('a final block above the head is from another chain: nothing counts because of it', () =>
-  scene({ confirmations: { kind: 'finalized', usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+  scene({ confirmations: { finality: true, usual: 64 }, reorgDepthMax: 100 }, async (s) => {
     let isMixed = true;
     let looks = 0;
     s.start({
@@ -239,7 +262,7 @@ test('a reorg removes a payment; mined again elsewhere it counts once', () =>
   }));
 
 test('after a reorg between the poll and the last check, the payment is not credited', () =>
-  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+  scene({ confirmations: { blocks: 3 } }, async (s) => {
     let isReorganised = false;
     s.start({
       through: (node) => ({
@@ -265,7 +288,7 @@ test('after a reorg between the poll and the last check, the payment is not cred
   }));
 
 test('a check that fails delays its own block only', () =>
-  scene({ confirmations: { kind: 'depth', blocks: 3 } }, async (s) => {
+  scene({ confirmations: { blocks: 3 } }, async (s) => {
     let isOpen = false;
     s.start({
       through: (node) => ({

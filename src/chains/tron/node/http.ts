@@ -5,7 +5,7 @@
  * @module
  */
 
-import { transient } from '../../../core/fault.ts';
+import { Fault, transient } from '../../../core/fault.ts';
 import type { Clock } from '../../../lib/clock.ts';
 import { type HttpTransport, openHttpTransport } from '../../transport/http.ts';
 import { type Answers, about, type Call, type Part, type TronTransport } from '../calls.ts';
@@ -41,6 +41,24 @@ export function solidUrlOf(url: URL): URL {
 const isDisabledPath = (status: number, body: Uint8Array): boolean =>
   status === 404 && Buffer.from(body).includes('"Error"');
 
+/**
+ * Adds to a fault what an operator of java-tron can do about it: its limiter makes callers wait instead of refusing
+ * them, and the solidified chain has an address of its own.
+ */
+async function advise<T>({ path }: Call, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const limiter =
+      error.code === 'node_timeout' ? ' Or does rate.limiter in its configuration make callers wait?' : '';
+    const place = path.startsWith(SOLID_PREFIX)
+      ? " This is the solidified chain, at the network's solid_url: is that right, and solidityEnable on in its configuration?"
+      : '';
+    throw transient(error.code, error.message + limiter + place, error);
+  }
+}
+
 /** Connects at the first request. */
 export function openHttp({ url, solidUrl, ...given }: HttpOptions, clock: Clock): TronTransport {
   const limits = { ...given, isAnswer: isDisabledPath };
@@ -68,7 +86,7 @@ export function openHttp({ url, solidUrl, ...given }: HttpOptions, clock: Clock)
     const parts: Part[] = [];
     let length = 0;
     for (const call of calls) {
-      const answer = await about(call.path, post(call, signal));
+      const answer = await about(call.path, advise(call, post(call, signal)));
       answers.push(answer);
       parts.push({ from: length, to: length + answer.byteLength });
       length += answer.byteLength;

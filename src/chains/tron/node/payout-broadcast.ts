@@ -48,7 +48,8 @@ export function readBroadcast(value: unknown, origin: Origin): Broadcast {
   const [trouble, advice] = troubles[code] ?? [];
   if (trouble !== undefined) throw transient(trouble, `${said}; ${advice}`);
   if (code === 'CONTRACT_VALIDATE_ERROR') {
-    const isPoor = /balance|insufficient|does not exist|not enough/i.test(text);
+    // Other balances, those of stakes and loans, are no TRX that the wallet lacks.
+    const isPoor = /\bbalance is not sufficient|does not exist|not enough/i.test(text);
     return { kind: 'rejected', code: isPoor ? 'native_short' : 'would_fail', message: said };
   }
   return { kind: 'rejected', code: rejections[code] ?? 'node_refused', message: said };

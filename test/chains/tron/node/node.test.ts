@@ -177,7 +177,7 @@ test('a closed solidified interface is reported', async () => {
   const closed = open({ finalityUrl: 'http://127.0.0.1:1' });
   const fault = await faultOf(closed.finalized());
   assert.is(fault.code, 'node_unreachable');
-  assert.match(fault.message, /^\/walletsolidity\/getblock at 127\.0\.0\.1:1: /);
+  assert.match(fault.message, /^\/walletsolidity\/getblock at 127\.0\.0\.1:1: .* at the network's solid_url: /);
   assert.is((await closed.head()).number, 5, 'the rest is still read');
   await closed.close();
 });
@@ -200,7 +200,7 @@ test('silence is a time-out that names the call', async () => {
   proxy.lies.answer = () => null;
   const fault = await faultOf(impatient.head());
   assert.is(fault.code, 'node_timeout');
-  assert.match(fault.message, /^\/wallet\/getblock at 127\./);
+  assert.match(fault.message, /^\/wallet\/getblock at 127\..*rate\.limiter in its configuration/);
   await impatient.close();
 });
 

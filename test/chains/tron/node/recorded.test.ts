@@ -526,6 +526,10 @@ test('broadcasts: taken, known, refused for the transaction’s sake or the node
     serve(`broadcasthex.${name}`);
     assert.is(await codeOf(() => payouts.broadcast(Uint8Array.of(1))), expected, name);
   }
+  // A loan of more than is staked was refused before it was signed, in the words that a broadcast would have.
+  const [, message = ''] = recording('delegateresource.no-stake').response.Error.split(' : ');
+  const noStake = { result: false, code: 'CONTRACT_VALIDATE_ERROR', message };
+  assert.is(await codeOf(async () => readBroadcast(noStake, { path: '/', host: 'recorded' })), 'would_fail');
   // The form for JSON says the same, its messages in hex.
   for (const name of named('broadcasttransaction.')) {
     const answer = recording(name).response;
