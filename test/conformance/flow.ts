@@ -57,6 +57,7 @@ const currenciesOf = ({ tokens }: FlowNetwork): Currency[] => tokens.map(({ symb
 /** Registers and runs the short suite: one payment in each token of each network. */
 export function paymentConforms(bench: FlowBench): void {
   const { quayside, shop, networks } = bench;
+  openFlow(shop, networks);
   for (const network of networks) {
     for (const currency of currenciesOf(network)) {
       test(`${currency} on ${network.name}: from the signed call to the signed webhook`, async () => {
@@ -105,6 +106,7 @@ export function paymentConforms(bench: FlowBench): void {
 /** Registers and runs the long suite: part payments and overpayments, reorgs, nodes and indexers that stop. */
 export function flowConforms(bench: FlowBench): void {
   const { quayside, shop, networks } = bench;
+  openFlow(shop, networks);
   for (const [at, network] of networks.entries()) {
     const next = networks[(at + 1) % networks.length] ?? network;
     testAmounts(bench, network, next);
@@ -112,6 +114,18 @@ export function flowConforms(bench: FlowBench): void {
     testOutages(bench, network);
   }
   closeFlow(quayside, shop, networks);
+}
+
+/** Sessions offer only networks that are followed, and the instance is ready when one of a mode is. */
+function openFlow(shop: FlowShop, networks: readonly FlowNetwork[]): void {
+  test('every network is followed', async () => {
+    for (const network of networks) {
+      await until(
+        `${network.name} is followed`,
+        async () => (await shop.statusOf(nameInStatus(network)))?.state === 'following',
+      );
+    }
+  });
 }
 
 function testAmounts({ quayside, shop }: FlowBench, network: FlowNetwork, next: FlowNetwork): void {
