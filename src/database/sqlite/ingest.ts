@@ -86,7 +86,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     const { transfer, address, decimals, isDust } = ours;
     invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${step.network} is above zero`);
     const phase = !session || isDust ? null : phaseOf(termsOf(session), block.timeS);
-    const earlier = phase && transfers.phaseOf(address.id, transfer.tx);
+    const earlier = phase && transfers.phaseOf(address.id, step.network, transfer.tx);
     if (session && !isDust) transitions.countPayment(session.id);
     transfers.insert({
       blockId,

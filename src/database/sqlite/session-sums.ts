@@ -16,15 +16,15 @@ export type SessionSums = Readonly<{
 }>;
 
 export function createSessionSums(transfers: Transfers): SessionSums {
-  const fold = (row: SessionRow): ReceiptSum[] => sumReceipts(termsOf(row), transfers.ofSession(row.id).map(toReceipt));
   return {
-    of: (row) => row.sums ?? fold(row),
+    of: (row) => row.sums ?? sumReceipts(termsOf(row), transfers.ofSession(row.id).map(toReceipt)),
     after(row, changed) {
       if (row.sums !== null) return changed.length === 0 ? row.sums : recount(row.sums, changed);
       const all = transfers.ofSession(row.id);
-      const phases = phasesOf(termsOf(row), all.map(toReceipt));
+      const receipts = all.map(toReceipt);
+      const phases = phasesOf(termsOf(row), receipts);
       for (const [at, transfer] of all.entries()) transfers.note(transfer.id, phases[at] ?? null, countedAs(transfer));
-      return fold(row);
+      return sumReceipts(termsOf(row), receipts);
     },
   };
 }

@@ -2,7 +2,7 @@
  * Transfers to our addresses: facts of blocks. Core decides from them what counts.
  * @module
  */
-import { and, asc, desc, eq, sql } from 'drizzle-orm';
+import { and, asc, desc, eq, isNotNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Counted, Phase, Receipt, ReceiptState, Recount } from '../../core/session.ts';
 import type { Currency, NetworkKey } from '../../core/transfer.ts';
@@ -21,7 +21,7 @@ export type Transfers = Readonly<{
   /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
   unconfirm(blockId: number): void;
   /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
-  phaseOf(addressId: number, tx: string): Phase | null;
+  phaseOf(addressId: number, network: NetworkKey, tx: string): Phase | null;
   /** Returns the canonical blocks with shown transfers and `above` < number ≤ `through`. */
   blocksBetween(network: NetworkKey, above: number, through: number): number[];
   /**
@@ -82,7 +82,14 @@ export function createTransfers(db: Db): Transfers {
   const earlier = db.orm
     .select({ phase: transfers.phase })
     .from(transfers)
-    .where(and(eq(transfers.addressId, sql.placeholder('addressId')), eq(transfers.tx, sql.placeholder('tx'))))
+    .where(
+      and(
+        eq(transfers.addressId, sql.placeholder('addressId')),
+        eq(transfers.tx, sql.placeholder('tx')),
+        eq(transfers.network, sql.placeholder('network')),
+        isNotNull(transfers.phase),
+      ),
+    )
     .limit(1)
     .prepare();
   const shownOfBlock = db.orm
@@ -110,7 +117,7 @@ export function createTransfers(db: Db): Transfers {
     ofBlock: (blockId) => ofBlock.all({ blockId }),
     confirm: (blockId, nowMs) => void confirm.run({ blockId, nowMs }),
     unconfirm: (blockId) => void unconfirm.run({ blockId }),
-    phaseOf: (addressId, tx) => earlier.get({ addressId, tx })?.phase ?? null,
+    phaseOf: (addressId, network, tx) => earlier.get({ addressId, network, tx })?.phase ?? null,
     blocksBetween: (network, above, through) => blocksBetween.all({ network, above, through }).map(({ id }) => id),
     recount(blockIds, floor) {
       const found = new Map<string, Recount[]>();

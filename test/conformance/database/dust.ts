@@ -75,6 +75,29 @@ export function dustConforms(makePlace: MakePlace): void {
   );
 
   test(
+    'dust of the same transaction, or its name on another network, decides nothing about when money came',
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const { expiresAtS } = (await show(database, 'o1')).terms;
+      const tx = '0xmoved';
+      const dust = { ...pays(to, 0n, { tx }), units: 1n };
+      const money = pays(to, 1_000n, { tx, index: 1 });
+      const first = one.child(undefined, expiresAtS);
+      const connect = [{ block: first, transfers: [dust, money] }];
+      assert.is(await one.step({ connect, dustFloorPar: FLOOR_PAR }), 'done');
+      one.chain.push(first);
+      // Mined again after the deadline: the payer was in time. The same name elsewhere is another transaction.
+      const again = one.child(one.chain.at(-2), expiresAtS + 2_000);
+      const step = { drop: [first.hash], connect: [{ block: again, transfers: [dust, money] }] };
+      assert.is(await one.step({ ...step, dustFloorPar: FLOOR_PAR }), 'done');
+      one.chain = [...one.chain.slice(0, -1), again];
+      await two.mine([pays(to, 500n, { tx, index: 1, network: 'two' })], expiresAtS + 2_000);
+      const { seenPar, latePar } = (await show(database, 'o1')).standing;
+      assert.equal([seenPar, latePar], [1_000n * FLOOR_PAR, 500n * FLOOR_PAR]);
+    }),
+  );
+
+  test(
     'of very many transfers the newest are shown, all are counted, and every sum is exact',
     inWorld(makePlace, async ({ database, one, two }) => {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));

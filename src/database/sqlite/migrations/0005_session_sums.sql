@@ -23,5 +23,5 @@ DROP INDEX transfers_unconfirmed;
 -- The payments of a session, newest first.
 CREATE INDEX transfers_by_address ON transfers (address_id) WHERE dust = 0;
 -- Whether a transaction is known, and since when.
-CREATE INDEX transfers_by_tx ON transfers (address_id, tx);
+CREATE INDEX transfers_by_tx ON transfers (address_id, tx, network, phase);
 CREATE INDEX transfers_unconfirmed ON transfers (network) WHERE confirmed = 0 AND dust = 0;
