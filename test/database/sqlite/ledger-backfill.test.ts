@@ -1,14 +1,8 @@
 /** The migration that adds the ledger books the payments confirmed before it. */
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { migrate } from '../../../src/database/sqlite/migrate.ts';
-import { connectTo } from '../../support/temp-database.ts';
+import { withOlderDatabase } from '../../support/older-database.ts';
 
-const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
 const T0_S = 1_800_000_000;
 
 /** Rows of an earlier version: a session's payment, one well before it, a stray one, and one not confirmed yet. */
@@ -29,24 +23,9 @@ const before = `
     (3, 2, 'test:one', 't3', 0, 'USDC', 'ff', 2, '7', 6, 1, 7),
     (4, 2, 'test:one', 't4', 0, 'USDT', 'ff', 1, '9', 6, 0, NULL);`;
 
-test('the ledger begins with the payments confirmed before it', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
-  const [file, backupDir, directory] = ['quayside.db', 'backups', 'old'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
-  mkdirSync(directory);
-  for (const name of readdirSync(own)) if (name < '0003') copyFileSync(join(own, name), join(directory, name));
-  try {
-    migrate({ file, backupDir, directory });
-    const raw = new Sqlite(file);
-    raw.exec(before);
-    raw.close();
-    migrate({ file, backupDir });
-    const database = connectTo(file);
+test('the ledger begins with the payments confirmed before it', () =>
+  withOlderDatabase('0003', before, async (database) => {
     const { entries, balances, unbalanced, differences } = await database.verifyLedger();
-    database.close();
     assert.equal([entries, unbalanced, differences], [3, [], []]);
     assert.equal(
       balances.map(({ asset, account, units }) => [asset, account, units]),
@@ -58,9 +37,6 @@ test('the ledger begins with the payments confirmed before it', async () => {
         ['USDT', 'unclaimed', -100n],
       ],
     );
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  }));
 
 test.run();

@@ -1,14 +1,7 @@
 /** Sessions that were created before running sums were kept get theirs at the next change, from all their transfers. */
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { migrate } from '../../../src/database/sqlite/migrate.ts';
-import { connectTo } from '../../support/temp-database.ts';
-
-const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+import { withOlderDatabase } from '../../support/older-database.ts';
 
 /** 4.00 confirmed in a block that is not final, 1.00 seen, and 2.00 in an orphaned block. */
 const before = `
@@ -36,18 +29,8 @@ const before = `
     (2, 2, 'test:one', 't2', 0, 'USDT', 'ff', 1, '1000000', 6, 0, NULL),
     (3, 4, 'test:one', 't3', 0, 'USDT', 'ff', 1, '2000000', 6, 0, NULL);`;
 
-test('an older session is folded once and keeps exact sums from then on', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
-  const [file, backupDir, directory] = [join(folder, 'quayside.db'), join(folder, 'backups'), join(folder, 'old')];
-  mkdirSync(directory);
-  for (const name of readdirSync(own)) if (name < '0005') copyFileSync(join(own, name), join(directory, name));
-  try {
-    migrate({ file, backupDir, directory });
-    const raw = new Sqlite(file);
-    raw.exec(before);
-    raw.close();
-    migrate({ file, backupDir });
-    const database = connectTo(file);
+test('an older session is folded once and keeps exact sums from then on', () =>
+  withOlderDatabase('0005', before, async (database) => {
     const common = { network: 'test:one', family: 'evm', watchedThroughId: 9, drop: [], floor: null } as const;
     const step = {
       ...common,
@@ -75,10 +58,6 @@ test('an older session is folded once and keeps exact sums from then on', async 
     const { standing } = await old();
     assert.equal([standing.seenPar, standing.confirmedPar, standing.latePar], [0n, 7n * one, 0n]);
     assert.equal((await database.verifyLedger()).sums, []);
-    database.close();
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  }));
 
 test.run();

@@ -1,14 +1,7 @@
 /** The migration that adds sweep parts counts the sweeps planned before it. */
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { migrate } from '../../../src/database/sqlite/migrate.ts';
-import { connectTo } from '../../support/temp-database.ts';
-
-const own = resolve(import.meta.dirname, '../../../src/database/sqlite/migrations');
+import { withOlderDatabase } from '../../support/older-database.ts';
 
 /** Two addresses with money, one swept whole, one with an open sweep of a part; and a refund, which has no parts. */
 const before = `
@@ -27,25 +20,11 @@ const before = `
     ('r1', 'refund', 'test:one', '{"currency":"USDT","id":"r1","kind":"refund","network":"test:one","to":"cc","units":"5"}',
       'waiting', 0, NULL, NULL, 0, 0, NULL);`;
 
-test('what earlier sweeps took, or plan to take, is not swept again', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
-  const [file, backupDir, directory] = [join(folder, 'quayside.db'), join(folder, 'backups'), join(folder, 'old')];
-  mkdirSync(directory);
-  for (const name of readdirSync(own)) if (name < '0004') copyFileSync(join(own, name), join(directory, name));
-  try {
-    migrate({ file, backupDir, directory });
-    const raw = new Sqlite(file);
-    raw.exec(before);
-    raw.close();
-    migrate({ file, backupDir });
-    const database = connectTo(file);
+test('what earlier sweeps took, or plan to take, is not swept again', () =>
+  withOlderDatabase('0004', before, async (database) => {
     const { owners } = await database.unswept({ network: 'test:one', pool: { family: 'evm', mode: 'test' } }, 0, 10);
-    database.close();
     const left = { index: 8, key: 'bb', currency: 'USDT', units: 30n, openUnits: 20n, oldestAtMs: 5000, sweepCount: 1 };
     assert.equal(owners, [left]);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-});
+  }));
 
 test.run();

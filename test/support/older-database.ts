@@ -1,0 +1,46 @@
+/**
+ * A database as an earlier version left it, brought to the current schema.
+ *
+ * @module
+ */
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import type { Database } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/sqlite/migrate.ts';
+import { connectTo } from './temp-database.ts';
+
+const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations');
+
+/**
+ * Runs `work` on the migrated database, and removes it.
+ * @param before the number of the first migration that the earlier version did not have, such as `0004`
+ * @param rows SQL that fills the earlier version's tables
+ */
+export async function withOlderDatabase(
+  before: string,
+  rows: string,
+  work: (database: Database) => Promise<void>,
+): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
+  const at = (name: string) => join(folder, name);
+  const [file, backupDir, directory] = [at('quayside.db'), at('backups'), at('old')];
+  mkdirSync(directory);
+  for (const name of readdirSync(own)) if (name < before) copyFileSync(join(own, name), join(directory, name));
+  try {
+    migrate({ file, backupDir, directory });
+    const raw = new Sqlite(file);
+    raw.exec(rows);
+    raw.close();
+    migrate({ file, backupDir });
+    const database = connectTo(file);
+    try {
+      await work(database);
+    } finally {
+      database.close();
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
