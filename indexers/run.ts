@@ -17,6 +17,7 @@ import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { openLog } from '../src/lib/log.ts';
+import { mayStart } from '../src/lib/start-signal.ts';
 import { openConfiguredSigner } from '../src/signer/client.ts';
 import type { Signer } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
@@ -51,6 +52,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
   let database: Database | null = null;
   let signer: Signer | null = null;
   try {
+    if (!(await mayStart(env, stopping.signal))) return exitCodes.stopped;
     const config = loadConfig({ env, cwd });
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
     const network = findNetwork(config.networks, family, key);

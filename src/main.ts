@@ -7,7 +7,6 @@
  * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
  * @module
  */
-import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { prepareDatabase } from './app/prepare-database.ts';
 import { readCredentials } from './app/sandbox-credentials.ts';
@@ -20,7 +19,6 @@ import { refuseStaleBuild } from './lib/build-stamp.ts';
 import { systemClock } from './lib/clock.ts';
 import { openLog } from './lib/log.ts';
 import { secretKeyFile } from './lib/secret-key.ts';
-import { signerFiles } from './signer/files.ts';
 
 const EXIT_CANNOT_START = 2;
 
@@ -73,38 +71,41 @@ try {
 async function run(config: Config): Promise<void> {
   prepareDatabase(config, env, log);
   const hasSandbox = config.networks.some((network) => network.sandbox);
-  const simulating = hasSandbox ? start('sandbox', './sandbox/main.ts', ready) : true;
+  const simulating = hasSandbox ? start('sandbox', './sandbox/main.ts', ready) : Promise.resolve(true);
   const { signer } = config;
-  if (signer && signer.unlock.kind !== 'external') {
-    const isPrompting = signer.unlock.kind === 'prompt';
-    // At the first start, the sandbox creates its signer.
-    if (isPrompting || !existsSync(signerFiles(signer.dir).keystore)) await Promise.race([simulating, stopped]);
-    if (stopping.signal.aborted) return;
-    const unlocked = startSigner(config.dataDir, signer, config.logLevel);
-    // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
-    if (isPrompting) await Promise.race([unlocked, stopped]);
+  // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
+  if (signer?.unlock.kind === 'prompt') {
+    await Promise.race([simulating, stopped]);
+    if (!stopping.signal.aborted) await Promise.race([startSigner(config.dataDir, signer, config.logLevel), stopped]);
   }
-  if (!(await Promise.race([simulating, stopped]))) return;
-  const serving = start('server', './server.ts', serverReady);
+  // The sandbox chooses the addresses of its nodes.
+  const begin = hasSandbox ? simulating : undefined;
+  const serving = start('server', './server.ts', serverReady, begin);
   for (const { key, family } of config.networks) {
     const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
     const module = new URL(`../indexers/${family}.ts`, import.meta.url);
-    supervised({ name: `indexer ${key}`, module, args: [key], onHalted });
+    supervised({ name: `indexer ${key}`, module, args: [key], onHalted, ...(begin && { begin }) });
   }
+  if (!(await Promise.race([simulating, stopped]))) return;
   const listening = await Promise.race([serving, stopped]);
   if (!listening) return;
   // A restarted server keeps its ports.
   env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
   printBanner(config, listening);
+  // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
+  if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
+    void startSigner(config.dataDir, signer, config.logLevel);
+  }
   await Promise.race([stopped, ...broken]);
 }
 
 /**
  * Starts a child that the others need.
+ * @param begin what it waits for after it has loaded its modules
  * @returns its message when it is ready
  * @throws Fault permanent when it cannot start
  */
-function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Promise<T> {
+function start<T>(name: string, module: string, readySchema: z.ZodType<T>, begin?: Promise<unknown>): Promise<T> {
   let why = permanent('child_halted', `the ${name} cannot start; the log above says why`);
   const halted = new AbortController();
   const lost = new Promise<never>((_resolve, reject) => {
@@ -118,7 +119,8 @@ function start<T>(name: string, module: string, readySchema: z.ZodType<T>): Prom
       const { data } = readySchema.safeParse(message);
       if (data) resolve(data);
     };
-    supervised({ name, module: new URL(module, import.meta.url), args: [], onMessage, onHalted: () => halted.abort() });
+    const program = { name, module: new URL(module, import.meta.url), args: [] };
+    supervised({ ...program, onMessage, onHalted: () => halted.abort(), ...(begin && { begin }) });
   });
   return Promise.race([isReady, lost]);
 }

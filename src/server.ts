@@ -29,6 +29,7 @@ import { systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { openLog } from './lib/log.ts';
+import { mayStart } from './lib/start-signal.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
@@ -192,6 +193,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
+if (!(await mayStart(process.env, stopping.signal))) process.exit(0);
 try {
   const config = loadConfig({ env: process.env, cwd: process.cwd() });
   log = openLog('server', config.logLevel);

@@ -7,6 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Clock } from '../lib/clock.ts';
 import { runnable } from '../lib/installation.ts';
 import type { Log } from '../lib/log.ts';
+import { AWAIT_START, START } from '../lib/start-signal.ts';
 import { nodeArguments } from './node-arguments.ts';
 
 const RESTART_MS_MIN = 500;
@@ -26,6 +27,8 @@ export type ChildSpec = Readonly<{
   args: readonly string[];
   /** Read at each start. */
   env: () => NodeJS.ProcessEnv;
+  /** The first process loads its modules at once, and begins when this is resolved. It calls `mayStart`. */
+  begin?: Promise<unknown>;
   /** Called with each message of the child. */
   onMessage?: (message: unknown) => void;
   /** Called once when the child will not be restarted, with its exit code. */
@@ -44,12 +47,16 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
 
   async function keep(): Promise<void> {
     let restartMs = RESTART_MS_MIN;
+    let { begin } = spec;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      child = fork(runnable(spec.module), spec.args, {
-        env: spec.env(),
+      const started = fork(runnable(spec.module), spec.args, {
+        env: { ...spec.env(), ...(begin && { [AWAIT_START]: '1' }) },
         execArgv: [...process.execArgv, ...nodeArguments],
       });
+      child = started;
+      begin?.then(() => started.connected && started.send(START), nothing);
+      begin = undefined;
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;
       child.on('message', (message) => {
@@ -93,6 +100,9 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
     },
   };
 }
+
+/** Whoever waits for it handles its failure. */
+const nothing = () => {};
 
 const saysReady = (message: unknown): boolean =>
   typeof message === 'object' && message !== null && 'ready' in message && message.ready === true;

@@ -1,10 +1,12 @@
 /**
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
- * signals.
+ * signals, `early` reports whether it may start and ends.
  *
  * @module
  */
+import { mayStart } from '../../src/lib/start-signal.ts';
+
 const [behaviour = ''] = process.argv.slice(2);
 const exitCodes = new Map([
   ['die', 1],
@@ -20,3 +22,9 @@ process.send?.({ up: true, ready: behaviour === 'serve', setting: process.env.SE
   const code = exitCodes.get(behaviour);
   if (code !== undefined) process.exit(code);
 });
+if (behaviour === 'early') {
+  const stopping = new AbortController();
+  process.on('SIGTERM', () => stopping.abort());
+  const begins = await mayStart(process.env, stopping.signal);
+  process.send?.({ begins }, undefined, undefined, () => process.exit(begins ? 2 : 0));
+}
