@@ -19,7 +19,7 @@ import type { ErrorCode } from './errors.ts';
 export type ApiDeps = Readonly<{
   database: Database;
   config: Config;
-  rates: Pick<Rates, 'quote'>;
+  rates: Pick<Rates, 'quote' | 'pegs'>;
   clock: Clock;
   log: Log;
   /** Says in one sentence why this webhook URL is not allowed, or returns null. */

@@ -217,8 +217,13 @@ export const errorTable = {
   },
   exchange_rate_unavailable: unavailable(
     30,
-    'No fresh exchange rate is available for this currency.',
+    'No exchange rate that is fresh and that enough sources agree on is available for this currency.',
     'Repeat the request later, or price the session in USD.',
+  ),
+  no_payment_option: unavailable(
+    30,
+    'No coin can be offered right now: what the enabled networks take is not worth a dollar at the moment.',
+    'Repeat the request later, or price the session in the coin itself; the operator sees why with `quayside status`.',
   ),
   no_network_followed: unavailable(
     5,

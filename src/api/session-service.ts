@@ -8,7 +8,7 @@ import { usualDepthFor } from '../core/confirmation.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
-import { type Currency, currencies } from '../core/transfer.ts';
+import { type Currency, currencies, type Token } from '../core/transfer.ts';
 import type { Conversion, NewSession, PaymentOption, Session } from '../database/database.ts';
 import type { Replay } from '../database/refunds.ts';
 import { newSessionId, parseSessionId } from '../lib/session-id.ts';
@@ -27,6 +27,7 @@ export const createErrors: readonly ErrorCode[] = [
   'order_id_conflict',
   'idempotency_key_conflict',
   'exchange_rate_unavailable',
+  'no_payment_option',
   'no_network_followed',
   'address_pool_empty',
 ];
@@ -125,40 +126,61 @@ export async function cancelSession(
 
 /** Returns the ways to pay and the amount due, or the reason why there are none. */
 async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: SessionInput): Promise<Offer | Refusal> {
-  const isPar = parCurrencies.includes(request.currency);
-  const conversion = isPar ? null : await convert(deps, caller, request.currency, request.amountMinor);
-  if (conversion instanceof Refusal) return conversion;
-
   const own = currencies.find((currency) => currency === request.currency);
-  const accepts = own ? [own] : currencies;
-  const duePar = minorToPar(conversion ? conversion.amountMinor : request.amountMinor);
   const networks = deps.config.networks.filter(({ mode }) => mode === caller.mode);
-  const options = networks
-    .flatMap((network) => optionsOn(network, accepts, duePar))
-    .filter(({ network }) => only.network === null || only.network === network)
-    .filter(({ currency }) => only.currency === null || only.currency === currency);
+  const tokens = networks
+    .flatMap((network) => network.tokens.map((token) => ({ network, token })))
+    .filter(({ token }) => !own || token.symbol === own)
+    .filter(({ network }) => only.network === null || only.network === network.name)
+    .filter(({ token }) => only.currency === null || only.currency === token.symbol);
   // If the mode has no networks at all, the database answers that no address is free.
-  if (options.length === 0 && networks.length > 0) {
+  if (tokens.length === 0 && networks.length > 0) {
     return badParam('currency', `${request.currency} cannot be paid on any enabled network`, 'unsupported_currency');
   }
-  return { conversion, duePar, accepts, options };
+  // Whoever prices in a stablecoin gets it, whatever it is worth.
+  const accepts = own ? [own] : acceptedAtPar(deps.rates);
+  const offered = tokens.filter(({ token }) => accepts.includes(token.symbol));
+  const [first] = accepts;
+  if (first === undefined || (offered.length === 0 && networks.length > 0)) return refuse('no_payment_option');
+
+  const isPar = parCurrencies.includes(request.currency);
+  const conversion = isPar ? null : await convert(deps, caller, request.currency, request.amountMinor, accepts);
+  if (conversion instanceof Refusal) return conversion;
+  const duePar = minorToPar(conversion ? conversion.amountMinor : request.amountMinor);
+  return {
+    conversion,
+    duePar,
+    accepts,
+    options: offered.map(({ network, token }) => optionOf(network, token, duePar)),
+  };
 }
 
-/** Locks a rate to the store's settlement currency. Amounts are computed from the text of the rate, as it is shown. */
+/** Returns the stablecoins that are worth a dollar, near enough to be taken for one. */
+const acceptedAtPar = (rates: ApiDeps['rates']): readonly Currency[] => {
+  const off = rates.pegs().filter(({ isOff }) => isOff);
+  return currencies.filter((currency) => !off.some((peg) => peg.currency === currency));
+};
+
+/**
+ * Locks a rate to the store's settlement currency, or to another coin if that one is not accepted now. Amounts are
+ * computed from the text of the rate, as it is shown.
+ */
 async function convert(
   { rates, database, log }: ApiDeps,
   { storeId }: Caller,
   currency: string,
   amountMinor: bigint,
+  accepts: readonly Currency[],
 ): Promise<Conversion | Refusal> {
   const merchant = await database.findStore(storeId);
   invariant(merchant, `key of store ${storeId} has a store`);
-  const target = merchant.settings.settlementCurrency;
+  const { settlementCurrency } = merchant.settings;
+  const target = accepts.find((currency) => currency === settlementCurrency) ?? accepts[0] ?? settlementCurrency;
   const exponent = exponentOf(currency);
   const quote = rates.quote(currency, target);
   if (exponent === null || quote.kind === 'unsupported') return refuse('unsupported_currency', { param: 'currency' });
   if (quote.kind === 'unavailable') {
-    log.warn({ currency, target, why: quote.why }, 'no fresh exchange rate');
+    log.warn({ currency, target, why: quote.why }, 'no exchange rate');
     return refuse('exchange_rate_unavailable');
   }
   const converted = convertMinor(amountMinor, exponent, quote.rate);
@@ -168,20 +190,16 @@ async function convert(
   return { rate: quote.rate, currency: target, amountMinor: converted };
 }
 
-/** Returns one option for each accepted token of a network. */
-function optionsOn(network: NetworkConfig, accepts: readonly Currency[], duePar: bigint): PaymentOption[] {
-  const { confirmations } = network;
-  return network.tokens
-    .filter(({ symbol }) => accepts.includes(symbol))
-    .map((token) => ({
-      network: network.name,
-      networkKey: network.key,
-      family: network.family,
-      chainId: network.chainId,
-      currency: token.symbol,
-      token: token.address,
-      decimals: token.decimals,
-      units: parToUnitsCeil(duePar, token.decimals),
-      confirmationsRequired: usualDepthFor(confirmations, duePar),
-    }));
+function optionOf(network: NetworkConfig, token: Token, duePar: bigint): PaymentOption {
+  return {
+    network: network.name,
+    networkKey: network.key,
+    family: network.family,
+    chainId: network.chainId,
+    currency: token.symbol,
+    token: token.address,
+    decimals: token.decimals,
+    units: parToUnitsCeil(duePar, token.decimals),
+    confirmationsRequired: usualDepthFor(network.confirmations, duePar),
+  };
 }

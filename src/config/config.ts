@@ -36,6 +36,13 @@ export type Config = Readonly<{
     /** node-cron expression. */
     refresh: string;
     ageSMax: Readonly<Partial<Record<SourceName, number>>>;
+    /** Currencies for which one source is enough. */
+    singleSource: readonly string[];
+    spreadPpmMax: bigint;
+    jumpPpmMax: bigint;
+    /** What a stablecoin may be worth and still be offered in other currencies, in millionths of a dollar. */
+    pegPpmMin: bigint;
+    pegPpmMax: bigint;
   }>;
   webhooks: Readonly<{
     /** Private CIDR ranges that may be called. */
@@ -121,7 +128,17 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
     logLevel: general.log_level,
     signer: toSigner(general),
     networks: networks.map(({ config }) => config),
-    rates: { sources: rates.sources, static: rates.static, refresh: rates.refresh, ageSMax: rates.age_s_max },
+    rates: {
+      sources: rates.sources,
+      static: rates.static,
+      refresh: rates.refresh,
+      ageSMax: rates.age_s_max,
+      singleSource: rates.single_source,
+      spreadPpmMax: rates.spread_share_max,
+      jumpPpmMax: rates.jump_share_max,
+      pegPpmMin: rates.peg_usd_min,
+      pegPpmMax: rates.peg_usd_max,
+    },
     webhooks: {
       allowCidrs: webhooks.allow_cidrs,
       timeoutMs: webhooks.timeout_ms,

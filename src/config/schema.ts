@@ -91,6 +91,24 @@ const rpcUrl = setting('an http:// or https:// URL of your node', urlOf(/^https?
 const witnessUrl = setting('a ws://, wss://, http:// or https:// URL of a second node', urlOf(/^(ws|http)s?:$/), false);
 const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
 
+/** Reads a decimal text above zero and at most `max`, as whole units of its last decimal. */
+const decimalUpTo =
+  (decimals: number, max: bigint): Reader<bigint> =>
+  (value) => {
+    const units = typeof value === 'string' ? parseUnits(value, decimals) : null;
+    return units !== null && units > 0n && units <= max ? units : undefined;
+  };
+
+const MILLION_DECIMALS = 6;
+
+/** In millionths. */
+const share = (example: string) =>
+  setting(`a part of one as text, such as "${example}"`, decimalUpTo(MILLION_DECIMALS, 1_000_000n));
+const dollarsFromOne: Reader<bigint> = (value) => {
+  const ppm = decimalUpTo(MILLION_DECIMALS, 1_000_000_000n)(value);
+  return ppm !== undefined && ppm >= 1_000_000n ? ppm : undefined;
+};
+
 const signer = z.union(
   [
     z.null(),
@@ -126,6 +144,11 @@ export const generalSettings = group({
     refresh: setting<string>('a cron expression such as "*/1 * * * *"', (value) =>
       typeof value === 'string' && CRON.test(value) ? value : undefined,
     ),
+    single_source: listOf(setting('a currency code of three capitals', matching(/^[A-Z]{3}$/))),
+    spread_share_max: share('0.03'),
+    jump_share_max: share('0.1'),
+    peg_usd_min: setting('dollars as text, at most one, such as "0.98"', decimalUpTo(MILLION_DECIMALS, 1_000_000n)),
+    peg_usd_max: setting('dollars as text, at least one, such as "1.02"', dollarsFromOne),
     age_s_max: z.partialRecord(z.enum(sourceNames, { error: 'no such rate source' }), whole(1, 315_360_000)),
   }),
   webhooks: group({
@@ -211,16 +234,6 @@ const confirmations = z.preprocess(
     }),
 );
 
-/** Reads a decimal text above zero and at most `max`, as whole units of its last decimal. */
-const decimalUpTo =
-  (decimals: number, max: bigint): Reader<bigint> =>
-  (value) => {
-    const units = typeof value === 'string' ? parseUnits(value, decimals) : null;
-    return units !== null && units > 0n && units <= max ? units : undefined;
-  };
-
-const MILLION_DECIMALS = 6;
-
 /** Defaults of sweeping; null: not set. */
 const sweepDefaults = {
   auto: false,
@@ -238,8 +251,7 @@ const sweep = z.preprocess(
     auto: truth,
     min: stablecoinAmount,
     age_days_max: whole(1, 3650),
-    /** In millionths. */
-    cost_share_max: setting('a part of one as text, such as "0.02"', decimalUpTo(MILLION_DECIMALS, 1_000_000n)),
+    cost_share_max: share('0.02'),
     /** At par. */
     native_price: setting(
       'stablecoins per coin as text, such as "3000.00", or null',

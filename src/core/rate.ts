@@ -56,6 +56,27 @@ export function medianRate(rates: readonly Rate[]): Rate {
   return low === high ? low : meanRate(low, high);
 }
 
+const MILLION = 1_000_000n;
+
+/** Returns whether two rates differ by at most `ppmMax` millionths of the lower one. */
+export function isWithin(a: Rate, b: Rate, ppmMax: bigint): boolean {
+  const [low, high] = compareRates(a, b) <= 0 ? [a, b] : [b, a];
+  return compareRates(high, { num: low.num * (MILLION + ppmMax), den: low.den * MILLION }) <= 0;
+}
+
+/**
+ * Returns the quotes that agree with the median of all, at most `ppmMax` millionths from it: none if the two middle
+ * quotes are further apart than that, because their mean is then no market price.
+ */
+export function agreeingQuotes<Q extends Readonly<{ rate: Rate }>>(quotes: readonly Q[], ppmMax: bigint): readonly Q[] {
+  if (quotes.length === 0) return [];
+  const rates = quotes.map(({ rate }) => rate);
+  const [low, high] = middleRates(rates);
+  if (!isWithin(low, high, ppmMax)) return [];
+  const median = medianRate(rates);
+  return quotes.filter(({ rate }) => isWithin(rate, median, ppmMax));
+}
+
 /**
  * Formats a rate as it is shown and locked: at least 4 decimals and at least 6 significant digits, rounded up.
  * Everything derived from a locked rate is computed from this text, so that anyone can check it.

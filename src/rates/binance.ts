@@ -21,12 +21,14 @@ const asBase = ['AUD', 'EUR', 'GBP'];
 const asQuote = ['ARS', 'BRL', 'COP', 'CZK', 'JPY', 'MXN', 'PLN', 'RON', 'TRY', 'UAH', 'ZAR'];
 
 type Market = Readonly<{ pair: Pair; inverted: boolean }>;
-const markets: ReadonlyMap<string, Market> = new Map(
-  stablecoins.flatMap((target) => [
+const markets: ReadonlyMap<string, Market> = new Map([
+  // No fiat, but with the price of one stablecoin it shows the price of the other.
+  ['USDCUSDT', { pair: pairOf('USDC', 'USDT'), inverted: false }],
+  ...stablecoins.flatMap((target) => [
     ...asBase.map((code): [string, Market] => [code + target, { pair: pairOf(code, target), inverted: false }]),
     ...asQuote.map((code): [string, Market] => [target + code, { pair: pairOf(code, target), inverted: true }]),
   ]),
-);
+]);
 
 const answerShape = z.array(z.object({ symbol: z.string(), price: z.unknown() }));
 

@@ -6,7 +6,7 @@
  */
 import { z } from 'zod';
 import { invertRate, type Rate } from '../core/rate.ts';
-import { currencies as stablecoins } from '../core/transfer.ts';
+import { type Currency, currencies as stablecoins } from '../core/transfer.ts';
 import { isoCodes } from './currencies.ts';
 import { getJson, type HttpLimits } from './http.ts';
 import { type Pair, pairOf, type RateSource, readPrice } from './source.ts';
@@ -20,6 +20,8 @@ const limits: HttpLimits = { origin: 'https://api.coinbase.com', timeoutMs: 10_0
  */
 const ambiguous = ['ERN', 'MNT', 'SCR'];
 const fiat = isoCodes.filter((code) => code !== 'USD' && !ambiguous.includes(code));
+/** The coin that has a price in dollars: USDC is exchanged one to one there, whatever the market pays for it. */
+const priced: Currency = 'USDT';
 
 /** @param at another address and limits, for tests and proxies */
 export function coinbase(at: Partial<HttpLimits> = {}): RateSource {
@@ -34,7 +36,7 @@ export function coinbase(at: Partial<HttpLimits> = {}): RateSource {
         });
         const path = `/v2/exchange-rates?currency=${target}`;
         const { rates } = (await getJson(NAME, { ...limits, ...at }, path, shape, signal)).data;
-        for (const currency of fiat) {
+        for (const currency of target === priced ? [...fiat, 'USD'] : fiat) {
           if (rates[currency] === undefined) continue;
           const price = readPrice(NAME, `data.rates.${currency} for ${target}`, rates[currency]);
           if (price) quotes.set(pairOf(currency, target), invertRate(price));

@@ -15,6 +15,8 @@ const limits: HttpLimits = { origin: 'https://api.kraken.com', timeoutMs: 10_000
 
 /** Fiat in which Kraken trades stablecoins, in markets named `USDTEUR`. */
 const fiat = ['AUD', 'CAD', 'CHF', 'EUR', 'GBP', 'JPY'];
+/** The dollar, which shows what a stablecoin is worth. Older markets have an older name for it: `USDTZUSD`. */
+const dollar = ['USD', 'ZUSD'];
 
 const answerShape = z.object({ error: z.array(z.string()), result: z.record(z.string(), z.unknown()).optional() });
 const side = z.array(z.unknown()).nonempty();
@@ -31,13 +33,14 @@ export function kraken(at: Partial<HttpLimits> = {}): RateSource {
       if (error.length > 0 || !result) throw malformed(NAME, 'error', `says ${JSON.stringify(error).slice(0, 160)}`);
       const quotes = new Map<Pair, Rate>();
       for (const target of stablecoins) {
-        for (const currency of fiat) {
-          const market = `${target}${currency}`;
+        for (const code of [...fiat, ...dollar]) {
+          const market = `${target}${code}`;
           if (result[market] === undefined) continue;
           const { a, b } = check(NAME, tickerShape, result[market], ['result', market]);
           const ask = readPrice(NAME, `result.${market}.a[0]`, a[0]);
           const bid = readPrice(NAME, `result.${market}.b[0]`, b[0]);
           // The last trade of a quiet market may be hours old; the middle of the current ask and bid is not.
+          const currency = dollar.includes(code) ? 'USD' : code;
           if (ask && bid) quotes.set(pairOf(currency, target), invertRate(meanRate(ask, bid)));
         }
       }

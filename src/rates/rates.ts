@@ -1,20 +1,22 @@
 /**
  * Live exchange rates: every source is asked independently on a schedule, its last good answer is kept until it is too
- * old, and a quote is the median of what is fresh.
+ * old, and a quote is the median of the fresh ones that agree.
  * @module
  */
 import { createTask, validate } from 'node-cron';
 import { Fault, permanent, transient } from '../core/fault.ts';
-import { compareRates, formatRate, medianRate, middleRates, type Rate } from '../core/rate.ts';
+import { formatRate, type Rate } from '../core/rate.ts';
 import type { Currency } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
+import { type AgreementRules, createAgreement } from './agreement.ts';
+import { createPegs, type FreshQuote, type Peg, type PegBounds } from './pegs.ts';
 import { type Pair, pairOf, type RateSource } from './source.ts';
 
 /**
  * - `rate`: decimal text, `target` per one unit of the currency, to be shown and locked; `sources` are those used.
  * - `unsupported`: no configured source quotes this currency.
- * - `unavailable`: a source quotes it, or may, but no rate is fresh now; `why` is for the operator.
+ * - `unavailable`: a source quotes it, or may, but none is fresh now or they do not agree; `why` is for the operator.
  */
 export type Quote =
   | Readonly<{ kind: 'rate'; rate: string; sources: readonly string[] }>
@@ -40,6 +42,8 @@ export type Rates = Readonly<{
   stop(): Promise<void>;
   /** Returns the current rate. Not for USD, USDT and USDC, which are at par. */
   quote(currency: string, target: Currency): Quote;
+  /** Returns what each stablecoin is worth, and whether it may be offered to sessions in another currency. */
+  pegs(): readonly Peg[];
   status(): readonly SourceStatus[];
 }>;
 
@@ -51,10 +55,9 @@ export type RatesSetup = Readonly<{
   ageSMax: Readonly<Record<string, number>>;
   clock: Clock;
   log: Log;
-}>;
-
-/** Largest gap between the two middle rates, in percent of the lower: beyond it their mean is not a market price. */
-const SPREAD_PERCENT_MAX = 10n;
+}> &
+  AgreementRules &
+  PegBounds;
 
 /** The state of one source. */
 type SourceState = {
@@ -69,7 +72,8 @@ type SourceState = {
 };
 
 /** @throws Fault permanent `config_invalid` when the schedule or an age is missing or wrong */
-export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetup): Rates {
+export function createRates(setup: RatesSetup): Rates {
+  const { sources, refresh, ageSMax, clock, log } = setup;
   if (!validate(refresh)) throw permanent('config_invalid', `rates.refresh: "${refresh}" is not a cron expression`);
   const states = sources.map((source): SourceState => {
     const ageS = ageSMax[source.name];
@@ -77,6 +81,18 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
     return { source, ageMsMax: ageS * 1000, held: new Map(), answeredAtMs: null, fault: null, asking: null };
   });
   const stopping = new AbortController();
+  const agree = createAgreement(setup);
+  const pegsOf = createPegs(setup);
+  const freshOf = (pair: Pair): FreshQuote[] => freshQuotes(states, pair, clock.nowMs());
+  const readPegs = (): Peg[] => pegsOf(freshOf);
+
+  function quotePair(pair: Pair): Quote | null {
+    const fresh = freshOf(pair);
+    if (fresh.length === 0) return null;
+    const agreed = agree(pair, fresh, clock.nowMs());
+    if ('why' in agreed) return { kind: 'unavailable', why: agreed.why };
+    return { kind: 'rate', rate: formatRate(agreed.rate), sources: agreed.sources };
+  }
 
   async function ask(state: SourceState): Promise<void> {
     const askedAtMs = clock.nowMs();
@@ -87,6 +103,9 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
       const at = Math.min(asOfMs ?? askedAtMs, askedAtMs);
       for (const [pair, rate] of quotes) state.held.set(pair, { rate, asOfMs: at });
       state.answeredAtMs = clock.nowMs();
+      // Also for what nobody asks: a later rate is compared with the last one that was good.
+      for (const pair of quotes.keys()) quotePair(pair);
+      readPegs();
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       if (stopping.signal.aborted) return;
@@ -136,39 +155,30 @@ export function createRates({ sources, refresh, ageSMax, clock, log }: RatesSetu
       await schedule.destroy();
       await Promise.all(states.map((state) => state.asking));
     },
-    quote: (currency, target) => quote(states, currency, target, clock.nowMs()),
+    quote: (currency, target) =>
+      quotePair(pairOf(currency, target)) ?? whyNoQuote(states, currency, target, clock.nowMs()),
+    pegs: readPegs,
     status: () => states.map((state) => statusOf(state, clock.nowMs())),
   };
 }
 
-function quote(states: readonly SourceState[], currency: string, target: Currency, nowMs: number): Quote {
-  const pair = pairOf(currency, target);
-  const fresh: { source: string; rate: Rate }[] = [];
-  for (const { source, held, ageMsMax } of states) {
+function freshQuotes(states: readonly SourceState[], pair: Pair, nowMs: number): FreshQuote[] {
+  return states.flatMap(({ source, held, ageMsMax }) => {
     const last = held.get(pair);
-    if (last && nowMs - last.asOfMs <= ageMsMax) fresh.push({ source: source.name, rate: last.rate });
-  }
-  const rates = fresh.map(({ rate }) => rate);
-  if (rates.length > 0) {
-    if (!agree(middleRates(rates))) {
-      const said = fresh.map(({ source, rate }) => `${source} ${formatRate(rate)}`).join(', ');
-      return {
-        kind: 'unavailable',
-        why: `the sources of ${pair} differ by more than ${SPREAD_PERCENT_MAX} %: ${said}`,
-      };
-    }
-    return { kind: 'rate', rate: formatRate(medianRate(rates)), sources: fresh.map(({ source }) => source) };
-  }
+    if (!last || nowMs - last.asOfMs > ageMsMax) return [];
+    return [{ source: source.name, rate: last.rate, fixed: source.fixed ?? false }];
+  });
+}
+
+/** Says of a pair without a fresh rate whether it may have one later. */
+function whyNoQuote(states: readonly SourceState[], currency: string, target: Currency, nowMs: number): Quote {
+  const pair = pairOf(currency, target);
   // A source that has not answered yet may still quote the currency; one that answered without it does not.
   const candidates = states.filter(
     ({ source, held, answeredAtMs }) => held.has(pair) || (answeredAtMs === null && source.currencies.has(currency)),
   );
   if (candidates.length === 0) return { kind: 'unsupported' };
   return { kind: 'unavailable', why: candidates.map((state) => whyStale(state, pair, nowMs)).join('; ') };
-}
-
-function agree([low, high]: readonly [Rate, Rate]): boolean {
-  return compareRates(high, { num: low.num * (100n + SPREAD_PERCENT_MAX), den: low.den * 100n }) <= 0;
 }
 
 function whyStale({ source, held, ageMsMax, fault }: SourceState, pair: Pair, nowMs: number): string {

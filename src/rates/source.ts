@@ -11,7 +11,10 @@ import type { Currency } from '../core/transfer.ts';
 export const sourceNames = ['kraken', 'binance', 'coinbase', 'ecb', 'static'] as const;
 export type SourceName = (typeof sourceNames)[number];
 
-/** A session currency and the stablecoin it is paid in, as `EUR/USDT`. */
+/**
+ * A session currency and the stablecoin it is paid in, as `EUR/USDT`. Two kinds only show what a stablecoin is worth:
+ * `USD/USDT` and, between two of them, `USDC/USDT`.
+ */
 export type Pair = `${string}/${Currency}`;
 
 export const pairOf = (currency: string, target: Currency): Pair => `${currency}/${target}`;
@@ -23,6 +26,8 @@ export type RateSource = Readonly<{
   name: string;
   /** What the source may quote. It may quote less; other currencies in its answers are ignored. */
   currencies: ReadonlySet<string>;
+  /** True if a person chose the rates: they need no second source. */
+  fixed?: true;
   /**
    * Asks the source once, with limits on time and size; ends early when the signal aborts.
    * @throws Fault transient: `rate_source_unreachable`, `rate_source_refused` or `rate_source_malformed`, naming source

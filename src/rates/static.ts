@@ -25,5 +25,10 @@ export function staticRates(table: Readonly<Record<string, string>>): RateSource
     }
     for (const target of stablecoins) quotes.set(pairOf(currency, target), rate);
   }
-  return { name: 'static', currencies: new Set(Object.keys(table)), fetch: async () => ({ quotes, asOfMs: null }) };
+  return {
+    name: 'static',
+    currencies: new Set(Object.keys(table)),
+    fixed: true,
+    fetch: async () => ({ quotes, asOfMs: null }),
+  };
 }

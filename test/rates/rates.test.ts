@@ -11,6 +11,7 @@ import { createRates, type Quote, type Rates, type RatesSetup } from '../../src/
 import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type AnsweringServer, startAnsweringServer } from '../support/answering-server.ts';
+import { plainRateRules } from '../support/plain-policies.ts';
 import { binanceBody, coinbaseBody, ecbBody, krakenBody, krakenError, paths } from '../support/rate-answers.ts';
 import { until } from '../support/until.ts';
 
@@ -36,6 +37,8 @@ rates.before.each(async (stage) => {
   const clock: Clock = { nowMs: () => stage.nowMs, sleep: async () => {} };
   stage.open = (sources, setup = {}) => {
     const opened = createRates({
+      ...plainRateRules,
+      singleSource: ['EUR', 'CHF', 'CAD'],
       sources,
       refresh: '* * * * *',
       ageSMax: { kraken: 300, binance: 300, coinbase: 300, ecb: 5 * 86_400, static: 300, broken: 300 },
@@ -117,17 +120,17 @@ rates('a dead source does not delay the others, which make the quote', async (st
 });
 
 rates('a rate is used up to its largest age, and not a millisecond longer', async (stage) => {
-  say(stage, { kraken: '0.8', ecb: '1.3' });
+  say(stage, { kraken: '0.8', ecb: '1.26' });
   const opened = stage.open([kraken(at(stage)), ecb(at(stage))], { ageSMax: { kraken: 300, ecb: 7200 } });
   await opened.refresh();
   // The ECB's rates are an hour old: they were published at 14:00.
-  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.27500');
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25500');
   stage.nowMs = friday + 300_000;
-  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.27500');
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.25500');
   stage.nowMs = friday + 300_001;
-  assert.equal(opened.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.30000', sources: ['ecb'] });
+  assert.equal(opened.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.26000', sources: ['ecb'] });
   stage.nowMs = friday + 3_600_000;
-  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.30000');
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.26000');
   stage.nowMs = friday + 3_600_001;
   const why = whyNot(opened.quote('EUR', 'USDT'));
   assert.match(why, 'kraken quoted EUR/USDT 3600 s ago, which is more than 300 s');
@@ -233,20 +236,124 @@ rates('an answer without any rate is a failure, not an empty market', async (sta
   assert.is(opened.quote('EUR', 'USDT').kind, 'unavailable');
 });
 
-rates('two sources that disagree by more than 10 % quote nothing; a third decides', async (stage) => {
-  say(stage, { binance: '1.00', ecb: '1.10' });
+rates('sources that differ by more than the spread quote nothing; a third decides', async (stage) => {
+  say(stage, { binance: '1.00', ecb: '1.03' });
   const two = stage.open([binance(at(stage)), ecb(at(stage))]);
   await two.refresh();
-  assert.is(rateIn(two.quote('EUR', 'USDT')), '1.05000');
-  say(stage, { ecb: '1.1001', kraken: '1.0' });
+  assert.is(rateIn(two.quote('EUR', 'USDT')), '1.01500');
+  say(stage, { ecb: '1.0301', kraken: '1.0' });
   await two.refresh();
   assert.is(
     whyNot(two.quote('EUR', 'USDT')),
-    'the sources of EUR/USDT differ by more than 10 %: binance 1.00000, ecb 1.10010',
+    'the sources of EUR/USDT differ by more than 3 %: binance 1.00000, ecb 1.03010',
   );
   const three = stage.open([binance(at(stage)), ecb(at(stage)), kraken(at(stage))]);
   await three.refresh();
-  assert.is(rateIn(three.quote('EUR', 'USDT')), '1.00000');
+  assert.equal(three.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.00000', sources: ['binance', 'kraken'] });
+});
+
+rates('one source alone quotes nothing, unless the currency is named or a person chose the rate', async (stage) => {
+  say(stage, { coinbase: '0.8' });
+  const sources = [coinbase(at(stage)), staticRates({ JPY: '0.0066' })];
+  const opened = stage.open(sources, { singleSource: [] });
+  await opened.refresh();
+  assert.is(
+    whyNot(opened.quote('EUR', 'USDT')),
+    'only coinbase quotes EUR/USDT now, and a rate needs two sources that agree: add EUR to rates.static, or to ' +
+      'rates.single_source if this source is enough for it',
+  );
+  assert.is(rateIn(opened.quote('JPY', 'USDT')), '0.00660000');
+  const named = stage.open(sources, { singleSource: ['EUR'] });
+  await named.refresh();
+  assert.is(rateIn(named.quote('EUR', 'USDT')), '1.25000');
+});
+
+rates('a source that jumps is not used until another one agrees', async (stage) => {
+  say(stage, { coinbase: '0.8' });
+  const opened = stage.open([coinbase(at(stage)), binance(at(stage))]);
+  await opened.refresh();
+  // 10 % and a little more than the last quote.
+  say(stage, { coinbase: '0.7272' });
+  await opened.refresh();
+  assert.match(
+    whyNot(opened.quote('EUR', 'USDT')),
+    'coinbase moved EUR/USDT from 1.25000 to 1.37514, by more than 10 %',
+  );
+  say(stage, { binance: '1.37' });
+  await opened.refresh();
+  assert.is(rateIn(opened.quote('EUR', 'USDT')), '1.37257');
+  // The one that stays is enough for a currency that one source is enough for.
+  say(stage, { coinbase: '0.5' });
+  await opened.refresh();
+  assert.equal(opened.quote('EUR', 'USDT'), { kind: 'rate', rate: '1.37000', sources: ['binance'] });
+});
+
+rates(
+  'a jump of a lone source is accepted when the last quote is a day old, and small steps at once',
+  async (stage) => {
+    say(stage, { coinbase: '0.8' });
+    const opened = stage.open([coinbase(at(stage))]);
+    await opened.refresh();
+    for (const price of ['0.75', '0.7', '0.65']) {
+      say(stage, { coinbase: price });
+      stage.nowMs += 60_000;
+      await opened.refresh();
+      assert.is(opened.quote('EUR', 'USDT').kind, 'rate', price);
+    }
+    say(stage, { coinbase: '1.3' });
+    stage.nowMs += DAY_MS - 1;
+    await opened.refresh();
+    assert.is(opened.quote('EUR', 'USDT').kind, 'unavailable');
+    stage.nowMs += 1;
+    await opened.refresh();
+    assert.is(opened.quote('EUR', 'USDT').kind, 'rate');
+  },
+);
+
+/** Sets what the sources say of the coins: USDT in dollars at Kraken and Coinbase, USDC at Kraken and in USDT. */
+function price(stage: Stage, usdt: readonly [string, string], usdc: readonly [string, string]): void {
+  const { server } = stage;
+  const dollarsFor = (usd: string) => ({ body: coinbaseBody('USDT', { EUR: '0.9', USD: usd }) });
+  const body = krakenBody({ USDTZUSD: [usdt[0], usdt[0]], USDCUSD: [usdc[0], usdc[0]] });
+  server.reply(paths.kraken, { body });
+  server.reply(paths.coinbaseUsdt, dollarsFor(usdt[1]));
+  // Coinbase calls USDC a dollar whatever happens.
+  server.reply(paths.coinbaseUsdc, { body: coinbaseBody('USDC', { EUR: '0.9', USD: '1.0' }) });
+  server.reply(paths.binance, { body: binanceBody({ USDCUSDT: usdc[1] }) });
+}
+
+const off = (opened: Rates) => opened.pegs().flatMap(({ currency, isOff }) => (isOff ? [currency] : []));
+
+rates('a coin is off when two sources say so, and on again when it is halfway back', async (stage) => {
+  const opened = stage.open([kraken(at(stage)), coinbase(at(stage)), binance(at(stage))]);
+  assert.equal(off(opened), [], 'nothing is known yet');
+  const steps: readonly [usdt: [string, string], usdc: [string, string], off: string[]][] = [
+    [['1.0001', '0.9999'], ['0.9999', '1.0'], []],
+    [['0.9', '0.9999'], ['0.9999', '1.0'], []], // Kraken alone
+    [['0.9799', '0.9798'], ['1.0', '1.02'], ['USDT']], // USDC for 1.02 USDT is a dollar
+    [['0.9850', '0.9850'], ['1.0', '1.0152'], ['USDT']],
+    [['0.9905', '0.9905'], ['1.0', '1.0095'], []],
+    [['1.0', '1.0'], ['0.88', '0.9'], ['USDC']],
+    [
+      ['1.03', '1.03'],
+      ['0.88', '0.9'],
+      ['USDT', 'USDC'],
+    ],
+  ];
+  for (const [usdt, usdc, expected] of steps) {
+    price(stage, usdt, usdc);
+    await opened.refresh();
+    assert.equal(off(opened), expected, `${usdt} ${usdc}`);
+  }
+  // Nobody answers: what was off stays off.
+  stage.nowMs += 600_000;
+  assert.equal(
+    opened.pegs().map(({ price: usd, isOff }) => [usd, isOff]),
+    [
+      [null, true],
+      [null, true],
+    ],
+  );
 });
 
 rates('the schedule asks again, a hanging source only once, and no source after the stop', async (stage) => {

@@ -60,7 +60,8 @@ test(
     });
     const answer = await kraken({ origin: server.origin }).fetch(never);
     assert.is(answer.asOfMs, null);
-    assert.is(answer.quotes.size, 3);
+    assert.is(answer.quotes.size, 4);
+    isExactly(answer, 'USD/USDT', 100_000n, 100_005n);
     isExactly(answer, 'EUR/USDT', 10_000n, 9260n);
     isExactly(answer, 'EUR/USDC', 1000n, 925n);
     isExactly(answer, 'JPY/USDT', 10n, 1515n);
@@ -78,7 +79,7 @@ test(
         USDTGBP: ['0.79000', '0.00000'],
       }),
     });
-    assert.equal([...(await kraken({ origin: server.origin }).fetch(never)).quotes.keys()], ['EUR/USDT']);
+    assert.equal([...(await kraken({ origin: server.origin }).fetch(never)).quotes.keys()], ['EUR/USDT', 'USD/USDT']);
   }),
 );
 
@@ -100,10 +101,16 @@ test(
   'Binance: markets in both directions, only of known currencies, only those that trade',
   withServer(async (server) => {
     server.reply(paths.binance, {
-      body: binanceBody({ EURUSDT: '1.08230000', EURUSDC: '1.08210000', USDTBRL: '5.40000000', USDTTRY: '0.00000000' }),
+      body: binanceBody({
+        EURUSDT: '1.08230000',
+        EURUSDC: '1.08210000',
+        USDTBRL: '5.40000000',
+        USDTTRY: '0.00000000',
+        USDCUSDT: '1.00010000',
+      }),
     });
     const answer = await binance({ origin: server.origin }).fetch(never);
-    assert.equal([...answer.quotes.keys()].sort(), ['BRL/USDT', 'EUR/USDC', 'EUR/USDT']);
+    assert.equal([...answer.quotes.keys()].sort(), ['BRL/USDT', 'EUR/USDC', 'EUR/USDT', 'USDC/USDT']);
     isExactly(answer, 'EUR/USDT', 10_823n, 10_000n);
     isExactly(answer, 'EUR/USDC', 10_821n, 10_000n);
     isExactly(answer, 'BRL/USDT', 10n, 54n);
@@ -128,7 +135,14 @@ test(
       body: coinbaseBody('USDC', { EUR: '0.92600000000000001', VND: '25431.123456' }),
     });
     const answer = await coinbase({ origin: server.origin }).fetch(never);
-    assert.equal([...answer.quotes.keys()].sort(), ['EUR/USDC', 'EUR/USDT', 'JPY/USDT', 'KWD/USDT', 'VND/USDC']);
+    assert.equal([...answer.quotes.keys()].sort(), [
+      'EUR/USDC',
+      'EUR/USDT',
+      'JPY/USDT',
+      'KWD/USDT',
+      'USD/USDT',
+      'VND/USDC',
+    ]);
     isExactly(answer, 'EUR/USDT', 10_000n, 9259n);
     isExactly(answer, 'EUR/USDC', 10n ** 17n, 92_600_000_000_000_001n);
     isExactly(answer, 'KWD/USDT', 10_000n, 3071n);

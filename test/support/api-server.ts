@@ -27,10 +27,11 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createRates } from '../../src/rates/rates.ts';
+import type { RateSource } from '../../src/rates/source.ts';
 import { staticRates } from '../../src/rates/static.ts';
 import { type HandClock, handClock } from './hand-clock.ts';
 import { type IngestedChain, ingestedChain } from './ingested-chain.ts';
-import { plainDustFloorPar, plainSweepPolicy } from './plain-policies.ts';
+import { plainDustFloorPar, plainRateRules, plainSweepPolicy } from './plain-policies.ts';
 import { pageSettings } from './preset.ts';
 import { type Credentials, type SignedClient, signedClient } from './signed-client.ts';
 
@@ -118,6 +119,8 @@ export type ApiServerOptions = Readonly<{
   busyTimeoutMs?: number;
   networks?: readonly NetworkConfig[];
   checkoutUrl?: string;
+  /** Instead of the static table, and under the same name. */
+  rateSource?: RateSource;
   /** Serves the payment page too, at `checkoutUrl`; its live updates poll once a second of real time. */
   pages?: boolean;
   /** Replaces the guard of webhook URLs, whose rules are tested elsewhere. */
@@ -143,7 +146,8 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
   const clock = handClock();
   const { log, logged } = loggedText();
   const rates = createRates({
-    sources: [staticRates(staticTable)],
+    ...plainRateRules,
+    sources: [options.rateSource ?? staticRates(staticTable)],
     refresh: '0 0 1 1 *',
     ageSMax: { static: 400 * 86_400 },
     clock,
@@ -237,7 +241,7 @@ const configOf = (
   logLevel: 'debug',
   signer: null,
   networks,
-  rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {} },
+  rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {}, ...plainRateRules },
   webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
   limits: {
     bodyBytesMax: 262_144,

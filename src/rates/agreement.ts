@@ -1,0 +1,74 @@
+/**
+ * Decides which of the sources' fresh rates make a quote: at least two that agree, or one that may be used alone and
+ * has not jumped.
+ * @module
+ */
+import { agreeingQuotes, formatRate, isWithin, medianRate, type Rate } from '../core/rate.ts';
+import { DAY_MS } from '../lib/clock.ts';
+import type { FreshQuote } from './pegs.ts';
+import type { Pair } from './source.ts';
+
+export type AgreementRules = Readonly<{
+  /** Currencies for which one source is enough. */
+  singleSource: readonly string[];
+  /** How far from the median a rate still agrees with it, in millionths of the lower. */
+  spreadPpmMax: bigint;
+  /** How far a rate that no other source agrees with may be from the last quote, in millionths of the lower. */
+  jumpPpmMax: bigint;
+}>;
+
+/** The rate to use and the sources it is from, or why there is none. */
+export type Agreement = Readonly<{ rate: Rate; sources: readonly string[] }> | Readonly<{ why: string }>;
+
+/** Decides on one pair. `fresh` must not be empty. */
+export type Agree = (pair: Pair, fresh: readonly FreshQuote[], nowMs: number) => Agreement;
+
+/** How long a quote is compared with later ones: a currency may change its value while no source is in reach. */
+const LAST_QUOTE_MS_MAX = DAY_MS;
+
+export function createAgreement({ singleSource, spreadPpmMax, jumpPpmMax }: AgreementRules): Agree {
+  const last = new Map<Pair, Readonly<{ rate: Rate; atMs: number }>>();
+
+  function choose(pair: Pair, fresh: readonly FreshQuote[], steady: readonly FreshQuote[]): readonly FreshQuote[] {
+    for (const quotes of [fresh, steady]) {
+      const agreeing = agreeingQuotes(quotes, spreadPpmMax);
+      if (agreeing.length > 1) return agreeing;
+    }
+    const [only, ...others] = steady;
+    const isEnough = only?.fixed || singleSource.some((currency) => pair.startsWith(`${currency}/`));
+    return only && others.length === 0 && isEnough ? [only] : [];
+  }
+
+  function whyNone(pair: Pair, fresh: readonly FreshQuote[], from: Rate | null): string {
+    const [only, ...others] = fresh;
+    const [currency] = pair.split('/');
+    if (!only || others.length > 0) {
+      const said = fresh.map(({ source, rate }) => `${source} ${formatRate(rate)}`).join(', ');
+      return `the sources of ${pair} differ by more than ${percent(spreadPpmMax)} %: ${said}`;
+    }
+    if (from && !isWithin(only.rate, from, jumpPpmMax)) {
+      return (
+        `${only.source} moved ${pair} from ${formatRate(from)} to ${formatRate(only.rate)}, by more than ` +
+        `${percent(jumpPpmMax)} %, and no other source agrees: check it, and add ${currency} to rates.static`
+      );
+    }
+    return (
+      `only ${only.source} quotes ${pair} now, and a rate needs two sources that agree: add ${currency} to ` +
+      'rates.static, or to rates.single_source if this source is enough for it'
+    );
+  }
+
+  return (pair, fresh, nowMs) => {
+    const before = last.get(pair);
+    const from = before && nowMs - before.atMs < LAST_QUOTE_MS_MAX ? before.rate : null;
+    const steady = from ? fresh.filter(({ rate }) => isWithin(rate, from, jumpPpmMax)) : fresh;
+    const used = choose(pair, fresh, steady);
+    if (used.length === 0) return { why: whyNone(pair, fresh, from) };
+    const rate = medianRate(used.map((quote) => quote.rate));
+    last.set(pair, { rate, atMs: nowMs });
+    return { rate, sources: used.map(({ source }) => source) };
+  };
+}
+
+/** Returns millionths as percent, with the decimals that it has. */
+const percent = (ppm: bigint): number => Number(ppm) / 10_000;
