@@ -4,8 +4,10 @@
  * @module
  */
 
+import { userInfo } from 'node:os';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
+import type { OperatorAct } from '../../src/database/audit-log.ts';
 import type { Database, MerchantStore } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
@@ -49,6 +51,31 @@ export type Command = Described &
   }>;
 
 export const storeOption: Option = { value: 'ID', help: 'the store; optional if there is only one' };
+
+export const becauseOption: Option = { value: 'REASON', help: 'why, for the audit log (`quayside audit list`)' };
+
+/** Returns who runs a command, when and why, for the audit log. */
+export const operatorAct = ({ name }: Pick<Command, 'name'>, input: Input, clock: Clock): OperatorAct => ({
+  atMs: clock.nowMs(),
+  operator: operatorName(input.env),
+  command: name,
+  reason: textOption(input, 'because')?.trim() || null,
+});
+
+/** Returns the user of this process and, if it is another, the one who ran it through `sudo`. */
+function operatorName({ SUDO_USER }: NodeJS.ProcessEnv): string {
+  const user = accountName();
+  return SUDO_USER && SUDO_USER !== user ? `${SUDO_USER} as ${user}` : user;
+}
+
+function accountName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // In a container the user may have a number only.
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+}
 
 /** Returns the text of an option, or undefined if it was not given. */
 export function textOption(input: Input, name: string): string | undefined {

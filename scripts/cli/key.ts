@@ -7,10 +7,12 @@ import { issueKey, scopes } from '../../src/app/new-credentials.ts';
 import type { Mode } from '../../src/core/transfer.ts';
 import type { ApiKey, Scope } from '../../src/database/database.ts';
 import {
+  becauseOption,
   type Command,
   choiceOption,
   moment,
   notFound,
+  operatorAct,
   storeOf,
   storeOption,
   table,
@@ -70,10 +72,10 @@ export const keyRevoke: Command = {
   name: 'key revoke',
   args: ['id'],
   summary: 'Revoke an API key: requests with it are refused from then on.',
-  options: {},
+  options: { because: becauseOption },
   async run(input, { database, clock }) {
     const id = input.args[0] ?? '';
-    const isKnown = await database.revokeKey(id, clock.nowMs());
+    const isKnown = await database.revokeKey(id, operatorAct(keyRevoke, input, clock));
     if (!isKnown) throw notFound(`there is no key ${id}; \`quayside key list\` shows all`);
     return { json: { id, revoked: true }, lines: [`${id} is revoked`] };
   },

@@ -15,6 +15,7 @@ import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
+import { auditList } from './audit.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './command.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
@@ -69,6 +70,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   sweepRun,
   sweepStatus,
   ledgerVerify,
+  auditList,
   shadow,
   addressPoolDerive,
   addressPoolImport,

@@ -13,6 +13,7 @@ import type { Verdict } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { Ingest, IngestOutcome, Unconfirmed } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
@@ -279,7 +280,8 @@ export type Alarm = Readonly<{
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Database
-  extends LookupDatabase,
+  extends AuditDatabase,
+    LookupDatabase,
     PageSettingsDatabase,
     RefundDatabase,
     MoneyOutDatabase,
@@ -291,8 +293,8 @@ export interface Database
 
   createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
-  /** @returns false when there is no such key. Revoking it again keeps the first time. */
-  revokeKey(id: string, nowMs: number): Promise<boolean>;
+  /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */
+  revokeKey(id: string, act: OperatorAct): Promise<boolean>;
   /** Returns the key with this SHA-256 (hex), revoked or not; null when unknown. */
   findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
   /** Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces. */

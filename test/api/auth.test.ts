@@ -38,7 +38,9 @@ test('without any headers the first documented one is named', async () => {
 test('an unusable Authorization header is an invalid key', async () => {
   const { apiKey } = api.testKey;
   const revoked = await api.addKey(api.merchantId, 'test');
-  await api.database().revokeKey(revoked.id, clock.nowMs());
+  await api
+    .database()
+    .revokeKey(revoked.id, { atMs: clock.nowMs(), operator: 'alice', command: 'key revoke', reason: null });
   const rows = [
     apiKey,
     `Basic ${apiKey}`,

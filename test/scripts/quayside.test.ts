@@ -2,7 +2,7 @@
  * The `quayside` command on an installation that is not running.
  */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
@@ -49,7 +49,10 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   const key = await answer('key', 'create', '--mode', 'live', '--scopes', 'sessions:read,sessions:write');
   assert.match(key.api_key, /^sk_live_[0-9A-Za-z]{32}$/);
   assert.match(key.api_secret, /^ss_/);
-  await answer('key', 'revoke', key.id);
+  await answer('key', 'revoke', key.id, '--because', 'it was mailed');
+  const [entry] = await answer('audit', 'list', '--last', '1');
+  assert.equal([entry.command, entry.target, entry.reason], ['key revoke', key.id, 'it was mailed']);
+  assert.is(entry.operator.split(' ').at(-1), userInfo().username);
   const [revoked] = await answer('key', 'list', '--store', store.id);
   assert.is(revoked.id, key.id);
   assert.equal(revoked.scopes, ['sessions:read', 'sessions:write']);

@@ -4,6 +4,7 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import type { ApiKey, Database } from '../database.ts';
+import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { keys, stores } from './schema.ts';
@@ -19,7 +20,7 @@ const secretName = (keyId: string): string => `key ${keyId}`;
 const { id, storeId, mode, hint, scopes, createdAtMs, revokedAtMs } = keys;
 const keyColumns = { id, storeId, mode, hint, scopes, createdAtMs, revokedAtMs };
 
-export function keyCommands(db: Db, vault: Vault): KeyCommands {
+export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyCommands {
   const insert = preparedInsert(db, keys);
   const findByHash = db.orm
     .select({ ...keyColumns, secret: keys.secret, storeStatus: stores.status })
@@ -46,10 +47,15 @@ export function keyCommands(db: Db, vault: Vault): KeyCommands {
       const all = ofStore === null ? select : select.where(eq(keys.storeId, ofStore));
       return db.read((): ApiKey[] => all.orderBy(keys.createdAtMs, keys.id).all());
     },
-    async revokeKey(keyId, nowMs) {
-      const firstTime = sql`coalesce(${keys.revokedAtMs}, ${nowMs})`;
-      const revoke = () => db.orm.update(keys).set({ revokedAtMs: firstTime }).where(eq(keys.id, keyId)).run();
-      return db.write(revoke).changes === 1;
+    async revokeKey(keyId, act) {
+      return db.write(() => {
+        const key = db.orm.select(keyColumns).from(keys).where(eq(keys.id, keyId)).get();
+        if (key?.revokedAtMs === null) {
+          db.orm.update(keys).set({ revokedAtMs: act.atMs }).where(eq(keys.id, keyId)).run();
+          recordAct(act, { target: keyId, before: { revokedAtMs: null }, after: { revokedAtMs: act.atMs } });
+        }
+        return key !== undefined;
+      });
     },
     async findKey(keyHash) {
       const row = db.read(() => findByHash.get({ keyHash }));

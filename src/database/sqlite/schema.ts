@@ -9,6 +9,7 @@ import type { EventType, ExtendedEventType, SessionStatus } from '../../core/eve
 import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
+import type { AuditedState } from '../audit-log.ts';
 import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
 import type { Logo } from '../page-settings.ts';
 import { json, paymentOptions, receiptSums, units } from './column-types.ts';
@@ -241,6 +242,17 @@ export const alarms = sqliteTable('alarms', {
   message: text().notNull(),
   network: text().$type<NetworkKey>(),
   sessionId: text(),
+});
+
+export const auditLog = sqliteTable('audit_log', {
+  id: integer().primaryKey(),
+  atMs: integer().notNull(),
+  operator: text().notNull(),
+  command: text().notNull(),
+  target: text().notNull(),
+  before: json<AuditedState>(),
+  after: json<AuditedState>(),
+  reason: text(),
 });
 
 export const lookups = sqliteTable('look_ups', {

@@ -5,6 +5,7 @@
 import { permanent } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter } from './alarms.ts';
+import { auditCommands, createAuditLog } from './audit-log.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
@@ -69,6 +70,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
 function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Database {
   const { secretKey, outageWaitS, beforeTake = () => {} } = options;
   const raiseAlarm = createAlarmWriter(db);
+  const recordAct = createAuditLog(db);
   const networks = createNetworks(db);
   const addresses = createAddresses(db);
   const transfers = createTransfers(db);
@@ -86,7 +88,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   return {
     ...storeCommands(db, vault),
     ...pageSettingsCommands(db),
-    ...keyCommands(db, vault),
+    ...keyCommands(db, vault, recordAct),
     ...poolCommands(db),
     ...sessionCommands(db, findSession, {
       ...facts,
@@ -118,6 +120,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...claimCommands(db, vault),
     ...deliveryCommands(db),
     ...alarmCommands(db, raiseAlarm),
+    ...auditCommands(db),
     ...statsCommands(db),
     changeCount: changeCounter(db),
     async probe() {

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKey } from '../../../src/database/database.ts';
-import { breaks, inWorld, type MakePlace, merchant, T0_MS } from './place.ts';
+import { act, breaks, inWorld, type MakePlace, merchant, T0_MS } from './place.ts';
 
 /** Stores, API keys and nonces. */
 export function merchantsConform(makePlace: MakePlace): void {
@@ -94,10 +94,14 @@ export function merchantsConform(makePlace: MakePlace): void {
     'a revoked key is still found, and keeps the time of its first revocation',
     inWorld(makePlace, async ({ database }) => {
       await database.createKey(key('k1'));
-      assert.is(await database.revokeKey('k1', T0_MS + 5), true);
-      assert.is(await database.revokeKey('k1', T0_MS + 9), true);
+      assert.is(await database.revokeKey('k1', act('key revoke', T0_MS + 5)), true);
+      assert.is(await database.revokeKey('k1', act('key revoke', T0_MS + 9)), true);
       assert.is((await database.findKey('hash of k1'))?.revokedAtMs, T0_MS + 5);
-      assert.is(await database.revokeKey('nobody', T0_MS), false);
+      const [entry, ...others] = await database.listAudit(10);
+      const change = { target: 'k1', before: { revokedAtMs: null }, after: { revokedAtMs: T0_MS + 5 } };
+      assert.equal(entry, { id: entry?.id, ...act('key revoke', T0_MS + 5), ...change });
+      assert.equal(others, [], 'what changes nothing is not recorded');
+      assert.is(await database.revokeKey('nobody', act('key revoke')), false);
     }),
   );
 

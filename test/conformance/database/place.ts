@@ -5,6 +5,7 @@
 import * as assert from 'uvu/assert';
 import type { BlockRef } from '../../../src/core/block.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../../../src/core/transfer.ts';
+import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import type {
   ClaimedDelivery,
   CreateSessionOutcome,
@@ -20,6 +21,14 @@ import type {
 } from '../../../src/database/database.ts';
 import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
 import { plainRequest } from '../../support/new-session.ts';
+
+/** Someone who runs a command of `quayside`. */
+export const act = (command: string, atMs = T0_MS): OperatorAct => ({
+  atMs,
+  operator: 'alice',
+  command,
+  reason: 'a test',
+});
 
 /** Where a database under test is; the suites run over any implementation that can make one. */
 export type Place = Readonly<{

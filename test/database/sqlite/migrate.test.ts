@@ -187,6 +187,20 @@ test(
 );
 
 test(
+  'the audit log keeps its entries: none is changed or deleted',
+  inFolder(({ file, backupDir }) => {
+    migrate({ file, backupDir });
+    raw(file, (client) => {
+      client.exec("INSERT INTO audit_log (at_ms, operator, command, target) VALUES (1, 'alice', 'key revoke', 'k1')");
+      for (const change of ['DELETE FROM audit_log', "UPDATE audit_log SET operator = 'bob'"]) {
+        assert.throws(() => client.exec(change), /append-only/);
+      }
+      assert.is(client.prepare('SELECT operator FROM audit_log').pluck().get(), 'alice');
+    });
+  }),
+);
+
+test(
   'the query builder’s tables equal those of the migrations, column by column',
   inFolder(({ file, backupDir }) => {
     migrate({ file, backupDir });

@@ -1,0 +1,40 @@
+/**
+ * Shows the audit log: what operators changed.
+ * @module
+ */
+import type { AuditEntry, AuditedState } from '../../src/database/audit-log.ts';
+import { type Command, moment, table, wholeOption } from './command.ts';
+
+const LISTED_MAX = 10_000;
+
+export const auditList: Command = {
+  name: 'audit list',
+  args: [],
+  summary: 'List what operators changed: who, when, what and why; newest first.',
+  options: { last: { value: 'N', help: `at most N entries (50), up to ${LISTED_MAX}` } },
+  async run(input, { database }) {
+    const entries = await database.listAudit(wholeOption(input, 'last', 1, LISTED_MAX, 50));
+    const rows = entries.map((entry) => [
+      moment(entry.atMs),
+      entry.operator,
+      entry.command,
+      entry.target,
+      changeText(entry),
+      entry.reason ?? '',
+    ]);
+    return {
+      json: entries.map(({ atMs, ...entry }) => ({ ...entry, at: moment(atMs) })),
+      lines: table([['AT', 'OPERATOR', 'COMMAND', 'TARGET', 'CHANGE', 'REASON'], ...rows]),
+    };
+  },
+};
+
+/** Returns each changed value as `name: before → after`. */
+export function changeText({ before, after }: Pick<AuditEntry, 'before' | 'after'>): string {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const text = (state: AuditedState, name: string) => String(state?.[name] ?? '-');
+  return names
+    .filter((name) => text(before, name) !== text(after, name))
+    .map((name) => `${name}: ${text(before, name)} → ${text(after, name)}`)
+    .join('; ');
+}

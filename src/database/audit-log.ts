@@ -1,0 +1,27 @@
+/**
+ * The audit log: what operators changed with the `quayside` command. An entry is saved in the transaction of the change
+ * that it describes, so each command that an operator runs takes an `OperatorAct`.
+ * @module
+ */
+
+/** Who runs a command, when and why. */
+export type OperatorAct = Readonly<{
+  atMs: number;
+  /** The user of the operating system. */
+  operator: string;
+  /** The words that ran it, such as `networks rewind`. */
+  command: string;
+  reason: string | null;
+}>;
+
+/** Plain data, as JSON has it. Money is decimal text. */
+export type AuditedState = Readonly<Record<string, string | number | boolean | null>> | null;
+
+/** `target` is an id or a network's key; `before` and `after` are what the command replaced and what it left. */
+export type AuditEntry = OperatorAct &
+  Readonly<{ id: number; target: string; before: AuditedState; after: AuditedState }>;
+
+export interface AuditDatabase {
+  /** Returns the newest entries, newest first. */
+  listAudit(limit: number): Promise<readonly AuditEntry[]>;
+}
