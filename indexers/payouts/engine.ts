@@ -134,12 +134,25 @@ export function createPayer(options: PayerOptions): Payer {
     const { memory = { sentAtMs: null, outbidAtMs: null }, retryMs = 0 } = schedule.get(id) ?? {};
     try {
       const progress = await advancePayout(open, memory);
+      await recordFault(open, null);
       schedule.set(id, { ...progress, retryMs: 0, fault: null });
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
       const waitMs = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, 2 * retryMs));
       schedule.set(id, { nextAtMs: clock.nowMs() + waitMs, memory, retryMs: waitMs, fault: error });
+      await recordFault(open, error).catch((failure: unknown) => {
+        // The next read reports a failing database; the other payouts go on until then.
+        if (!(failure instanceof Fault)) throw failure;
+      });
     }
+  }
+
+  /** Saves with the payout why it cannot be advanced now. */
+  async function recordFault({ payout }: OpenPayout, fault: Fault | null): Promise<void> {
+    const { id, generation, fault: known } = payout;
+    if (known?.code === fault?.code && known?.message === fault?.message) return;
+    const reason = fault && { code: fault.code, message: fault.message };
+    await database.recordFault({ id, generation, fault: reason, nowMs: clock.nowMs() });
   }
 
   async function look(): Promise<Fault | null> {

@@ -8,7 +8,7 @@ import type { Config } from '../../src/config/config.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { permanent, transient } from '../../src/core/fault.ts';
 import { type Asset, unitsOf } from '../../src/core/ledger.ts';
-import type { Attempt, Payout, PayoutState } from '../../src/core/payout.ts';
+import { type Attempt, delayOf, type Payout, type PayoutState } from '../../src/core/payout.ts';
 import { openConfiguredSigner } from '../../src/signer/client.ts';
 import { adoptPayouts } from './adopt-payouts.ts';
 import { coinText } from './coins.ts';
@@ -61,7 +61,7 @@ export const payoutsList: Command = {
       payout.state,
       amountOf(payout, config),
       moment(payout.createdAtMs),
-      payout.wait ? payout.wait.code : '',
+      delayOf(payout)?.code ?? '',
     ]);
     return {
       json: payouts.map((payout) => shown(payout, config)),
@@ -79,7 +79,7 @@ export const payoutsShow: Command = {
     const payout = await database.findPayout(input.args[0] ?? '');
     if (!payout) throw unknownPayout(input.args[0] ?? '');
     const attempts = await database.listPayoutAttempts(payout.id);
-    const { wait } = payout;
+    const delay = delayOf(payout);
     const rows = attempts.map((one) => [
       `${one.generation}.${one.attempt}`,
       one.nonce === null ? '-' : String(one.nonce),
@@ -92,7 +92,7 @@ export const payoutsShow: Command = {
       json: { ...shown(payout, config), attempts: attempts.map(shownAttempt) },
       lines: [
         `${payout.intent.kind} ${payout.id} on ${payout.network}: ${amountOf(payout, config)}, ${payout.state}`,
-        ...(wait ? [`${wait.code}: ${wait.message}`] : []),
+        ...(delay ? [`${delay.code}: ${delay.message}`] : []),
         ...(payout.tx ? [`transaction ${payout.tx}`] : []),
         '',
         ...table([['ATTEMPT', 'NUMBER', 'TRANSACTION', 'SIGNED', 'SENT', 'NODE’S ANSWER'], ...rows]),
@@ -208,7 +208,7 @@ const shown = (payout: Payout, config: Config) => ({
   state: payout.state,
   amount: amountOf(payout, config),
   generation: payout.generation,
-  waits_for: payout.wait,
+  waits_for: delayOf(payout),
   transaction_hash: payout.tx,
   fee: payout.feeUnits === null ? null : coinText(config.networks, payout.network, 'native', payout.feeUnits),
   created_at: moment(payout.createdAtMs),

@@ -7,6 +7,7 @@ import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../src/core/money.ts';
+import { delayOf } from '../../src/core/payout.ts';
 import type { RefundPolicy, RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
@@ -79,8 +80,9 @@ export const refundsShow: Command = {
     const refund = await findRefund(database, input.args[0] ?? '');
     const { json, lines } = { json: shown(refund, config), lines: describe(refund, config) };
     const payout = await database.findPayout(refund.id);
-    const waits = payout?.wait ? [['payout waits', `${payout.wait.code}: ${payout.wait.message}`]] : [];
-    const state = { payout_state: payout?.state ?? null, payout_waits_for: payout?.wait ?? null };
+    const delay = payout && delayOf(payout);
+    const waits = delay ? [['payout waits', `${delay.code}: ${delay.message}`]] : [];
+    const state = { payout_state: payout?.state ?? null, payout_waits_for: delay };
     return { json: { ...json, ...state }, lines: table([...lines, ...waits]) };
   },
 };

@@ -12,7 +12,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import { unitsOf } from '../../src/core/ledger.ts';
 import { MINOR_DECIMALS, minorToPar, parseUnits } from '../../src/core/money.ts';
-import type { Payout } from '../../src/core/payout.ts';
+import { delayOf, type Payout } from '../../src/core/payout.ts';
 import type { SweepPolicy } from '../../src/core/sweep.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
@@ -138,7 +138,7 @@ export const sweepStatus: Command = {
             payout.state,
             shown(payout, config).amount,
             moment(payout.createdAtMs),
-            payout.wait?.code ?? '',
+            delayOf(payout)?.code ?? '',
           ]),
         ),
       ]),
@@ -228,7 +228,7 @@ async function follow(ids: readonly string[], waitMs: number, { database, clock 
   try {
     for (;;) {
       const payouts = await read(ids, database);
-      const waits = payouts.flatMap(({ state, wait }) => (state === 'waiting' && wait ? wait.code : []));
+      const waits = payouts.flatMap((one) => (one.state === 'waiting' ? (delayOf(one)?.code ?? []) : []));
       bar.step(payouts.filter(ended).length, [...new Set(waits)].join(', '));
       if (payouts.every(ended) || clock.nowMs() >= untilMs) return payouts;
       await clock.sleep(POLL_MS);
@@ -250,7 +250,7 @@ function outcome(payouts: readonly Payout[], plan: unknown, isBad: boolean, { co
     json: { plan, sweeps: payouts.map((payout) => shown(payout, config)) },
     lines: [
       ...done.map((payout) => `${payout.id} succeeded: ${shown(payout, config).amount}, transaction ${payout.tx}`),
-      ...others.map(({ id, state, wait }) => `${id} is ${state}${wait ? `: ${wait.message}` : ''}`),
+      ...others.map((one) => [`${one.id} is ${one.state}`, delayOf(one)?.message ?? []].flat().join(': ')),
       ...(payouts.length === 0 ? ['nothing was swept: somebody else has planned these sweeps meanwhile'] : []),
       ...(others.some((payout) => !ended(payout)) ? ['open sweeps continue while the server runs (`npm start`)'] : []),
     ],
@@ -258,12 +258,15 @@ function outcome(payouts: readonly Payout[], plan: unknown, isBad: boolean, { co
   };
 }
 
-const shown = ({ id, intent, network, state, wait, tx, feeUnits, createdAtMs }: Payout, { networks }: Config) => ({
+const shown = (
+  { id, intent, network, state, wait, fault, tx, feeUnits, createdAtMs }: Payout,
+  { networks }: Config,
+) => ({
   id,
   state,
   amount: coinText(networks, network, intent.kind === 'gas' ? 'native' : intent.currency, unitsOf(intent)),
   addresses: intent.kind === 'sweep' ? intent.from.length : 0,
-  waits_for: wait,
+  waits_for: delayOf({ wait, fault }),
   transaction_hash: tx,
   fee: feeUnits === null ? null : coinText(networks, network, 'native', feeUnits),
   created_at: moment(createdAtMs),

@@ -33,6 +33,8 @@ export type Payout = Readonly<{
   proof: Proof | null;
   /** What the payout waits for; null if it waits for nothing. */
   wait: Readonly<{ code: string; message: string }> | null;
+  /** What kept the engine from advancing it when it last tried, such as a node without an answer; null if nothing. */
+  fault: Readonly<{ code: string; message: string }> | null;
   /** No attempt is allotted before this time. */
   notBeforeMs: number;
   tx: string | null;
@@ -41,6 +43,9 @@ export type Payout = Readonly<{
   updatedAtMs: number;
   settledAtMs: number | null;
 }>;
+
+/** Returns why a payout does not advance: the fault of now, or what was decided earlier. */
+export const delayOf = ({ wait, fault }: Pick<Payout, 'wait' | 'fault'>): Payout['wait'] => fault ?? wait;
 
 /** One signature that was or will be asked for. `tx` and `bytes` are set once it is recorded. */
 export type Attempt = Readonly<{

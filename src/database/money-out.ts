@@ -181,6 +181,11 @@ export interface MoneyOutDatabase {
   recordWait(
     input: PayoutName & Readonly<{ wait: EngineReason; nextLookAtMs: number; nowMs: number }>,
   ): Promise<boolean>;
+  /**
+   * Saves the fault that keeps the engine from advancing a payout now; null: nothing does any more. It changes neither
+   * what the payout waits for nor when it is due. Whatever advances or ends the payout removes it.
+   */
+  recordFault(input: PayoutName & Readonly<{ fault: EngineReason | null; nowMs: number }>): Promise<boolean>;
   /** Ends a payout, with everything that follows for its refund and the ledger. */
   settlePayout(
     input: PayoutName &

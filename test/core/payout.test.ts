@@ -29,6 +29,7 @@ const payout: Payout = {
   generation: 0,
   proof: null,
   wait: null,
+  fault: null,
   notBeforeMs: T0,
   tx: null,
   feeUnits: null,

@@ -1,6 +1,28 @@
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
 import { closeBooks, refundConforms } from '../conformance/refund.ts';
+import type { Json } from '../support/instance.ts';
+import { find } from '../support/quayside-process.ts';
 import { openTronPayouts } from './tron.ts';
 
-const { shop } = await openTronPayouts({ kind: 'depth', blocks: 2 });
+const { shop, node } = await openTronPayouts({ kind: 'depth', blocks: 2 });
 refundConforms(shop, { coinsLate: 500, gas: { units: 16_000_000n, coins: 100 } });
+
+test('a refund that the node fails to quote says so itself, until it is paid', async () => {
+  const { quayside } = shop;
+  const session = await shop.paidSession(600);
+  node.faults.set({ rates: { call_failed: 0.9 } });
+  const { id, payee } = await shop.refund(session, '6.00');
+  const [listed] = (await quayside.cli('refunds', 'list')).filter((one: Json) => one.refund_id === id);
+  const why = await find('the refund says why', async () => {
+    const { payout_state: state, payout_waits_for: delay } = await quayside.cli('refunds', 'show', listed.id);
+    return state === 'waiting' && delay;
+  });
+  assert.is(why.code, 'node_error');
+  node.faults.heal();
+  await shop.completed(id);
+  assert.equal(await shop.paidTo(payee), [shop.unitsOf(600, 'USDT')]);
+  assert.is((await quayside.cli('payouts', 'show', listed.id)).waits_for, null);
+});
+
 closeBooks(shop);

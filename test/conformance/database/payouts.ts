@@ -359,6 +359,41 @@ export function attemptsConform(makePlace: MakePlace): void {
   );
 
   test(
+    'a fault is saved with its payout, beside what it waits for, until the payout advances',
+    ready(makePlace, async (database) => {
+      await plan(database, refund('r1'), refund('r2'));
+      const wait = { code: 'token_short', message: 'it has 3' };
+      const fault = { code: 'node_inconsistent', message: 'two answers' };
+      await database.recordWait({ ...name('r1'), wait, nextLookAtMs: T0_MS + 5000, nowMs: T0_MS });
+      const record = (saved: typeof fault | null, generation = 0) =>
+        database.recordFault({ ...name('r1', generation), fault: saved, nowMs: T0_MS });
+      const shown = async () => {
+        const payout = await database.findPayout('r1');
+        return [payout?.fault, payout?.wait, payout?.notBeforeMs];
+      };
+      assert.is(await record(fault), true);
+      assert.is(await record(null, 1), false, 'of another generation');
+      assert.equal(await shown(), [fault, wait, T0_MS + 5000]);
+      assert.equal(await codes(database), ['token_short'], 'raises no alarm by itself');
+      const open = await database.openPayouts(network, T0_MS + 5000, 2);
+      assert.equal(open.find(({ payout }) => payout.id === 'r1')?.payout.fault, fault);
+      assert.equal(
+        (await database.payoutStats()).waiting.map(({ code }) => code),
+        [null, 'node_inconsistent'],
+      );
+      await record(null);
+      assert.equal(await shown(), [null, wait, T0_MS + 5000]);
+      await record(fault);
+      await allot(database, 'r1', { nowMs: T0_MS + 5000 });
+      assert.equal((await shown()).slice(0, 2), [null, null]);
+      await record(fault);
+      await database.stickPayout({ ...name('r1'), why: wait, ended: null, haltsPayer: null, nowMs: T0_MS });
+      assert.is(await record(fault), false, 'it is no longer open');
+      assert.equal((await shown()).slice(0, 2), [null, wait]);
+    }),
+  );
+
+  test(
     'a sweep is in transit while it is on its way, in any generation',
     ready(makePlace, async (database) => {
       await plan(database, sweep('s1'));

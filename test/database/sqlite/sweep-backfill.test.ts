@@ -25,6 +25,8 @@ test('what earlier sweeps took, or plan to take, is not swept again', () =>
     const { owners } = await database.unswept({ network: 'test:one', pool: { family: 'evm', mode: 'test' } }, 0, 10);
     const left = { index: 8, key: 'bb', currency: 'USDT', units: 30n, openUnits: 20n, oldestAtMs: 5000, sweepCount: 1 };
     assert.equal(owners, [left]);
+    const refund = await database.findPayout('r1');
+    assert.equal([refund?.state, refund?.wait, refund?.fault], ['waiting', null, null]);
   }));
 
 test.run();

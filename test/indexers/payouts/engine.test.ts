@@ -10,7 +10,7 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer, paceOf } from '../../../indexers/payouts/engine.ts';
 import { chains } from '../../../src/chains/index.ts';
-import type { PayoutNode } from '../../../src/chains/spend.ts';
+import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
 import type { Database, NetworkState } from '../../../src/database/database.ts';
@@ -400,6 +400,59 @@ test(
           return node.quote(...of);
         },
       }),
+    },
+  ),
+);
+
+let broken: readonly string[] = [];
+test(
+  'what keeps one payout from advancing is saved with it, and the others go on',
+  onBench(
+    async (bench) => {
+      const { plan, pass, database, alarms } = bench;
+      const faultOf = async (id: string) => (await database.findPayout(id))?.fault?.code;
+      broken = ['r1'];
+      await plan('r1', 'r2');
+      const dueAtMs = (await database.findPayout('r1'))?.notBeforeMs;
+      assert.is((await pass())?.code, 'node_inconsistent');
+      const refused = await database.findPayout('r1');
+      assert.equal(
+        [refused?.state, refused?.wait, refused?.fault, refused?.notBeforeMs],
+        ['waiting', null, { code: 'node_inconsistent', message: 'no sense in r1' }, dueAtMs],
+      );
+      await untilSettled(bench, 'r2');
+      assert.equal([await faultOf('r1'), await faultOf('r2')], ['node_inconsistent', undefined]);
+      assert.equal(await alarms(), []);
+      broken = [];
+      for (let n = 0; n < 4; n++) await pass();
+      assert.is(await faultOf('r1'), undefined);
+      // The same once it is sent.
+      await plan('r3');
+      await pass();
+      broken = ['r3'];
+      for (let n = 0; n < 3; n++) await pass();
+      assert.equal([(await database.findPayout('r3'))?.state, await faultOf('r3')], ['sent', 'node_inconsistent']);
+      broken = [];
+      await untilSettled(bench, 'r3');
+      assert.is(await faultOf('r3'), undefined);
+    },
+    {
+      node: (node) => {
+        const refuse = ({ intent: { id } }: SpendDraft): void => {
+          if (broken.includes(id)) throw transient('node_inconsistent', `no sense in ${id}`);
+        };
+        return {
+          ...node,
+          quote: async (...of) => {
+            refuse(of[0]);
+            return node.quote(...of);
+          },
+          outcome: async (...of) => {
+            refuse(of[0]);
+            return node.outcome(...of);
+          },
+        };
+      },
     },
   ),
 );

@@ -17,7 +17,7 @@ import { lanes, payoutAttempts, payoutEngines, payouts, sweepParts, writeIntent 
 
 type PayoutCommands = Pick<
   MoneyOutDatabase,
-  'planPayouts' | 'cancelPayout' | 'recordWait' | 'settlePayout' | 'newGeneration' | 'stickPayout'
+  'planPayouts' | 'cancelPayout' | 'recordWait' | 'recordFault' | 'settlePayout' | 'newGeneration' | 'stickPayout'
 >;
 
 /**
@@ -52,6 +52,8 @@ const changingNames = [
   'proof',
   'waitCode',
   'waitMessage',
+  'faultCode',
+  'faultMessage',
   'notBeforeMs',
   'tx',
   'feeUnits',
@@ -63,8 +65,9 @@ type Changing = Pick<PayoutRow, (typeof changingNames)[number]>;
 /** Why an engine does nothing after the database was restored from a backup. */
 const NOT_ADOPTED = 'payouts_not_adopted';
 
+const noFault = { faultCode: null, faultMessage: null } as const;
 /** Waits for nothing. */
-export const noWait = { waitCode: null, waitMessage: null } as const;
+export const noWait = { waitCode: null, waitMessage: null, ...noFault } as const;
 
 export function createPayouts(db: Db, raiseAlarm: RaiseAlarm): Payouts {
   const find = db.orm
@@ -232,7 +235,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
   function fail(row: PayoutRow, why: EngineReason, nowMs: number): void {
     invariant(row.state === 'waiting', `payout ${row.id} fails while none of its attempts can be on the chain`);
     const { code: waitCode, message: waitMessage } = why;
-    steps.change(row, { state: 'failed', waitCode, waitMessage, settledAtMs: nowMs }, nowMs);
+    steps.change(row, { state: 'failed', waitCode, waitMessage, ...noFault, settledAtMs: nowMs }, nowMs);
     raiseAlarm(alarmOf(row, why, nowMs));
     if (row.sessionId !== null) followRefund(row.id, { kind: 'failed', reason: waitCode }, nowMs);
   }
@@ -251,6 +254,11 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
     async recordWait({ wait, nextLookAtMs, nowMs, ...name }) {
       return withOpen(name, (row) => steps.waitFor(row, wait, { notBeforeMs: Math.round(nextLookAtMs) }, nowMs));
     },
+    async recordFault({ fault, nowMs, ...name }) {
+      return withOpen(name, (row) =>
+        steps.change(row, { faultCode: fault?.code ?? null, faultMessage: fault?.message ?? null }, nowMs),
+      );
+    },
     async settlePayout({ outcome, nowMs, ...name }) {
       return withOpen(name, (row) => {
         if (outcome.kind === 'succeeded') succeed(row, outcome.ended, nowMs);
@@ -268,7 +276,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
     async stickPayout({ why, ended, haltsPayer, nowMs, ...name }) {
       return withOpen(name, (row) => {
         if (ended) charge(row, ended, nowMs);
-        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message }, nowMs);
+        steps.change(row, { state: 'stuck', waitCode: why.code, waitMessage: why.message, ...noFault }, nowMs);
         if (haltsPayer !== null) {
           db.orm
             .update(lanes)

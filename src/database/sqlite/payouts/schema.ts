@@ -7,6 +7,7 @@ import type { Intent, Wallet } from '../../../core/intent.ts';
 import type { Account, Asset, EntryKind } from '../../../core/ledger.ts';
 import type { Attempt, Payout, PayoutState, Proof } from '../../../core/payout.ts';
 import type { Currency, NetworkKey } from '../../../core/transfer.ts';
+import type { EngineReason } from '../../money-out.ts';
 import { json, units } from '../column-types.ts';
 
 const network = () => text().$type<NetworkKey>().notNull();
@@ -43,6 +44,8 @@ export const payouts = sqliteTable('payouts', {
   proof: text().$type<Proof>(),
   waitCode: text(),
   waitMessage: text(),
+  faultCode: text(),
+  faultMessage: text(),
   notBeforeMs: integer().notNull(),
   tx: text(),
   feeUnits: units(),
@@ -134,10 +137,12 @@ export const unsweptLevels = sqliteTable('unswept_levels', {
 export type PayoutRow = typeof payouts.$inferSelect;
 export type AttemptRow = typeof payoutAttempts.$inferSelect;
 
-export function toPayout({ kind: _, waitCode, waitMessage, ...row }: PayoutRow): Payout {
-  const wait = waitCode === null || waitMessage === null ? null : { code: waitCode, message: waitMessage };
-  return { ...row, wait };
+export function toPayout({ kind: _, waitCode, waitMessage, faultCode, faultMessage, ...row }: PayoutRow): Payout {
+  return { ...row, wait: toReason(waitCode, waitMessage), fault: toReason(faultCode, faultMessage) };
 }
+
+export const toReason = (code: string | null, message: string | null): EngineReason | null =>
+  code === null || message === null ? null : { code, message };
 
 export function toAttempt({ payoutId: _, network: __, bytes, ...row }: AttemptRow): Attempt {
   return { ...row, bytes: bytes && new Uint8Array(bytes) };

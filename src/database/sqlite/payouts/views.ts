@@ -6,7 +6,16 @@ import { and, asc, count, desc, eq, inArray, isNotNull, isNull, min, sql } from 
 import type { Asset } from '../../../core/ledger.ts';
 import type { MoneyOutDatabase } from '../../money-out.ts';
 import type { Db } from '../open.ts';
-import { lanes, payoutAttempts, payoutEngines, payouts, toAttempt, toPayout, walletBalances } from './schema.ts';
+import {
+  lanes,
+  payoutAttempts,
+  payoutEngines,
+  payouts,
+  toAttempt,
+  toPayout,
+  toReason,
+  walletBalances,
+} from './schema.ts';
 
 type PayoutViews = Pick<
   MoneyOutDatabase,
@@ -56,6 +65,9 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     .groupBy(payouts.network)
     .prepare();
 
+  /** As `delayOf` in core. */
+  const delayCode = sql<string | null>`coalesce(${payouts.faultCode}, ${payouts.waitCode})`;
+
   return {
     async nextFence(network, servedFence, nowMs) {
       return write(() => {
@@ -86,7 +98,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     async listEngines() {
       return read(() => allEngines.all()).map(({ reasonCode, reasonMessage, ...engine }) => ({
         ...engine,
-        reason: reasonOf(reasonCode, reasonMessage),
+        reason: toReason(reasonCode, reasonMessage),
       }));
     },
     async findPayout(id) {
@@ -149,18 +161,15 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
         waiting: orm
           .select({
             network: payouts.network,
-            code: payouts.waitCode,
+            code: delayCode,
             count: count(),
             oldestAtMs: sql<number>`${min(payouts.createdAtMs)}`,
           })
           .from(payouts)
           .where(inArray(payouts.state, ['waiting', 'sent', 'stuck']))
-          .groupBy(payouts.network, payouts.waitCode)
+          .groupBy(payouts.network, delayCode)
           .all(),
       }));
     },
   };
 }
-
-const reasonOf = (code: string | null, message: string | null) =>
-  code === null || message === null ? null : { code, message };
