@@ -316,7 +316,7 @@ function testOutages({ shop, networks }: FlowBench, network: FlowNetwork): void 
 }
 
 function closeFlow(quayside: Instance, shop: FlowShop, networks: readonly FlowNetwork[]): void {
-  test('every network is followed to its head in the end, and stopping is clean', async () => {
+  test('in the end every network is followed to its head, the books balance, and stopping is clean', async () => {
     for (const network of networks) {
       const head = await network.head();
       await until(`${network.name} is level`, async () => {
@@ -329,6 +329,8 @@ function closeFlow(quayside: Instance, shop: FlowShop, networks: readonly FlowNe
       shown.map(({ network, state, lag }: Json) => [network, state, lag]),
       networks.map((network) => [nameInStatus(network), 'following', 0]),
     );
+    const { balanced, problems } = await quayside.cli('ledger', 'verify');
+    assert.ok(balanced, JSON.stringify(problems));
     assert.is(await quayside.stop(), 0);
   });
   test.run();

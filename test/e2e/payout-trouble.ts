@@ -14,7 +14,7 @@ import { until } from '../support/until.ts';
 import type { openEvmPayouts } from './evm.ts';
 
 type Bench = Awaited<ReturnType<typeof openEvmPayouts>>;
-export type Pooled = Readonly<{ maxFeePerGas: string }>;
+export type Pooled = Readonly<Record<'maxFeePerGas' | 'maxPriorityFeePerGas', string>>;
 
 /**
  * Registers the suite; `closeBooks` runs it.
@@ -46,11 +46,12 @@ export function payoutTroubleConforms(
     return (await quayside.cli('payouts', 'show', listed.id)).attempts;
   }
 
-  test('when the gas price rises, a replacement with the same nonce is sent, and one payment arrives', async () => {
+  test('when the base fee rises, a replacement with the same nonce and hardly a higher tip is sent, and paid once', async () => {
     const session = await paidSession(1_000);
     await node.mineEvery(0);
     const { id, payee } = await refund(session, '4.00');
-    await raiseBaseFee(await untilPooled());
+    const pooled = await untilPooled();
+    await raiseBaseFee(pooled);
     // The base fee falls by an eighth with each empty block, so few come until the replacement is there.
     await node.mineEvery(8);
     await until('it was outbid', async () => (await attemptsOf(id)).length > 1);
@@ -60,6 +61,10 @@ export function payoutTroubleConforms(
     assert.is(new Set(attempts.map(({ number }) => number)).size, 1);
     assert.is(new Set(attempts.map((one) => one.transaction_hash)).size, attempts.length);
     assert.equal(await paidTo(payee), [4_000_000n]);
+    const mined = await node.rpc<Pooled>('eth_getTransactionByHash', [attempts.at(-1)?.transaction_hash]);
+    // Pools ask for a tenth more each time.
+    const tipMax = Number(pooled.maxPriorityFeePerGas) * 1.2 ** (attempts.length - 1);
+    assert.ok(Number(mined.maxPriorityFeePerGas) <= tipMax, `a tip of ${Number(mined.maxPriorityFeePerGas)} wei`);
   });
 
   test('a refund that reverts is signed again once that is final, and paid once', async () => {

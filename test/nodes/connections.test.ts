@@ -86,6 +86,7 @@ test(`a payment made while Quayside was stopped is found ${CATCH_UP_BLOCKS} bloc
   await expectPaid(session, ['11.00']);
   await bench.untilLevel();
   assert.equal(bench.alarms(), ['reorg_below_floor']);
+  assert.is(await bench.expectBooks(), CUTS + 3);
 });
 
 test.run();

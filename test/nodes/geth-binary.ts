@@ -13,6 +13,8 @@ export const GETH_VERSION = '1.16.9';
 /** The oldest Go whose `go install` fetches by itself the Go that geth asks for. */
 const GO_VERSION_MIN = '1.21';
 const PROGRESS_MS = 10_000;
+/** Without a way to the module proxy, Go waits for a long time. */
+const BUILD_MS_MAX = 8 * 60_000;
 
 const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 const folder = join(cache, 'quayside', `geth-${GETH_VERSION}`);
@@ -67,7 +69,11 @@ function runGo(into: string, log: (line: string) => void): Promise<string | null
   const env = { ...process.env, GOBIN: into, CGO_ENABLED: '0' };
   // With -v, Go writes a line for each package.
   const source = `github.com/ethereum/go-ethereum/cmd/geth@v${GETH_VERSION}`;
-  const child = spawn('go', ['install', '-v', source], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn('go', ['install', '-v', source], {
+    env,
+    timeout: BUILD_MS_MAX,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
   let output = '';
   child.stderr.on('data', (chunk: Buffer) => {
     output += chunk;
@@ -77,7 +83,9 @@ function runGo(into: string, log: (line: string) => void): Promise<string | null
     child.once('error', (error) => resolve(`Go could not be started: ${error.message}`));
     child.once('close', (code) => {
       clearInterval(progress);
-      resolve(code === 0 ? null : `Go could not build geth: ${output.trim().split('\n').slice(-3).join(' / ')}`);
+      const end =
+        code === null ? `stopped after ${BUILD_MS_MAX / 60_000} minutes` : output.trim().split('\n').slice(-3);
+      resolve(code === 0 ? null : `Go could not build geth: ${[end].flat().join(' / ')}`);
     });
   });
 }
