@@ -9,7 +9,7 @@
  *   npm test -- database follow   the files, fast or slow, whose path contains one of the words
  *
  * `--json` prints the counts and times of each file to standard output, and everything else to standard error.
- * `TEST_JOBS` changes how many files run at a time.
+ * `TEST_JOBS` changes how many files run at a time. With `--seconds N`, files that would start later are skipped.
  * @module
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -47,9 +47,11 @@ const { values: flags, positionals: words } = parseArgs({
     rest: { type: 'boolean' },
     nodes: { type: 'boolean' },
     json: { type: 'boolean' },
+    seconds: { type: 'string', default: 'Infinity' },
   },
   allowPositionals: true,
 });
+const startedAtMs = performance.now();
 const log = flags.json ? process.stderr : process.stdout;
 const running = new Map<ChildProcess, Readonly<{ file: string; startedAtMs: number }>>();
 
@@ -138,11 +140,22 @@ const describe = ({ passed, failed, skipped }: Pick<Result, 'passed' | 'failed' 
 /** Counts each file as one skipped test, and names it. */
 function skipAll(files: readonly string[], why: string): readonly Result[] {
   for (const file of files) log.write(`- ${file}  skipped: ${why}\n`);
-  return files.map((file) => ({ file, passed: 0, failed: 0, skipped: 1, seconds: 0, cpu_seconds: 0 }));
+  return files.map(skippedResult);
 }
 
+const skippedResult = (file: string): Result => ({
+  file,
+  passed: 0,
+  failed: 0,
+  skipped: 1,
+  seconds: 0,
+  cpu_seconds: 0,
+});
+
+const secondsLeft = (): number => Number(flags.seconds) - (performance.now() - startedAtMs) / 1000;
+
 async function runAll(files: readonly string[]): Promise<readonly Result[]> {
-  const whyNoNodes = flags.nodes ? await buildGeth((line) => log.write(`${line}\n`)) : null;
+  const whyNoNodes = flags.nodes ? await buildGeth((line) => log.write(`${line}\n`), secondsLeft()) : null;
   if (whyNoNodes) return skipAll(files, whyNoNodes);
   // Tests start programs from dist/.
   execFileSync(process.execPath, [builder, '--if-stale'], { stdio: ['ignore', 2, 2] });
@@ -162,9 +175,15 @@ async function runAll(files: readonly string[]): Promise<readonly Result[]> {
     return await Promise.all(
       files.map((file) =>
         queue.add(async () => {
-          const result = await runFile(file, browser ? { TEST_BROWSER: browser.address } : {});
+          const isLate = secondsLeft() <= 0;
+          const env = browser ? { TEST_BROWSER: browser.address } : {};
+          const result = isLate ? skippedResult(file) : await runFile(file, env);
           ended += 1;
           const place = `${String(ended).padStart(String(files.length).length)}/${files.length}`;
+          if (isLate) {
+            log.write(`- ${place} ${file}  skipped: the time is over\n`);
+            return result;
+          }
           log.write(
             `${result.failed ? '✗' : '✓'} ${place} ${file}  ${describe(result)}  ${result.seconds.toFixed(1)} s\n`,
           );
@@ -185,7 +204,6 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   });
 }
 
-const startedAtMs = performance.now();
 const files = chooseFiles();
 const results = await runAll(files);
 const sum = (pick: (result: Result) => number) => results.reduce((total, result) => total + pick(result), 0);

@@ -14,7 +14,7 @@ export const GETH_VERSION = '1.16.9';
 const GO_VERSION_MIN = '1.21';
 const PROGRESS_MS = 10_000;
 /** Without a way to the module proxy, Go waits for a long time. */
-const BUILD_MS_MAX = 8 * 60_000;
+const BUILD_S_MAX = 8 * 60;
 
 const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 const folder = join(cache, 'quayside', `geth-${GETH_VERSION}`);
@@ -44,9 +44,10 @@ function whyNoGo(): string | null {
 /**
  * Builds geth unless it is there already: minutes, and some hundred megabytes from Go's module proxy the first time.
  * @param log takes lines about the progress
+ * @param secondsMax ends the build earlier than after eight minutes
  * @returns the reason why there is no geth; null if there is one
  */
-export async function buildGeth(log: (line: string) => void): Promise<string | null> {
+export async function buildGeth(log: (line: string) => void, secondsMax: number): Promise<string | null> {
   if (existsSync(binary)) return null;
   const whyNot = whyNoGo();
   if (whyNot) return whyNot;
@@ -54,7 +55,7 @@ export async function buildGeth(log: (line: string) => void): Promise<string | n
   mkdirSync(unfinished, { recursive: true });
   log(`building geth ${GETH_VERSION} with Go into ${folder}, once: this takes minutes`);
   const startedAtMs = performance.now();
-  const complaint = await runGo(unfinished, log);
+  const complaint = await runGo(unfinished, Math.min(secondsMax, BUILD_S_MAX), log);
   if (complaint === null) {
     mkdirSync(folder, { recursive: true });
     renameSync(join(unfinished, 'geth'), binary);
@@ -65,13 +66,13 @@ export async function buildGeth(log: (line: string) => void): Promise<string | n
 }
 
 /** Runs `go install` into a folder. @returns the end of its output if it failed, or null */
-function runGo(into: string, log: (line: string) => void): Promise<string | null> {
+function runGo(into: string, secondsMax: number, log: (line: string) => void): Promise<string | null> {
   const env = { ...process.env, GOBIN: into, CGO_ENABLED: '0' };
   // With -v, Go writes a line for each package.
   const source = `github.com/ethereum/go-ethereum/cmd/geth@v${GETH_VERSION}`;
   const child = spawn('go', ['install', '-v', source], {
     env,
-    timeout: BUILD_MS_MAX,
+    timeout: Math.max(1, Math.round(secondsMax * 1000)),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   let output = '';
@@ -83,9 +84,8 @@ function runGo(into: string, log: (line: string) => void): Promise<string | null
     child.once('error', (error) => resolve(`Go could not be started: ${error.message}`));
     child.once('close', (code) => {
       clearInterval(progress);
-      const end =
-        code === null ? `stopped after ${BUILD_MS_MAX / 60_000} minutes` : output.trim().split('\n').slice(-3);
-      resolve(code === 0 ? null : `Go could not build geth: ${[end].flat().join(' / ')}`);
+      const end = code === null ? 'stopped, because it took too long' : output.trim().split('\n').slice(-3).join(' / ');
+      resolve(code === 0 ? null : `Go could not build geth: ${end}`);
     });
   });
 }

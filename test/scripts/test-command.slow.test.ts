@@ -78,10 +78,21 @@ test('the tests on real nodes run when they are asked for, once a node is built;
   assert.is(without.code, 0);
   writeGo('echo no such module >&2; exit 1');
   assert.match((await runWith(env, '--nodes')).stdout, 'skipped: Go could not build geth: no such module');
+  writeGo('while :; do :; done');
+  const late = await runWith(env, '--nodes', '--seconds', '1');
+  assert.match(late.stdout, 'skipped: Go could not build geth: stopped, because it took too long');
+  assert.equal([lastLine(late), late.code], ['0 passed, 0 failed, 1 skipped', 0]);
   writeGo(': > "$GOBIN/geth"');
   const built = await runWith({ ...env, PATH: `${bin}:${process.env.PATH}` }, '--nodes');
   assert.match(built.stdout, /building geth .*built geth in/s);
   assert.is(lastLine(built), '4 passed, 0 failed');
+});
+
+test('files that would start after the time limit are skipped by name, and fail nothing', async () => {
+  const ended = await run('good', 'e2e/', '--seconds', '0');
+  assert.match(ended.stdout, / test\/e2e\/long.slow.test.ts {2}skipped: the time is over/);
+  assert.equal([lastLine(ended), ended.code], ['0 passed, 0 failed, 2 skipped', 0]);
+  assert.is(lastLine(await run('good', 'e2e/', '--seconds', '600')), '4 passed, 0 failed');
 });
 
 test('the slowest of the last run starts first', async () => {
