@@ -38,12 +38,14 @@ export type Authenticated = Caller & Pick<ApiKeyWithSecret, 'storeStatus'>;
 /**
  * Authenticates one request.
  * @param body the raw bytes of the body; empty for GET
+ * @param isRead whether the request changes nothing; it is then answered even while the database cannot be written
  * @throws Refusal 401, 403 or 429; Fault `storage_unavailable`
  */
 export async function authenticate(
   deps: AuthDeps,
   headers: IncomingHttpHeaders,
   body: Uint8Array,
+  isRead: boolean,
 ): Promise<Authenticated> {
   const authorization = required(headers, 'Authorization');
   const timestamp = required(headers, 'X-Service-Timestamp');
@@ -66,7 +68,8 @@ export async function authenticate(
 
   // With a dot in the nonce, one signature could fit two requests that are split at different dots.
   if (!NONCE.test(nonce) || nonce.includes('.')) throw refuse('invalid_nonce');
-  const isFresh = await deps.database.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs: nowMs + NONCE_KEPT_MS });
+  const keepUntilMs = nowMs + NONCE_KEPT_MS;
+  const isFresh = await deps.database.useNonce({ keyId: key.id, nonce, nowMs, keepUntilMs, mayBeSavedLater: isRead });
   if (!isFresh) throw refuse('nonce_reused');
 
   // An empty header counts as absent, for clients that always send it.

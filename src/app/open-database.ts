@@ -8,7 +8,7 @@ import type { BeforeTake } from '../database/sqlite/sessions.ts';
 import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 
-/** How long a call waits for another process's write, which takes milliseconds except for checkpoints on slow disks. */
+/** How long a write waits for other processes' writes, which take milliseconds except on slow disks. */
 const BUSY_TIMEOUT_MS = 5000;
 
 /**

@@ -2,8 +2,9 @@
  * The database port. Each command is one whole transaction: load, decide in `src/core`, save. Effects (events,
  * deliveries, alarms) are rows of that same transaction. There is no `transaction(callback)`.
  *
- * The port is asynchronous so that another database engine can implement it. Every call may fail with a `Fault` of code
- * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed.
+ * The port is asynchronous: a command may wait for other processes' writes while the thread goes on, and commands of
+ * one process are done in the order in which they were called. Every call may fail with a `Fault` of code
+ * `storage_unavailable` (locked, full or failing disk; transient): then nothing was changed, and nothing will be.
  * `test/conformance/database.ts` is the contract in executable form.
  * @module
  */
@@ -297,8 +298,20 @@ export interface Database
   revokeKey(id: string, act: OperatorAct): Promise<boolean>;
   /** Returns the key with this SHA-256 (hex), revoked or not; null when unknown. */
   findKey(keyHash: string): Promise<ApiKeyWithSecret | null>;
-  /** Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces. */
-  useNonce(input: Readonly<{ keyId: string; nonce: string; nowMs: number; keepUntilMs: number }>): Promise<boolean>;
+  /**
+   * Uses up a nonce until `keepUntilMs`; false when it was used before. Removes a bounded number of expired nonces.
+   * @param input `mayBeSavedLater`: answers at once even if another process is writing, and saves the nonce afterwards;
+   * for requests that change nothing
+   */
+  useNonce(
+    input: Readonly<{
+      keyId: string;
+      nonce: string;
+      nowMs: number;
+      keepUntilMs: number;
+      mayBeSavedLater?: boolean;
+    }>,
+  ): Promise<boolean>;
 
   /** Adds addresses `firstIndex…` of a source, which becomes the pool's; free ones of another source are retired. */
   addAddresses(

@@ -36,6 +36,11 @@ const bans: readonly Ban[] = [
     except: chainNames,
     todo: 'a chain’s name stays in its folder, the configuration and the sandbox: ask the configuration',
   },
+  {
+    pattern: /^\s*(db\.)?write\(/,
+    except: /^(?!src\/database\/sqlite\/)/,
+    todo: 'await or return it: a write may wait for other processes, and may fail',
+  },
   { pattern: /^export default\b/, except: nowhere, todo: 'export by name' },
   {
     pattern: /\bON DELETE CASCADE\b/i,
@@ -76,9 +81,11 @@ export const banRules: readonly Rule[] = [
       ['a network by name', { 'src/api/a.ts': "if (network === 'bsc') return 18;" }],
       ['a test network by name', { 'src/api/a.ts': "if (network === 'sepolia') return 18;" }],
       ['a family by name', { 'src/api/a.ts': 'const solana_slot = 1;' }],
+      ['a write that nobody waits for', { 'src/database/sqlite/a.ts': '      db.write(() => insert(row));' }],
       ['rows that vanish', { 'src/database/sqlite/migrations/9.sql': 'REFERENCES a(id) on delete cascade' }],
     ],
     passed: [
+      ['a write that is awaited', { 'src/database/sqlite/a.ts': '      await db.write(() => insert(row));' }],
       ['comments that say anything', { 'src/api/a.ts': '// Date.now() on bsc\n/* Math.random() */' }],
       ['a network’s name as part of a sentence', { 'src/api/a.ts': "throw new Error('the bsc is long');" }],
     ],

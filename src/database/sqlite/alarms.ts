@@ -29,7 +29,7 @@ export function createAlarmWriter(db: Db): RaiseAlarm {
 export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmCommands {
   return {
     async raiseAlarm(alarm) {
-      db.write(() => raiseAlarm(alarm));
+      await db.write(() => raiseAlarm(alarm));
     },
     async listAlarms(limit) {
       return db.read(() => db.orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());

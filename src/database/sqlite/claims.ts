@@ -120,7 +120,7 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
       // The write lock is taken only when there is something to do.
       if (db.read(() => choose(nowMs, limit, perEndpointMax)).length === 0) return [];
       const leaseUntilMs = nowMs + leaseMs;
-      const rows = db.write(() =>
+      const rows = await db.write(() =>
         choose(nowMs, limit, perEndpointMax).map(({ id, trigger }) => {
           lease.run({ id, leaseUntilMs });
           const row = load.get({ id });

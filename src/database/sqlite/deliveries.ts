@@ -62,7 +62,7 @@ export function deliveryCommands(db: Db): DeliveryCommands {
     .prepare();
   return {
     async recordAttempt(attempt, verdict) {
-      db.write(() => {
+      await db.write(() => {
         const row = find.get({ id: attempt.deliveryId });
         invariant(row, `delivery ${attempt.deliveryId} exists`);
         insertAttempt(attempt);
@@ -133,7 +133,7 @@ export function deliveryCommands(db: Db): DeliveryCommands {
           .set({ manualAtMs: nowMs })
           .where(and(eq(deliveries.id, id), isPresent))
           .run();
-      return db.write(resend).changes === 1;
+      return (await db.write(resend)).changes === 1;
     },
   };
 }

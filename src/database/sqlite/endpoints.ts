@@ -62,7 +62,7 @@ export function endpointCommands(db: Db): EndpointCommands {
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
   return {
     async addEndpoint(endpoint) {
-      db.write(() => insert({ ...endpoint, removed: false }));
+      await db.write(() => insert({ ...endpoint, removed: false }));
     },
     async listEndpoints(storeId) {
       const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);
@@ -81,7 +81,7 @@ export function endpointCommands(db: Db): EndpointCommands {
       const state = enabled
         ? { disabledAtMs: null, disabledReason: null }
         : { disabledAtMs: sql`coalesce(${endpoints.disabledAtMs}, ${nowMs})`, disabledReason: reason };
-      return db.write(() => db.orm.update(endpoints).set(state).where(isThere(id)).run()).changes === 1;
+      return (await db.write(() => db.orm.update(endpoints).set(state).where(isThere(id)).run())).changes === 1;
     },
     async removeEndpoint(id) {
       return db.write(() => {

@@ -68,7 +68,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
       if (found.address.id <= (known?.watchedThroughId ?? 0)) continue;
       const { sessionId } = found.address;
       const session = sessionId === null ? undefined : findSession(sessionId);
-      write(step, id, block, found, session);
+      insert(step, id, block, found, session);
       if (!found.isDust) claim(step, block, found, session);
     }
     return id;
@@ -82,7 +82,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < step.dustFloorPar };
   }
 
-  function write(step: Ingest, blockId: number, block: BlockRef, ours: Ours, session: SessionRow | undefined): void {
+  function insert(step: Ingest, blockId: number, block: BlockRef, ours: Ours, session: SessionRow | undefined): void {
     const { transfer, address, decimals, isDust } = ours;
     invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${step.network} is above zero`);
     const phase = !session || isDust ? null : phaseOf(termsOf(session), block.timeS);

@@ -28,19 +28,10 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyComm
     .innerJoin(stores, eq(stores.id, keys.storeId))
     .where(eq(keys.keyHash, sql.placeholder('keyHash')))
     .prepare();
-  // An expired row of the same nonce counts as removed.
-  const insertNonce = db.client.prepare(
-    `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
-     ON CONFLICT DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
-  );
-  const clearNonces = db.client.prepare(
-    `DELETE FROM nonces WHERE (key_id, nonce) IN
-     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT ${NONCES_CLEARED_MAX})`,
-  );
   return {
     async createKey({ secret, ...key }) {
       const sealed = vault.seal(secret, secretName(key.id));
-      db.write(() => insert({ ...key, secret: sealed }));
+      await db.write(() => insert({ ...key, secret: sealed }));
     },
     async listKeys(ofStore) {
       const select = db.orm.select(keyColumns).from(keys);
@@ -61,11 +52,57 @@ export function keyCommands(db: Db, vault: Vault, recordAct: RecordAct): KeyComm
       const row = db.read(() => findByHash.get({ keyHash }));
       return row ? { ...row, secret: vault.open(row.secret, secretName(row.id)) } : null;
     },
-    async useNonce({ keyId, nonce, nowMs, keepUntilMs }) {
-      return db.write(() => {
-        clearNonces.run({ nowMs });
-        return insertNonce.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+    useNonce: createNonces(db),
+  };
+}
+
+function createNonces(db: Db): Database['useNonce'] {
+  // An expired row of the same nonce counts as removed.
+  const insert = db.client.prepare(
+    `INSERT INTO nonces (key_id, nonce, keep_until_ms) VALUES (:keyId, :nonce, :keepUntilMs)
+     ON CONFLICT DO UPDATE SET keep_until_ms = excluded.keep_until_ms WHERE keep_until_ms <= :nowMs`,
+  );
+  const clear = db.client.prepare(
+    `DELETE FROM nonces WHERE (key_id, nonce) IN
+     (SELECT key_id, nonce FROM nonces WHERE keep_until_ms <= :nowMs ORDER BY keep_until_ms LIMIT ${NONCES_CLEARED_MAX})`,
+  );
+  const find = db.client.prepare(
+    'SELECT 1 FROM nonces WHERE key_id = :keyId AND nonce = :nonce AND keep_until_ms > :nowMs',
+  );
+  /** Nonces that are used up but not saved, with the time until which that matters; oldest first. */
+  const unsaved = new Map<string, number>();
+
+  function clearUnsaved(nowMs: number): void {
+    for (const [name, keepUntilMs] of unsaved) {
+      if (keepUntilMs > nowMs) return;
+      unsaved.delete(name);
+    }
+  }
+
+  return async ({ keyId, nonce, nowMs, keepUntilMs, mayBeSavedLater = false }) => {
+    clearUnsaved(nowMs);
+    const name = `${keyId} ${nonce}`;
+    if (unsaved.has(name)) return false;
+    unsaved.set(name, keepUntilMs);
+    const saved = db
+      .write(() => {
+        clear.run({ nowMs });
+        return insert.run({ keyId, nonce, nowMs, keepUntilMs }).changes === 1;
+      })
+      .then((isFresh) => {
+        unsaved.delete(name);
+        return isFresh;
       });
-    },
+    const later = new Promise<null>((resolve) => setImmediate(resolve, null));
+    try {
+      const isFresh = await (mayBeSavedLater ? Promise.race([saved, later]) : saved);
+      if (isFresh !== null) return isFresh;
+    } catch (error) {
+      unsaved.delete(name);
+      throw error;
+    }
+    // If saving fails at last, the nonce stays used up until this process ends.
+    saved.catch(() => {});
+    return db.read(() => find.get({ keyId, nonce, nowMs })) === undefined;
   };
 }

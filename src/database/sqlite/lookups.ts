@@ -118,7 +118,7 @@ export function lookupCommands(
 
   return {
     async requestLookups({ sessionId, asks, nowMs }) {
-      db.write(() => {
+      await db.write(() => {
         for (const ask of asks) {
           orm
             .insert(lookups)
@@ -139,7 +139,7 @@ export function lookupCommands(
       return db.read(() => due.all({ network, nowMs, askedAfterMs: nowMs - LOOKUP_AGE_MS_MAX, limit }));
     },
     async answerLookup({ id, report, nowMs }) {
-      db.write(() => {
+      await db.write(() => {
         const row = find.get({ id });
         if (!row) return;
         const finding = report ? judgeReport(row, report) : row.finding;

@@ -94,7 +94,7 @@ export function networkCommands(db: Db, steps: Networks): NetworkCommands {
       pid,
       nowMs,
     }) {
-      db.write(() => {
+      await db.write(() => {
         if (!steps.find(network)) steps.begin(network, nowMs);
         db.orm
           .update(networks)

@@ -5,77 +5,63 @@
 import type Sqlite from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { connect } from './connection.ts';
-import { guarded, isBusy } from './storage-fault.ts';
-
-/**
- * After a failed wait for the write lock, later waits are this short until one succeeds. A wait blocks the thread, so a
- * series of long ones would keep it from answering requests and health checks.
- */
-const BUSY_RETRY_MS = 50;
+import { guarded } from './storage-fault.ts';
+import { createWriteQueue, type WriteMeasure, type WriteQueue } from './write-queue.ts';
 
 export type Db = Readonly<{
   file: string;
   client: Sqlite.Database;
   orm: BetterSQLite3Database;
   /**
-   * Runs `work` in one BEGIN IMMEDIATE transaction: commits, or changes nothing. `work` is synchronous.
+   * Runs `work` in one BEGIN IMMEDIATE transaction: commits, or changes nothing. `work` is synchronous. While another
+   * process writes, it waits in a queue and the thread goes on.
    * @throws Fault transient `storage_unavailable`
    */
-  write<T>(work: () => T): T;
+  write: WriteQueue['write'];
   /** Runs `work` on one consistent snapshot of the file. */
   read<T>(work: () => T): T;
+  /** Ends what still waits to be written, and closes the file. */
+  close(): void;
 }>;
 
 export type OpenOptions = Readonly<{
   file: string;
-  /** How long a call may wait for another process's write. The wait blocks the thread, and is short after a failure. */
+  /** How long a write may wait for other processes' writes. */
   busyTimeoutMs: number;
   /** Largest size of the file; null for no limit. */
   bytesMax: number | null;
+  /** Called after each write transaction, with what it took. */
+  onWrite?: (measure: WriteMeasure) => void;
 }>;
 
 /**
  * Opens an existing file.
  * @throws Fault `storage_unavailable`, `storage_damaged`, `sqlite_too_old`
  */
-export function openDatabase({ file, busyTimeoutMs, bytesMax }: OpenOptions): Db {
+export function openDatabase({ file, busyTimeoutMs, bytesMax, onWrite }: OpenOptions): Db {
   const client = guarded(file, () => connect(file, busyTimeoutMs, true));
   const inTransaction = client.transaction((work: () => unknown) => work());
-  let isPatient = true;
-
-  /** Sets whether the next wait for another process's write may be long. */
-  function setPatience(patient: boolean): void {
-    if (isPatient === patient) return;
-    isPatient = patient;
-    client.pragma(`busy_timeout = ${patient ? busyTimeoutMs : Math.min(busyTimeoutMs, BUSY_RETRY_MS)}`);
-  }
-
-  function write<T>(work: () => T): T {
-    try {
-      const result = inTransaction.immediate(work) as T;
-      setPatience(true);
-      return result;
-    } catch (error) {
-      if (isBusy(error)) setPatience(false);
-      throw error;
-    }
-  }
-
   try {
-    guarded(file, () => {
-      if (bytesMax === null) return;
-      const pageBytes = Number(client.pragma('page_size', { simple: true }));
-      client.pragma(`max_page_count = ${Math.max(1, Math.floor(bytesMax / pageBytes))}`);
+    const queue = guarded(file, () => {
+      if (bytesMax !== null) {
+        const pageBytes = Number(client.pragma('page_size', { simple: true }));
+        client.pragma(`max_page_count = ${Math.max(1, Math.floor(bytesMax / pageBytes))}`);
+      }
+      return createWriteQueue(client, { file, waitMs: busyTimeoutMs, busyTimeoutMs, ...(onWrite && { onWrite }) });
     });
+    return {
+      file,
+      client,
+      orm: drizzle(client, { casing: 'snake_case' }),
+      write: queue.write,
+      read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
+      close() {
+        queue.close();
+        client.close();
+      },
+    };
   } catch (error) {
     client.close();
     throw error;
   }
-  return {
-    file,
-    client,
-    orm: drizzle(client, { casing: 'snake_case' }),
-    write: <T>(work: () => T) => guarded(file, () => write(work)),
-    read: <T>(work: () => T) => guarded(file, () => inTransaction.deferred(work) as T),
-  };
 }

@@ -18,7 +18,7 @@ export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsData
     .prepare();
   return {
     async renameStore(id, name) {
-      return write(() => orm.update(stores).set({ name }).where(eq(stores.id, id)).run()).changes === 1;
+      return (await write(() => orm.update(stores).set({ name }).where(eq(stores.id, id)).run())).changes === 1;
     },
     async setPageSettings(storeId, change) {
       const { logo, ...plain } = change;
@@ -30,7 +30,7 @@ export function pageSettingsCommands({ orm, read, write }: Db): PageSettingsData
           logoHash: logo?.hash ?? null,
         }),
       };
-      write(() => {
+      await write(() => {
         orm
           .insert(pageSettings)
           .values({ storeId, embedOrigins: [], ...columns })

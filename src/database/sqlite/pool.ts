@@ -133,7 +133,7 @@ export function poolCommands(db: Db): PoolCommands {
   }
   return {
     async addAddresses({ family, mode, source, firstIndex, keys }) {
-      db.write(() => {
+      await db.write(() => {
         const pool = usePool({ family, mode }, source);
         keys.forEach((key, at) => {
           const index = firstIndex + at;

@@ -49,6 +49,9 @@ export type SqliteDatabaseOptions = OpenOptions &
     beforeTake?: BeforeTake;
   }>;
 
+/** A database that cannot be written within this time is not ready. */
+const PROBE_WAIT_MS = 2_000;
+
 /**
  * Opens a file that `migrate` has brought to the current schema.
  * @throws Fault permanent `schema_not_current`, `secret_key_wrong`, `sqlite_too_old`, `storage_damaged`; transient
@@ -62,7 +65,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
     checkKey(db, vault);
     return assemble(db, vault, options);
   } catch (error) {
-    db.client.close();
+    db.close();
     throw error;
   }
 }
@@ -124,9 +127,9 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...statsCommands(db),
     changeCount: changeCounter(db),
     async probe() {
-      db.write(() => {});
+      await db.write(() => {}, PROBE_WAIT_MS);
     },
-    close: () => void db.client.close(),
+    close: db.close,
   };
 }
 

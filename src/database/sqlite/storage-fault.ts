@@ -3,7 +3,7 @@
  * @module
  */
 import Sqlite from 'better-sqlite3';
-import { permanent, transient } from '../../core/fault.ts';
+import { type Fault, permanent, transient } from '../../core/fault.ts';
 
 /** Result codes (sqlite.org/rescode.html, extended ones cut to their family) after which a retry may succeed. */
 const passing: Readonly<Record<string, string>> = {
@@ -50,6 +50,10 @@ function asStorageFault(error: unknown, file: string): unknown {
 
 /** An error of the operating system, as `node:fs` throws it. */
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
+
+/** The fault of a write that was not run because another process held the lock for too long. */
+export const lockWaitFault = (file: string): Fault =>
+  transient('storage_unavailable', `The database ${file} cannot be used now: ${passing.BUSY}.`);
 
 /** Returns true when another process held the write lock for longer than this one waits. */
 export const isBusy = (error: unknown): boolean =>

@@ -53,11 +53,11 @@ export function storeCommands(db: Db, vault: Vault): StoreCommands {
   return {
     async createStore({ settings, webhookSecret, ...store }) {
       const sealed = vault.seal(webhookSecret, webhookSecretName(store.id));
-      db.write(() => insert({ ...store, ...settings, webhookSecret: sealed }));
+      await db.write(() => insert({ ...store, ...settings, webhookSecret: sealed }));
     },
     async approveStore(id) {
       const approve = () => db.orm.update(stores).set({ status: 'approved' }).where(eq(stores.id, id)).run();
-      return db.write(approve).changes === 1;
+      return (await db.write(approve)).changes === 1;
     },
     async findStore(id) {
       const row = db.read(() => find.get({ id }));

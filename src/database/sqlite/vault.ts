@@ -9,6 +9,7 @@ import { eq } from 'drizzle-orm';
 import { invariant, permanent } from '../../core/fault.ts';
 import type { Db } from './open.ts';
 import { meta } from './schema.ts';
+import { guarded } from './storage-fault.ts';
 
 const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
@@ -63,14 +64,14 @@ const PROBE = 'the secret key of this database';
  */
 export function checkKey(db: Db, vault: Vault): void {
   const find = () => db.orm.select().from(meta).where(eq(meta.name, 'sealed_probe')).get();
-  const kept =
-    find() ??
-    db.write(() => {
-      const first = find();
-      if (first) return first;
-      const probe = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
-      db.orm.insert(meta).values(probe).run();
-      return probe;
-    });
+  const findOrAdd = db.client.transaction(() => {
+    const first = find();
+    if (first) return first;
+    const probe = { name: 'sealed_probe', value: vault.seal(PROBE, PROBE) };
+    db.orm.insert(meta).values(probe).run();
+    return probe;
+  });
+  // Nothing is served yet, so it may wait for another process.
+  const kept = find() ?? guarded(db.file, () => findOrAdd.immediate());
   vault.open(kept.value, PROBE);
 }

@@ -5,7 +5,6 @@ import { writeFileSync } from 'node:fs';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { openDatabase } from '../../../src/database/sqlite/open.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import {
@@ -167,27 +166,6 @@ test(
     assert.equal((await small.stats(0)).sessions, before);
     small.close();
     assert.is((await place.database.createSession(newSession('roomy'))).kind, 'created');
-  }),
-);
-
-test(
-  'a failed wait for the lock makes later ones short, until one succeeds',
-  onFile(async ({ file }) => {
-    const db = openDatabase({ file, busyTimeoutMs: 300, bytesMax: null });
-    const holder = new Sqlite(file);
-    const waitMs = () => db.client.pragma('busy_timeout', { simple: true });
-    const write = () => db.write(() => db.client.exec("UPDATE session_counts SET sessions = 0 WHERE status = 'paid'"));
-    assert.is(waitMs(), 300);
-    holder.exec('BEGIN IMMEDIATE');
-    assert.throws(write, (error: { code?: string }) => error.code === 'storage_unavailable');
-    assert.is(waitMs(), 50);
-    assert.throws(write, (error: { code?: string }) => error.code === 'storage_unavailable');
-    assert.is(waitMs(), 50);
-    holder.exec('ROLLBACK');
-    write();
-    assert.is(waitMs(), 300);
-    holder.close();
-    db.client.close();
   }),
 );
 

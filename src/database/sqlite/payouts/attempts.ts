@@ -197,7 +197,7 @@ export function payoutAttemptCommands(db: Db, parts: Parts): AttemptCommands {
       });
     },
     async recordSent({ answer, refusal, nowMs, ...name }) {
-      db.write(() => {
+      await db.write(() => {
         const payout = steps.find(name.id);
         const row = findAttempt(name);
         invariant(payout && row && row.tx !== null, `the sent attempt of payout ${name.id} was recorded`);

@@ -205,7 +205,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
     .prepare();
 
   /** Changes a payout that is open and in this generation; returns false when a merchant or an operator was faster. */
-  function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): boolean {
+  function withOpen({ id, generation }: PayoutName, work: (row: PayoutRow) => void): Promise<boolean> {
     return db.write(() => {
       const row = steps.find(id);
       const isOpen = row?.state === 'waiting' || row?.state === 'sent';
@@ -242,7 +242,7 @@ export function payoutCommands(db: Db, { steps, ledger, raiseAlarm, followRefund
 
   return {
     async planPayouts(inputs) {
-      db.write(() => {
+      await db.write(() => {
         for (const input of inputs) {
           invariant(steps.plan(input).kind !== 'other', `payout ${input.intent.id} keeps its intent`);
         }

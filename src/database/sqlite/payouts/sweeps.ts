@@ -144,7 +144,7 @@ export function sweepCommands(db: Db, payouts: Payouts): SweepDatabase {
       return db.read(() => gasStates.all(sweepId).length);
     },
     async recordUnswept(network, levels) {
-      db.write(() => {
+      await db.write(() => {
         client.prepare('DELETE FROM unswept_levels WHERE network = ?').run(network);
         if (levels.length > 0)
           db.orm

@@ -87,7 +87,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     },
     async reportEngine(network, reason, nowMs) {
       const set = { reasonCode: reason?.code ?? null, reasonMessage: reason?.message ?? null, updatedAtMs: nowMs };
-      write(() =>
+      await write(() =>
         orm
           .insert(payoutEngines)
           .values({ network, fence: 0, journalId: 0, ...set })
@@ -132,7 +132,7 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     async recordBalance({ units, ...balance }) {
       const texts = Object.fromEntries(Object.entries(units).map(([asset, value]) => [asset, value.toString()]));
       const row = { ...balance, units: texts };
-      write(() =>
+      await write(() =>
         orm
           .insert(walletBalances)
           .values(row)

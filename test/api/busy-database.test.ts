@@ -1,0 +1,126 @@
+/** Requests while another process writes to the database: what only reads is answered, what writes waits its turn. */
+import { request } from 'node:http';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type ApiServer, startApi } from '../support/api-server.ts';
+import { expectError } from '../support/expect-error.ts';
+import { type LockHolder, startLockHolder } from '../support/lock.ts';
+import { exchange, signature } from '../support/signed-client.ts';
+
+const CREATE = '/api/v1/checkout/sessions/create';
+const SESSIONS = '/api/v1/checkout/sessions';
+
+let orders = 0;
+const order = () => ({ order_id: `busy-${++orders}`, amount: 1000, currency: 'USD' });
+const idOf = (answer: { json: unknown }) => (answer.json as { id: string }).id;
+
+/** Runs a test beside a process that can hold the database's write lock. */
+const beside =
+  (work: (api: ApiServer, other: LockHolder) => Promise<void>, busyTimeoutMs = 60_000) =>
+  async () => {
+    const api = await startApi({ busyTimeoutMs, pages: true });
+    await api.follow();
+    const other = await startLockHolder(api.file);
+    try {
+      await work(api, other);
+    } finally {
+      await other.kill();
+      await api.close();
+    }
+  };
+
+test(
+  'while another process holds the write lock, sessions and pages are read; what is created waits and then succeeds',
+  beside(async (api, other) => {
+    const id = idOf(await api.send('POST', CREATE, order()));
+    await other.tell('hold');
+    let isCreated = false;
+    const creating = api.send('POST', CREATE, order()).then((answer) => {
+      isCreated = true;
+      return answer;
+    });
+    for (let n = 0; n < 5; n++) {
+      assert.is((await api.send('GET', `${SESSIONS}/${id}`)).status, 200);
+      assert.is((await exchange('GET', `${api.baseUrl}/livez`)).status, 200);
+    }
+    assert.is((await exchange('GET', `${api.baseUrl}/pay/${id}`)).status, 200);
+    assert.not(isCreated);
+    await other.tell('release');
+    assert.is((await creating).status, 200);
+  }),
+);
+
+test(
+  'a nonce is single-use even while it cannot be saved, and afterwards',
+  beside(async (api, other) => {
+    const id = idOf(await api.send('POST', CREATE, order()));
+    const read = (nonce: string) => api.send('GET', `${SESSIONS}/${id}`, '', { nonce });
+    assert.is((await read('nonce-before')).status, 200);
+    await other.tell('hold');
+    expectError(await read('nonce-before'), { status: 401, code: 'nonce_reused', param: null });
+    assert.is((await read('nonce-meanwhile')).status, 200);
+    expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
+    await other.tell('release');
+    expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
+    // This write comes after the nonce's: it is on the disk now.
+    await api.send('POST', CREATE, order());
+    api.reopenDatabase();
+    expectError(await read('nonce-meanwhile'), { status: 401, code: 'nonce_reused', param: null });
+  }),
+);
+
+test(
+  'at the deadline a request is refused with 503 and Retry-After, and nothing is created later',
+  beside(async (api, other) => {
+    await other.tell('hold');
+    const body = order();
+    const refused = await api.send('POST', CREATE, body);
+    expectError(refused, { status: 503, code: 'storage_unavailable', param: null });
+    assert.is(refused.headers['retry-after'], '1');
+    await other.tell('release');
+    const created = await api.send('POST', CREATE, body);
+    assert.is(created.status, 200);
+    assert.is(created.headers['idempotent-replayed'], undefined, 'the refused request had created nothing');
+  }, 200),
+);
+
+test(
+  'a client that gives up while its request waits gets the same session when it tries again',
+  beside(async (api, other) => {
+    const known = idOf(await api.send('POST', CREATE, order()));
+    await other.tell('hold');
+    const body = order();
+    const abandon = sendAndAbandon(api, body);
+    // It was answered after the other request came in.
+    await api.send('GET', `${SESSIONS}/${known}`);
+    abandon();
+    const again = api.send('POST', CREATE, body);
+    await other.tell('release');
+    assert.is((await again).status, 200);
+    assert.is(idOf(await api.send('POST', CREATE, body)), idOf(await again));
+    assert.is((await api.database().stats(0)).sessions.pending, 2);
+  }),
+);
+
+/** Sends a signed request. @returns a function that ends the connection without waiting for the answer */
+function sendAndAbandon({ baseUrl, clock, testKey }: ApiServer, body: object): () => void {
+  const text = JSON.stringify(body);
+  const [timestamp, nonce] = [String(clock.nowS()), 'nonce-of-a-hasty-client'];
+  const outgoing = request(baseUrl + CREATE, {
+    method: 'POST',
+    agent: false,
+    headers: {
+      'Content-Type': 'application/json',
+      'Content-Length': text.length,
+      Authorization: `Bearer ${testKey.apiKey}`,
+      'X-Service-Timestamp': timestamp,
+      'X-Service-Nonce': nonce,
+      'X-Service-Signature': signature(testKey.apiSecret, timestamp, nonce, text),
+    },
+  });
+  outgoing.on('error', () => {});
+  outgoing.end(text);
+  return () => void outgoing.destroy();
+}
+
+test.run();

@@ -1,0 +1,155 @@
+/** Waiting for other processes' writes: without blocking the thread, in order, in turns, and not for ever. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { Feed, fails, keyOf, merchant, newSession, pool } from '../../conformance/database/place.ts';
+import { type LockHolder, startLockHolder } from '../../support/lock.ts';
+import { openTempDatabase, type TempDatabase } from '../../support/temp-database.ts';
+import { audit } from './audit.ts';
+
+/** Runs a test on a file with a merchant, addresses and a followed network, beside a process that can lock it. */
+const beside = (work: (place: TempDatabase, other: LockHolder) => Promise<void>) => async () => {
+  const place = openTempDatabase();
+  const { database, file } = place;
+  await database.createStore(merchant('m1'));
+  await database.addAddresses({
+    ...pool,
+    source: 'xpub',
+    firstIndex: 0,
+    keys: Array.from({ length: 100 }, (_, n) => keyOf(n)),
+  });
+  await new Feed(database, 'one').mine();
+  const other = await startLockHolder(file);
+  try {
+    await work(place, other);
+    assert.equal(audit(file), []);
+  } finally {
+    await other.kill();
+    place.close();
+  }
+};
+
+const alarm = (code: string) => ({ atMs: 1, code, message: code, network: null, sessionId: null });
+
+test(
+  'while another process writes, reads are answered; then what waited is written in the order in which it came',
+  beside(async ({ database }, other) => {
+    await other.tell('hold');
+    const settled: string[] = [];
+    const waiting = ['a', 'b', 'c', 'd'].map(async (code) => {
+      await database.raiseAlarm(alarm(code));
+      settled.push(code);
+    });
+    const created = database.createSession(newSession('o1'));
+    for (let turn = 0; turn < 100; turn++) {
+      assert.is((await database.listNetworks()).length, 1);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.equal(settled, []);
+    await other.tell('release');
+    assert.is((await created).kind, 'created');
+    await Promise.all(waiting);
+    assert.equal(settled, ['a', 'b', 'c', 'd']);
+    assert.equal(
+      (await database.listAlarms(9)).map(({ code }) => code),
+      ['d', 'c', 'b', 'a'],
+    );
+  }),
+);
+
+test(
+  'what waited for too long is refused, and is never written',
+  beside(async ({ connect, database }, other) => {
+    const hasty = connect(50);
+    await other.tell('hold');
+    const first = hasty.createSession(newSession('o1'));
+    const second = hasty.raiseAlarm(alarm('late'));
+    await fails(first, 'storage_unavailable');
+    await fails(second, 'storage_unavailable');
+    await other.tell('release');
+    await hasty.raiseAlarm(alarm('next'));
+    assert.is(await database.findSession('o1'), null);
+    assert.equal(
+      (await database.listAlarms(9)).map(({ code }) => code),
+      ['next'],
+    );
+    hasty.close();
+  }),
+);
+
+test(
+  'no more than 1,000 writes wait; the next is refused at once',
+  beside(async ({ connect }, other) => {
+    const database = connect(60_000);
+    await other.tell('hold');
+    const waiting = Array.from({ length: 1_000 }, (_, n) => database.raiseAlarm(alarm(`a${n}`)));
+    await fails(database.raiseAlarm(alarm('one too many')), 'storage_unavailable');
+    await other.tell('release');
+    await Promise.all(waiting);
+    assert.is((await database.listAlarms(2_000)).length, 1_000);
+    database.close();
+  }),
+);
+
+test(
+  'a process that writes back to back lets others write in between',
+  beside(async ({ database }, other) => {
+    await other.tell('write');
+    for (let n = 0; n < 20; n++) {
+      await database.raiseAlarm(alarm(`a${n}`));
+      await systemClock.sleep(5);
+    }
+    await other.kill();
+    const codes = (await database.listAlarms(10_000)).map(({ code }) => code).reverse();
+    const others = codes.slice(codes.indexOf('a0')).filter((code) => code === 'back_to_back').length;
+    assert.ok(others <= 60, `the other process wrote ${others} times between 20 writes of this one`);
+  }),
+);
+
+test(
+  'the turn of a process that dies is free again, and a suspended process is waited for only once',
+  beside(async ({ database, file }, other) => {
+    await other.tell('turn');
+    await other.kill();
+    await database.raiseAlarm(alarm('after a death'));
+
+    const suspended = await startLockHolder(file);
+    await suspended.tell('turn');
+    suspended.suspend();
+    await database.raiseAlarm(alarm('after a wait'));
+    let turns = 0;
+    const counting = setInterval(() => turns++, 1);
+    await database.raiseAlarm(alarm('at once'));
+    clearInterval(counting);
+    assert.is(turns, 0, 'the second write did not wait');
+    await suspended.kill();
+    await database.raiseAlarm(alarm('in turn'));
+  }),
+);
+
+test(
+  'closing writes what still waits, or refuses it',
+  beside(async ({ connect, database, file }, other) => {
+    const locked = connect();
+    await other.tell('hold');
+    const refused = locked.raiseAlarm(alarm('refused'));
+    locked.close();
+    await fails(refused, 'storage_unavailable');
+    await other.tell('release');
+
+    const freed = connect();
+    const holder = new Sqlite(file);
+    holder.exec('BEGIN IMMEDIATE');
+    const kept = freed.raiseAlarm(alarm('kept'));
+    holder.close();
+    freed.close();
+    await kept;
+    assert.equal(
+      (await database.listAlarms(9)).map(({ code }) => code),
+      ['kept'],
+    );
+  }),
+);
+
+test.run();

@@ -1,0 +1,38 @@
+/**
+ * A separate process that disturbs the writers of a database file. Argument: the file. It does what each message says
+ * and then sends `done`: `hold` takes SQLite's write lock, `release` gives it back, `turn` takes the turn to write
+ * next, `write` writes back to back until it is killed.
+ * @module
+ */
+import Sqlite from 'better-sqlite3';
+import { openDatabase } from '../../src/database/sqlite/open.ts';
+import { openWriteTurn } from '../../src/database/sqlite/write-turn.ts';
+
+/** How long each write holds the lock. */
+const WRITE_MS = 20;
+
+const [file = ''] = process.argv.slice(2);
+const client = new Sqlite(file, { timeout: 5000 });
+const done = () => process.send?.('done');
+
+async function writeOn(): Promise<void> {
+  const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null });
+  const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'back_to_back', '')");
+  for (let n = 0; ; n++) {
+    await db.write(() => {
+      insert.run();
+      const untilMs = performance.now() + WRITE_MS;
+      while (performance.now() < untilMs);
+    });
+    if (n === 0) done();
+  }
+}
+
+process.on('message', (message) => {
+  if (message === 'write') return void writeOn();
+  if (message === 'hold') client.exec('BEGIN IMMEDIATE');
+  else if (message === 'release') client.exec('ROLLBACK');
+  else if (message === 'turn') openWriteTurn(file, 5000).take();
+  done();
+});
+done();

@@ -1,0 +1,35 @@
+/**
+ * Another process that holds a database's locks, for tests of what waits for them.
+ * @module
+ */
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+
+type Disturbance = 'hold' | 'release' | 'turn' | 'write';
+
+export type LockHolder = Readonly<{
+  /** Makes the process do this, and returns once it is done; see `lock-holder.ts`. */
+  tell(what: Disturbance): Promise<void>;
+  /** Suspends the process, with all that it holds. */
+  suspend(): void;
+  /** Kills it; its locks are released. */
+  kill(): Promise<void>;
+}>;
+
+export async function startLockHolder(file: string): Promise<LockHolder> {
+  const child = fork(new URL('./lock-holder.ts', import.meta.url), [file], { execArgv: ['--import', 'tsx'] });
+  await once(child, 'message');
+  return {
+    async tell(what) {
+      child.send(what);
+      await once(child, 'message');
+    },
+    suspend: () => void child.kill('SIGSTOP'),
+    async kill() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
