@@ -38,9 +38,9 @@ type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
 /** A session, and whether an earlier identical request had the same result. */
 type Kept = Readonly<{ session: Session; replayed: boolean }>;
 
-type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options'>;
+type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options' | 'inclusionGraceS'>;
 
-const nothing: Offer = { conversion: null, duePar: 0n, accepts: [], options: [] };
+const nothing: Offer = { conversion: null, duePar: 0n, accepts: [], options: [], inclusionGraceS: {} };
 
 /** One cent of these currencies is one cent of a stablecoin. */
 const parCurrencies: readonly string[] = ['USD', ...currencies];
@@ -152,6 +152,7 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
     duePar,
     accepts,
     options: offered.map(({ network, token }) => optionOf(network, token, duePar)),
+    inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
   };
 }
 

@@ -2,7 +2,7 @@
  * What the page shows of a session, as a pure function of the session and the clock.
  * @module
  */
-import { deadline } from '../core/session.ts';
+import { payableUntilS } from '../core/session.ts';
 import type { Payment, PaymentOption, Session } from '../database/database.ts';
 import { optionName } from '../payments/option.ts';
 
@@ -34,7 +34,7 @@ export type PageState = Readonly<{
   /** What is still due, and what was received beyond it, at par. */
   leftPar: bigint;
   overPar: bigint;
-  /** When the session ends by time (Unix seconds); null if it cannot. */
+  /** Until when the payer may send (Unix seconds); null once the session has ended or enough was sent. */
   deadlineS: number | null;
   /** Payments in a token that does not pay this session. */
   foreign: readonly Payment[];
@@ -46,7 +46,7 @@ export type PageState = Readonly<{
 export function pageState(session: Session, nowS: number): PageState {
   const { terms, life, standing, payments } = session;
   const countedPar = standing.seenPar + standing.confirmedPar;
-  const deadlineS = deadline(terms, life, standing);
+  const deadlineS = payableUntilS(terms, life, standing);
   const kind = kindOf(session, deadlineS !== null && nowS > deadlineS);
   return {
     kind,

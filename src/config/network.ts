@@ -9,6 +9,7 @@ import type { WalletSettings } from '../chains/wallet.ts';
 import { type ConfirmationPolicy, smallParMax, usualDepth } from '../core/confirmation.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
+import { usualInclusionGraceS } from '../core/inclusion.ts';
 import { parseUnits } from '../core/money.ts';
 import type { SweepPolicy } from '../core/sweep.ts';
 import type { Mode, NetworkKey, Token } from '../core/transfer.ts';
@@ -63,6 +64,8 @@ export type NetworkConfig = Readonly<{
   addressSigner?: string;
   /** Usual time between blocks; paces polling and watchdogs. */
   blockTimeMs: number;
+  /** For how long after a session's deadline a block's time still counts as in time, in seconds. */
+  inclusionGraceS: number;
   /** How many of the newest blocks may be replaced; a deeper reorg halts the network. */
   reorgDepthMax: number;
   /** The head is polled at least this often, even with push notifications. */
@@ -170,6 +173,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
     sweep: toSweepPolicy(settings.sweep),
     reorgDepthMax: settings.reorg_depth_max,
     blockTimeMs: settings.block_time_ms,
+    inclusionGraceS: settings.inclusion_grace_s ?? usualInclusionGraceS(settings.block_time_ms),
     pollMs: settings.poll_ms,
     tokens: readTokens(problems, path, settings),
   };

@@ -7,6 +7,7 @@ import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
 import type { ConfirmationPolicy } from '../core/confirmation.ts';
 import { isFields } from '../core/fields.ts';
+import { GRACE_S_MAX } from '../core/inclusion.ts';
 import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
@@ -333,6 +334,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     confirmations,
     reorg_depth_max: whole(1, depthMax),
     block_time_ms: whole(1, 3_600_000),
+    inclusion_grace_s: orAbsent(whole(0, GRACE_S_MAX)),
     poll_ms: whole(50, 600_000),
     tokens: z
       .array(

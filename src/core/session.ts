@@ -10,6 +10,7 @@
  */
 import type { PaymentEventType, SessionStatus } from './event.ts';
 import { invariant } from './fault.ts';
+import { graceOn, type InclusionGrace, longestGraceS } from './inclusion.ts';
 import { toPar } from './money.ts';
 import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
@@ -22,6 +23,7 @@ export type Terms = Readonly<{
   accepts: readonly Currency[];
   createdAtS: number;
   expiresAtS: number;
+  inclusionGraceS: InclusionGrace;
   /** After expiry with too little paid, how long a top-up still counts. */
   topUpGraceS: number;
   /** After the last deadline (expiry and top-up grace), how long a late payment may still be accepted. */
@@ -44,8 +46,9 @@ export type Receipt = Readonly<{
 }>;
 
 /**
- * When a transaction came, as the terms count it: by expiry, by the end of the top-up grace, within the monitoring
- * window after it, or later. The first block that contained it decides, and it never changes.
+ * When a transaction came, as the terms count it: by expiry and its network's inclusion grace, by the end of the top-up
+ * grace, within the monitoring window after it, or later. The first block that contained it decides, and it never
+ * changes.
  */
 export const phases = ['in_time', 'top_up', 'late', 'too_late'] as const;
 export type Phase = (typeof phases)[number];
@@ -127,10 +130,11 @@ const enoughPar = (terms: Terms): bigint =>
 /**
  * Returns the phase of a transaction that came at a time, or null for money older than the session, which is ignored.
  */
-export function phaseOf(terms: Terms, cameS: number): Phase | null {
+export function phaseOf(terms: Terms, network: NetworkKey, cameS: number): Phase | null {
   if (isOlder(terms, cameS)) return null;
-  const graceEndS = terms.expiresAtS + terms.topUpGraceS;
-  if (cameS <= terms.expiresAtS) return 'in_time';
+  const inTimeEndS = terms.expiresAtS + graceOn(terms.inclusionGraceS, network);
+  const graceEndS = Math.max(inTimeEndS, terms.expiresAtS + terms.topUpGraceS);
+  if (cameS <= inTimeEndS) return 'in_time';
   if (cameS <= graceEndS) return 'top_up';
   return cameS <= graceEndS + terms.monitoringS ? 'late' : 'too_late';
 }
@@ -164,7 +168,9 @@ export function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | n
   for (const receipt of receipts) {
     firstTimes.set(place(receipt), Math.min(receipt.blockTimeS, firstTimes.get(place(receipt)) ?? Infinity));
   }
-  return receipts.map((receipt) => phaseOf(terms, firstTimes.get(place(receipt)) ?? receipt.blockTimeS));
+  return receipts.map((receipt) =>
+    phaseOf(terms, receipt.network, firstTimes.get(place(receipt)) ?? receipt.blockTimeS),
+  );
 }
 
 /** Adds up all receipts of a session: what `recount` must arrive at step by step. */
@@ -291,12 +297,21 @@ function step(terms: Terms, life: Life, sums: readonly ReceiptSum[], now: Standi
 }
 
 /**
- * Returns when the clock alone ends the session: at expiry, or at the end of the top-up grace once it is touched.
+ * Returns until when a payer may send: until expiry, or the end of the top-up grace once the session is touched.
  * @returns null when it has ended, or when enough is on its way: then it stays open until that confirms or is orphaned
  */
-export function deadline(terms: Terms, life: Life, now: Standing): number | null {
+export function payableUntilS(terms: Terms, life: Life, now: Standing): number | null {
   if (life.status !== 'pending' || now.seenPar + now.confirmedPar >= enoughPar(terms)) return null;
   return now.touched ? terms.expiresAtS + terms.topUpGraceS : terms.expiresAtS;
+}
+
+/**
+ * Returns when the clock alone ends the session: when a payer can no longer send and what was sent had the time to get
+ * into a block. @returns null like `payableUntilS`
+ */
+export function deadline(terms: Terms, life: Life, now: Standing): number | null {
+  const untilS = payableUntilS(terms, life, now);
+  return untilS === null ? null : Math.max(untilS, terms.expiresAtS + longestGraceS(terms.inclusionGraceS));
 }
 
 /** Returns true when the clock and every network are past the deadline, or when a network was unread for too long. */

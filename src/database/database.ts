@@ -12,6 +12,7 @@ import type { Tail } from '../core/block.ts';
 import type { OpenTransfer } from '../core/confirmation.ts';
 import type { Verdict } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
+import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
@@ -115,6 +116,8 @@ export type NewSession = Readonly<{
   duePar: bigint;
   accepts: readonly Currency[];
   expiresInS: number;
+  /** Of every network that may be offered. */
+  inclusionGraceS: InclusionGrace;
   /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
   options: readonly PaymentOption[];
   replay: Replay;
@@ -341,7 +344,7 @@ export interface Database
     input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
   ): Promise<CancelSessionOutcome>;
   /**
-   * For the sandbox: ends the time of a pending session in test mode now, including the top-up grace. Earlier money
+   * For the sandbox: ends the time of a pending session in test mode now, without any grace. Earlier money
    * stays in time; the session ends with the next `settleDue`.
    * @returns false when there is no such session
    */

@@ -1,7 +1,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { PaymentSession } from '../../src/api/session-view.ts';
-import { type ApiServer, startApi, withApi } from '../support/api-server.ts';
+import { type ApiServer, network, startApi, token, withApi } from '../support/api-server.ts';
 import { expectError } from '../support/expect-error.ts';
 import { txOf } from '../support/ingested-chain.ts';
 import type { Bend, HttpAnswer } from '../support/signed-client.ts';
@@ -447,6 +447,24 @@ test('late money is held or accepted, as the store is configured', async () => {
     assert.is(shown.payments?.[0]?.status, 'confirmed');
     assert.is(shown.underpaid, false);
   }
+});
+
+test('the next blocks after the deadline are in time; the session answers pending until they are read', () => {
+  const slow = { ...network('test', 'ethereum', '8401', [token('1', 'USDT', 6)]), inclusionGraceS: 5 };
+  return withApi({ networks: [slow] }, async (server) => {
+    const make = async () => sessionIn(await server.send('POST', CREATE, order({ expires_in: 60 })));
+    const status = async ({ id }: PaymentSession) =>
+      sessionIn(await server.send('GET', `${SESSIONS}/${id}`)).payment_status;
+    const [paid, none] = [await make(), await make()];
+    server.clock.advance(65_000);
+    await server.chain('ethereum').confirm(await server.chain('ethereum').mine([usdt(paid, 10_500_000n)]));
+    await server.database().settleDue(server.clock.nowMs(), 10);
+    assert.equal([await status(paid), await status(none)], ['paid', 'pending']);
+    server.clock.advance(1_000);
+    await server.chain('ethereum').mine();
+    await server.database().settleDue(server.clock.nowMs(), 10);
+    assert.is(await status(none), 'expired');
+  });
 });
 
 // ── Nothing to hand out ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -71,6 +71,7 @@ test('a preset needs only a node URL and an xpub', () => {
     confirmations: { blocks: 12 },
     reorgDepthMax: 128,
     blockTimeMs: 12_000,
+    inclusionGraceS: 36,
     pollMs: 4000,
     sweep: plainSweepPolicy,
     tokens: [

@@ -9,6 +9,8 @@ export type OracleTerms = Readonly<{
   tolerance: number;
   accepts: readonly string[];
   expiresAtS: number;
+  /** How long after expiry the next blocks still count as in time. */
+  inclusionGraceS: number;
   graceS: number;
   monitoringS: number;
   latePolicy: 'accept' | 'hold';
@@ -87,17 +89,19 @@ export class Bookkeeper {
 
   /** Sorts the money on the chain into what is credited and what is too late. */
   #sort(payments: readonly OraclePayment[]) {
-    const { expiresAtS, graceS, monitoringS, latePolicy, accepts } = this.#terms;
+    const { expiresAtS, inclusionGraceS, graceS, monitoringS, latePolicy, accepts } = this.#terms;
+    const inTimeEndS = expiresAtS + inclusionGraceS;
+    const topUpEndS = Math.max(expiresAtS + graceS, inTimeEndS);
     const there = payments.filter(({ state }) => state !== 'absent' && state !== 'orphaned');
-    const beforeExpiry = this.#canceled ? [] : there.filter(({ cameS }) => cameS <= expiresAtS);
+    const beforeExpiry = this.#canceled ? [] : there.filter(({ cameS }) => cameS <= inTimeEndS);
     const topUps =
-      beforeExpiry.length === 0 ? [] : there.filter(({ cameS }) => cameS > expiresAtS && cameS <= expiresAtS + graceS);
+      beforeExpiry.length === 0 ? [] : there.filter(({ cameS }) => cameS > inTimeEndS && cameS <= topUpEndS);
     const inTime = [...beforeExpiry, ...topUps];
     const others = there.filter((payment) => !inTime.includes(payment));
     let forgiven: OraclePayment[] = [];
     if (this.#status === 'paid') forgiven = others;
     else if (this.#endedAtS !== null && latePolicy === 'accept') {
-      forgiven = others.filter(({ cameS }) => cameS <= expiresAtS + graceS + monitoringS);
+      forgiven = others.filter(({ cameS }) => cameS <= topUpEndS + monitoringS);
     }
     const right = ({ currency }: OraclePayment) => accepts.includes(currency);
     return {
@@ -110,10 +114,11 @@ export class Bookkeeper {
 
   #settle(payments: readonly OraclePayment[], nowS: number, readThroughS: number): void {
     if (this.#payIfCovered(payments, nowS) || this.#status !== 'pending') return;
-    const { expiresAtS, graceS, outageWaitS } = this.#terms;
+    const { expiresAtS, inclusionGraceS, graceS, outageWaitS } = this.#terms;
     const { touched, credited } = this.#sort(payments);
     if (touched && total(credited) >= this.#need()) return;
-    const deadlineS = touched ? expiresAtS + graceS : expiresAtS;
+    const inTimeEndS = expiresAtS + inclusionGraceS;
+    const deadlineS = touched ? Math.max(expiresAtS + graceS, inTimeEndS) : inTimeEndS;
     const allWereRead = readThroughS > deadlineS;
     const waitedLongEnough = nowS > deadlineS + outageWaitS;
     if (nowS <= deadlineS || (!allWereRead && !waitedLongEnough)) return;

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { SessionStatus } from '../../src/core/event.ts';
+import { usualInclusionGraceS } from '../../src/core/inclusion.ts';
 import {
   advance,
   cancel,
@@ -14,6 +15,7 @@ import {
   type Life,
   newLife,
   newStanding,
+  payableUntilS,
   type Receipt,
   type ReceiptState,
   received,
@@ -36,6 +38,7 @@ const terms: Terms = {
   accepts: ['USDT', 'USDC'],
   createdAtS: 0,
   expiresAtS: EXPIRES_AT_S,
+  inclusionGraceS: {},
   topUpGraceS: GRACE_S,
   monitoringS: MONITORING_S,
   latePolicy: 'hold',
@@ -103,6 +106,47 @@ test('a payment in the last second counts although it is read after the deadline
   const done = look(waiting, [receipt(10n * ONE, EXPIRES_AT_S, 'confirmed')], EXPIRES_AT_S + 40);
   assert.is(done.life.status, 'paid');
   assert.is(done.life.paidLate, false);
+});
+
+test('a block is in time for as long after the deadline as its own network takes to include a payment', () => {
+  const graceful = { ...terms, inclusionGraceS: { 'test:one': 15, 'test:two': 36 } } as const;
+  const came = (network: Receipt['network'], afterS: number, state: ReceiptState = 'confirmed') =>
+    receipt(10n * ONE, EXPIRES_AT_S + afterS, state, { network });
+  for (const [network, lastS] of [
+    ['test:one', 15],
+    ['test:two', 36],
+    ['test:not-offered', 0],
+  ] as const) {
+    const paid = look(start, [came(network, lastS)], EXPIRES_AT_S + 60, { terms: graceful });
+    assert.equal([paid.life.status, paid.life.paidLate], ['paid', false], network);
+    const late = look(start, [came(network, lastS + 1)], EXPIRES_AT_S + 60, { terms: graceful });
+    assert.equal([late.life.status, late.standing.latePar], ['expired', 10n * ONE], network);
+  }
+  // The session waits for the slowest network, and its clock decides as little as before.
+  assert.is(look(start, [], EXPIRES_AT_S + 36, { terms: graceful }).life.status, 'pending');
+  const unread = { terms: graceful, readThroughS: EXPIRES_AT_S + 36 };
+  assert.is(look(start, [], EXPIRES_AT_S + 40, unread).life.status, 'pending');
+  assert.is(look(start, [], EXPIRES_AT_S + 37, { terms: graceful }).life.status, 'expired');
+  // Without time for a top-up, a part in the last block of the grace still touches the session.
+  const strict = { ...graceful, topUpGraceS: 0 };
+  const part = receipt(ONE, EXPIRES_AT_S + 36, 'seen', { network: 'test:two' });
+  const touched = look(start, [part], EXPIRES_AT_S + 36, { terms: strict });
+  assert.equal([touched.life.status, touched.standing.touched], ['pending', true]);
+  assert.is(look(touched, [part], EXPIRES_AT_S + 37, { terms: strict }).life.status, 'failed');
+});
+
+test('a payer is told the deadline without the grace, and cannot cancel or pay after it', () => {
+  const graceful = { ...terms, inclusionGraceS: { 'test:one': 15 } } as const;
+  assert.is(payableUntilS(graceful, newLife, newStanding), EXPIRES_AT_S);
+  assert.is(deadline(graceful, newLife, newStanding), EXPIRES_AT_S + 15);
+  const moment = { nowS: EXPIRES_AT_S + 1, readThroughS: EXPIRES_AT_S + 1, outageWaitS: OUTAGE_WAIT_S };
+  const refused = cancel(graceful, newLife, [], moment);
+  assert.equal([refused.refusal, refused.life.status], ['session_expired', 'pending']);
+});
+
+test('the usual grace is three blocks, at least 15 s and at most 60 s', () => {
+  const graces = [300, 5_000, 5_001, 12_000, 20_000, 600_000].map(usualInclusionGraceS);
+  assert.equal(graces, [15, 15, 16, 36, 60, 60]);
 });
 
 test('money older than the session belongs to another order: neither counted nor late', () => {
@@ -335,6 +379,7 @@ function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
     accepts: t.accepts as Terms['accepts'],
     createdAtS: 0,
     expiresAtS: t.expiresAtS,
+    inclusionGraceS: { 'test:one': t.inclusionGraceS },
     topUpGraceS: t.graceS,
     monitoringS: t.monitoringS,
     latePolicy: t.latePolicy,
@@ -383,11 +428,12 @@ function compare(world: World): void {
   }
 }
 
-const oracleTerms = (latePolicy: 'accept' | 'hold', tolerance: number): OracleTerms => ({
+const oracleTerms = (latePolicy: 'accept' | 'hold', tolerance: number, inclusionGraceS = 0): OracleTerms => ({
   due: 2,
   tolerance,
   accepts: ['USDT'],
   expiresAtS: EXPIRES_AT_S,
+  inclusionGraceS,
   graceS: GRACE_S,
   monitoringS: MONITORING_S,
   latePolicy,
@@ -437,7 +483,10 @@ test('random worlds of several payers agree with the oracle', () => {
   const payer = fc.record({
     value: fc.integer({ min: 1, max: 3 }),
     currency: fc.constantFrom('USDT' as const, 'USDT' as const, 'USDC' as const),
-    cameS: fc.oneof(fc.constantFrom(...arrivalsS, EXPIRES_AT_S, EXPIRES_AT_S + 1), fc.integer({ min: 0, max: 5_000 })),
+    cameS: fc.oneof(
+      fc.constantFrom(...arrivalsS, EXPIRES_AT_S, EXPIRES_AT_S + 1, EXPIRES_AT_S + 15, EXPIRES_AT_S + 16),
+      fc.integer({ min: 0, max: 5_000 }),
+    ),
     states: fc.array(fc.constantFrom<OnChain>('absent', 'seen', 'confirmed', 'final', 'orphaned'), {
       minLength: 8,
       maxLength: 8,
@@ -449,14 +498,15 @@ test('random worlds of several payers agree with the oracle', () => {
     .record({
       latePolicy: fc.constantFrom('accept' as const, 'hold' as const),
       tolerance: fc.integer({ min: 0, max: 3 }),
+      inclusionGraceS: fc.constantFrom(0, 15, 15, 400),
       accepts: fc.constantFrom(['USDT'], ['USDT', 'USDC']),
       payers: fc.array(payer, { maxLength: 3 }),
       steps: fc.array(step, { minLength: 1, maxLength: 8 }),
     })
-    .map(({ latePolicy, tolerance, accepts, payers, steps }): World => {
+    .map(({ latePolicy, tolerance, inclusionGraceS, accepts, payers, steps }): World => {
       let nowS = 400;
       return {
-        terms: { ...oracleTerms(latePolicy, tolerance), accepts },
+        terms: { ...oracleTerms(latePolicy, tolerance, inclusionGraceS), accepts },
         payers,
         steps: steps.map(({ gap: passed, lag, cancels }) => {
           nowS += passed;

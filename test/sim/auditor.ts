@@ -24,7 +24,7 @@ export type Audited = Readonly<{
 
 /**
  * A canonical transfer to a session's address. `par` is its value with 18 decimals, `atS` its block's time, `index` its
- * index in the block if the family's rule is the world's.
+ * index in the block if the family's rule is the world's, `graceS` how long after expiry it is in time.
  */
 type Credit = Readonly<{
   key: string;
@@ -32,6 +32,7 @@ type Credit = Readonly<{
   currency: string;
   par: bigint;
   atS: number;
+  graceS: number;
   isDeep: boolean;
 }>;
 
@@ -68,7 +69,7 @@ function paidTo({ config, world }: AuditedNetwork, address: string): TrueTransfe
 }
 
 /** Returns what was paid to a session, on every network. */
-function creditsOf(networks: readonly AuditedNetwork[], { addresses }: Session): Credit[] {
+function creditsOf(networks: readonly AuditedNetwork[], { addresses, options }: Session): Credit[] {
   return networks.flatMap((network) => {
     const { config, world, written } = network;
     const tip = world.tip().number;
@@ -87,6 +88,7 @@ function creditsOf(networks: readonly AuditedNetwork[], { addresses }: Session):
       currency: token.symbol,
       par: toPar(units, token.decimals),
       atS: block.timeS,
+      graceS: options.some(({ networkKey }) => networkKey === config.key) ? config.inclusionGraceS : 0,
       isDeep:
         tip - block.number + 1 >= (config.confirmations.blocks ?? 0) &&
         (!config.confirmations.finality || block.number <= world.finalized().number),
@@ -188,7 +190,7 @@ function auditCredits({ id, payments, standing, terms }: Session, credits: reado
 function auditStatus({ id, life, terms, standing }: Session, credits: readonly Credit[]): void {
   const accepted = credits.filter(({ currency }) => (terms.accepts as readonly string[]).includes(currency));
   const enough = terms.duePar - terms.tolerancePar;
-  const inTime = sum(accepted.filter(({ atS }) => atS <= terms.expiresAtS));
+  const inTime = sum(accepted.filter(({ atS, graceS }) => atS <= terms.expiresAtS + graceS));
   switch (life.status) {
     case 'pending':
       assert.unreachable(`${id} is still pending after every deadline`);

@@ -56,6 +56,7 @@ export const network = (mode: Mode, name: string, chainId: string, tokens: Netwo
   tokens,
   xpub: '',
   blockTimeMs: 1000,
+  inclusionGraceS: 0,
   reorgDepthMax: 64,
   pollMs: 1000,
   sweep: plainSweepPolicy,

@@ -70,6 +70,7 @@ export function newSession(wish: SessionWish): NewSession {
     duePar,
     accepts,
     expiresInS,
+    inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
     options,
     replay: { idempotencyKey: null, path: '/api/v1/checkout/sessions/create', bodyHash: name },
     nowMs,

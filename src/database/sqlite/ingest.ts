@@ -85,7 +85,7 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
   function insert(step: Ingest, blockId: number, block: BlockRef, ours: Ours, session: SessionRow | undefined): void {
     const { transfer, address, decimals, isDust } = ours;
     invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${step.network} is above zero`);
-    const phase = !session || isDust ? null : phaseOf(termsOf(session), block.timeS);
+    const phase = !session || isDust ? null : phaseOf(termsOf(session), step.network, block.timeS);
     const earlier = phase && transfers.phaseOf(address.id, step.network, transfer.tx);
     if (session && !isDust) transitions.countPayment(session.id);
     transfers.insert({

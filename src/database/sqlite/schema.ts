@@ -6,6 +6,7 @@
 import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType, SessionStatus } from '../../core/event.ts';
+import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
@@ -148,6 +149,7 @@ export const sessions = sqliteTable('sessions', {
   tolerancePar: units().notNull(),
   accepts: json<readonly Currency[]>().notNull(),
   expiresAtS: integer().notNull(),
+  inclusionGraceS: json<InclusionGrace>().notNull(),
   topUpGraceS: integer().notNull(),
   monitoringS: integer().notNull(),
   latePolicy: latePolicy().notNull(),

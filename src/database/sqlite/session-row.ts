@@ -36,6 +36,7 @@ export const termsOf = (row: SessionRow): Terms => ({
   accepts: row.accepts,
   createdAtS: toSeconds(row.createdAtMs),
   expiresAtS: row.expiresAtS,
+  inclusionGraceS: row.inclusionGraceS,
   topUpGraceS: row.topUpGraceS,
   monitoringS: row.monitoringS,
   latePolicy: row.latePolicy,

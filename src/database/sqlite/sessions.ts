@@ -4,6 +4,7 @@
  */
 import { and, asc, eq, lt, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
+import { graceOf } from '../../core/inclusion.ts';
 import { minorToPar } from '../../core/money.ts';
 import { newLife, newStanding, type Terms } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
@@ -189,10 +190,15 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
         if (row?.mode !== 'test' || row.status !== 'pending') return false;
         // One second ago: money that arrives from now on is late even by a chain's clock, but what has come is in time.
         const cameS = transfers.ofSession(row.id, PAYMENTS_MAX).map(({ timeS }) => timeS);
-        const terms: Terms = { ...termsOf(row), expiresAtS: Math.max(toSeconds(nowMs) - 1, ...cameS), topUpGraceS: 0 };
+        const expiresAtS = Math.max(toSeconds(nowMs) - 1, ...cameS);
+        const cut = { expiresAtS, topUpGraceS: 0, inclusionGraceS: {} };
+        const terms: Terms = { ...termsOf(row), ...cut };
         const { deadlineS } = stateOf(terms, lifeOf(row), standingOf(row), row.sums ?? []);
-        const { expiresAtS, topUpGraceS } = terms;
-        db.orm.update(sessions).set({ expiresAtS, topUpGraceS, deadlineS }).where(eq(sessions.id, row.id)).run();
+        db.orm
+          .update(sessions)
+          .set({ ...cut, deadlineS })
+          .where(eq(sessions.id, row.id))
+          .run();
         return true;
       });
     },
@@ -215,12 +221,14 @@ function toRow(
   endpointId: string | null,
 ): SessionRow {
   const { id, storeId, mode, request, conversion, duePar, accepts, expiresInS, replay, nowMs } = input;
+  const networks = [...new Set(options.map(({ networkKey }) => networkKey))].sort();
   const terms: Terms = {
     duePar,
     tolerancePar: minorToPar(BigInt(settings.toleranceMinor)),
     accepts,
     createdAtS: toSeconds(nowMs),
     expiresAtS: toSeconds(nowMs) + expiresInS,
+    inclusionGraceS: graceOf(input.inclusionGraceS, networks),
     topUpGraceS: settings.topUpGraceS,
     monitoringS: settings.monitoringS,
     latePolicy: settings.latePolicy,
@@ -237,7 +245,7 @@ function toRow(
     targetMinor: conversion?.amountMinor ?? null,
     ...terms,
     options,
-    networks: [...new Set(options.map(({ networkKey }) => networkKey))].sort(),
+    networks,
     createdAtMs: nowMs,
     ...stateOf(terms, newLife, newStanding, []),
     paymentCount: 0,

@@ -47,6 +47,7 @@ export function creationConforms(makePlace: MakePlace): void {
           duePar: 2n ** 255n,
           accepts: ['USDC'],
           expiresInS: 60,
+          inclusionGraceS: { 'test:one': 36, 'test:two': 15 },
           options: [{ ...option('two', 'USDC', 1000n), units: 2n ** 256n - 1n }],
           nowMs: T0_MS + 999,
         });
@@ -63,6 +64,7 @@ export function creationConforms(makePlace: MakePlace): void {
           accepts: ['USDC'],
           createdAtS: T0_S,
           expiresAtS: T0_S + 60,
+          inclusionGraceS: { 'test:two': 15 },
           topUpGraceS: 90,
           monitoringS: 1000,
           latePolicy: 'accept',

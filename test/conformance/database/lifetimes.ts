@@ -64,6 +64,42 @@ export function expiryConforms(makePlace: MakePlace): void {
   );
 
   test(
+    'the next blocks after the deadline are in time: each network’s as long as it needs, and the clock waits for them',
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const inclusionGraceS = { 'test:one': 15, 'test:two': 36, 'test:three': 60 };
+      const create = (id: string) => database.createSession(newSession(id, { inclusionGraceS }));
+      const [paid, late] = [addressOf(sessionOf(await create('paid'))), addressOf(sessionOf(await create('late')))];
+      sessionOf(await create('none'));
+      assert.equal((await show(database, 'none')).terms.inclusionGraceS, { 'test:one': 15, 'test:two': 36 }, 'offered');
+      one.nowMs = two.nowMs = (END_S + 36) * 1000;
+      await one.confirm(await one.mine([pays(paid, 400n), pays(late, 400n)], END_S + 15));
+      await one.confirm(await one.mine([pays(late, 600n)], END_S + 16));
+      await readBoth(one, two, END_S + 100);
+      assert.is(await database.settleDue((END_S + 36) * 1000, 100), 0);
+      await two.confirm(await two.mine([pays(paid, 600n, { network: 'two' })], END_S + 36));
+      assert.is((await show(database, 'paid')).life.status, 'paid');
+      assert.is((await show(database, 'late')).standing.confirmedPar, 10n * 10n ** 18n, 'the rest is a top-up');
+      await two.readThrough(END_S + 36);
+      assert.is(
+        await database.settleDue((END_S + 37) * 1000, 100),
+        0,
+        'one network is not read to the end of its grace',
+      );
+      await two.readThrough(END_S + 37);
+      assert.is(await database.settleDue((END_S + 37) * 1000, 100), 1);
+      assert.is((await show(database, 'none')).life.status, 'expired');
+      const strict = newSession('strict', { inclusionGraceS, nowMs: (END_S + 37) * 1000, expiresInS: 60 });
+      const to = addressOf(sessionOf(await database.createSession(strict)));
+      one.nowMs = two.nowMs = (END_S + 134) * 1000;
+      await one.confirm(await one.mine([pays(to, 1000n)], END_S + 37 + 60 + 16));
+      await two.mine();
+      await database.settleDue(two.nowMs, 100);
+      const held = await show(database, 'strict');
+      assert.equal([held.life.status, held.standing.late], ['expired', true]);
+    }),
+  );
+
+  test(
     'an outage keeps sessions open for the outage wait and no longer',
     inWorld(makePlace, async ({ database }) => {
       sessionOf(await database.createSession(newSession('o1')));
@@ -159,7 +195,9 @@ export function expiryConforms(makePlace: MakePlace): void {
     'in test mode a session can be cut short: earlier money is in time, later money is late, without grace',
     inWorld(makePlace, async ({ database, one, two }) => {
       const [none, part] = await Promise.all(
-        ['none', 'part'].map(async (id) => addressOf(sessionOf(await database.createSession(newSession(id))))),
+        ['none', 'part'].map(async (id) =>
+          addressOf(sessionOf(await database.createSession(newSession(id, { inclusionGraceS: { 'test:one': 15 } })))),
+        ),
       );
       await one.mine([pays(part ?? '', 400n)]);
       for (const id of ['none', 'cs_part']) assert.is(await database.cutShort(id, T0_MS), true);

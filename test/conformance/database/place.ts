@@ -114,6 +114,7 @@ export function newSession(orderId: string, more: Partial<NewSession> = {}): New
     duePar: 10n * 10n ** 18n,
     accepts: ['USDT', 'USDC'],
     expiresInS: 1800,
+    inclusionGraceS: {},
     options: [
       option('one', 'USDT', 1000n),
       option('one', 'USDC', 1000n),
