@@ -24,10 +24,13 @@ export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere
  * `gone` contradicts the chain that we read from the same node; `fault` is the first failure, if any, and says nothing
  * about the other blocks.
  */
-export type Attested = Readonly<{ confirmed: string[]; gone: Unconfirmed[]; fault: Fault | null }>;
+export type Attested<T> = Readonly<{ confirmed: T[]; gone: T[]; fault: Fault | null }>;
 
 /** Asks the node about each due block. Answers received before or besides a failure count. */
-export async function attestAll(node: Pick<Node, 'attest'>, due: readonly Unconfirmed[]): Promise<Attested> {
+export async function attestAll<T extends Unconfirmed>(
+  node: Pick<Node, 'attest'>,
+  due: readonly T[],
+): Promise<Attested<T>> {
   let fault: Fault | null = null;
   const attest = async (block: Unconfirmed): Promise<Attestation> => {
     try {
@@ -40,7 +43,7 @@ export async function attestAll(node: Pick<Node, 'attest'>, due: readonly Unconf
   };
   const answers = await Promise.all(due.map(attest));
   return {
-    confirmed: due.filter((_, at) => answers[at] === 'holds').map((block) => block.hash),
+    confirmed: due.filter((_, at) => answers[at] === 'holds'),
     gone: due.filter((_, at) => answers[at] === 'gone'),
     fault,
   };

@@ -7,16 +7,23 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
-import type { IngestOutcome } from '../../src/database/ingest.ts';
+import type { Confirmation, IngestOutcome } from '../../src/database/ingest.ts';
 import { placeFinal } from './confirmations.ts';
 import type { Freshness } from './freshness.ts';
 
 /**
  * What the node showed at one poll. `finalized` is its final block if that can be on its head's chain; `finalNumber` is
- * the height that it called final in any case. `askedAtMs` is our clock just before.
+ * the height that it called final in any case. `safe` is what it called safe, if it was asked. `askedAtMs` is our clock
+ * just before.
  */
 export type Look = Freshness &
-  Readonly<{ head: BlockRef; finalized: BlockRef | null; finalNumber: number | null; askedAtMs: number }>;
+  Readonly<{
+    head: BlockRef;
+    finalized: BlockRef | null;
+    finalNumber: number | null;
+    safe: BlockRef | null;
+    askedAtMs: number;
+  }>;
 
 export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>;
 
@@ -24,7 +31,7 @@ export type MatchedBlock = Readonly<{ block: BlockRef; transfers: readonly Chain
 export type Step = Readonly<{
   drop: readonly BlockRef[];
   connect: readonly MatchedBlock[];
-  confirm: readonly string[];
+  confirm: readonly Confirmation[];
 }>;
 
 export interface Cursor {

@@ -12,15 +12,15 @@ import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
-import { isDue, smallBlocks, smallParMax } from '../../src/core/confirmation.ts';
+import { type Lack, namesFinality } from '../../src/core/credit-policy.ts';
 import { Fault, isTransient, permanent, transient } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database, NetworkReport } from '../../src/database/database.ts';
-import type { Unconfirmed } from '../../src/database/ingest.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createWakeup } from '../wakeup.ts';
 import type { Watch } from './address-watch.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
+import { type Due, findDue } from './credits.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
 import { createFinalityWatch } from './finality-watch.ts';
 import { ageS, createFreshness } from './freshness.ts';
@@ -34,10 +34,6 @@ const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
 /** Concurrent requests for blocks' content; bounds memory to as many answers. */
 const FETCHES_MAX = 8;
-/** Blocks with unconfirmed transfers that one iteration checks. */
-const UNCONFIRMED_MAX = 500;
-/** Transfers before finality that are added up; with more of them, everything waits until it is final. */
-const OPEN_MAX = 5000;
 /** If the head is older than this, and than this many block times, the node is syncing or cut off. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
@@ -52,7 +48,7 @@ const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 export type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
-  database: Pick<Database, 'tail' | 'unconfirmed' | 'transfersAbove' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
+  database: Pick<Database, 'tail' | 'unconfirmed' | 'waiting' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
@@ -87,19 +83,26 @@ export function createFollower(options: FollowerOptions): Follower {
   const finality = createFinalityWatch(network, database, clock);
   const judgeFreshness = createFreshness(node, staleMs);
   const lostBlocks = createLostBlocks(network.key, database);
+  const asksForSafe = namesFinality(network.confirmations, 'safe');
   let isLoaded = false;
+  /** What payments wait for. */
+  let lacking: ReadonlySet<Lack> = new Set();
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
   let blocksMax = options.blocksPerIngestMax;
   let retryMs = RETRY_MS_MIN;
 
   async function look(): Promise<Look> {
     const askedAtMs = clock.nowMs();
-    const [final, head] = await Promise.all([node.finalized(), node.head()]);
+    const [final, head, safe = null] = await Promise.all([
+      node.finalized(),
+      node.head(),
+      asksForSafe ? node.safe?.() : null,
+    ]);
     // A final block above the head is from another chain (a gateway with several nodes), or a race that the next poll
     // resolves.
     const finalized = final && final.number <= head.number ? final : null;
     const finalNumber = final?.number ?? null;
-    return { head, finalized, finalNumber, askedAtMs, ...(await judgeFreshness(head, askedAtMs)) };
+    return { head, finalized, finalNumber, safe, askedAtMs, ...(await judgeFreshness(head, askedAtMs)) };
   }
 
   async function decide(head: BlockRef): Promise<WalkEnd> {
@@ -174,23 +177,12 @@ export function createFollower(options: FollowerOptions): Follower {
     return end;
   }
 
-  /**
-   * Returns the blocks that need not be final because they pay small amounts; none if the policy requires all to be.
-   */
-  async function earlyBlocks(final: number | null): Promise<ReadonlySet<string>> {
-    const parMax = smallParMax(network.confirmations);
-    if (parMax === null || final === null) return new Set();
-    const open = await database.transfersAbove(network.key, final, OPEN_MAX + 1);
-    return open.length > OPEN_MAX ? new Set() : smallBlocks(open, parMax);
-  }
-
-  /** Returns the blocks whose transfers count now, if the node confirms them. */
-  async function dueBlocks(final: number | null): Promise<Unconfirmed[]> {
+  const findDueNow = ({ finalized, safe }: Look): Promise<Due> => {
+    const isOurs = safe !== null && placeFinal(cursor.blocks(), safe) !== 'foreign';
     const tip = cursor.tip()?.number ?? 0;
-    const waiting = await database.unconfirmed(network.key, UNCONFIRMED_MAX);
-    const early = await earlyBlocks(final);
-    return waiting.filter(({ hash, number }) => isDue(network.confirmations, number, tip, final) || early.has(hash));
-  }
+    const heights = { tip, safe: isOurs ? safe.number : null, final: finalized?.number ?? null };
+    return findDue(network, database, heights, cursor.floor());
+  };
 
   async function confirmBlocks(seen: Look): Promise<StepEnd | 'done'> {
     const { finalized } = seen;
@@ -200,7 +192,8 @@ export function createFollower(options: FollowerOptions): Follower {
         `the node calls block ${finalized.number} ${finalized.hash} final, which is not on its own chain`,
       );
     }
-    const due = await dueBlocks(finalized?.number ?? null);
+    const { blocks: due, ...waiting } = await findDueNow(seen);
+    lacking = waiting.lacking;
     const { confirmed, gone, fault } = await attestAll(node, due);
     const end = await save({ drop: [], connect: [], confirm: confirmed }, seen);
     if (end !== 'done') return end;
@@ -254,7 +247,7 @@ export function createFollower(options: FollowerOptions): Follower {
   async function confirmHeld(seen: Look, fault: unknown): Promise<StepEnd> {
     if (!isTransient(fault)) throw fault;
     try {
-      if ((await dueBlocks(seen.finalized?.number ?? null)).length > 0) {
+      if ((await findDueNow(seen)).blocks.length > 0) {
         // What did not continue our chain may be another network's.
         await proveIdentity(PROOF_AGE_BEHIND_MS_MAX);
         const end = await confirmBlocks(seen);
@@ -286,7 +279,8 @@ export function createFollower(options: FollowerOptions): Follower {
     const { head } = seen;
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const behind = whyBehind(seen, gap);
-    const reason = behind ?? (await finality.look(head.number, seen.finalNumber)) ?? clockBehind(seen);
+    const heights = { safe: seen.safe?.number ?? null, finalized: seen.finalNumber };
+    const reason = behind ?? (await finality.look(head.number, heights, lacking)) ?? clockBehind(seen);
     const readThroughS = cursor.readThroughS(seen);
     reporter.update({ state: behind ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';

@@ -81,7 +81,7 @@ export function createFollowerDatabase(
       dropped.delete(block.hash);
       if (transfers.length > 0) open.set(block.hash, { number: block.number, transfers, isConfirmed: false });
     }
-    for (const hash of confirm) {
+    for (const { hash } of confirm) {
       const block = open.get(hash);
       if (!block || block.isConfirmed) continue;
       block.isConfirmed = true;
@@ -90,6 +90,21 @@ export function createFollowerDatabase(
     for (const [hash, { number, isConfirmed }] of open) {
       if (open.size > OPEN_BLOCKS_MAX || (isConfirmed && number <= (floor ?? 0))) open.delete(hash);
     }
+  }
+
+  const parOf = ({ currency, units }: ChainTransfer): bigint => {
+    const places = decimals[currency];
+    invariant(places !== undefined, 'a transfer is of a configured token');
+    return toPar(units, places);
+  };
+
+  /** Adds up what each address received and is not final: the rest is forgotten. */
+  function openSums(): ReadonlyMap<string, bigint> {
+    const sums = new Map<string, bigint>();
+    for (const { transfers } of open.values()) {
+      for (const transfer of transfers) sums.set(transfer.to, (sums.get(transfer.to) ?? 0n) + parOf(transfer));
+    }
+    return sums;
   }
 
   return {
@@ -104,25 +119,24 @@ export function createFollowerDatabase(
     watchList: async (_pool, afterId, limit) => watched.after(afterId, limit),
     tail: async () => [],
     listNetworks: async () => [],
-    unconfirmed: async (_network, limit) =>
+    unconfirmed: async (_network, above, limit) =>
       [...open]
-        .filter(([, { isConfirmed }]) => !isConfirmed)
+        .filter(([, { number, isConfirmed }]) => number > above && !isConfirmed)
         .slice(0, limit)
         .map(([hash, { number, transfers }]) => {
-          const txs = [...new Set(transfers.map(({ tx }) => tx))].slice(0, ATTESTED_MAX);
-          return { hash, number, txs };
+          return { hash, number, txs: [...new Set(transfers.map(({ tx }) => tx))] };
         }),
-    transfersAbove: async (_network, above, limit) =>
-      [...open]
-        .filter(([, { number }]) => number > above)
-        .flatMap(([block, { transfers }]) =>
-          transfers.map(({ to, currency, units }) => {
-            const places = decimals[currency];
-            invariant(places !== undefined, 'a transfer is of a configured token');
-            return { block, address: watched.idOf(to) ?? 0, par: toPar(units, places) };
-          }),
-        )
-        .slice(0, limit),
+    waiting: async (_network, hash) => {
+      const { transfers = [] } = open.get(hash) ?? {};
+      const sums = openSums();
+      const attested = [...new Set(transfers.map(({ tx }) => tx))].slice(0, ATTESTED_MAX);
+      return transfers
+        .filter(({ tx }) => attested.includes(tx))
+        .map((transfer) => {
+          const par = sums.get(transfer.to) ?? 0n;
+          return { ...transfer, received: { openPar: par, allPar: par }, stricter: [] };
+        });
+    },
     async ingest(step) {
       decimals = step.decimals;
       takeIn(step);

@@ -4,7 +4,7 @@
  * @module
  */
 import type { NetworkConfig } from '../config/network.ts';
-import { usualDepthFor } from '../core/confirmation.ts';
+import { usualDepth } from '../core/credit-policy.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
@@ -201,6 +201,6 @@ function optionOf(network: NetworkConfig, token: Token, duePar: bigint): Payment
     token: token.address,
     decimals: token.decimals,
     units: parToUnitsCeil(duePar, token.decimals),
-    confirmationsRequired: usualDepthFor(network.confirmations, duePar),
+    confirmationsRequired: usualDepth(network.confirmations, duePar),
   };
 }

@@ -11,6 +11,7 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
+import type { Finality } from '../core/credit-policy.ts';
 import type { Fault } from '../core/fault.ts';
 import type { TransactionReport } from '../core/lookup.ts';
 import type { ChainTransfer, Token } from '../core/transfer.ts';
@@ -153,6 +154,8 @@ export interface Node {
   head(): Promise<BlockRef>;
   /** Returns the newest block that the chain itself calls final, or null if the node has no such notion (yet). */
   finalized(): Promise<BlockRef | null>;
+  /** Returns the newest block that the chain calls safe, or null if none. Present if `finalities` has `safe`. */
+  safe?(): Promise<BlockRef | null>;
   /**
    * Returns the node's own chain from `fromNumber` to `toNumber` (inclusive), oldest first and linked; at least one
    * block, or a fault. Where numbers may be skipped and none of these has a block, the next block above them.
@@ -192,10 +195,10 @@ export interface Node {
 export interface Chain {
   readonly family: Family;
   /**
-   * Set where the network itself confirms a block well before it is final, and the node client neither shows nor
-   * attests earlier blocks: what a follower holds is then confirmed, and small amounts may be credited at once.
+   * What the family's nodes can say of a block. With `confirmed`, the node client neither shows nor attests earlier
+   * blocks: what a follower holds is confirmed. `sequencer` is a matter of the network, which its settings know.
    */
-  readonly confirmsBeforeFinal?: true;
+  readonly finalities: readonly Finality[];
   readonly address: AddressCodec;
   /** Returns the canonical text of a transaction id as people write it, or null if it is not one of this family. */
   transactionId(text: string): string | null;

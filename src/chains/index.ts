@@ -16,6 +16,7 @@ import { tronWallets } from './tron/wallet.ts';
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
     family: 'evm',
+    finalities: ['sequencer', 'safe', 'finalized'],
     address: evmAddress,
     transactionId: evmTransactionId,
     wallets: evmWallets,
@@ -29,6 +30,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
   },
   tron: {
     family: 'tron',
+    finalities: ['finalized'],
     address: tronAddress,
     transactionId: tronTransactionId,
     wallets: tronWallets,
@@ -42,7 +44,7 @@ export const chains: Readonly<Record<Family, Chain>> = {
   },
   solana: {
     family: 'solana',
-    confirmsBeforeFinal: true,
+    finalities: ['confirmed', 'finalized'],
     address: solanaAddress,
     transactionId: solanaTransactionId,
     wallets: solanaWallets,

@@ -4,7 +4,7 @@
  */
 import type { NetworkConfig } from '../config/network.ts';
 import type { FeeHint } from '../config/schema.ts';
-import { usualDepthFor } from '../core/confirmation.ts';
+import { type CreditPolicy, usualDepth, waitsForFinality } from '../core/credit-policy.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToUnitsCeil, toPar } from '../core/money.ts';
 import type { Currency, NetworkKey } from '../core/transfer.ts';
 import type { NetworkStatus, Payment, PaymentOption, Session } from '../database/database.ts';
@@ -79,7 +79,7 @@ export function networkViews(
   return new Map(
     networks.map((config) => {
       const { key, feeHint, confirmations, blockTimeMs } = config;
-      const timeS = Math.ceil((usualDepthFor(confirmations, duePar) * blockTimeMs) / 1000);
+      const timeS = Math.ceil((usualDepth(confirmations, duePar) * blockTimeMs) / 1000);
       return [key, { config, feeText: feeHint ? fees[feeHint] : null, timeS, isUp: up.has(key) }];
     }),
   );
@@ -112,24 +112,30 @@ export function progress(model: PageModel): Progress | null {
     .reduce<Progress | null>((slowest, one) => (slowest && left(slowest) >= left(one) ? slowest : one), null);
 }
 
+/** Returns the policy of a payment's network; null if it is no longer configured. */
+const policyOf = ({ networks }: PageModel, { networkKey }: Payment): CreditPolicy | null =>
+  networks.get(networkKey)?.config.confirmations ?? null;
+
+/** Returns everything on a payment's network that is not final: it is credited as one amount. */
+const openParOf = ({ session }: PageModel, { networkKey: own }: Payment): bigint =>
+  session.payments
+    .filter(({ networkKey, state }) => networkKey === own && (state === 'seen' || state === 'confirmed'))
+    .reduce((sum, { units, decimals }) => sum + toPar(units, decimals), 0n);
+
 /**
  * Returns the depth at which a payment usually counts on its network; its current depth if the network is no longer
- * configured. If small amounts count earlier, everything there that is not final counts as one amount.
+ * configured.
  */
-export function confirmationsRequired({ session, networks }: PageModel, payment: Payment): number {
-  const policy = networks.get(payment.networkKey)?.config.confirmations;
-  if (!policy) return payment.confirmations;
-  const openPar = session.payments
-    .filter(({ networkKey, state }) => networkKey === payment.networkKey && (state === 'seen' || state === 'confirmed'))
-    .reduce((sum, { units, decimals }) => sum + toPar(units, decimals), 0n);
-  return usualDepthFor(policy, openPar);
+export function confirmationsRequired(model: PageModel, payment: Payment): number {
+  const policy = policyOf(model, payment);
+  return policy ? usualDepth(policy, openParOf(model, payment)) : payment.confirmations;
 }
 
 /** Whether a payment that is not credited is deep enough, and waits for the network to make its block final. */
 export function isBecomingFinal(model: PageModel, payment: Payment): boolean {
-  const policy = model.networks.get(payment.networkKey)?.config.confirmations;
+  const policy = policyOf(model, payment) ?? [];
   const isDeep = payment.confirmations >= confirmationsRequired(model, payment);
-  return payment.state === 'seen' && isDeep && policy?.finality === true;
+  return payment.state === 'seen' && isDeep && waitsForFinality(policy, openParOf(model, payment));
 }
 
 /** Returns the way to pay to show: the selected one, the only one, or the one that the payer has already used. */

@@ -6,7 +6,7 @@
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import type { WalletSettings } from '../chains/wallet.ts';
-import { type ConfirmationPolicy, smallParMax, usualDepth } from '../core/confirmation.ts';
+import { type CreditPolicy, type CreditTier, usualDepthMax } from '../core/credit-policy.ts';
 import { Fault, permanent } from '../core/fault.ts';
 import { isFields } from '../core/fields.ts';
 import { usualInclusionGraceS } from '../core/inclusion.ts';
@@ -54,7 +54,8 @@ export type NetworkConfig = Readonly<{
   /** What a signer's policy for this network starts with. The signer itself reads its own policy only. */
   signer?: SignerDefaults;
   chainId: string;
-  confirmations: ConfirmationPolicy;
+  /** When payments are credited. */
+  confirmations: CreditPolicy;
   /** The settings ask for finality, which the node does not show, so that depth alone decides. */
   creditsUnfinal?: true;
   tokens: readonly Token[];
@@ -106,7 +107,8 @@ export function readNetworks(
     if (!settings) return [];
     const config = toConfig(problems, path, settings);
     if (!config.sandbox || sandbox) checkXpub(problems, path, config);
-    checkTokensAndDepth(problems, path, config);
+    checkTokens(problems, path, config);
+    checkConfirmations(problems, path, config);
     checkCoinAndWallets(problems, path, settings);
     return [{ path, config }];
   });
@@ -137,8 +139,8 @@ const capsText =
 /** Gives the settings of one network their types. */
 function toConfig(problems: Problem[], path: string, settings: NetworkSettings<Family>): NetworkConfig {
   const { name, family, mode, title = name, wallets, confirmations } = settings;
-  // Depth alone decides where the node shows no final blocks; a policy of finality alone is refused below.
-  const creditsUnfinal = settings.solid_url === null && confirmations.finality && confirmations.blocks !== undefined;
+  // Depth alone decides where the node shows no final blocks; a tier of finality alone is refused below.
+  const creditsUnfinal = settings.solid_url === null && confirmations.some(isByBoth);
   return {
     key: `${mode}:${name}`,
     name,
@@ -168,7 +170,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
     dustFloorPar: settings.dust_floor,
     xpub: settings.xpub ?? null,
     chainId: settings.chain_id,
-    confirmations: creditsUnfinal ? { blocks: usualDepth(confirmations) } : confirmations,
+    confirmations: toPolicy(settings, creditsUnfinal),
     ...(creditsUnfinal && { creditsUnfinal }),
     sweep: toSweepPolicy(settings.sweep),
     reorgDepthMax: settings.reorg_depth_max,
@@ -177,6 +179,21 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
     pollMs: settings.poll_ms,
     tokens: readTokens(problems, path, settings),
   };
+}
+
+const isByBoth = ({ blocks, finality }: CreditTier): boolean => blocks !== undefined && finality !== undefined;
+
+/** Returns the tiers, with one for the amounts that need a second node. */
+function toPolicy(
+  { confirmations, two_node_amount: fromPar }: NetworkSettings<Family>,
+  creditsUnfinal: boolean,
+): CreditPolicy {
+  const tiers = creditsUnfinal
+    ? confirmations.map(({ finality, ...tier }) => (tier.blocks === undefined ? given({ ...tier, finality }) : tier))
+    : confirmations;
+  if (fromPar === undefined) return tiers;
+  const below = tiers.filter((tier) => (tier.fromPar ?? 0n) <= fromPar);
+  return [...below, { fromPar, secondNode: true }, ...tiers.slice(below.length)];
 }
 
 type Given<T> = { readonly [Key in keyof T]?: Exclude<T[Key], undefined> };
@@ -235,7 +252,7 @@ function checkXpub(problems: Problem[], path: string, { family, xpub }: NetworkC
   }
 }
 
-function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkConfig): void {
+function checkTokens(problems: Problem[], path: string, config: NetworkConfig): void {
   for (const [at, { symbol, address }] of config.tokens.entries()) {
     const before = config.tokens.slice(0, at);
     if (before.some((token) => token.symbol === symbol)) {
@@ -251,20 +268,32 @@ function checkTokensAndDepth(problems: Problem[], path: string, config: NetworkC
       });
     }
   }
-  const { confirmations, family, finalityUrl, reorgDepthMax } = config;
-  if (smallParMax(confirmations) !== null && !chains[family].confirmsBeforeFinal) {
+}
+
+/** Checks the policy against the family and the network's other settings. */
+function checkConfirmations(problems: Problem[], path: string, config: NetworkConfig): void {
+  const { confirmations, family, finalityUrl, witnessUrl, reorgDepthMax } = config;
+  const { finalities } = chains[family];
+  for (const finality of new Set(confirmations.flatMap((tier) => tier.finality ?? []))) {
+    if (finalities.includes(finality)) continue;
     const text =
-      `there is no such setting for this family: ${family} networks confirm no block before it is final. Leave it ` +
-      'out, or count blocks with {"blocks": …}';
-    problems.push({ path: `${path}.confirmations.confirmed_amount_max`, text });
+      `"${finality}"${finality === 'confirmed' ? ' (confirmed_amount_max)' : ''} is nothing that ${family} nodes say ` +
+      `of a block, expected finality ${finalities.join(' or ')}. Name one of these, or count blocks with {"blocks": …}`;
+    problems.push({ path: `${path}.confirmations`, text });
   }
-  if (confirmations.finality && finalityUrl === null) {
+  if (finalityUrl === null && confirmations.some(({ finality }) => finality)) {
     const text = 'null, expected an address: "finality" waits for what the node shows there';
     problems.push({ path: `${path}.solid_url`, text });
   }
-  const depth = usualDepth(confirmations);
+  if (witnessUrl === undefined && confirmations.some(({ secondNode }) => secondNode)) {
+    const text =
+      'missing, expected a second node of the same chain: two_node_amount (or second_node in confirmations) lets it ' +
+      'confirm large payments before they are credited';
+    problems.push({ path: `${path}.witness_url`, text });
+  }
+  const depth = usualDepthMax(confirmations);
   if (depth > reorgDepthMax) {
-    const key = confirmations.blocks === undefined ? 'usual' : 'blocks';
+    const key = confirmations.some(({ blocks }) => blocks === depth) ? 'blocks' : 'usual';
     const text = `${depth}, expected at most reorg_depth_max (${reorgDepthMax})`;
     problems.push({ path: `${path}.confirmations.${key}`, text });
   }

@@ -5,75 +5,30 @@
  */
 import ipaddr from 'ipaddr.js';
 import { z } from 'zod';
-import type { ConfirmationPolicy } from '../core/confirmation.ts';
-import { isFields } from '../core/fields.ts';
 import { GRACE_S_MAX } from '../core/inclusion.ts';
-import { MINOR_DECIMALS, minorToPar, PAR_DECIMALS, parseUnits } from '../core/money.ts';
+import { PAR_DECIMALS, parseUnits } from '../core/money.ts';
 import { type Currency, currencies, type Mode } from '../core/transfer.ts';
 import { sourceNames } from '../rates/source.ts';
+import { confirmations, depthMax } from './credit-settings.ts';
+import {
+  group,
+  listOf,
+  matching,
+  oneOf,
+  orAbsent,
+  orNull,
+  type Reader,
+  setting,
+  stablecoinAmount,
+  truth,
+  whole,
+  wholeOrNull,
+} from './setting.ts';
 
 /** Five fields, or six with seconds. The server checks the rest of it, so that no other process loads node-cron. */
 const CRON = /^([\w*/,#-]+ +){4,5}[\w*/,#-]+$/;
 
-/** Returns the value, or undefined when it is invalid. */
-type Reader<T> = (value: unknown) => T | undefined;
-
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-
-/**
- * Defines one setting.
- * @param expected completes "expected …"
- * @param shown false if the value may hold a secret and must not appear in a message
- */
-function setting<T>(expected: string, read: Reader<T>, shown = true) {
-  return z.any().transform((value: unknown, context): T => {
-    const result = read(value);
-    if (result !== undefined) return result;
-    const found = value === undefined ? 'missing' : shown ? JSON.stringify(value) : 'not usable';
-    context.issues.push({ code: 'custom', input: value, message: `${found}, expected ${expected}` });
-    return z.NEVER;
-  });
-}
-
-const orNull =
-  <T>(read: Reader<T>): Reader<T | null> =>
-  (value) =>
-    value === null ? null : read(value);
-
-/** Reads a whole number, also as digits in a text, because environment variables are text. */
-const wholeBetween =
-  (min: number, max: number): Reader<number> =>
-  (value) => {
-    const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? BigInt(value) : value;
-    const whole = typeof number === 'bigint' || Number.isSafeInteger(number) ? Number(number) : undefined;
-    return whole !== undefined && whole >= min && whole <= max ? whole : undefined;
-  };
-
-const matching =
-  (pattern: RegExp): Reader<string> =>
-  (value) =>
-    typeof value === 'string' && pattern.test(value) ? value : undefined;
-
-const whole = (min: number, max: number) => setting(`a whole number from ${min} to ${max}`, wholeBetween(min, max));
-
-const wholeOrNull = (min: number, max: number) =>
-  setting(`a whole number from ${min} to ${max}, or null`, orNull(wholeBetween(min, max)));
-
-const oneOf = <T extends string>(values: readonly T[]) =>
-  setting<T>(`one of ${values.join(', ')}`, (value) => values.find((one) => one === value));
-
-/** Defines a list, as JSON or comma-separated text. */
-const listOf = <T extends z.ZodType>(item: T) =>
-  z.preprocess(
-    (value) => (typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value),
-    z.array(item, { error: 'expected a list' }),
-  );
-
-const group = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape, { error: groupError });
-
-/** Replaces zod's message for a value that is not an object; other messages stay. */
-const groupError = (issue: { code?: string }) =>
-  issue.code === 'invalid_type' ? 'expected an object with settings' : undefined;
 
 const readPublicUrl: Reader<string> = (value) => {
   if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
@@ -184,57 +139,6 @@ const chainId = setting<string>('the chain id as a whole number, or a genesis ha
   /^([1-9]\d{0,30}|[1-9A-HJ-NP-Za-km-z]{32,44})$/.test(String(value)) ? String(value) : undefined,
 );
 
-/** Read as its value at par, so that it compares with tokens of any decimals. */
-const stablecoinAmount = setting<bigint>('an amount of stablecoins as text, such as "50.00"', (value) => {
-  const minor = matching(/^\d{1,12}(\.\d{1,2})?$/)(value) && parseUnits(String(value), MINOR_DECIMALS);
-  return minor ? minorToPar(minor) : undefined;
-});
-
-const depthMax = 100_000;
-const policyForms = '{"blocks": …}, {"finality": true, "usual": …} or {"blocks": …, "finality": true}';
-
-/** Rewrites the form with a `kind`, which names one condition, as the form that names all that must hold. */
-function withoutKind(value: unknown): unknown {
-  if (!isFields(value)) return value;
-  const { kind, ...conditions } = value;
-  if (kind === 'depth') return { ...conditions, finality: false };
-  return kind === 'finalized' ? { ...conditions, finality: true } : value;
-}
-const truth = setting<boolean>('true or false', (value) => (typeof value === 'boolean' ? value : undefined));
-
-/** A setting that may be left out; null takes away what the preset has. */
-const orAbsent = <T extends z.ZodType>(schema: T) =>
-  z.preprocess((value) => (value === null ? undefined : value), schema.optional());
-
-const confirmations = z.preprocess(
-  withoutKind,
-  z
-    .strictObject(
-      {
-        kind: z.undefined({ error: `expected "depth" or "finalized", or no kind and ${policyForms}` }).optional(),
-        blocks: orAbsent(whole(1, depthMax)),
-        finality: orAbsent(truth),
-        usual: orAbsent(whole(1, depthMax)),
-        confirmed_amount_max: stablecoinAmount.optional(),
-      },
-      { error: (issue) => (issue.code === 'invalid_type' ? `expected ${policyForms}` : undefined) },
-    )
-    .transform((settings, context): ConfirmationPolicy => {
-      const { blocks, finality, usual, confirmed_amount_max: confirmedParMax } = settings;
-      const problem = (path: string[], message: string) => {
-        context.issues.push({ code: 'custom', input: settings, path, message });
-        return z.NEVER;
-      };
-      if (blocks !== undefined) {
-        if (confirmedParMax === undefined) return { blocks, ...(finality && { finality }) };
-        return problem(['confirmed_amount_max'], 'blocks are counted here, whatever the amount: leave it out');
-      }
-      if (!finality) return problem([], `expected ${policyForms}`);
-      if (usual === undefined) return problem(['usual'], `missing, expected a whole number from 1 to ${depthMax}`);
-      return { finality, usual, ...(confirmedParMax !== undefined && { confirmedParMax }) };
-    }),
-);
-
 /** Defaults of sweeping; null: not set. */
 const sweepDefaults = {
   auto: false,
@@ -332,6 +236,7 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     address_signer: derives ? absent('its addresses are derived from the xpub') : addressSigner.optional(),
     chain_id: chainId,
     confirmations,
+    two_node_amount: orAbsent(stablecoinAmount),
     reorg_depth_max: whole(1, depthMax),
     block_time_ms: whole(1, 3_600_000),
     inclusion_grace_s: orAbsent(whole(0, GRACE_S_MAX)),

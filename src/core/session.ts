@@ -8,6 +8,7 @@
  * change and the same functions run again.
  * @module
  */
+import type { Received } from './credit-policy.ts';
 import type { PaymentEventType, SessionStatus } from './event.ts';
 import { invariant } from './fault.ts';
 import { graceOn, type InclusionGrace, longestGraceS } from './inclusion.ts';
@@ -183,6 +184,12 @@ export function sumReceipts(terms: Terms, receipts: readonly Receipt[]): Receipt
     return [{ network, currency, decimals, phase, units, from: 'none', to: state }];
   });
   return recount([], counted);
+}
+
+/** Returns what a session received on one network, in any token and at any time. */
+export function receivedOn(network: NetworkKey, sums: readonly ReceiptSum[]): Received {
+  const own = sums.filter((sum) => sum.network === network);
+  return { openPar: sumPar(own, ['seen', 'confirmed']), allPar: sumPar(own, everyState) };
 }
 
 /** Folds the sums of a session. */

@@ -9,14 +9,13 @@
  * @module
  */
 import type { Tail } from '../core/block.ts';
-import type { OpenTransfer } from '../core/confirmation.ts';
 import type { Verdict } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
-import type { Ingest, IngestOutcome, Unconfirmed } from './ingest.ts';
+import type { Ingest, IngestOutcome, Unconfirmed, WaitingTransfer } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
@@ -354,10 +353,10 @@ export interface Database
 
   /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
   tail(network: NetworkKey, limit: number): Promise<Tail>;
-  /** Returns canonical blocks with unconfirmed transfers, oldest first. */
-  unconfirmed(network: NetworkKey, limit: number): Promise<readonly Unconfirmed[]>;
-  /** Returns transfers to our addresses in canonical blocks above `number`, confirmed or not, lowest block first. */
-  transfersAbove(network: NetworkKey, number: number, limit: number): Promise<readonly OpenTransfer[]>;
+  /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
+  unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]>;
+  /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
+  waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]>;
   ingest(step: Ingest): Promise<IngestOutcome>;
   reportNetwork(report: NetworkReport): Promise<void>;
   listNetworks(): Promise<readonly NetworkStatus[]>;

@@ -3,6 +3,7 @@
  * @module
  */
 import type { BlockRef } from '../core/block.ts';
+import type { CreditPolicy, Received } from '../core/credit-policy.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 
 /** One step of a follower, saved whole or not at all. */
@@ -21,8 +22,8 @@ export type Ingest = Readonly<{
   drop: readonly string[];
   /** Oldest first, each the child of the one before (the first: of the tip that remains after `drop`). */
   connect: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
-  /** Blocks whose transfers are deep enough and were just re-checked with the node. */
-  confirm: readonly string[];
+  /** Transactions whose transfers are credited: they meet the policy and were just re-checked with the node. */
+  confirm: readonly Confirmation[];
   /** The height that is final from now on; never falls. */
   floor: number | null;
   readThroughS: number;
@@ -35,5 +36,17 @@ export type Ingest = Readonly<{
  */
 export type IngestOutcome = 'done' | 'stale_watch' | 'moved';
 
-/** A block with transfers that are not confirmed yet. */
+/** Transactions in one block; all of the block's if `txs` is absent. */
+export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
+
+/** A block with transfers that are not confirmed yet, and their transactions. */
 export type Unconfirmed = Readonly<{ hash: string; number: number; txs: readonly string[] }>;
+
+/** A transfer that is not confirmed yet, with what decides on its credit. */
+export type WaitingTransfer = ChainTransfer &
+  Readonly<{
+    /** What its session received; the transfer alone if its address has none. */
+    received: Received;
+    /** What its session's store asks for on this network besides the network's own policy. */
+    stricter: CreditPolicy;
+  }>;

@@ -14,6 +14,8 @@ export type DialectName = (typeof dialectNames)[number];
 export type EvmDialect = Readonly<{
   clientVersion: string;
   gasLimit: number;
+  /** How far below the head the final block is. */
+  finalityDistance: number;
   /** The base fee, in wei, of a chain without demand; null if it never moves from 0. */
   baseFeeMin: bigint | null;
   /** The tip, in wei, that strangers offer, and that is suggested where nobody pays another. */
@@ -36,9 +38,13 @@ export type EvmDialect = Readonly<{
   seal?(transactions: readonly WorldTransaction[], id: string): WorldTransaction[];
 }>;
 
+/** Two epochs. */
+export const ETHEREUM_FINALITY = 64;
+
 const ethereum: EvmDialect = {
   clientVersion: 'Geth/v1.16.9-quayside-sandbox/linux-amd64/go1.26.8',
   gasLimit: 45_000_000,
+  finalityDistance: ETHEREUM_FINALITY,
   baseFeeMin: 1_000_000_000n,
   tip: 1_000_000n,
   tipMin: 0n,
@@ -65,6 +71,8 @@ const hashes = (count: number, block: WorldBlock): string =>
 const bsc: EvmDialect = {
   clientVersion: 'Geth/v1.7.3-quayside-sandbox/linux-amd64/go1.26.8',
   gasLimit: 55_000_000,
+  // The votes on a block are in the next one, and it is final with those on that one.
+  finalityDistance: 2,
   baseFeeMin: null,
   tip: 1_000_000_000n,
   tipMin: 1_000_000_000n,

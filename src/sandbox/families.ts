@@ -8,7 +8,7 @@ import { evmAddress } from '../chains/evm/address.ts';
 import { solanaAddress } from '../chains/solana/address.ts';
 import { tronAddress } from '../chains/tron/address.ts';
 import type { Token } from '../core/transfer.ts';
-import { type DialectName, dialects } from './evm-dialect.ts';
+import { type DialectName, dialects, ETHEREUM_FINALITY } from './evm-dialect.ts';
 import { nextBaseFee } from './evm-gas.ts';
 import { evmAdmit } from './evm-pool.ts';
 import { startEvmServer } from './evm-server.ts';
@@ -22,17 +22,21 @@ import { tronBlockId } from './tron-render.ts';
 import { startTronServer } from './tron-server.ts';
 import type { WorldOptions } from './world.ts';
 
+type BlockRules = Pick<WorldOptions, 'price' | 'seal'> & Partial<Pick<WorldOptions, 'finalityDistance'>>;
+
 /** The rules of an EVM chain's blocks. */
-function evmBlockRules(name: DialectName): Pick<WorldOptions, 'price' | 'seal'> {
+function evmBlockRules(name: DialectName): BlockRules {
   const dialect = dialects[name];
-  return { price: (parent) => nextBaseFee(parent, dialect), ...(dialect.seal && { seal: dialect.seal }) };
+  const { finalityDistance, seal } = dialect;
+  const price: WorldOptions['price'] = (parent) => nextBaseFee(parent, dialect);
+  return { finalityDistance, price, ...(seal && { seal }) };
 }
 
 export type SandboxFamily = Readonly<{
   codec: AddressCodec;
   /** The derivation path of the family's xpub in a wallet (BIP-44, external chain); null if addresses are imported. */
   xpubPath: string | null;
-  /** How far below the tip the chain's own finality is. */
+  /** How far below the tip the chain's own finality is, unless the chain's dialect says otherwise. */
   finalityDistance: number;
   /** Returns a block's hash from its height and 64 hex digits; the digits themselves if absent. */
   blockHash?: (chainId: string, number: number, digits: string) => string;
@@ -40,17 +44,16 @@ export type SandboxFamily = Readonly<{
   isSkipped?: (chainId: string, number: number) => boolean;
   /** Which signed transactions its blocks include. */
   admit?: Admit;
-  /** What a chain of the family charges, and what its producers add to their blocks. */
-  blockRules?: (dialect: DialectName) => Pick<WorldOptions, 'price' | 'seal'>;
+  /** What a chain of the family charges, what its producers add to their blocks, and when these are final. */
+  blockRules?: (dialect: DialectName) => BlockRules;
   startServer(options: NodeServerOptions): Promise<NodeServer>;
 }>;
 
 export const families: Readonly<Record<Family, SandboxFamily>> = {
-  // Two epochs of Ethereum.
   evm: {
     codec: evmAddress,
     xpubPath: "m/44'/60'/0'/0",
-    finalityDistance: 64,
+    finalityDistance: ETHEREUM_FINALITY,
     admit: evmAdmit,
     blockRules: evmBlockRules,
     startServer: startEvmServer,

@@ -1,48 +1,22 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Config, loadConfig, withPort } from '../../src/config/config.ts';
+import { loadConfig, withPort } from '../../src/config/config.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { readSecretKey } from '../../src/lib/secret-key.ts';
 import { sourceNames } from '../../src/rates/source.ts';
+import { openConfigs } from '../support/operator-config.ts';
 import { plainSweepPolicy } from '../support/plain-policies.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'quayside-config-'));
-test.after(() => rmSync(folder, { recursive: true, force: true }));
+const { folder, load, problems, close } = openConfigs();
+test.after(close);
 
 const account = (seed: number) => HDKey.fromMasterSeed(new Uint8Array(32).fill(seed)).derive("m/44'/60'/0'/0");
 const xpub = account(1).publicExtendedKey;
 const otherXpub = account(2).publicExtendedKey;
 const node = { url: 'ws://127.0.0.1:8546', xpub };
-
-let files = 0;
-
-/** Loads a configuration made of the operator's file (an object, or the raw text) and variables. */
-function load(file: unknown, variables: Record<string, string> = {}): Config {
-  const name = join(folder, `operator-${files++}.json`);
-  writeFileSync(name, typeof file === 'string' ? file : JSON.stringify(file));
-  return loadConfig({ env: { QUAYSIDE_CONFIG: name, ...variables }, cwd: folder });
-}
-
-/** Returns the lines of the message for a wrong configuration. */
-function problems(file: unknown, variables: Record<string, string> = {}): string[] {
-  try {
-    load(file, variables);
-  } catch (error) {
-    assert.instance(error, Fault);
-    const { code, kind, message } = error as Fault;
-    assert.equal([code, kind], ['config_invalid', 'permanent']);
-    return message
-      .split('\n')
-      .slice(1)
-      .map((line) => line.trim());
-  }
-  assert.unreachable('the configuration was accepted');
-  return [];
-}
 
 test('a preset needs only a node URL and an xpub', () => {
   const config = load({ networks: { ethereum: node, bsc: node } });
@@ -68,7 +42,7 @@ test('a preset needs only a node URL and an xpub', () => {
       caps: { transaction: '500', hour: '2000', day: '5000' },
       gas_caps: { transaction: '0.02', day: '0.5' },
     },
-    confirmations: { blocks: 12 },
+    confirmations: [{ blocks: 12 }, { fromPar: 10n ** 22n, finality: 'finalized', usual: 64 }],
     reorgDepthMax: 128,
     blockTimeMs: 12_000,
     inclusionGraceS: 36,
@@ -328,32 +302,7 @@ test('variables override the file, in any case and with underscores for dashes',
   const [network] = config.networks;
   assert.is(network?.url, 'wss://node.example.com/?apikey=1');
   assert.is(network?.tokens[1]?.decimals, 6);
-  assert.equal(network?.confirmations, { finality: true, usual: 3 });
-});
-
-test('TRON credits what is deep and final; the settings of an earlier version keep their meaning', () => {
-  const policyOf = (settings: object) => {
-    const [network] = load({ networks: { tron: { ...node, ...settings } } }).networks;
-    return [network?.confirmations, network?.creditsUnfinal];
-  };
-  assert.equal(policyOf({}), [{ blocks: 19, finality: true }, undefined]);
-  assert.equal(policyOf({ confirmations: { blocks: 30 } }), [{ blocks: 30, finality: true }, undefined]);
-  assert.equal(policyOf({ confirmations: { finality: false } }), [{ blocks: 19 }, undefined]);
-  assert.equal(policyOf({ confirmations: { kind: 'depth', blocks: 30 } }), [{ blocks: 30 }, undefined]);
-  const finalized = { kind: 'finalized', usual: 21 };
-  assert.equal(policyOf({ confirmations: finalized }), [{ finality: true, usual: 21 }, undefined]);
-  assert.equal(policyOf({ solid_url: null }), [{ blocks: 19 }, true], 'it is followed as before, and says so');
-});
-
-test('the amount that need not be final overrides the preset’s, and is read at par', () => {
-  const config = load(
-    { networks: { solana: { url: 'ws://10.0.0.8:8900' } } },
-    { QUAYSIDE_NETWORKS__SOLANA__CONFIRMATIONS__CONFIRMED_AMOUNT_MAX: '50.5' },
-  );
-  const confirmedParMax = 50_500_000_000_000_000_000n;
-  assert.equal(config.networks[0]?.confirmations, { finality: true, usual: 32, confirmedParMax });
-  const plain = load({ networks: { solana: { url: 'ws://10.0.0.8:8900' } } });
-  assert.equal(plain.networks[0]?.confirmations, { finality: true, usual: 32 }, 'all money waits by default');
+  assert.equal(network?.confirmations, [{ finality: 'finalized', usual: 3 }]);
 });
 
 test('a variable alone adds a preset', () => {
@@ -485,44 +434,6 @@ const single: readonly (readonly [string, Record<string, unknown>, RegExp])[] = 
     /^networks\.ethereum\.tokens\[1\]\.address: 0xdAC.* is listed twice/,
   ],
   ['no tokens', { ethereum: { ...node, tokens: [] } }, /^networks\.ethereum\.tokens: empty/],
-  [
-    'deeper than reorg_depth_max',
-    { ethereum: { ...node, confirmations: { kind: 'depth', blocks: 200 } } },
-    /^networks\.ethereum\.confirmations\.blocks: 200, expected at most reorg_depth_max \(128\)/,
-  ],
-  [
-    'an unknown policy',
-    { ethereum: { ...node, confirmations: { kind: 'hope' } } },
-    /^networks\.ethereum\.confirmations\.kind: expected "depth" or "finalized", or no kind and \{"blocks"/,
-  ],
-  [
-    'a policy that names nothing',
-    { ethereum: { ...node, confirmations: { kind: 'depth' } } },
-    /^networks\.ethereum\.confirmations: expected \{"blocks"/,
-  ],
-  [
-    'finality that the node does not show',
-    { tron: { ...node, solid_url: null, confirmations: { kind: 'finalized', usual: 21 } } },
-    /^networks\.tron\.solid_url: null, expected an address: "finality" waits/,
-  ],
-  ...['0', '-1', '1.001', 'many', 50].map(
-    (amount) =>
-      [
-        `a small amount of ${JSON.stringify(amount)}`,
-        { solana: { url: 'ws://10.0.0.8:8900', confirmations: { confirmed_amount_max: amount } } },
-        /^networks\.solana\.confirmations\.confirmed_amount_max: .*expected an amount of stablecoins as text, such as "50\.00"$/,
-      ] as const,
-  ),
-  [
-    'small amounts where no block is confirmed before it is final',
-    { bsc: { ...node, confirmations: { kind: 'finalized', usual: 3, confirmed_amount_max: '50' } } },
-    /^networks\.bsc\.confirmations\.confirmed_amount_max: there is no such setting for this family: .*Leave it out, or count blocks/,
-  ],
-  [
-    'small amounts where blocks are counted',
-    { solana: { url: 'ws://10.0.0.8:8900', confirmations: { kind: 'depth', blocks: 5, confirmed_amount_max: '50' } } },
-    /^networks\.solana\.confirmations\.confirmed_amount_max: blocks are counted here, whatever the amount: leave it out$/,
-  ],
   ['a network that is no object', { ethereum: 'ws://x' }, /^networks\.ethereum: expected an object/],
 ];
 

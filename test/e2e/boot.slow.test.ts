@@ -76,7 +76,7 @@ for (const network of ['tron', 'ethereum', 'bsc', 'solana']) {
       'created session',
       `${readCredentials(dataDir)?.base_url}/pay/cs_`,
       `USDT on ${network}`,
-      'confirmations 1',
+      'confirmations ',
       ': paid',
       'payment.completed',
       'verified',

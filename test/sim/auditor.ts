@@ -89,9 +89,10 @@ function creditsOf(networks: readonly AuditedNetwork[], { addresses, options }: 
       par: toPar(units, token.decimals),
       atS: block.timeS,
       graceS: options.some(({ networkKey }) => networkKey === config.key) ? config.inclusionGraceS : 0,
-      isDeep:
-        tip - block.number + 1 >= (config.confirmations.blocks ?? 0) &&
-        (!config.confirmations.finality || block.number <= world.finalized().number),
+      isDeep: config.confirmations.every(
+        ({ blocks = 0, finality }) =>
+          tip - block.number + 1 >= blocks && (finality !== 'finalized' || block.number <= world.finalized().number),
+      ),
     }));
   });
 }
@@ -109,22 +110,24 @@ export async function auditNow({ database, networks, sessionIds }: Audited): Pro
   for (const id of sessionIds) {
     const { payments } = await sessionOf(database, id);
     for (const payment of payments) auditPayment(networks, payment);
-    for (const network of networks) auditSmall(network, id, payments);
+    for (const network of networks) auditTiers(network, id, payments);
   }
 }
 
-/** Where small amounts need not be final, all early credits of a session together are small. */
-function auditSmall({ config, written, witness }: AuditedNetwork, id: string, payments: readonly Payment[]): void {
-  const { confirmations } = config;
-  if (confirmations.blocks !== undefined || confirmations.confirmedParMax === undefined) return;
-  const early = payments.filter(
-    ({ networkKey, state, block }) =>
-      networkKey === config.key &&
-      (state === 'confirmed' || state === 'final') &&
-      !witness.wasFinal(written.digits(block)),
-  );
-  const par = early.reduce((total, { units, decimals }) => total + toPar(units, decimals), 0n);
-  assert.ok(par <= confirmations.confirmedParMax, `${id}: ${par} counts on ${config.key} and is not final`);
+/**
+ * What a session has credited, not final, without what a tier needs: together it is less than the tier begins at. So
+ * nobody gains by splitting a payment.
+ */
+function auditTiers({ config, written, witness }: AuditedNetwork, id: string, payments: readonly Payment[]): void {
+  const early = payments
+    .filter(({ networkKey, state }) => networkKey === config.key && (state === 'confirmed' || state === 'final'))
+    .map((payment) => ({ ...payment, hash: written.digits(payment.block) }))
+    .filter(({ hash }) => !witness.wasFinal(hash));
+  for (const { fromPar = 0n, blocks = 1, finality } of config.confirmations) {
+    const without = early.filter(({ hash }) => finality === 'finalized' || witness.deepest(hash) < blocks);
+    const par = without.reduce((total, { units, decimals }) => total + toPar(units, decimals), 0n);
+    assert.ok(par === 0n || par < fromPar, `${id}: ${par} counts on ${config.key} without what ${fromPar} needs`);
+  }
 }
 
 function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): void {
@@ -137,12 +140,13 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
   const transaction = world.byHash(hash)?.transactions.find(({ id }) => written.transaction(id) === payment.tx);
   assert.ok(transaction?.succeeded, `${name} was really in block ${payment.block}, as a success`);
   if (payment.state !== 'confirmed' && payment.state !== 'final') return;
-  const { confirmations } = network.config;
-  const { blocks = 1, finality = false } = confirmations;
   const depth = network.witness.deepest(hash);
-  assert.ok(depth >= blocks, `${name} counted at depth ${depth} of ${blocks}`);
-  const mayBeEarly = confirmations.blocks === undefined && confirmations.confirmedParMax !== undefined;
-  assert.ok(!finality || mayBeEarly || network.witness.wasFinal(hash), `${name} was final before it counted`);
+  const par = toPar(payment.units, payment.decimals);
+  for (const { fromPar = 0n, blocks = 1, finality } of network.config.confirmations) {
+    if (par < fromPar) continue;
+    assert.ok(depth >= blocks, `${name} counted at depth ${depth} of ${blocks}`);
+    assert.ok(finality !== 'finalized' || network.witness.wasFinal(hash), `${name} was final before it counted`);
+  }
 }
 
 /**

@@ -11,6 +11,7 @@
  */
 import * as assert from 'uvu/assert';
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
+import type { CreditPolicy, CreditTier } from '../../src/core/credit-policy.ts';
 import { minorToPar } from '../../src/core/money.ts';
 import { standing, sumReceipts } from '../../src/core/session.ts';
 import type { ClaimedDelivery, Database } from '../../src/database/database.ts';
@@ -68,10 +69,13 @@ export async function simulate(seed: number, story: string[], tally: Tally): Pro
  */
 function openNetworks(seed: number, random: Random, clock: LockstepClock, database: Database): Promise<SimNetwork[]> {
   const shape = { clock, database, hasPush: random.chance(0.5), blocksPerIngestMax: pick(random, [1, 4, 16]) };
-  const byDepth = (blocks: number) => ({ blocks }) as const;
-  const byFinality = (usual: number) => ({ finality: true, usual }) as const;
-  const byBoth = (blocks: number) => ({ blocks, finality: true }) as const;
-  const smallAtOnce = { finality: true, usual: 20, confirmedParMax: minorToPar(SMALL_MINOR) } as const;
+  const byDepth = (blocks: number) => [{ blocks }];
+  const byFinality = (usual: number) => [{ finality: 'finalized', usual }] as const;
+  const byBoth = (blocks: number) => [{ blocks, finality: 'finalized' }] as const;
+  const byAmount = (small: CreditTier): CreditPolicy => [
+    small,
+    { fromPar: minorToPar(SMALL_MINOR) + 1n, finality: 'finalized', usual: 20 },
+  ];
   const fast = { ...shape, finalityDistance: 20 };
   const fastConfig = { blockTimeMs: STEP_MS, reorgDepthMax: 24 };
   const networks: readonly SimNetworkOptions[] = [
@@ -84,7 +88,11 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, databa
         family: 'evm',
         blockTimeMs: SLOW_STEPS * STEP_MS,
         reorgDepthMax: 16,
-        confirmations: random.chance(0.3) ? byFinality(14) : byDepth(2 + random.int(6)),
+        confirmations: pick(random, [
+          byFinality(14),
+          byDepth(2 + random.int(6)),
+          byAmount({ blocks: 2 + random.int(6) }),
+        ]),
       },
     },
     {
@@ -94,7 +102,7 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, databa
         ...fastConfig,
         name: 'bsc',
         family: 'evm',
-        confirmations: random.chance(0.4) ? smallAtOnce : byDepth(3 + random.int(8)),
+        confirmations: random.chance(0.4) ? byAmount({ blocks: 1 + random.int(3) }) : byDepth(3 + random.int(8)),
       },
     },
     {
@@ -115,7 +123,7 @@ function openNetworks(seed: number, random: Random, clock: LockstepClock, databa
         ...fastConfig,
         name: 'solana',
         family: 'solana',
-        confirmations: pick(random, [byFinality(20), smallAtOnce, byDepth(3 + random.int(8))]),
+        confirmations: pick(random, [byFinality(20), byAmount({ finality: 'confirmed' }), byDepth(3 + random.int(8))]),
       },
     },
   ];

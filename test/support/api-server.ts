@@ -52,7 +52,7 @@ export const network = (mode: Mode, name: string, chainId: string, tokens: Netwo
   wallets: {},
   dustFloorPar: plainDustFloorPar,
   chainId,
-  confirmations: name === 'bsc' ? { finality: true, usual: 15 } : { blocks: 12 },
+  confirmations: name === 'bsc' ? [{ finality: 'finalized', usual: 15 }] : [{ blocks: 12 }],
   tokens,
   xpub: '',
   blockTimeMs: 1000,

@@ -46,7 +46,7 @@ export function ingestedChain(
   async function step(
     drop: readonly BlockRef[],
     connect: { block: BlockRef; transfers: ChainTransfer[] }[],
-    confirm: string[],
+    confirm: BlockRef[],
     floor: number | null = null,
   ) {
     const nowMs = clock.nowMs();
@@ -86,7 +86,7 @@ export function ingestedChain(
       path.push(block);
       return block;
     },
-    confirm: (block) => step([], [], [block.hash]),
+    confirm: (block) => step([], [], [block]),
     finalize: (block) => step([], [], [], block.number),
     async orphanTip() {
       const tip = path.at(-1);

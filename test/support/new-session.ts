@@ -6,7 +6,7 @@
 
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { usualDepthFor } from '../../src/core/confirmation.ts';
+import { usualDepth } from '../../src/core/credit-policy.ts';
 import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { MerchantStore, NewSession, SessionRequest, StoreSettings } from '../../src/database/database.ts';
@@ -58,7 +58,7 @@ export function newSession(wish: SessionWish): NewSession {
         token: token.address,
         decimals: token.decimals,
         units: parToUnitsCeil(duePar, token.decimals),
-        confirmationsRequired: usualDepthFor(network.confirmations, duePar),
+        confirmationsRequired: usualDepth(network.confirmations, duePar),
       })),
   );
   return {

@@ -3,14 +3,13 @@
  * @module
  */
 import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
-import { toPar } from '../../core/money.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
 import type { Database } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
 import { blocks, transfers } from './schema.ts';
 
-type BlockCommands = Pick<Database, 'tail' | 'unconfirmed' | 'transfersAbove'>;
+type BlockCommands = Pick<Database, 'tail' | 'unconfirmed'>;
 export type BlockRow = typeof blocks.$inferSelect;
 
 /** Blocks that one step prunes at most. */
@@ -77,6 +76,7 @@ export function createBlocks(db: Db): Blocks {
 
 export function blockCommands(db: Db): BlockCommands {
   const isShown = eq(transfers.dust, sql`0`);
+  const isUnconfirmed = eq(transfers.confirmed, sql`0`);
   const tail = db.orm
     .select({ hash: blocks.hash, parent: blocks.parent, number: blocks.number, timeS: blocks.timeS })
     .from(blocks)
@@ -87,44 +87,26 @@ export function blockCommands(db: Db): BlockCommands {
   const unconfirmed = db.orm
     .selectDistinct({ id: blocks.id, hash: blocks.hash, number: blocks.number })
     .from(transfers)
-    .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), isCanonical))
-    .where(and(eq(transfers.network, sql.placeholder('network')), eq(transfers.confirmed, sql`0`), isShown))
+    .innerJoin(blocks, and(eq(blocks.id, transfers.blockId), isCanonical, gt(blocks.number, sql.placeholder('number'))))
+    .where(and(eq(transfers.network, sql.placeholder('network')), isUnconfirmed, isShown))
     .orderBy(asc(blocks.number))
     .limit(sql.placeholder('limit'))
     .prepare();
   const txs = db.orm
     .selectDistinct({ tx: transfers.tx })
     .from(transfers)
-    .where(and(eq(transfers.blockId, sql.placeholder('id')), isShown))
-    .prepare();
-  const above = db.orm
-    .select({
-      block: blocks.hash,
-      address: transfers.addressId,
-      units: transfers.units,
-      decimals: transfers.decimals,
-    })
-    .from(blocks)
-    .innerJoin(transfers, and(eq(transfers.blockId, blocks.id), isShown))
-    .where(and(isOfNetwork, isCanonical, gt(blocks.number, sql.placeholder('number'))))
-    .orderBy(asc(blocks.number))
-    .limit(sql.placeholder('limit'))
+    .where(and(eq(transfers.blockId, sql.placeholder('id')), isUnconfirmed, isShown))
     .prepare();
   return {
     async tail(network, limit) {
       return db.read(() => tail.all({ network, limit })).reverse();
     },
-    async unconfirmed(network, limit) {
+    async unconfirmed(network, number, limit) {
       return db.read(() =>
         unconfirmed
-          .all({ network, limit })
-          .map(({ id, hash, number }) => ({ hash, number, txs: txs.all({ id }).map(({ tx }) => tx) })),
+          .all({ network, number, limit })
+          .map(({ id, ...block }) => ({ ...block, txs: txs.all({ id }).map(({ tx }) => tx) })),
       );
-    },
-    async transfersAbove(network, number, limit) {
-      return db
-        .read(() => above.all({ network, number, limit }))
-        .map(({ block, address, units, decimals }) => ({ block, address, par: toPar(units, decimals) }));
     },
   };
 }

@@ -126,14 +126,14 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     });
   }
 
-  function confirm({ network, confirm: hashes, nowMs }: Ingest): number[] {
-    return hashes.flatMap((hash) => {
+  function confirm({ network, confirm: confirmations, nowMs }: Ingest): number[] {
+    return confirmations.flatMap(({ hash, txs }) => {
       const block = blocks.find(network, hash);
       invariant(block, `the block ${hash} to confirm is known on ${network}`);
       // A block that this step itself drops is not confirmed.
       if (!block.canonical) return [];
-      ledger.confirmed(block.id, true, nowMs);
-      transfers.confirm(block.id, nowMs);
+      ledger.confirmed(block.id, true, nowMs, txs);
+      transfers.confirm(block.id, nowMs, txs);
       return block.id;
     });
   }

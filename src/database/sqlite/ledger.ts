@@ -27,8 +27,8 @@ export type Ledger = Readonly<{
   post(entry: Entry | null, atMs: number): void;
   /** Books that a sweep is in transit, or no longer is. */
   transit(intent: Intent, isUnderway: boolean, atMs: number): void;
-  /** Books the transfers whose confirmation changes with a block's, or reverses them. */
-  confirmed(blockId: number, isTaken: boolean, atMs: number): void;
+  /** Books a block's transfers that are to be confirmed, or reverses those that were; all of them without `txs`. */
+  confirmed(blockId: number, isTaken: boolean, atMs: number, txs?: readonly string[]): void;
 }>;
 
 export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
@@ -42,6 +42,7 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
   const ofBlock = db.orm
     .select({
       transferId: transfers.id,
+      tx: transfers.tx,
       network: transfers.network,
       currency: transfers.currency,
       units: transfers.units,
@@ -87,8 +88,10 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
       const milestone = isUnderway ? 'sent' : 'returned';
       post(payoutEntry(intent, null, milestone, isUnderway ? sent : returned), atMs);
     },
-    confirmed(blockId, isTaken, atMs) {
-      for (const { sessionId, timeS, ...transfer } of ofBlock.all({ blockId, confirmed: !isTaken })) {
+    confirmed(blockId, isTaken, atMs, txs) {
+      const only = txs && new Set(txs);
+      for (const { tx, sessionId, timeS, ...transfer } of ofBlock.all({ blockId, confirmed: !isTaken })) {
+        if (only?.has(tx) === false) continue;
         const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, timeS) };
         const kind = isTaken ? 'payment' : 'payment_reversed';
         post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs);

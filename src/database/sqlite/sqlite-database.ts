@@ -39,6 +39,7 @@ import { guarded } from './storage-fault.ts';
 import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
+import { waitingCommands } from './waiting.ts';
 
 export type SqliteDatabaseOptions = OpenOptions &
   Readonly<{
@@ -103,6 +104,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       outageWaitS,
     }),
     ...blockCommands(db),
+    ...waitingCommands(db, { sums, findSession }),
     ...ingestCommands(db, { ...facts, transitions, findSession, raiseAlarm, ledger }),
     ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),

@@ -17,7 +17,8 @@ export type TransferRow = typeof transfers.$inferSelect;
 export type Transfers = Readonly<{
   insert(transfer: Omit<TransferRow, 'id'>): void;
   ofBlock(blockId: number): TransferRow[];
-  confirm(blockId: number, nowMs: number): void;
+  /** Confirms these transactions in a block; all of it if `txs` is absent. */
+  confirm(blockId: number, nowMs: number, txs?: readonly string[]): void;
   /** Removes the confirmations of a block that left the chain; the time of the first confirmation stays. */
   unconfirm(blockId: number): void;
   /** Returns the phase of a transaction that paid the address in an earlier block, or null. */
@@ -65,13 +66,14 @@ export function createTransfers(db: Db): Transfers {
   const isOfBlock = eq(transfers.blockId, sql.placeholder('blockId'));
   const isShown = eq(transfers.dust, sql`0`);
   const ofBlock = db.orm.select().from(transfers).where(isOfBlock).prepare();
-  const confirm = db.orm
-    .update(transfers)
-    .set({
+  const confirming = () =>
+    db.orm.update(transfers).set({
       confirmed: true,
       firstConfirmedAtMs: sql`coalesce(${transfers.firstConfirmedAtMs}, ${sql.placeholder('nowMs')})`,
-    })
-    .where(and(isOfBlock, isShown))
+    });
+  const confirmAll = confirming().where(and(isOfBlock, isShown)).prepare();
+  const confirmOne = confirming()
+    .where(and(isOfBlock, isShown, eq(transfers.tx, sql.placeholder('tx'))))
     .prepare();
   const unconfirm = db.orm.update(transfers).set({ confirmed: false }).where(isOfBlock).prepare();
   const note = db.orm
@@ -115,7 +117,10 @@ export function createTransfers(db: Db): Transfers {
   return {
     insert: (transfer) => void insert(transfer),
     ofBlock: (blockId) => ofBlock.all({ blockId }),
-    confirm: (blockId, nowMs) => void confirm.run({ blockId, nowMs }),
+    confirm(blockId, nowMs, txs) {
+      if (!txs) confirmAll.run({ blockId, nowMs });
+      else for (const tx of txs) confirmOne.run({ blockId, nowMs, tx });
+    },
     unconfirm: (blockId) => void unconfirm.run({ blockId }),
     phaseOf: (addressId, network, tx) => earlier.get({ addressId, network, tx })?.phase ?? null,
     blocksBetween: (network, above, through) => blocksBetween.all({ network, above, through }).map(({ id }) => id),

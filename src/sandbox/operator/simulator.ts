@@ -6,7 +6,7 @@
  */
 
 import type { Config } from '../../config/config.ts';
-import { usualDepth } from '../../core/confirmation.ts';
+import { usualDepthMax } from '../../core/credit-policy.ts';
 import { permanent } from '../../core/fault.ts';
 import { parToUnitsCeil } from '../../core/money.ts';
 import { type Currency, currencies } from '../../core/transfer.ts';
@@ -60,7 +60,7 @@ export function createSimulator(
         return [await pay(parToUnitsCeil(session.terms.duePar, token.decimals), token.symbol)];
       }
       case 'mine':
-        await mineInSandbox(dataDir, network, usualDepth(config.confirmations) + FINALITY_BLOCKS);
+        await mineInSandbox(dataDir, network, usualDepthMax(config.confirmations) + FINALITY_BLOCKS);
         return [];
       case 'reorg': {
         const seen = session.payments.filter(({ state, networkKey }) => state === 'seen' && networkKey === config.key);

@@ -9,7 +9,7 @@ import { isNotification } from '../../../src/chains/evm/node/rpc-socket.ts';
 import { evmWire, type Header, readHeader, readReceipt } from '../../../src/chains/evm/wire.ts';
 import { peekId } from '../../../src/chains/json-rpc.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
-import { finalityLagMax } from '../../../src/core/confirmation.ts';
+import { finalityLagMax } from '../../../src/core/credit-policy.ts';
 import type { Json, Recording } from '../../support/recordings.ts';
 import { until } from '../../support/until.ts';
 import {
@@ -269,7 +269,7 @@ export const blockClaims: readonly Claim[] = [
   [
     /^finality-lag$/,
     ({ response }) => {
-      const lagMax = finalityLagMax({ finality: true, usual: 3 }, 450) ?? 0;
+      const lagMax = finalityLagMax([{ finality: 'finalized', usual: 3 }], 'finalized', 450) ?? 0;
       for (const [latest, safe, finalized] of response) {
         assert.ok(latest - safe === 1 && latest - finalized <= 2);
         assert.ok(latest - finalized < lagMax, 'no stall');

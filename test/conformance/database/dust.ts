@@ -38,8 +38,8 @@ export function dustConforms(makePlace: MakePlace): void {
       await one.step({ floor: block.number });
       assert.equal(await show(database, 'o1'), before);
       assert.equal(await eventTypes(database, 'cs_o1'), []);
-      assert.equal(await database.unconfirmed('test:one', 10), []);
-      assert.equal(await database.transfersAbove('test:one', 0, 10), []);
+      assert.equal(await database.unconfirmed('test:one', 0, 10), []);
+      assert.equal(await database.waiting('test:one', block.hash), []);
       assert.equal(await database.listAlarms(10), []);
       assert.equal((await database.verifyLedger()).balances, []);
       const replay = { idempotencyKey: null, path: '/cancel', bodyHash: '' };

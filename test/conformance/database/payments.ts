@@ -49,7 +49,7 @@ export function paymentsConform(makePlace: MakePlace): void {
       await one.mine();
       await one.mine();
       assert.is((await show(database, 'o1')).payments[0]?.confirmations, 3);
-      assert.equal(await database.unconfirmed('test:one', 10), [
+      assert.equal(await database.unconfirmed('test:one', 0, 10), [
         { hash: block.hash, number: block.number, txs: [transfer.tx] },
       ]);
       one.nowMs += 30_000;
@@ -63,7 +63,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         paidLate: false,
       });
       assert.is(paid.payments[0]?.state, 'confirmed');
-      assert.equal(await database.unconfirmed('test:one', 10), []);
+      assert.equal(await database.unconfirmed('test:one', 0, 10), []);
       await one.step({ floor: block.number });
       const final = await show(database, 'o1');
       assert.is(final.payments[0]?.state, 'final');
@@ -131,7 +131,11 @@ export function paymentsConform(makePlace: MakePlace): void {
         pays(a, 500n, { tx: '0xbatch', index: 2 }),
       ];
       const block = await one.mine(batch);
-      assert.equal((await database.unconfirmed('test:one', 10))[0]?.txs, ['0xbatch'], 'a transaction is listed once');
+      assert.equal(
+        (await database.unconfirmed('test:one', 0, 10))[0]?.txs,
+        ['0xbatch'],
+        'a transaction is listed once',
+      );
       await one.confirm(block);
       await one.confirm(block);
       assert.is((await show(database, 'a')).standing.confirmedPar, 10n * 10n ** 18n);
@@ -233,7 +237,7 @@ export function paymentsConform(makePlace: MakePlace): void {
     'transfers to other addresses are not saved',
     inWorld(makePlace, async ({ database, one }) => {
       await one.mine([pays('ab'.repeat(20), 1000n)]);
-      assert.equal(await database.unconfirmed('test:one', 10), []);
+      assert.equal(await database.unconfirmed('test:one', 0, 10), []);
       assert.equal(await database.listAlarms(10), []);
     }),
   );

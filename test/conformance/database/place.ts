@@ -218,7 +218,7 @@ export class Feed {
   }
 
   async confirm(...blocks: readonly BlockRef[]): Promise<void> {
-    assert.is(await this.step({ confirm: blocks.map(({ hash }) => hash) }), 'done');
+    assert.is(await this.step({ confirm: blocks }), 'done');
   }
 
   /** Replaces the newest `depth` blocks with new ones of these contents. @returns the new blocks */

@@ -179,7 +179,7 @@ export function poolsConform(makePlace: MakePlace): void {
       assert.is((await database.poolLevel(pool, source)).free, 39);
       assert.is(addressOf(sessionOf(await database.createSession(newSession('o1')))), keyOf(2));
       assert.is((await database.watchList(pool, 0, 1000)).length, 40, 'it stays watched');
-      assert.is((await database.unconfirmed('test:one', 10)).length, 1, 'the transfer is saved');
+      assert.is((await database.unconfirmed('test:one', 0, 10)).length, 1, 'the transfer is saved');
     }),
   );
 

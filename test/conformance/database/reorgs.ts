@@ -76,7 +76,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       const gone = await show(database, 'o1');
       assert.is(gone.standing.funded, 'none');
       assert.equal([gone.payments[0]?.state, gone.payments[0]?.confirmations], ['orphaned', 0]);
-      assert.equal(await database.unconfirmed('test:one', 10), [], 'only canonical blocks are listed');
+      assert.equal(await database.unconfirmed('test:one', 0, 10), [], 'only canonical blocks are listed');
       const again = await one.mine([{ ...transfer, index: 9 }]);
       await one.confirm(again);
       const paid = await show(database, 'o1');
@@ -155,7 +155,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       await one.reorg(1, [[]]);
       await database.addAddresses({ ...pool, source: 'xpub one', firstIndex: 40, keys: [keyOf(41)] });
       assert.is(await one.reconnect(1, [{ block, transfers: [pays(keyOf(41), 5n)] }]), 'done');
-      assert.is((await database.unconfirmed('test:one', 10)).length, 1);
+      assert.is((await database.unconfirmed('test:one', 0, 10)).length, 1);
     }),
   );
 
@@ -172,7 +172,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       const broken = [gap, { ...one.child(gap), parent: 'nobody' }].map((block) => ({ block, transfers: [] }));
       await breaks(one.step({ connect: broken }));
       await breaks(one.step({ drop: ['nobody'] }));
-      await breaks(one.step({ confirm: ['nobody'] }));
+      await breaks(one.step({ confirm: [{ hash: 'nobody' }] }));
       await breaks(one.step({ drop: [second.hash], connect: [{ block: one.child(first), transfers: [] }] }));
       await one.step({ floor: second.number });
       const deep = [second, tip].map(({ hash }) => hash);
@@ -188,7 +188,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       const block = await one.mine([pays(to, 1000n)]);
       const parent = one.chain.at(-2);
       const next = one.child(parent);
-      await one.step({ drop: [block.hash], connect: [{ block: next, transfers: [] }], confirm: [block.hash] });
+      await one.step({ drop: [block.hash], connect: [{ block: next, transfers: [] }], confirm: [block] });
       one.chain.splice(-1, 1, next);
       await one.confirm(block);
       const session = await show(database, 'o1');
@@ -219,7 +219,7 @@ export function reorgsConform(makePlace: MakePlace): void {
       one.chain.push(...connect.map(({ block }) => block));
       const tip = one.chain.at(-1);
       assert.ok(tip);
-      for (let n = 0; n < 5; n++) await one.step({ floor: tip.number, confirm: [money.hash] });
+      for (let n = 0; n < 5; n++) await one.step({ floor: tip.number, confirm: [money] });
       const kept = await database.tail('test:one', 5000);
       assert.equal(kept[0], money);
       assert.is(kept.length, 1 + 1000);
@@ -236,42 +236,48 @@ export function reorgsConform(makePlace: MakePlace): void {
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       const blocks = [];
       for (let n = 0; n < 4; n++) blocks.push(await one.mine([pays(to, 1n), pays(to, 1n)]));
-      const found = await database.unconfirmed('test:one', 3);
+      const found = await database.unconfirmed('test:one', 0, 3);
       assert.equal(
         found.map(({ hash }) => hash),
         blocks.slice(0, 3).map(({ hash }) => hash),
       );
       assert.is(found[0]?.txs.length, 2);
-      assert.equal(await database.unconfirmed('test:two', 3), []);
+      assert.equal(await database.unconfirmed('test:two', 0, 3), []);
     }),
   );
 
   test(
-    'transfers above a height are those of canonical blocks, confirmed or not, at par',
+    'a waiting transfer shows what its session received on the network, in all and above the floor',
     inWorld(makePlace, async ({ database, one, two }) => {
       const first = sessionOf(await database.createSession(newSession('o1')));
       const second = sessionOf(await database.createSession(newSession('o2')));
-      const final = await one.mine([pays(addressOf(first), 700n)]);
-      const confirmed = await one.mine([pays(addressOf(first), 200n), pays(addressOf(second), 5n)]);
-      await one.mine([pays(addressOf(first), 300n)]);
-      await one.confirm(confirmed);
-      const [replacement] = await one.reorg(1, [[pays(addressOf(first), 100n)]]);
-      await two.mine([pays(addressOf(first), 900n, { network: 'two' })]);
-      const above = await database.transfersAbove('test:one', final.number, 10);
       const minor = 10n ** 16n;
-      assert.equal(
-        above.map(({ block, par }) => [block, par / minor]),
-        [
-          [confirmed.hash, 200n],
-          [confirmed.hash, 5n],
-          [replacement?.hash, 100n],
-        ],
-      );
-      const [payee, other, samePayee] = above.map(({ address }) => address);
-      assert.is(payee, samePayee);
-      assert.is.not(payee, other);
-      assert.equal(await database.transfersAbove('test:one', final.number, 2), above.slice(0, 2));
-      assert.is((await database.transfersAbove('test:two', 0, 10))[0]?.par, 900n * minor, 'whatever the decimals');
+      const waiting = async (block: string, network: 'test:one' | 'test:two' = 'test:one') =>
+        (await database.waiting(network, block)).map(({ to, received: { openPar, allPar } }) => {
+          const name = to === addressOf(first) ? 'first' : to === addressOf(second) ? 'second' : 'nobody';
+          return `${name} ${openPar / minor} ${allPar / minor}`;
+        });
+      const final = await one.mine([pays(addressOf(first), 700n)]);
+      await one.confirm(final);
+      await one.step({ floor: final.number });
+      const part = pays(addressOf(first), 200n, { tx: '0xpart' });
+      const block = await one.mine([part, pays(addressOf(second), 5n, { tx: '0xother' }), pays('ee'.repeat(20), 9n)]);
+      const lost = await one.mine([pays(addressOf(first), 300n)]);
+      const otherNetwork = await two.mine([pays(addressOf(first), 900n, { network: 'two' })]);
+      assert.equal(await waiting(block.hash), ['first 500 1200', 'second 5 5']);
+      assert.equal(await waiting(final.hash), [], 'it is confirmed');
+      assert.equal(await waiting(otherNetwork.hash, 'test:two'), ['first 900 900'], 'whatever the decimals');
+      const [replacement] = await one.reorg(1, [[pays(addressOf(first), 100n)]]);
+      assert.equal(await waiting(lost.hash), [], 'it left the chain');
+      assert.equal(await waiting(replacement?.hash ?? ''), ['first 300 1000']);
+
+      assert.is(await one.step({ confirm: [{ hash: block.hash, txs: ['0xpart'] }] }), 'done');
+      assert.equal(await waiting(block.hash), ['second 5 5'], 'a part of a block is confirmed');
+      assert.equal((await database.unconfirmed('test:one', 0, 1))[0]?.txs, ['0xother']);
+      assert.equal((await database.unconfirmed('test:one', block.number, 9)).length, 1, 'only above that number');
+      assert.is((await show(database, 'o1')).standing.confirmedPar / minor, 900n);
+      assert.is((await show(database, 'o2')).standing.confirmedPar, 0n);
+      assert.equal((await database.verifyLedger()).differences, []);
     }),
   );
 

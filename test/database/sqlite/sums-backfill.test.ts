@@ -54,7 +54,10 @@ test('an older session is folded once and keeps exact sums from then on', () =>
     const one = 10n ** 18n;
     assert.equal([(await old()).standing.seenPar, (await old()).standing.confirmedPar], [3n * one, 4n * one]);
     assert.is((await old()).paymentCount, 4);
-    assert.is(await database.ingest({ ...step, expectTip: 'h4', confirm: ['h2', 'h4'], floor: 2 }), 'done');
+    assert.is(
+      await database.ingest({ ...step, expectTip: 'h4', confirm: [{ hash: 'h2' }, { hash: 'h4' }], floor: 2 }),
+      'done',
+    );
     const { standing } = await old();
     assert.equal([standing.seenPar, standing.confirmedPar, standing.latePar], [0n, 7n * one, 0n]);
     assert.equal((await database.verifyLedger()).sums, []);

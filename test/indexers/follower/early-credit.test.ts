@@ -43,7 +43,10 @@ async function scene(
       url: node.url,
       rpcUrl: node.rpcUrl,
       xpub: null,
-      confirmations: { finality: true, usual: FINALITY + 1, confirmedParMax: minorToPar(BigInt(limitCents)) },
+      confirmations: [
+        { finality: 'confirmed' },
+        { fromPar: minorToPar(BigInt(limitCents)) + 1n, finality: 'finalized', usual: FINALITY + 1 },
+      ],
       reorgDepthMax: 60,
     }),
   );

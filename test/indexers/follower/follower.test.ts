@@ -79,7 +79,7 @@ test('a young chain is followed from its first block', () =>
   }));
 
 test('a payment is seen in its block, and counts at the depth of the policy', () =>
-  scene({ confirmations: { blocks: 3 } }, async (s) => {
+  scene({ confirmations: [{ blocks: 3 }] }, async (s) => {
     s.start();
     await s.level();
     const order = await s.order('depth');
@@ -128,7 +128,7 @@ for (const limit of ['batch_limited', 'answers_limited'] as const) {
 }
 
 test('if the policy is depth and finality, a deep payment on a fork that the chain abandons never counts', () =>
-  scene({ confirmations: { blocks: 3, finality: true }, reorgDepthMax: 100 }, async (s) => {
+  scene({ confirmations: [{ blocks: 3, finality: 'finalized' }], reorgDepthMax: 100 }, async (s) => {
     s.start();
     await s.level();
     const order = await s.order('minority');
@@ -166,7 +166,7 @@ test('a network whose node has died is offered for two minutes after it was read
   }));
 
 test('if the policy is finality, nothing counts before the node calls it final', () =>
-  scene({ confirmations: { finality: true, usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+  scene({ confirmations: [{ finality: 'finalized', usual: 64 }], reorgDepthMax: 100 }, async (s) => {
     s.start();
     await s.level();
     const order = await s.order('final');
@@ -182,27 +182,30 @@ test('if the policy is finality, nothing counts before the node calls it final',
 
 for (const fault of ['finality_missing', 'finality_stalled'] as const) {
   test(`a policy of finality says that it waits while the node has ${fault}, and credits when finality is back`, () =>
-    scene({ confirmations: { finality: true, usual: 2 }, blockTimeMs: 60_000, reorgDepthMax: 100 }, async (s) => {
-      s.node.world.finalize(30);
-      s.start();
-      await s.level();
-      await s.isIn('following');
-      const order = await s.order(fault);
-      s.node.faults.set({ rates: { [fault]: 1 } });
-      s.node.pay(order.address, DUE);
-      s.mine(5);
-      s.node.world.finalize(33);
-      await s.isIn('following', 'finality_stalled');
-      assert.match((await s.status())?.reason?.message ?? '', /its head is 35: payments are seen/);
-      assert.is((await order.read()).payments[0]?.state, 'seen');
-      s.node.faults.heal();
-      await until('the session is paid', async () => (await order.read()).life.status === 'paid');
-      await s.isIn('following');
-    }));
+    scene(
+      { confirmations: [{ finality: 'finalized', usual: 2 }], blockTimeMs: 60_000, reorgDepthMax: 100 },
+      async (s) => {
+        s.node.world.finalize(30);
+        s.start();
+        await s.level();
+        await s.isIn('following');
+        const order = await s.order(fault);
+        s.node.faults.set({ rates: { [fault]: 1 } });
+        s.node.pay(order.address, DUE);
+        s.mine(5);
+        s.node.world.finalize(33);
+        await s.isIn('following', 'finality_stalled');
+        assert.match((await s.status())?.reason?.message ?? '', /its head is 35: payments that need this are seen/);
+        assert.is((await order.read()).payments[0]?.state, 'seen');
+        s.node.faults.heal();
+        await until('the session is paid', async () => (await order.read()).life.status === 'paid');
+        await s.isIn('following');
+      },
+    ));
 }
 
 test('a final block above the head is from another chain: nothing counts because of it', () =>
-  scene({ confirmations: { finality: true, usual: 64 }, reorgDepthMax: 100 }, async (s) => {
+  scene({ confirmations: [{ finality: 'finalized', usual: 64 }], reorgDepthMax: 100 }, async (s) => {
     let isMixed = true;
     let looks = 0;
     s.start({
@@ -262,7 +265,7 @@ test('a reorg removes a payment; mined again elsewhere it counts once', () =>
   }));
 
 test('after a reorg between the poll and the last check, the payment is not credited', () =>
-  scene({ confirmations: { blocks: 3 } }, async (s) => {
+  scene({ confirmations: [{ blocks: 3 }] }, async (s) => {
     let isReorganised = false;
     s.start({
       through: (node) => ({
@@ -288,7 +291,7 @@ test('after a reorg between the poll and the last check, the payment is not cred
   }));
 
 test('a check that fails delays its own block only', () =>
-  scene({ confirmations: { blocks: 3 } }, async (s) => {
+  scene({ confirmations: [{ blocks: 3 }] }, async (s) => {
     let isOpen = false;
     s.start({
       through: (node) => ({

@@ -47,7 +47,7 @@ async function scene(
 }
 
 const missing = transient('node_block_missing', 'the node has lost a block');
-const final = { confirmations: { finality: true, usual: 64 }, reorgDepthMax: 100 } as const;
+const final = { confirmations: [{ finality: 'finalized', usual: 64 }], reorgDepthMax: 100 } as const;
 
 for (const family of ['evm', 'tron', 'solana'] as const) {
   for (const what of ['range', 'content'] as const) {

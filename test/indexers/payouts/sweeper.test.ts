@@ -120,7 +120,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
     const step = { ...common, ...times, expectTip: tip?.hash ?? null };
     assert.is(await database.ingest({ ...step, connect: [{ block, transfers }], confirm: [], floor: null }), 'done');
     tip = { hash: block.hash, number };
-    const end = { ...step, expectTip: block.hash, connect: [], confirm: [block.hash], floor: number };
+    const end = { ...step, expectTip: block.hash, connect: [], confirm: [block], floor: number };
     assert.is(await database.ingest(end), 'done');
     if (onChain) for (const { to, units } of transfers) sim.pay(to, units);
     sim.world.mine();

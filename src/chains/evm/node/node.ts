@@ -126,9 +126,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return keep(readHeader(await rpc.call(method, ['latest', false]), { method, host })).ref;
   }
 
-  async function finalized(): Promise<BlockRef | null> {
+  async function newestBlock(tag: 'safe' | 'finalized'): Promise<BlockRef | null> {
     const origin = { method: 'eth_getBlockByNumber', host };
-    const answer = await rpc.attempt(origin.method, ['finalized', false]);
+    const answer = await rpc.attempt(origin.method, [tag, false]);
     return readFinalized(answer, origin)?.ref ?? null;
   }
 
@@ -184,7 +184,8 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   return {
     identity,
     head,
-    finalized,
+    finalized: () => newestBlock('finalized'),
+    safe: () => newestBlock('safe'),
     range: (fromNumber, toNumber) => readRange(host, fromNumber, toNumber, blocksAt),
     header: async (hash) => (await headerByHash(hash))?.ref ?? null,
     content,

@@ -39,7 +39,7 @@ test.before(async () => {
     family: 'solana',
     url: proxy.wsUrl,
     rpcUrl: proxy.httpUrl,
-    confirmations: { blocks: DEPTH },
+    confirmations: [{ blocks: DEPTH }],
     reorgDepthMax: 32,
   });
   shop = await openIndexedShop(network, ORDERS_MAX);

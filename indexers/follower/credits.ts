@@ -1,0 +1,81 @@
+/**
+ * Which payments meet the network's policy and their stores'.
+ *
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config/network.ts';
+import {
+  type CreditPolicy,
+  type Heights,
+  judgedPar,
+  type Lack,
+  lacks,
+  needsSecondNode,
+} from '../../src/core/credit-policy.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Unconfirmed, WaitingTransfer } from '../../src/database/ingest.ts';
+
+/** Blocks that are looked at together. */
+const PAGE_BLOCKS = 500;
+
+/** A block with transactions that meet the policy; `secondNode` are transfers of theirs that a second node confirms. */
+export type DueBlock = Unconfirmed & Readonly<{ secondNode: readonly ChainTransfer[] }>;
+
+export type Due = Readonly<{
+  blocks: readonly DueBlock[];
+  /** What the payments that are not due lack. */
+  lacking: ReadonlySet<Lack>;
+}>;
+
+/**
+ * Finds the transactions that are due, lowest block first: at most those of `PAGE_BLOCKS` blocks. A transaction waits
+ * if one of its recipients must; others in its block do not wait for it.
+ */
+export async function findDue(
+  { key, confirmations }: Pick<NetworkConfig, 'key' | 'confirmations'>,
+  database: Pick<Database, 'unconfirmed' | 'waiting'>,
+  heights: Heights,
+  floor: number,
+): Promise<Due> {
+  const blocks: DueBlock[] = [];
+  const lacking = new Set<Lack>();
+  const note = (missing: ReadonlySet<Lack>): boolean => {
+    for (const lack of missing) lacking.add(lack);
+    return missing.size > 0;
+  };
+
+  function judge(number: number, { received, stricter }: WaitingTransfer): { waits: boolean; asks: boolean } {
+    const policy: CreditPolicy = [...confirmations, ...stricter];
+    const par = judgedPar(policy, received, floor, heights.final);
+    return { waits: note(lacks(policy, par, number, heights)), asks: needsSecondNode(policy, par) };
+  }
+
+  async function dueOf({ hash, number }: Unconfirmed): Promise<DueBlock | null> {
+    const due = new Map<string, ChainTransfer[]>();
+    const waiting = new Set<string>();
+    for (const transfer of await database.waiting(key, hash)) {
+      const { tx, index, currency, from, to, units } = transfer;
+      const { waits, asks } = judge(number, transfer);
+      if (waits) waiting.add(tx);
+      const found = due.get(tx) ?? [];
+      due.set(tx, found);
+      if (asks) found.push({ tx, index, currency, from, to, units });
+    }
+    for (const tx of waiting) due.delete(tx);
+    return due.size > 0 ? { hash, number, txs: [...due.keys()], secondNode: [...due.values()].flat() } : null;
+  }
+
+  for (let above = -1; blocks.length < PAGE_BLOCKS; ) {
+    const page = await database.unconfirmed(key, above, PAGE_BLOCKS);
+    for (const block of page) {
+      above = block.number;
+      // What holds for no amount needs no look at the amounts.
+      if (note(lacks(confirmations, 0n, block.number, heights))) continue;
+      const due = await dueOf(block);
+      if (due) blocks.push(due);
+    }
+    if (page.length < PAGE_BLOCKS) break;
+  }
+  return { blocks, lacking };
+}

@@ -1,0 +1,100 @@
+/**
+ * When a payment is credited: one policy for all families, by amount.
+ *
+ * A policy is a list of tiers. A payment must meet every tier that its amount reaches, so a larger amount never needs
+ * less. Its amount is everything that came to its session on the network and is not final yet: splitting a payment over
+ * transfers, tokens or blocks gains nothing. A store's own tiers are added to the network's, so a store can only be
+ * stricter.
+ * @module
+ */
+
+/**
+ * What the network itself says of a block, by rising firmness.
+ * - `sequencer`: the only producer of blocks has made it (rollups). `confirmed`: two thirds of the stake have voted for
+ *   it (Solana). A block that a follower holds has either, because their nodes show no earlier ones.
+ * - `safe`: its data is on the chain below (rollups), or most validators attest it.
+ * - `finalized`: the chain never takes it back.
+ */
+export const finalities = ['sequencer', 'confirmed', 'safe', 'finalized'] as const;
+export type Finality = (typeof finalities)[number];
+
+/** What payments of an amount need, all of it, besides what the tiers below need. */
+export type CreditTier = Readonly<{
+  /** The smallest amount that reaches it, at par; absent: every amount does. */
+  fromPar?: bigint;
+  /** How deep the payment's block is, itself included. */
+  blocks?: number;
+  finality?: Finality;
+  /** The depth at which a block usually has that finality, which people are shown. */
+  usual?: number;
+  /** A second node confirms, at the moment of credit, that the block and the transfer are on its chain too. */
+  secondNode?: true;
+}>;
+
+/** Tiers by rising `fromPar`. */
+export type CreditPolicy = readonly CreditTier[];
+
+/** Heights that a network shows: its tip as we hold it, and the blocks that it calls safe and final, if it does. */
+export type Heights = Readonly<{ tip: number; safe: number | null; final: number | null }>;
+
+/** What keeps a payment from being credited; `second_node` is only asked once the rest is there. */
+export type Lack = 'depth' | 'safe' | 'finalized';
+
+/** What a session received on one network, at par: in blocks above the floor, and in all of its blocks. */
+export type Received = Readonly<{ openPar: bigint; allPar: bigint }>;
+
+const reached = (policy: CreditPolicy, par: bigint): CreditTier[] =>
+  policy.filter(({ fromPar = 0n }) => fromPar <= par);
+
+const depthOf = (tiers: readonly CreditTier[]): number =>
+  tiers.reduce((depth, { blocks = 1, usual = 1 }) => Math.max(depth, blocks, usual), 1);
+
+/** Returns the number of confirmations to show to people for a payment of `par`, also where finality decides. */
+export const usualDepth = (policy: CreditPolicy, par: bigint): number => depthOf(reached(policy, par));
+
+/** Returns the same for the largest payment. */
+export const usualDepthMax = (policy: CreditPolicy): number => depthOf(policy);
+
+/** Returns whether a payment of `par` waits for the network to make its block safe or final. */
+export const waitsForFinality = (policy: CreditPolicy, par: bigint): boolean =>
+  reached(policy, par).some(({ finality }) => finality === 'safe' || finality === 'finalized');
+
+/** Returns whether a payment of `par` needs a second node. */
+export const needsSecondNode = (policy: CreditPolicy, par: bigint): boolean =>
+  reached(policy, par).some(({ secondNode }) => secondNode);
+
+/** Returns whether any amount needs this finality. */
+export const namesFinality = (policy: CreditPolicy, finality: Finality): boolean =>
+  policy.some((tier) => tier.finality === finality);
+
+/**
+ * Returns the amount by which payments to a session are judged: all that is not final. Blocks at the floor are final
+ * unless finality lags by more than a reorg may reach; then everything that the session received counts.
+ */
+export function judgedPar(policy: CreditPolicy, { openPar, allPar }: Received, floor: number, final: number | null) {
+  const asksForFinality = policy.some(({ finality }) => finality !== undefined);
+  return asksForFinality && (final === null || final < floor) ? allPar : openPar;
+}
+
+/** Returns what a payment of `par` in block `number` still lacks, not counting a second node. */
+export function lacks(policy: CreditPolicy, par: bigint, number: number, { tip, safe, final }: Heights): Set<Lack> {
+  const missing = new Set<Lack>();
+  const isAt = (height: number | null): boolean => height !== null && number <= height;
+  for (const { blocks = 1, finality } of reached(policy, par)) {
+    if (tip - number + 1 < blocks) missing.add('depth');
+    if (finality === 'safe' && !isAt(safe) && !isAt(final)) missing.add('safe');
+    if (finality === 'finalized' && !isAt(final)) missing.add('finalized');
+  }
+  return missing;
+}
+
+/** Finality that lags by more than this many times its usual depth, and by more than this long, has stalled. */
+const FINALITY_LAG_FACTOR = 2;
+const FINALITY_LAG_MS_MIN = 300_000;
+
+/** Returns how many blocks a head may be above the newest block with this finality; null if no payment waits for it. */
+export function finalityLagMax(policy: CreditPolicy, finality: Finality, blockTimeMs: number): number | null {
+  const naming = policy.filter((tier) => tier.finality === finality);
+  if (naming.length === 0) return null;
+  return Math.max(FINALITY_LAG_FACTOR * depthOf(naming), Math.ceil(FINALITY_LAG_MS_MIN / blockTimeMs));
+}

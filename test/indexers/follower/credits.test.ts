@@ -1,0 +1,159 @@
+/** When payments on an EVM network are credited, by amount: a real database, a real indexer and the simulated node. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { CreditPolicy } from '../../../src/core/credit-policy.ts';
+import { minorToPar } from '../../../src/core/money.ts';
+import type { Session } from '../../../src/database/database.ts';
+import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
+import { accountKey, type SandboxNode, startSandboxNode, usdcKey, usdtKey } from '../../support/sandbox-node.ts';
+import { testNetwork } from '../../support/test-network.ts';
+import { until } from '../../support/until.ts';
+
+const CENT = 10_000n;
+
+type Scene = Readonly<{
+  node: SandboxNode;
+  shop: IndexedShop;
+  pay(order: Order, cents: number): void;
+  mine(blocks?: number): void;
+  /** Waits until the newest block was read, and everything in older ones was checked. */
+  isChecked(): Promise<void>;
+}>;
+
+/** Opens a shop with orders over 10.00, and a node whose blocks are final 30 below the head. */
+async function scene(confirmations: CreditPolicy, play: (scene: Scene) => Promise<void>): Promise<void> {
+  const node = await startSandboxNode({ seed: 'credits', finalityDistance: 30 });
+  const shop = await openIndexedShop(
+    testNetwork({ name: 'ethereum', url: node.wsUrl, confirmations, reorgDepthMax: 60 }),
+  );
+  const mine = (blocks = 1) => {
+    for (let left = blocks; left > 0; left--) node.world.mine();
+  };
+  try {
+    mine(40);
+    shop.start();
+    await shop.isIn('following');
+    await play({
+      node,
+      shop,
+      pay: ({ address }, cents) => void node.pay(address, BigInt(cents) * CENT),
+      mine,
+      async isChecked() {
+        await shop.holds(`0x${node.world.tip().hash}`);
+        // The next block is read after the payments below it were checked.
+        mine();
+        await shop.holds(`0x${node.world.tip().hash}`);
+      },
+    });
+  } finally {
+    await shop.close();
+    await node.close();
+  }
+}
+
+const states = ({ payments }: Session): string[] => payments.map(({ state }) => state);
+const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');
+
+const fifty: CreditPolicy = [{ blocks: 3 }, { fromPar: minorToPar(5000n), finality: 'finalized', usual: 31 }];
+
+test('a payment that is deep and not final stays seen, and counts once it is final', () =>
+  scene([{ finality: 'finalized', usual: 3 }], async ({ node, shop, pay, mine, isChecked }) => {
+    const order = await shop.order('final');
+    assert.is((await order.read()).options[0]?.confirmationsRequired, 3);
+    pay(order, 1000);
+    mine(15);
+    await isChecked();
+    assert.equal(states(await order.read()), ['seen']);
+    node.world.finalize();
+    mine();
+    await isPaid(order);
+  }));
+
+test('a small payment counts by depth, a large one in its block waits until it is final', () =>
+  scene(fifty, async ({ node, shop, pay, mine, isChecked }) => {
+    const [small, large] = [await shop.order('small'), await shop.order('large')];
+    pay(small, 4999);
+    pay(large, 5000);
+    mine(3);
+    await isPaid(small);
+    mine(9);
+    await isChecked();
+    assert.equal(states(await large.read()), ['seen']);
+    node.world.finalize();
+    mine();
+    await isPaid(large);
+    assert.is((await shop.database.verifyLedger()).differences.length, 0);
+  }));
+
+test('a transaction waits for the recipient that needs most', () =>
+  scene(fifty, async ({ node, shop, mine, isChecked }) => {
+    const orders = [await shop.order('batch small'), await shop.order('batch large')];
+    const outputs = orders.map(({ address: to }, at) => ({
+      token: usdtKey,
+      to,
+      units: BigInt(1000 + at * 8000) * CENT,
+    }));
+    node.world.pay({ kind: 'contract', from: accountKey('payer'), outputs });
+    mine(9);
+    await isChecked();
+    for (const order of orders) assert.equal(states(await order.read()), ['seen']);
+    node.world.finalize();
+    mine();
+    for (const order of orders) await isPaid(order);
+  }));
+
+test('a payment in parts waits as one payment: over blocks, over tokens, and on top of what counts already', () =>
+  scene(fifty, async ({ node, shop, pay, mine, isChecked }) => {
+    const [parts, tokens, later] = [await shop.order('parts'), await shop.order('tokens'), await shop.order('later')];
+    pay(parts, 2500);
+    pay(later, 900);
+    mine();
+    pay(parts, 2500);
+    pay(tokens, 2500);
+    const usdc = [{ token: usdcKey, to: tokens.address, units: 25n * 10n ** 18n }];
+    node.world.pay({ kind: 'direct', from: accountKey('payer'), outputs: usdc });
+    mine(3);
+    await isChecked();
+    assert.equal(states(await parts.read()), ['seen', 'seen']);
+    assert.equal(states(await tokens.read()), ['seen', 'seen']);
+    assert.equal(states(await later.read()), ['confirmed']);
+    pay(later, 4100);
+    mine(5);
+    await isChecked();
+    assert.equal(states(await later.read()), ['confirmed', 'seen'], 'together they reach the tier');
+    node.world.finalize();
+    mine();
+    for (const order of [parts, tokens, later]) await isPaid(order);
+  }));
+
+test('a payment waits for safe blocks where its amount asks for them, and the node’s safe block is asked for', () =>
+  scene([{ finality: 'sequencer' }, { fromPar: minorToPar(900n), finality: 'safe', usual: 31 }], async (s) => {
+    const [small, order] = [await s.shop.order('sequencer'), await s.shop.order('safe')];
+    s.pay(small, 899);
+    s.pay(order, 1000);
+    s.mine();
+    await until('the small one counts', async () => states(await small.read())[0] === 'confirmed');
+    s.mine(5);
+    await s.isChecked();
+    assert.equal(states(await order.read()), ['seen']);
+    s.node.world.finalize();
+    s.mine();
+    await isPaid(order);
+  }));
+
+test('with no finality at all, small payments count, and splitting a large one over any number of blocks gains nothing', () =>
+  scene(fifty, async ({ node, shop, pay, mine, isChecked }) => {
+    node.faults.set({ rates: { finality_missing: 1 } });
+    const order = await shop.order('patient');
+    pay(order, 4000);
+    mine(3);
+    await isPaid(order);
+    // Beyond any reorg that is followed.
+    mine(70);
+    pay(order, 4000);
+    mine(9);
+    await isChecked();
+    assert.equal(states(await order.read()), ['final', 'seen']);
+  }));
+
+test.run();
