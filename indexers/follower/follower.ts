@@ -14,7 +14,6 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { type Lack, namesFinality } from '../../src/core/credit-policy.ts';
 import { Fault, isTransient, permanent, transient } from '../../src/core/fault.ts';
-import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database, NetworkReport } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createWakeup } from '../wakeup.ts';
@@ -26,7 +25,7 @@ import { createFinalityWatch } from './finality-watch.ts';
 import { ageS, createFreshness } from './freshness.ts';
 import { createIdentityProof } from './identity.ts';
 import { createLostBlocks } from './lost-blocks.ts';
-import type { Matcher } from './matcher.ts';
+import { type Matcher, matchContent } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
 import { createWalk, type WalkEnd } from './walk.ts';
 
@@ -112,16 +111,6 @@ export function createFollower(options: FollowerOptions): Follower {
     return { kind: 'advance', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
   }
 
-  async function matchBlock(block: BlockRef): Promise<ChainTransfer[]> {
-    const match = async (isThorough: boolean) => matcher.match(await node.content(block, isThorough));
-    try {
-      return await match(false);
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
-      return match(true);
-    }
-  }
-
   /**
    * Reads blocks concurrently. Everything before the first failure is kept, so that even a node which fails often is
    * caught up with.
@@ -132,7 +121,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const readOne = async (block: BlockRef, at: number): Promise<void> => {
       if (fault) return;
       try {
-        results[at] = { block, transfers: await matchBlock(block) };
+        results[at] = { block, transfers: await matchContent(node, matcher, block) };
       } catch (error) {
         if (!(error instanceof Fault)) throw error;
         fault ??= error;

@@ -4,7 +4,9 @@
  *
  * @module
  */
-import type { Chain, RawContent } from '../../src/chains/chain.ts';
+import type { Chain, Node, RawContent } from '../../src/chains/chain.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault } from '../../src/core/fault.ts';
 import type { ChainTransfer, Token } from '../../src/core/transfer.ts';
 import { openThreadPool } from '../../src/lib/thread-pool.ts';
 import type { AddressTable } from './address-table.ts';
@@ -58,6 +60,24 @@ export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
     },
     close: () => threads.close(),
   };
+}
+
+/**
+ * Asks a node for a block's content and matches it. An answer that may hide something is asked for again, thoroughly.
+ * @throws Fault as `Node.content` and `Wire.decode` do
+ */
+export async function matchContent(
+  node: Pick<Node, 'content'>,
+  matcher: Pick<Matcher, 'match'>,
+  block: BlockRef,
+): Promise<ChainTransfer[]> {
+  const match = async (isThorough: boolean) => matcher.match(await node.content(block, isThorough));
+  try {
+    return await match(false);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
+    return match(true);
+  }
 }
 
 /**

@@ -17,6 +17,7 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { auditList } from './audit.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './command.ts';
+import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { signerOperatorKey } from './operator-key.ts';
@@ -71,6 +72,9 @@ const commands: readonly (Command | OfflineCommand)[] = [
   sweepStatus,
   ledgerVerify,
   auditList,
+  evidenceVerify,
+  evidenceKey,
+  evidence,
   shadow,
   addressPoolDerive,
   addressPoolImport,

@@ -14,7 +14,7 @@ import type { BlockRef } from '../core/block.ts';
 import type { Finality } from '../core/credit-policy.ts';
 import type { Fault } from '../core/fault.ts';
 import type { TransactionReport } from '../core/lookup.ts';
-import type { ChainTransfer, Token } from '../core/transfer.ts';
+import type { ChainTransfer, Currency, Token } from '../core/transfer.ts';
 import type { PayoutNode, PayoutNodeOptions, Spending, SpendRules, WalletKeys } from './spend.ts';
 import type { Wallets } from './wallet.ts';
 
@@ -146,6 +146,16 @@ export type NodeIdentity = Readonly<{
  */
 export type Attestation = 'holds' | 'gone' | 'unsure';
 
+/**
+ * What addresses hold of each configured token, in base units, in the order in which they were asked for. The state is
+ * that of some block from number `from` to number `to`.
+ */
+export type Holdings = Readonly<{
+  from: number;
+  to: number;
+  units: readonly Readonly<Partial<Record<Currency, bigint>>>[];
+}>;
+
 /** A connection to one node. Every call may fail with a transient `Fault`; none is retried here. */
 export interface Node {
   /** Returns the chain id, and `decimals()` of each configured token by token address. */
@@ -170,6 +180,12 @@ export interface Node {
   content(block: BlockRef, thorough: boolean): Promise<RawContent>;
   /** Checks whether the block is on the node's own chain and every transaction in `txs` succeeded in it. */
   attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation>;
+  /**
+   * Returns what addresses hold of the tokens in final state: in that of `block`, which is final, or in the newest
+   * where nodes keep no older one.
+   * @throws Fault transient; `node_history_pruned` or `node_method_missing` if the node does not have that state
+   */
+  holdings(keys: readonly string[], block: BlockRef): Promise<Holdings>;
   /**
    * Returns what the node knows about a transaction that somebody asks about, mined or pending. Informational, never
    * used for crediting: only blocks credit.

@@ -15,6 +15,7 @@ import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
+import type { EvidenceDatabase } from './evidence.ts';
 import type { Ingest, IngestOutcome, Unconfirmed, WaitingTransfer } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
@@ -288,7 +289,8 @@ export interface Database
     PageSettingsDatabase,
     RefundDatabase,
     MoneyOutDatabase,
-    SweepDatabase {
+    SweepDatabase,
+    EvidenceDatabase {
   createStore(input: MerchantStore): Promise<void>;
   approveStore(id: string): Promise<boolean>;
   findStore(id: string): Promise<MerchantStore | null>;

@@ -167,12 +167,12 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
     throw new RpcError(-32001, `Block ${slot} cleaned up, does not exist on node. First available block: ${first}`);
   }
 
-  function accountOf(address: unknown, view: View, fault: InjectedFault | null) {
+  function accountOf(address: unknown, number: number, fault: InjectedFault | null) {
     const key = readBase58(address, KEY_BYTES);
     const token = tokens.find((one) => one.key === key);
     // Just restarted, the node shows the state of the genesis, in which there are no accounts.
     if (fault?.kind === 'restarted') return null;
-    if (!token) return wallets.account(key, view);
+    if (!token) return wallets.account(key, number);
     const data = Buffer.alloc(MINT_BYTES);
     data.writeUInt8(token.decimals + (fault?.kind === 'wrong_decimals' ? 1 : 0), 44);
     data.writeUInt8(1, 45);
@@ -262,9 +262,10 @@ export function solanaMethods({ world, chainId, tokens }: SolanaChain): Readonly
       const [addresses, second] = listOf(params);
       const asked = listOf(addresses);
       if (asked.length > ACCOUNTS_MAX) throw invalidParams(`Too many inputs provided; max ${ACCOUNTS_MAX}`);
+      const block = newest(view, settingsOf(second));
       return inContext(
-        newest(view, settingsOf(second)),
-        asked.map((address) => accountOf(address, view, fault)),
+        block,
+        asked.map((address) => accountOf(address, block.number, fault)),
       );
     },
 

@@ -12,7 +12,6 @@ import { behindCluster, decodeTransaction, preflightFailure, readBase58 } from '
 import { BLOCKHASH_BLOCKS, depositOf, openSolanaPool, openTokenAccounts, TOKEN_ACCOUNT_BYTES } from './solana-pool.ts';
 import { inContext, listOf, type Method, newest, type Question, settingsOf } from './solana-question.ts';
 import { formatBlockHash, idOfSignature } from './solana-render.ts';
-import type { View } from './view.ts';
 import type { World } from './world.ts';
 
 const SYSTEM_PROGRAM = '11111111111111111111111111111111';
@@ -31,8 +30,9 @@ export type SolanaWallets = Readonly<{
   /**
    * Returns an account as `getMultipleAccounts` shows it; null if there is none.
    * @param key hex
+   * @param number the block in whose state it is
    */
-  account(key: string, view: View): object | null;
+  account(key: string, number: number): object | null;
   methods: Readonly<Record<string, Method>>;
 }>;
 
@@ -70,8 +70,8 @@ export function solanaWallets({
   const lamportsOf = (key: string, accounts: Accounts): bigint =>
     accounts.native(key) + (owners.isPayer(key) ? PAYER_LAMPORTS : 0n);
 
-  function account(key: string, view: View): object | null {
-    const accounts = world.accounts(view.tip().number);
+  function account(key: string, number: number): object | null {
+    const accounts = world.accounts(number);
     const held = owners.find(key);
     if (held) {
       const data = Buffer.alloc(TOKEN_ACCOUNT_BYTES);

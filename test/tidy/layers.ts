@@ -24,6 +24,7 @@ const port = /^src\/database\/[\w-]+\.ts$/;
 const codecs = /^src\/chains\/(?!transport\/|\w+\/node\/)/;
 const chains = /^src\/chains\//;
 const rates = /^src\/rates\//;
+const evidence = /^src\/evidence\//;
 const payments = /^src\/payments\//;
 /** How other processes talk to the signer. */
 const signerClient = /^src\/signer\/(signer|protocol|client)\.ts$/;
@@ -38,7 +39,7 @@ const rooms: readonly Room[] = [
   {
     name: 'programs',
     files: new RegExp(
-      `^(src/(main|server)\\.ts|src/\\w+/main\\.ts|indexers/(${families.join('|')})\\.ts|scripts/[\\w-]+\\.(ts|mjs))$`,
+      `^(src/(main|server)\\.ts|src/\\w+/main\\.ts|indexers/(${families.join('|')}|nightly)\\.ts|scripts/[\\w-]+\\.(ts|mjs))$`,
     ),
     may: [/./],
   },
@@ -63,6 +64,11 @@ const rooms: readonly Room[] = [
     may: [codecs, files, /^src\/rates\/source\.ts$/, /^config\/[\w-]+\.json$/, /^(zod|ipaddr\.js)$/],
   },
   { name: 'src/addresses', files: /^src\/addresses\//, may: [port, codecs, config, /^node:crypto$/, /^zod$/] },
+  {
+    name: 'src/evidence',
+    files: evidence,
+    may: [/^node:(crypto|fs|path|stream|zlib|stream\/promises|events)$/, /^zod$/],
+  },
   { name: 'src/payments', files: payments, may: [port, codecs, config] },
   { name: 'src/rates', files: rates, may: [/^config\/currencies\.json$/, /^(node-cron|undici|zod)$/] },
   {
@@ -105,7 +111,7 @@ const rooms: readonly Room[] = [
   {
     name: 'indexers',
     files: /^indexers\//,
-    may: [port, chains, signerClient, offlineNode, /^p-queue$/],
+    may: [port, chains, evidence, signerClient, offlineNode, /^p-queue$/],
     types: [config],
   },
   {

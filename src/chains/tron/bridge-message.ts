@@ -35,6 +35,7 @@ const bridgePaths: readonly string[] = [
   '/walletsolidity/getblock',
   '/walletsolidity/gettransactioninfobyid',
   '/walletsolidity/gettransactionbyid',
+  '/walletsolidity/triggerconstantcontract',
 ];
 
 /** Calls in one request, made one after the other. */

@@ -10,6 +10,7 @@ import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
+import { evidenceQueries } from './evidence.ts';
 import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
 import { createLedger } from './ledger.ts';
@@ -119,6 +120,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...payoutViews(db),
     ...sweepCommands(db, payouts),
     ...ledgerAudit(db),
+    ...evidenceQueries(db),
     ...lookupCommands(db, { addresses, networks, transfers, findSession, raiseAlarm }),
     ...networkCommands(db, networks),
     ...endpointCommands(db),

@@ -19,6 +19,7 @@ import { nonsense, type RpcAnswer } from '../../json-rpc.ts';
 import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract.ts';
 import { readTransactionReport } from '../transaction-report.ts';
 import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
+import { askHoldings } from './holdings.ts';
 import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
 
 /** Headers whose bloom and transaction count are kept until the block's content is requested: about 700 bytes each. */
@@ -31,7 +32,8 @@ const DECIMALS_CALL = '0x313ce567';
  * @throws Fault permanent `node_url_invalid`
  */
 export function openNode(options: NodeOptions, clock: Clock = systemClock): Node {
-  const { rpc, transport, host } = openEvmRpc(options, clock);
+  const connection = openEvmRpc(options, clock);
+  const { rpc, transport, host } = connection;
   const tokenAddresses = options.tokens.map((token) => token.address.toLowerCase());
   const kept = new Map<string, Header>();
 
@@ -190,6 +192,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header: async (hash) => (await headerByHash(hash))?.ref ?? null,
     content,
     attest,
+    holdings: (keys, block) => askHoldings(connection, options.tokens, keys, block),
     lookup,
     onChange: transport.onChange,
     health: transport.health,

@@ -52,13 +52,15 @@ function gasLimitOf(gas: bigint, { intent }: SpendDraft, outbid: readonly Terms[
   return outbid.map((terms) => BigInt(terms.gas_limit ?? 0)).reduce(larger, divideCeil(atWorst * 5n, 4n));
 }
 
-/** Calls a contract's function of one address at the head. */
-const viewCall = (contract: string, selector: string, account: string): RpcCall => ({
+/** Calls a contract's function of one address, at the head or in the state of a block. */
+const viewCall = (contract: string, selector: string, account: string, block = 'latest'): RpcCall => ({
   method: 'eth_call',
-  params: [{ to: contract, data: `0x${selector}${word(account)}` }, 'latest'],
+  params: [{ to: contract, data: `0x${selector}${word(account)}` }, block],
 });
 
-export const balanceCall = (token: string, holder: string): RpcCall => viewCall(token, BALANCE_SELECTOR, holder);
+/** @param block a number in hex, or a tag */
+export const balanceCall = (token: string, holder: string, block = 'latest'): RpcCall =>
+  viewCall(token, BALANCE_SELECTOR, holder, block);
 
 /** The state at the head that a quote is based on. */
 type State = Readonly<{

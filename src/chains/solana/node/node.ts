@@ -27,6 +27,7 @@ import { readMint } from '../mint.ts';
 import { isBehind, isNotYet, isSkippedOrMissing, solanaErrors } from '../rpc-errors.ts';
 import { readTransactionReport } from '../transaction-report.ts';
 import { type Header, otherBlock, readHeader } from '../wire.ts';
+import { askHoldings } from './holdings.ts';
 import { openSlotSubscription } from './slot-subscription.ts';
 import { readUrls } from './urls.ts';
 
@@ -278,6 +279,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header,
     content,
     attest,
+    holdings: (keys) => askHoldings(rpc, host, options.tokens, keys),
     lookup,
     whyBehind,
     onChange: (listener) => push?.onChange(listener),

@@ -3,26 +3,27 @@
  * (`scripts/tron-ws.ts`) with wake-ups; the same calls over both.
  *
  * Methods used: getblock, gettransactioninfobyblocknum, gettransactioninfobyid, gettransactionbyid,
- * triggerconstantcontract, and getblock of the solidified chain. Source:
+ * triggerconstantcontract, and getblock and triggerconstantcontract of the solidified chain. Source:
  * https://tronprotocol.github.io/documentation-en/api/http/.
  *
  * @module
  */
 
 import type { BlockRef } from '../../../core/block.ts';
-import { type Fault, invariant } from '../../../core/fault.ts';
+import { type Fault, invariant, transient } from '../../../core/fault.ts';
 import { isFields } from '../../../core/fields.ts';
 import type { TransactionReport } from '../../../core/lookup.ts';
 import type { Token } from '../../../core/transfer.ts';
 import { type Clock, systemClock } from '../../../lib/clock.ts';
 import { readRange } from '../../block-range.ts';
-import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
+import type { Attestation, Holdings, Node, NodeIdentity, NodeOptions, RawContent } from '../../chain.ts';
 import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract.ts';
 import { tronAddress, wireAddress } from '../address.ts';
 import { errorFault, isUnknown, messageText, nonsense, readAnswer } from '../answer.ts';
 import type { Answers, Call, Part } from '../calls.ts';
 import { readTransactionReport } from '../transaction-report.ts';
 import { BLOCK_PATH, blockUnknown, INFOS_PATH, readHeader, readInfo } from '../wire.ts';
+import { askHoldings } from './holdings.ts';
 import { chainIdOf, openTronRpc, readHeaderAt, SOLID_BLOCK_PATH } from './rpc.ts';
 
 const INFO_PATH = '/wallet/gettransactioninfobyid';
@@ -151,6 +152,11 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     return blockNumber === number && succeeded;
   }
 
+  async function holdings(keys: readonly string[]): Promise<Holdings> {
+    if (finalityUrl !== null) return askHoldings(node, options.tokens, keys);
+    throw transient('node_method_missing', `no address of the solidified chain of ${host} is configured (solid_url)`);
+  }
+
   async function lookup(tx: string): Promise<TransactionReport> {
     const paths = [TRANSACTION_PATH, INFO_PATH];
     const answers = await askAll(paths.map((path) => ({ path, body: { value: tx } })));
@@ -170,6 +176,7 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     header,
     content,
     attest,
+    holdings,
     lookup,
     onChange: transport.onChange,
     health: transport.health,

@@ -11,6 +11,8 @@ import type { TronRpc } from './rpc.ts';
 
 const ACCOUNT_PATH = '/wallet/getaccount';
 const CONSTANT_PATH = '/wallet/triggerconstantcontract';
+/** The same in the state of the solidified chain. */
+export const SOLID_CONSTANT_PATH = '/walletsolidity/triggerconstantcontract';
 
 /** Returns the account of a key; null if it does not exist, although it may hold tokens. */
 async function askAccount({ ask, host }: TronRpc, key: string): Promise<Fields | null> {
@@ -54,10 +56,16 @@ export type Tried = Readonly<{ value: string | null; energy: bigint; why: string
  * @param data selector and arguments, hex
  * @throws Fault transient
  */
-async function tryCall({ ask, host }: TronRpc, owner: string, contract: string, data: string): Promise<Tried> {
-  const origin = { path: CONSTANT_PATH, host };
+async function tryCall(
+  { ask, host }: TronRpc,
+  owner: string,
+  contract: string,
+  data: string,
+  path = CONSTANT_PATH,
+): Promise<Tried> {
+  const origin = { path, host };
   const body = { owner_address: wireAddress(owner), contract_address: wireAddress(contract), data };
-  const answer = await ask({ path: CONSTANT_PATH, body });
+  const answer = await ask({ path, body });
   if (!isFields(answer) || !isFields(answer.result)) throw nonsense(origin, 'answered with no result');
   const { result, message } = answer.result;
   if (result !== true) throw errorFault(messageText(message), origin);
@@ -79,12 +87,13 @@ const FROZEN_SELECTORS = ['e47d6060', 'fe575a87'];
 
 /**
  * Returns an account's balance of a token, in base units.
+ * @param path `SOLID_CONSTANT_PATH`, or absent for the head
  * @throws Fault transient
  */
-export async function readHeld(node: TronRpc, token: string, key: string): Promise<bigint> {
-  const { value } = await tryCall(node, key, token, BALANCE_SELECTOR + argument(key));
+export async function readHeld(node: TronRpc, token: string, key: string, path = CONSTANT_PATH): Promise<bigint> {
+  const { value } = await tryCall(node, key, token, BALANCE_SELECTOR + argument(key), path);
   if (value !== null && WORD.test(value)) return BigInt(`0x${value}`);
-  throw nonsense({ path: CONSTANT_PATH, host: node.host }, 'answered without a token balance');
+  throw nonsense({ path, host: node.host }, 'answered without a token balance');
 }
 
 /**

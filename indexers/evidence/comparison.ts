@@ -1,0 +1,124 @@
+/**
+ * Compares the blocks and transfers that the database holds with those of the node's chain.
+ *
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { formatUnits } from '../../src/core/money.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { RecordedRange, RecordedTransfer } from '../../src/database/evidence.ts';
+import type { ListLine } from '../../src/evidence/block-list.ts';
+import type { MatchedBlock } from '../follower/cursor.ts';
+import type { Difference } from './difference.ts';
+
+export type Comparison = Readonly<{ lines: readonly ListLine[]; stored: number; differences: readonly Difference[] }>;
+
+type Named = Pick<NetworkConfig, 'family' | 'tokens'>;
+
+/**
+ * Compares some consecutive blocks.
+ * @param read what the node has there, oldest first
+ * @param recorded what the database has of the same numbers
+ * @param creditedThrough transfers up to this number must have been credited
+ * @returns a line for each block, and for each transfer that the database holds in it
+ */
+export function compareBlocks(
+  network: Named,
+  read: readonly MatchedBlock[],
+  recorded: RecordedRange,
+  creditedThrough: number,
+): Comparison {
+  const differences: Difference[] = [];
+  const lines: ListLine[] = [];
+  const hashes = new Map(read.map(({ block }) => [block.number, block.hash]));
+  for (const { number, hash } of recorded.blocks) {
+    const other = hashes.get(number);
+    if (other === hash) continue;
+    const message = `the database holds block ${number} as ${hash}, the node's chain has ${other ?? 'none'} there`;
+    differences.push({ code: 'block_differs', message });
+  }
+  const byBlock = groupByBlock(recorded.transfers);
+  for (const { block, transfers } of read) {
+    const { number, hash, parent, timeS } = block;
+    lines.push({ kind: 'block', number, hash, parent, timeS });
+    const own = byBlock.get(hash) ?? [];
+    byBlock.delete(hash);
+    differences.push(...compareTransfers(network, block.number, transfers, own));
+    for (const one of own) {
+      lines.push(lineOf(network, one));
+      differences.push(...creditDifferences(network, one, creditedThrough));
+    }
+  }
+  // Their blocks differ, which was said above.
+  for (const lost of [...byBlock.values()].flat()) {
+    differences.push({ code: 'transfer_unknown', message: `the node's chain does not have ${textOf(network, lost)}` });
+  }
+  return { lines, stored: recorded.blocks.length, differences };
+}
+
+function groupByBlock(transfers: readonly RecordedTransfer[]): Map<string, RecordedTransfer[]> {
+  const groups = new Map<string, RecordedTransfer[]>();
+  for (const one of transfers) {
+    const group = groups.get(one.block) ?? [];
+    group.push(one);
+    groups.set(one.block, group);
+  }
+  return groups;
+}
+
+const keyOf = ({ tx, index, to }: Pick<ChainTransfer, 'tx' | 'index' | 'to'>): string => `${tx} ${index} ${to}`;
+
+function compareTransfers(
+  network: Named,
+  number: number,
+  read: readonly ChainTransfer[],
+  own: readonly RecordedTransfer[],
+): Difference[] {
+  const left = new Map(own.map((one) => [keyOf(one), one]));
+  const found: Difference[] = [];
+  for (const one of read) {
+    const recorded = left.get(keyOf(one));
+    left.delete(keyOf(one));
+    const text = textOf(network, { ...one, number });
+    if (!recorded) found.push({ code: 'transfer_missing', message: `the database does not have ${text}` });
+    else if (recorded.units !== one.units || recorded.currency !== one.currency || recorded.from !== one.from) {
+      found.push({
+        code: 'transfer_differs',
+        message: `the database has ${textOf(network, recorded)}, the node ${text}`,
+      });
+    }
+  }
+  for (const one of left.values()) {
+    found.push({ code: 'transfer_unknown', message: `the node's block does not have ${textOf(network, one)}` });
+  }
+  return found;
+}
+
+/** Compares a transfer with the ledger, and with what should have become of it. */
+function creditDifferences(network: Named, one: RecordedTransfer, creditedThrough: number): Difference[] {
+  const wanted = one.state === 'confirmed' ? one.units : 0n;
+  const found: Difference[] = [];
+  if (one.bookedUnits !== wanted) {
+    const message = `the ledger has ${one.bookedUnits} base units of ${textOf(network, one)}, and should have ${wanted}`;
+    found.push({ code: 'ledger_differs', message });
+  }
+  if (one.state === 'unconfirmed' && one.number <= creditedThrough) {
+    found.push({ code: 'not_credited', message: `not credited, although it is final: ${textOf(network, one)}` });
+  }
+  return found;
+}
+
+function lineOf({ family }: Named, { tx, index, currency, units, to, sessionId, state }: RecordedTransfer): ListLine {
+  const address = chains[family].address.format(to);
+  return { kind: 'transfer', tx, index, currency, units, address, sessionId, state };
+}
+
+function textOf(
+  { family, tokens }: Named,
+  { tx, index, currency, units, to, number }: ChainTransfer & Readonly<{ number: number }>,
+): string {
+  const decimals = tokens.find(({ symbol }) => symbol === currency)?.decimals ?? 0;
+  const { format } = chains[family].address;
+  return `${formatUnits(units, decimals)} ${currency} to ${format(to)} in block ${number}, transaction ${tx}, index ${index}`;
+}

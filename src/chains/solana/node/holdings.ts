@@ -1,0 +1,47 @@
+/**
+ * What addresses hold of the tokens in the newest final state. A node has no older one.
+ *
+ * Counted are the owners' associated token accounts, from which sweeps pay.
+ *
+ * @module
+ */
+import { isFields } from '../../../core/fields.ts';
+import type { Currency, Token } from '../../../core/transfer.ts';
+import type { Holdings } from '../../chain.ts';
+import { nonsense } from '../../json-rpc.ts';
+import type { RpcClient } from '../../transport/rpc-client.ts';
+import { readAccount, readTokenAccount } from '../account.ts';
+import { tokenAddress } from '../token-account.ts';
+
+/** How many accounts `getMultipleAccounts` takes at once. */
+const ACCOUNTS_MAX = 100;
+
+/** @throws Fault transient */
+export async function askHoldings(
+  rpc: RpcClient,
+  host: string,
+  tokens: readonly Token[],
+  keys: readonly string[],
+): Promise<Holdings> {
+  const origin = { method: 'getMultipleAccounts', host };
+  const accounts = keys.flatMap((key) => tokens.map(({ address }) => tokenAddress(key, address)));
+  const slots: number[] = [];
+  const found: bigint[] = [];
+  for (let at = 0; at < accounts.length; at += ACCOUNTS_MAX) {
+    const asked = accounts.slice(at, at + ACCOUNTS_MAX);
+    const answer = await rpc.call(origin.method, [asked, { encoding: 'base64', commitment: 'finalized' }]);
+    const { value, context } = isFields(answer) ? answer : {};
+    const slot = isFields(context) ? context.slot : null;
+    if (!Array.isArray(value) || value.length !== asked.length || !Number.isSafeInteger(slot)) {
+      throw nonsense(origin, `answered with something that is not ${asked.length} accounts`);
+    }
+    slots.push(Number(slot));
+    for (const account of value) found.push(readTokenAccount(readAccount(account, origin))?.units ?? 0n);
+  }
+  const units = keys.map((_, row) => {
+    const held: Partial<Record<Currency, bigint>> = {};
+    for (const [column, { symbol }] of tokens.entries()) held[symbol] = found[row * tokens.length + column] ?? 0n;
+    return held;
+  });
+  return { from: Math.min(...slots), to: Math.max(...slots), units };
+}
