@@ -11,7 +11,7 @@ import { isFields } from '../../core/fields.ts';
 import type { ReportedTransfer, TransactionReport } from '../../core/lookup.ts';
 import type { Currency, Token } from '../../core/transfer.ts';
 import { isUnknown, nonsense, type Origin } from './answer.ts';
-import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
+import { keyInTopic, readInfo, readLog, TRANSFER_TOPIC, tokenKeys, WORD } from './wire.ts';
 
 const ADDRESS = /^41([0-9a-f]{40})$/;
 /** Contract types that move something without a log. */
@@ -41,7 +41,7 @@ export function readTransactionReport(
   const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
   const succeeded = isFields(result) && result.contractRet === 'SUCCESS' && isFields(info) && info.result !== 'FAILED';
   const keys = tokenKeys(tokens);
-  const moved = logs.flatMap((log) => readLog(log, keys));
+  const moved = logs.flatMap((log) => readTransfer(log, keys, origin));
   return { kind: 'mined', number, succeeded, transfers: [...readPlain(transaction.raw_data), ...moved] };
 }
 
@@ -53,10 +53,10 @@ function readPlain(rawData: unknown): ReportedTransfer[] {
   return to ? [{ to, currency: null }] : [];
 }
 
-function readLog(log: unknown, keys: ReadonlyMap<string, Currency>): ReportedTransfer[] {
-  if (!isFields(log) || !Array.isArray(log.topics) || log.topics.length !== 3) return [];
-  const [topic, , to] = log.topics;
-  if (topic !== TRANSFER_TOPIC || typeof to !== 'string' || !ADDRESS_TOPIC.test(to)) return [];
-  if (typeof log.data !== 'string' || !WORD.test(log.data) || BigInt(`0x${log.data}`) === 0n) return [];
-  return [{ to: to.slice(24), currency: keys.get(String(log.address)) ?? null }];
+function readTransfer(row: unknown, keys: ReadonlyMap<string, Currency>, origin: Origin): ReportedTransfer[] {
+  const { address, topics, data } = readLog(row, origin);
+  const to = keyInTopic(topics[2]);
+  if (topics.length !== 3 || topics[0] !== TRANSFER_TOPIC || to === null) return [];
+  if (typeof data !== 'string' || !WORD.test(data) || BigInt(`0x${data}`) === 0n) return [];
+  return [{ to, currency: keys.get(address) ?? null }];
 }

@@ -11,6 +11,7 @@
  * @module
  */
 import type { BlockRef } from '../../core/block.ts';
+import { excerpt } from '../../core/excerpt.ts';
 import { type Fault, invariant, transient } from '../../core/fault.ts';
 import { type Fields, isFields } from '../../core/fields.ts';
 import type { ChainTransfer, Currency, Token } from '../../core/transfer.ts';
@@ -26,8 +27,13 @@ export const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a1162
 
 const HASH = /^[0-9a-f]{64}$/;
 export const WORD = /^[0-9a-f]{64}$/i;
+/** A 20-byte address as java-tron writes it in logs, and with the 0x41 of its long form. */
+const KEY = /^[0-9a-f]{40}$/;
+const LONG_KEY = /^41[0-9a-f]{40}$/;
 /** The word's upper bytes are zero, or hold the 0x41 of the address's long form. */
-export const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
+const ADDRESS_TOPIC = /^0{22}(00|41)[0-9a-f]{40}$/;
+/** The names of protobuf's enumerations, as java-tron writes results. */
+const RESULT = /^[A-Z][A-Z_]*$/;
 const NO_TRANSACTIONS_ROOT = /^0*$/;
 /** A block's id starts with its height, 8 bytes. */
 const HEIGHT_CHARS = 16;
@@ -68,6 +74,16 @@ export function readHeader(value: unknown, origin: Origin): Header {
   return { ref, isEmpty: NO_TRANSACTIONS_ROOT.test(String(root)) };
 }
 
+/**
+ * Reads a result, which is left out for some transactions. In another spelling, a success would look like a failure.
+ * @throws Fault transient `node_nonsense`
+ */
+function readResult(value: unknown, origin: Origin): string | null {
+  if (value === undefined) return null;
+  if (typeof value === 'string' && RESULT.test(value)) return value;
+  throw nonsense(origin, `answered with a transaction whose result is ${excerpt(JSON.stringify(value))}`);
+}
+
 /** The parts of a transaction's info that matter here. */
 type Info = Readonly<{ id: string; succeeded: boolean; logs: readonly unknown[] }>;
 
@@ -83,7 +99,10 @@ export function readInfo(value: unknown, origin: Origin): Info & Readonly<{ bloc
     throw nonsense(origin, 'answered with a malformed transaction info');
   }
   // A transaction that calls no contract has no result in its receipt, and no logs that could be money.
-  const succeeded = value.result !== 'FAILED' && isFields(receipt) && receipt.result === 'SUCCESS';
+  const succeeded =
+    readResult(value.result, origin) !== 'FAILED' &&
+    isFields(receipt) &&
+    readResult(receipt.result, origin) === 'SUCCESS';
   return { id, blockNumber, succeeded, logs: log };
 }
 
@@ -141,7 +160,8 @@ function readListed(reading: Reading): Listed[] {
       throw nonsense(origin, 'answered with a transaction without an id');
     }
     const [result] = Array.isArray(transaction.ret) ? transaction.ret : [];
-    return { id: transaction.txID, succeeded: isFields(result) && result.contractRet === 'SUCCESS' };
+    const contractRet = isFields(result) ? readResult(result.contractRet, origin) : null;
+    return { id: transaction.txID, succeeded: contractRet === 'SUCCESS' };
   });
 }
 
@@ -210,30 +230,64 @@ function infosMissing({ block, host, isThorough }: Reading, count: number): Faul
 type Candidate = Readonly<{ place: number; transfer: ChainTransfer }>;
 
 /**
+ * A log in one spelling, whatever that of the answer: hex in lower case, the address as 20 bytes. A word that is no
+ * address stays as it is.
+ */
+export type TronLog = Readonly<{ address: string; topics: readonly string[]; data: unknown }>;
+
+/** Returns an address key from any of the spellings that java-tron and gateways use, or null. */
+function readKey(text: unknown): string | null {
+  if (typeof text !== 'string') return null;
+  if (KEY.test(text)) return text;
+  const lower = text.toLowerCase();
+  if (KEY.test(lower)) return lower;
+  return LONG_KEY.test(lower) ? lower.slice(2) : tronAddress.parse(text);
+}
+
+/**
+ * Reads a log. Nothing that cannot be read is taken for another contract's: unlike an EVM block, a TRON block has no
+ * bloom that would show the difference. JSON omits the topics of a log that has none.
+ * @throws Fault transient `node_nonsense`
+ */
+export function readLog(log: unknown, origin: Origin): TronLog {
+  if (!isFields(log)) throw nonsense(origin, 'answered with a log that is not an object');
+  const { topics = [], data } = log;
+  const address = readKey(log.address);
+  if (address === null) throw nonsense(origin, 'answered with a log without the address of its contract');
+  if (!Array.isArray(topics) || !topics.every((topic) => typeof topic === 'string' && WORD.test(topic))) {
+    throw nonsense(origin, 'answered with a log with malformed topics');
+  }
+  return { address, topics: topics.map((topic: string) => topic.toLowerCase()), data };
+}
+
+/** Returns the address key in a topic; null if the topic holds no address. */
+export const keyInTopic = (topic: string | undefined): string | null =>
+  topic !== undefined && ADDRESS_TOPIC.test(topic) ? topic.slice(24) : null;
+
+/**
  * Reads a log as a transfer. Skips other contracts (look-alike tokens), other events, and Transfers with an indexed
- * value (TRC-721); none of these is a fault.
+ * value (TRC-721); none of these is a fault. A Transfer to a word that is no address is skipped too, as on EVM networks
+ * (`evm/wire.ts`).
  */
 function readTransfer(
-  log: unknown,
+  row: unknown,
   origin: Origin,
   tokens: ReadonlyMap<string, Currency>,
   watched: Watched,
 ): Pick<ChainTransfer, 'currency' | 'from' | 'to' | 'units'> | null {
-  if (!isFields(log)) throw nonsense(origin, 'answered with a log that is not an object');
-  const currency = tokens.get(String(log.address));
-  if (!currency || !Array.isArray(log.topics)) return null;
-  const [topic, from, to] = log.topics;
-  if (topic !== TRANSFER_TOPIC || log.topics.length !== 3) return null;
-  if (typeof to !== 'string' || !ADDRESS_TOPIC.test(to)) {
-    throw nonsense(origin, 'answered with a Transfer whose recipient is not an address');
-  }
-  if (!watched(to.slice(24))) return null;
-  const { data } = log;
-  if (typeof from !== 'string' || !ADDRESS_TOPIC.test(from) || typeof data !== 'string' || !WORD.test(data)) {
+  const { address, topics, data } = readLog(row, origin);
+  const currency = tokens.get(address);
+  if (!currency) return null;
+  const [topic, from] = topics;
+  if (topic === undefined) throw nonsense(origin, 'answered with a log of one of our tokens without topics');
+  if (topic !== TRANSFER_TOPIC || topics.length !== 3) return null;
+  const to = keyInTopic(topics[2]);
+  if (to === null || !watched(to)) return null;
+  if (from === undefined || typeof data !== 'string' || !WORD.test(data)) {
     throw nonsense(origin, 'answered with a malformed Transfer');
   }
   const units = BigInt(`0x${data}`);
-  return units === 0n ? null : { currency, from: from.slice(24), to: to.slice(24), units };
+  return units === 0n ? null : { currency, from: from.slice(24), to, units };
 }
 
 function findCandidates(

@@ -297,4 +297,67 @@ test('numbers and hashes in upper-case hex are the same numbers and hashes', () 
   );
 });
 
+/** A block with one payment in its first token whose topics are changed, in both kinds of content. */
+function withTopics(change: (topics: string[]) => string[]) {
+  const address = tokens[0]?.address.toLowerCase() ?? '';
+  const { light, thorough } = madeUp(
+    [{ address, shape: 'transfer', to: keys[1] ?? '', units: 171n, success: true }],
+    () => true,
+  );
+  const log = JSON.parse(Buffer.from(light.bytes).toString()).result[0];
+  const changed = { ...log, topics: change(log.topics) };
+  const bloom = createBloom();
+  for (const text of [changed.address, ...changed.topics]) bloom.add(text.slice(2));
+  const receipt = { ...JSON.parse(Buffer.from(thorough.bytes).toString()).result[0], logs: [changed] };
+  return [
+    { ...light, context: { ...light.context, bloom: bloom.text() }, bytes: bytesOf({ id: 1, result: [changed] }) },
+    {
+      ...thorough,
+      context: { ...thorough.context, bloom: bloom.text() },
+      bytes: bytesOf({ id: 1, result: [receipt] }),
+    },
+  ];
+}
+
+test('a Transfer of our token to a word that is no address pays nobody, and is no fault', () => {
+  for (const upper of ['f'.repeat(24), '1'.padStart(24, '0')]) {
+    for (const content of withTopics((topics) => topics.with(2, `0x${upper}${keys[1]}`))) {
+      assert.equal(
+        evmWire.decode(content, tokens, () => true),
+        [],
+        content.kind,
+      );
+    }
+  }
+});
+
+test('the upper bytes of the sender do not matter', () => {
+  for (const content of withTopics((topics) => topics.with(1, `0x${'f'.repeat(24)}${'c'.repeat(40)}`))) {
+    const [transfer] = evmWire.decode(content, tokens, () => true);
+    assert.equal([transfer?.from, transfer?.to, transfer?.units], ['c'.repeat(40), keys[1], 171n], content.kind);
+  }
+});
+
+test('a Transfer of our token to a word of another length is nonsense', () => {
+  const [content] = withTopics((topics) => topics.with(2, '0xab'));
+  const isNonsense = (error: unknown) => error instanceof Fault && error.code === 'node_nonsense';
+  assert.throws(() => content && evmWire.decode(content, tokens, () => true), isNonsense);
+});
+
+test('logs that the bloom does not cover are refused, whichever way they are read', () => {
+  const address = tokens[0]?.address.toLowerCase() ?? '';
+  const paid: Drawn = { address, shape: 'transfer', to: keys[1] ?? '', units: 171n, success: true };
+  const { light, thorough } = madeUp([paid], () => true);
+  const bloom = createBloom().text();
+  const codeOf = (content: RawContent) => {
+    try {
+      evmWire.decode({ ...content, context: { ...content.context, bloom } }, tokens, () => true);
+      return 'none';
+    } catch (error) {
+      return error instanceof Fault ? error.code : 'a crash';
+    }
+  };
+  assert.equal([codeOf(light), codeOf(thorough)], ['node_content_doubtful', 'node_content_contradictory']);
+});
+
 test.run();

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { readHeader, tronWire } from '../../../src/chains/tron/wire.ts';
+import { tronAddress } from '../../../src/chains/tron/address.ts';
+import { readHeader, TRANSFER_TOPIC, tronWire } from '../../../src/chains/tron/wire.ts';
 import type { BlockRef } from '../../../src/core/block.ts';
 import { Fault } from '../../../src/core/fault.ts';
 import type { ChainTransfer } from '../../../src/core/transfer.ts';
@@ -115,6 +116,50 @@ test('an address in a topic may have its long form', () => {
   assert.equal(decode(block, infos), expected);
 });
 
+const spellings: readonly (readonly [string, (log: Json) => Json])[] = [
+  ['an address with 41', (log) => ({ ...log, address: `41${log.address}` })],
+  ['an address in capitals', (log) => ({ ...log, address: log.address.toUpperCase() })],
+  ['an address with 41, in capitals', (log) => ({ ...log, address: `41${log.address}`.toUpperCase() })],
+  // java-tron itself writes this when it is asked with visible = true.
+  ['an address in base58', (log) => ({ ...log, address: tronAddress.format(log.address) })],
+  ['topics in capitals', (log) => ({ ...log, topics: log.topics.map((topic: string) => topic.toUpperCase()) })],
+  ['data in capitals', (log) => ({ ...log, data: log.data.toUpperCase() })],
+];
+for (const [title, change] of spellings) {
+  test(`a Transfer is found if its log has ${title}`, () => {
+    const { block, infos } = copy();
+    infos[1].log[0] = change(infos[1].log[0]);
+    assert.equal(decode(block, infos), expected);
+  });
+}
+
+test('a log of another contract has no topics, or any number of them', () => {
+  const { block, infos } = copy();
+  const address = 'ab'.repeat(20);
+  for (const log of [{ address }, { address, topics: ['cd'.repeat(32)], data: '00' }]) {
+    assert.equal(
+      decode(block, infos.with(2, { ...infos[2], log: [...(infos[2].log ?? []), log] })).length,
+      expected.length,
+    );
+  }
+});
+
+for (const upper of ['f'.repeat(24), '1'.padStart(24, '0'), '42'.padStart(24, '0')]) {
+  test(`a Transfer of our token to ${upper}… and our address pays nobody, and is no fault`, () => {
+    const { block, infos } = copy();
+    const [topic, from] = infos[1].log[0].topics;
+    infos[1].log[0].topics = [topic, from, `${upper}${golden.payee}`];
+    assert.equal(decode(block, infos), expected.slice(1));
+  });
+}
+
+test('the upper bytes of the sender do not matter', () => {
+  const { block, infos } = copy();
+  const { topics } = infos[1].log[0];
+  infos[1].log[0].topics = topics.with(1, `${'f'.repeat(24)}${topics[1].slice(24)}`);
+  assert.equal(decode(block, infos), expected);
+});
+
 const contradictions: readonly (readonly [string, string, (block: Json, infos: Json) => readonly [Json, Json]])[] = [
   ['an info too few', 'node_content_contradictory', (block, infos) => [block, infos.slice(1)]],
   ['the last info is missing', 'node_content_contradictory', (block, infos) => [block, infos.slice(0, -1)]],
@@ -161,6 +206,19 @@ const contradictions: readonly (readonly [string, string, (block: Json, infos: J
     'node_block_unknown',
     (block, infos) => [{ ...block, blockID: block.blockID.replace(/0e$/, '0f') }, infos],
   ],
+  [
+    'a result in another spelling',
+    'node_nonsense',
+    (block, infos) => [block, infos.with(1, { ...infos[1], receipt: { ...infos[1].receipt, result: 'success' } })],
+  ],
+  [
+    "the block's result as a number",
+    'node_nonsense',
+    (block, infos) => {
+      block.transactions[1].ret[0].contractRet = 1;
+      return [block, infos];
+    },
+  ],
   ['infos that are not a list', 'node_nonsense', (block) => [block, '"many"']],
   ['infos that are not objects', 'node_nonsense', (block) => [block, [1, 2]]],
   ['an info without an id', 'node_nonsense', (block, [{ id, ...first }, ...rest]) => [block, [first, ...rest]]],
@@ -204,8 +262,13 @@ const malformed: readonly (readonly [string, (log: Json) => Json])[] = [
   ['no data', ({ data, ...log }) => log],
   ['data that is not hex', (log) => ({ ...log, data: 'z'.repeat(64) })],
   ['a cut recipient', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'ab'] })],
-  ['a recipient that is not an address', (log) => ({ ...log, topics: [...log.topics.slice(0, 2), 'f'.repeat(64)] })],
-  ['a sender that is not an address', (log) => ({ ...log, topics: log.topics.with(1, 'f'.repeat(64)) })],
+  ['a cut event', (log) => ({ ...log, topics: log.topics.with(0, TRANSFER_TOPIC.slice(2)) })],
+  ['0x before its topics', (log) => ({ ...log, topics: log.topics.map((topic: string) => `0x${topic}`) })],
+  ['no topics', ({ topics, ...log }) => log],
+  ['an empty list of topics', (log) => ({ ...log, topics: [] })],
+  ['topics that are not a list', (log) => ({ ...log, topics: log.topics.join() })],
+  ['no address', ({ address, ...log }) => log],
+  ['an address that is none', (log) => ({ ...log, address: `0x${log.address}` })],
 ];
 for (const [title, change] of malformed) {
   test(`a Transfer of our token with ${title} is nonsense`, () => {

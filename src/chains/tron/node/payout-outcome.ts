@@ -14,7 +14,7 @@ import type { Outcome, SentAttempt, SpendDraft } from '../../spend.ts';
 import { hasPaid } from '../../token-contract.ts';
 import { tronAddress } from '../address.ts';
 import { isUnknown, nonsense, type Origin, readWhole } from '../answer.ts';
-import { ADDRESS_TOPIC, readInfo, TRANSFER_TOPIC, WORD } from '../wire.ts';
+import { keyInTopic, readInfo, readLog, TRANSFER_TOPIC, type TronLog, WORD } from '../wire.ts';
 import { canNeverBeIncluded } from './payout-absence.ts';
 import { expectChain, readHeaderAt, SOLID_BLOCK_PATH, type TronRpc } from './rpc.ts';
 
@@ -35,7 +35,7 @@ type Inclusion = Readonly<{
   number: number;
   feeUnits: bigint;
   outcome: 'success' | 'failure' | 'unclear';
-  logs: readonly unknown[];
+  logs: readonly TronLog[];
 }>;
 
 /**
@@ -117,7 +117,13 @@ function readInclusion(tx: string, transaction: unknown, info: unknown, host: st
     typeof receipt === 'string' && receipt !== 'SUCCESS' && receipt !== 'DEFAULT',
   ];
   const outcome = saysSuccess.every(Boolean) ? 'success' : saysFailure.every(Boolean) ? 'failure' : 'unclear';
-  return { tx, number, feeUnits: readWhole(info, 'fee', origin), outcome, logs };
+  return {
+    tx,
+    number,
+    feeUnits: readWhole(info, 'fee', origin),
+    outcome,
+    logs: logs.map((log) => readLog(log, origin)),
+  };
 }
 
 function isCall({ raw_data: raw }: Fields): boolean {
@@ -148,10 +154,13 @@ function showsPayment({ logs }: Inclusion, draft: SpendDraft): boolean {
   );
 }
 
-function readTransfer(log: unknown, token: string | null, owner: string): Readonly<{ to: string; units: bigint }>[] {
-  if (!isFields(log) || log.address !== token || !Array.isArray(log.topics) || log.topics.length !== 3) return [];
-  const [topic, from, to] = log.topics.map(String);
-  if (topic !== TRANSFER_TOPIC || from?.slice(24) !== owner || !to || !ADDRESS_TOPIC.test(to)) return [];
-  const { data } = log;
-  return typeof data === 'string' && WORD.test(data) ? [{ to: to.slice(24), units: BigInt(`0x${data}`) }] : [];
+function readTransfer(
+  { address, topics, data }: TronLog,
+  token: string | null,
+  owner: string,
+): Readonly<{ to: string; units: bigint }>[] {
+  const to = keyInTopic(topics[2]);
+  if (address !== token || topics.length !== 3 || topics[0] !== TRANSFER_TOPIC || to === null) return [];
+  if (topics[1]?.slice(24) !== owner || typeof data !== 'string' || !WORD.test(data)) return [];
+  return [{ to, units: BigInt(`0x${data}`) }];
 }
