@@ -8,6 +8,8 @@
  * change and the same functions run again.
  * @module
  */
+
+import { type Arrival, type Beginning, isOlder } from './arrival.ts';
 import type { Received } from './credit-policy.ts';
 import type { PaymentEventType, SessionStatus } from './event.ts';
 import { invariant } from './fault.ts';
@@ -16,35 +18,34 @@ import { toPar } from './money.ts';
 import { type Currency, currencies, type NetworkKey } from './transfer.ts';
 
 /** What was promised when the session was created. Never changes. Times are Unix seconds, values are par. */
-export type Terms = Readonly<{
-  duePar: bigint;
-  /** How far below `duePar` a payment may be and still count as full. */
-  tolerancePar: bigint;
-  /** Currencies that count towards the due value; any other token is shown but does not count. */
-  accepts: readonly Currency[];
-  createdAtS: number;
-  expiresAtS: number;
-  inclusionGraceS: InclusionGrace;
-  /** After expiry with too little paid, how long a top-up still counts. */
-  topUpGraceS: number;
-  /** After the last deadline (expiry and top-up grace), how long a late payment may still be accepted. */
-  monitoringS: number;
-  latePolicy: 'accept' | 'hold';
-}>;
+export type Terms = Beginning &
+  Readonly<{
+    duePar: bigint;
+    /** How far below `duePar` a payment may be and still count as full. */
+    tolerancePar: bigint;
+    /** Currencies that count towards the due value; any other token is shown but does not count. */
+    accepts: readonly Currency[];
+    expiresAtS: number;
+    inclusionGraceS: InclusionGrace;
+    /** After expiry with too little paid, how long a top-up still counts. */
+    topUpGraceS: number;
+    /** After the last deadline (expiry and top-up grace), how long a late payment may still be accepted. */
+    monitoringS: number;
+    latePolicy: 'accept' | 'hold';
+  }>;
 
 /** `final`: confirmed and at or below the height that the chain calls final. `orphaned`: its block left the chain. */
 export type ReceiptState = 'seen' | 'confirmed' | 'final' | 'orphaned';
 
-/** One transfer to the session's address, in base units. `blockTimeS` is the time of its block. */
-export type Receipt = Readonly<{
-  network: NetworkKey;
-  tx: string;
-  currency: Currency;
-  decimals: number;
-  units: bigint;
-  blockTimeS: number;
-  state: ReceiptState;
-}>;
+/** One transfer to the session's address, in base units. */
+export type Receipt = Arrival &
+  Readonly<{
+    tx: string;
+    currency: Currency;
+    decimals: number;
+    units: bigint;
+    state: ReceiptState;
+  }>;
 
 /**
  * When a transaction came, as the terms count it: by expiry and its network's inclusion grace, by the end of the top-up
@@ -114,25 +115,14 @@ export type Moment = Readonly<{
   outageWaitS: number;
 }>;
 
-/** Largest clock skew tolerated between us and a chain. API signatures fail at 300 s, so in practice it is smaller. */
-const CLOCK_SKEW_S_MAX = 600;
-
-/**
- * Returns true for money that came before the session was created. It pays another order: a database that was lost or
- * restored from a backup since then had given the address to somebody else.
- */
-export const isOlder = (terms: Pick<Terms, 'createdAtS'>, blockTimeS: number): boolean =>
-  blockTimeS < terms.createdAtS - CLOCK_SKEW_S_MAX;
-
 /** Returns what must be confirmed. A tolerance as large as the due value is ignored: nothing is given away. */
 const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
 
-/**
- * Returns the phase of a transaction that came at a time, or null for money older than the session, which is ignored.
- */
-export function phaseOf(terms: Terms, network: NetworkKey, cameS: number): Phase | null {
-  if (isOlder(terms, cameS)) return null;
+/** Returns the phase of a transaction by its block, or null for money older than the session, which is ignored. */
+export function phaseOf(terms: Terms, came: Arrival): Phase | null {
+  if (isOlder(terms, came)) return null;
+  const { network, blockTimeS: cameS } = came;
   const inTimeEndS = terms.expiresAtS + graceOn(terms.inclusionGraceS, network);
   const graceEndS = Math.max(inTimeEndS, terms.expiresAtS + terms.topUpGraceS);
   if (cameS <= inTimeEndS) return 'in_time';
@@ -140,9 +130,14 @@ export function phaseOf(terms: Terms, network: NetworkKey, cameS: number): Phase
   return cameS <= graceEndS + terms.monitoringS ? 'late' : 'too_late';
 }
 
-/** Returns the earlier phase: a transaction that a reorg moved to a later block was not late. */
-export const earlierPhase = (one: Phase, other: Phase): Phase =>
-  phases.indexOf(one) <= phases.indexOf(other) ? one : other;
+/**
+ * Returns the earlier phase: a transaction that a reorg moved to a later block was not late, and one that it moved to
+ * an earlier block still pays the session.
+ */
+export function earlierPhase(one: Phase | null, other: Phase | null): Phase | null {
+  if (one === null || other === null) return one ?? other;
+  return phases.indexOf(one) <= phases.indexOf(other) ? one : other;
+}
 
 const amount = (sum: ReceiptSum, part: Counted): bigint => (part === 'none' ? 0n : sum[part]);
 
@@ -162,16 +157,15 @@ export function recount(sums: readonly ReceiptSum[], changed: readonly Recount[]
   return [...after.values()].filter(({ seen, confirmed, final }) => seen + confirmed + final > 0n);
 }
 
-/** Returns the phases of all receipts of a session: those of one transaction have the phase of its first block. */
+/** Returns the phases of all receipts of a session: those of one transaction have its earliest. */
 export function phasesOf(terms: Terms, receipts: readonly Receipt[]): (Phase | null)[] {
   const place = ({ network, tx }: Receipt) => `${network}/${tx}`;
-  const firstTimes = new Map<string, number>();
+  const earliest = new Map<string, Phase | null>();
   for (const receipt of receipts) {
-    firstTimes.set(place(receipt), Math.min(receipt.blockTimeS, firstTimes.get(place(receipt)) ?? Infinity));
+    const known = earliest.get(place(receipt)) ?? null;
+    earliest.set(place(receipt), earlierPhase(phaseOf(terms, receipt), known));
   }
-  return receipts.map((receipt) =>
-    phaseOf(terms, receipt.network, firstTimes.get(place(receipt)) ?? receipt.blockTimeS),
-  );
+  return receipts.map((receipt) => earliest.get(place(receipt)) ?? null);
 }
 
 /** Adds up all receipts of a session: what `recount` must arrive at step by step. */

@@ -37,6 +37,7 @@ const terms: Terms = {
   tolerancePar: 0n,
   accepts: ['USDT', 'USDC'],
   createdAtS: 0,
+  beforeNumbers: {},
   expiresAtS: EXPIRES_AT_S,
   inclusionGraceS: {},
   topUpGraceS: GRACE_S,
@@ -47,7 +48,7 @@ const terms: Terms = {
 let counter = 0;
 function receipt(units: bigint, blockTimeS: number, state: ReceiptState, more: Partial<Receipt> = {}): Receipt {
   const tx = `tx${++counter}`;
-  return { network: 'test:one', tx, currency: 'USDT', decimals: 18, units, blockTimeS, state, ...more };
+  return { network: 'test:one', tx, currency: 'USDT', decimals: 18, units, blockNumber: 1, blockTimeS, state, ...more };
 }
 
 type Snapshot = { life: Life; standing: Standing };
@@ -158,6 +159,17 @@ test('money older than the session belongs to another order: neither counted nor
   // A chain whose clock is ten minutes behind ours.
   const own = receipt(10n * ONE, 4_400, 'confirmed');
   assert.is(look(untouched, [foreign, own], 5_010, ofLater).life.status, 'paid');
+});
+
+test('where the network was followed, block numbers say what is older than the session, whatever the clocks say', () => {
+  const ofLater = { terms: { ...terms, createdAtS: 5_000, expiresAtS: 6_000, beforeNumbers: { 'test:one': 70 } } };
+  const foreign = receipt(10n * ONE, 5_001, 'confirmed', { blockNumber: 70 });
+  const untouched = look(start, [foreign], 5_010, ofLater);
+  assert.equal(untouched, { ...start, events: [] });
+  const own = receipt(10n * ONE, 5_000 - 1_800, 'confirmed', { blockNumber: 71 });
+  assert.is(look(untouched, [foreign, own], 5_010, ofLater).life.status, 'paid');
+  const elsewhere = receipt(10n * ONE, 5_000 - 1_800, 'confirmed', { network: 'test:two', blockNumber: 71 });
+  assert.is(look(untouched, [elsewhere], 5_010, ofLater).life.status, 'pending', 'times decide on other networks');
 });
 
 test('too little: a top-up counts within the grace; after it the session fails', () => {
@@ -363,6 +375,7 @@ function receiptsOf(payer: Payer, at: number, name: string): Receipt[] {
     currency: payer.currency,
     decimals: 18,
     units: BigInt(payer.value) * ONE,
+    blockNumber: 1,
     blockTimeS,
     state: ofState,
   });
@@ -378,6 +391,7 @@ function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
     tolerancePar: BigInt(t.tolerance) * ONE,
     accepts: t.accepts as Terms['accepts'],
     createdAtS: 0,
+    beforeNumbers: {},
     expiresAtS: t.expiresAtS,
     inclusionGraceS: { 'test:one': t.inclusionGraceS },
     topUpGraceS: t.graceS,
@@ -524,6 +538,7 @@ test('advancing twice at the same moment changes nothing', () => {
     currency: fc.constantFrom('USDT' as const, 'USDC' as const),
     decimals: fc.constant(18),
     units: fc.bigInt({ min: 1n, max: 20n * ONE }),
+    blockNumber: fc.constant(1),
     blockTimeS: fc.integer({ min: 0, max: 4_000 }),
     state: fc.constantFrom<ReceiptState>('seen', 'confirmed', 'final', 'orphaned'),
   });

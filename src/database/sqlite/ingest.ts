@@ -6,7 +6,7 @@
 import { type BlockRef, isLinked } from '../../core/block.ts';
 import { invariant, transient } from '../../core/fault.ts';
 import { toPar } from '../../core/money.ts';
-import { earlierPhase, isOlder, phaseOf } from '../../core/session.ts';
+import { earlierPhase, type Phase, phaseOf } from '../../core/session.ts';
 import type { ChainTransfer, Mode } from '../../core/transfer.ts';
 import type { Database } from '../database.ts';
 import type { Ingest } from '../ingest.ts';
@@ -68,8 +68,8 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
       if (found.address.id <= (known?.watchedThroughId ?? 0)) continue;
       const { sessionId } = found.address;
       const session = sessionId === null ? undefined : findSession(sessionId);
-      insert(step, id, block, found, session);
-      if (!found.isDust) claim(step, block, found, session);
+      const phase = insert(step, id, block, found, session);
+      if (!found.isDust && phase === null) disclaim(step, found, session);
     }
     return id;
   }
@@ -82,11 +82,21 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
     return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < step.dustFloorPar };
   }
 
-  function insert(step: Ingest, blockId: number, block: BlockRef, ours: Ours, session: SessionRow | undefined): void {
+  /** @returns the phase of what pays its session; null for what does not, and for dust */
+  function insert(
+    step: Ingest,
+    blockId: number,
+    block: BlockRef,
+    ours: Ours,
+    session: SessionRow | undefined,
+  ): Phase | null {
     const { transfer, address, decimals, isDust } = ours;
     invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${step.network} is above zero`);
-    const phase = !session || isDust ? null : phaseOf(termsOf(session), step.network, block.timeS);
-    const earlier = phase && transfers.phaseOf(address.id, step.network, transfer.tx);
+    const came = { network: step.network, blockNumber: block.number, blockTimeS: block.timeS };
+    const phase =
+      !session || isDust
+        ? null
+        : earlierPhase(phaseOf(termsOf(session), came), transfers.phaseOf(address.id, step.network, transfer.tx));
     if (session && !isDust) transitions.countPayment(session.id);
     transfers.insert({
       blockId,
@@ -101,14 +111,14 @@ export function ingestCommands(db: Db, parts: Parts): IngestCommands {
       confirmed: false,
       firstConfirmedAtMs: null,
       dust: isDust,
-      phase: phase && earlier ? earlierPhase(phase, earlier) : phase,
+      phase,
       counted: 'none',
     });
+    return phase;
   }
 
-  /** Checks that a transfer belongs to a session. If not, raises an alarm; an address without a session is spoiled. */
-  function claim(step: Ingest, block: BlockRef, { transfer, address }: Ours, session: SessionRow | undefined): void {
-    if (session && !isOlder(termsOf(session), block.timeS)) return;
+  /** Raises an alarm for money that belongs to no session; an address without a session is spoiled. */
+  function disclaim(step: Ingest, { transfer, address }: Ours, session: SessionRow | undefined): void {
     if (!session) addresses.spoil(address.id);
     const { tx, units, currency, to } = transfer;
     const why = session

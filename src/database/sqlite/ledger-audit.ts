@@ -27,7 +27,8 @@ const paymentFacts = `
   SELECT t.network, t.currency AS asset, 'collected' AS account, iif(s.id IS NULL, 'unclaimed', 'received') AS other,
     s.id AS subject, t.units
   FROM transfers AS t JOIN blocks AS b ON b.id = t.block_id JOIN addresses AS a ON a.id = t.address_id
-  LEFT JOIN sessions AS s ON s.id = a.session_id AND b.time_s >= s.created_at_ms / 1000 - 600
+  LEFT JOIN sessions AS s ON s.id = a.session_id AND (t.phase IS NOT NULL OR coalesce(
+    b.number > json_extract(s.before_numbers, '$."' || t.network || '"'), b.time_s >= s.created_at_ms / 1000 - 600))
   WHERE t.confirmed = 1`;
 
 const feeFacts = `

@@ -3,6 +3,7 @@
  * @module
  */
 import { and, eq, max, sql } from 'drizzle-orm';
+import { type Arrival, isOlder } from '../../core/arrival.ts';
 import { invariant } from '../../core/fault.ts';
 import type { Intent } from '../../core/intent.ts';
 import {
@@ -13,7 +14,7 @@ import {
   paymentEntry,
   payoutEntry,
 } from '../../core/ledger.ts';
-import { isOlder } from '../../core/session.ts';
+import type { Phase } from '../../core/session.ts';
 import type { Db } from './open.ts';
 import { ledgerEntries, ledgerPostings } from './payouts/schema.ts';
 import { preparedInsert } from './prepared.ts';
@@ -47,7 +48,9 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
       currency: transfers.currency,
       units: transfers.units,
       sessionId: addresses.sessionId,
-      timeS: blocks.timeS,
+      phase: transfers.phase,
+      blockNumber: blocks.number,
+      blockTimeS: blocks.timeS,
     })
     .from(transfers)
     .innerJoin(blocks, eq(blocks.id, transfers.blockId))
@@ -73,10 +76,11 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     for (const posting of postings) insertPosting({ entryId, ...posting });
   }
 
-  /** Returns the session that a transfer's money belongs to; null for money that came well before its session. */
-  function ownerOf(sessionId: string | null, blockTimeS: number): string | null {
+  /** Returns the session that a transfer's money belongs to; null for money that came before its session. */
+  function ownerOf(sessionId: string | null, phase: Phase | null, came: Arrival): string | null {
     const session = sessionId === null ? undefined : findSession(sessionId);
-    return session && !isOlder(termsOf(session), blockTimeS) ? session.id : null;
+    // An older version saved no phase.
+    return session && (phase !== null || !isOlder(termsOf(session), came)) ? session.id : null;
   }
 
   return {
@@ -90,9 +94,10 @@ export function createLedger(db: Db, findSession: FindSessionRow): Ledger {
     },
     confirmed(blockId, isTaken, atMs, txs) {
       const only = txs && new Set(txs);
-      for (const { tx, sessionId, timeS, ...transfer } of ofBlock.all({ blockId, confirmed: !isTaken })) {
+      for (const row of ofBlock.all({ blockId, confirmed: !isTaken })) {
+        const { tx, sessionId, phase, blockNumber: _, blockTimeS: __, ...transfer } = row;
         if (only?.has(tx) === false) continue;
-        const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, timeS) };
+        const payment: BookedPayment = { ...transfer, sessionId: ownerOf(sessionId, phase, row) };
         const kind = isTaken ? 'payment' : 'payment_reversed';
         post(paymentEntry(payment, isTaken, occurrenceOf(String(transfer.transferId), kind)), atMs);
       }

@@ -8,7 +8,7 @@ import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType, SessionStatus } from '../../core/event.ts';
 import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { LookupResult } from '../../core/lookup.ts';
-import type { Counted, Phase, Standing } from '../../core/session.ts';
+import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
 import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
@@ -156,6 +156,7 @@ export const sessions = sqliteTable('sessions', {
   options: paymentOptions().notNull(),
   networks: json<readonly NetworkKey[]>().notNull(),
   createdAtMs: integer().notNull(),
+  beforeNumbers: json<Terms['beforeNumbers']>(),
   status: text().$type<SessionStatus>().notNull(),
   endedAtS: integer(),
   paidAtS: integer(),

@@ -35,6 +35,7 @@ export const termsOf = (row: SessionRow): Terms => ({
   tolerancePar: row.tolerancePar,
   accepts: row.accepts,
   createdAtS: toSeconds(row.createdAtMs),
+  beforeNumbers: row.beforeNumbers ?? {},
   expiresAtS: row.expiresAtS,
   inclusionGraceS: row.inclusionGraceS,
   topUpGraceS: row.topUpGraceS,

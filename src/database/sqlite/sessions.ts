@@ -3,6 +3,7 @@
  * @module
  */
 import { and, asc, eq, lt, sql } from 'drizzle-orm';
+import { certainlyBefore } from '../../core/arrival.ts';
 import { invariant } from '../../core/fault.ts';
 import { graceOf } from '../../core/inclusion.ts';
 import { minorToPar } from '../../core/money.ts';
@@ -115,6 +116,17 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     return options.filter(({ networkKey }) => isReady.has(networkKey));
   }
 
+  /** Returns the blocks that came before a new session, on each network of its mode that is followed. */
+  function beforeNumbers({ mode, nowMs }: Pick<NewSession, 'mode' | 'nowMs'>): Terms['beforeNumbers'] {
+    const own = networks.all().filter((row) => row.key.startsWith(`${mode}:`) && isOffered(row, nowMs));
+    return Object.fromEntries(
+      own.flatMap(({ key, tipNumber, headNumber, floor }) => {
+        const before = tipNumber === null ? null : certainlyBefore(tipNumber, headNumber, floor);
+        return before === null ? [] : [[key, before]];
+      }),
+    );
+  }
+
   /** Saves a new session with one address per family; a family without a free address is left out. */
   function begin(input: NewSession): CreateSessionOutcome {
     const ready = readyOptions(input);
@@ -129,7 +141,8 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     const options = ready.filter(({ family }) => free.has(family));
     if (options.length === 0) return { kind: 'address_pool_empty', family: first.family };
     beforeTake([...free.values()].map(({ family, mode, source, index }) => ({ family, mode, source, index })));
-    const row = toRow(input, options, settingsOf(input.storeId), endpoints.forSession(input));
+    const terms = termsFor(input, options, settingsOf(input.storeId), beforeNumbers(input));
+    const row = toRow(input, options, terms, endpoints.forSession(input));
     insert(row);
     transitions.count(row.status, 1);
     for (const address of free.values()) addresses.take(address, row.id);
@@ -214,25 +227,34 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
   };
 }
 
+const networksOf = (options: readonly PaymentOption[]): NetworkKey[] =>
+  [...new Set(options.map(({ networkKey }) => networkKey))].sort();
+
+const termsFor = (
+  { duePar, accepts, expiresInS, inclusionGraceS, nowMs }: NewSession,
+  options: readonly PaymentOption[],
+  settings: StoreSettings,
+  beforeNumbers: Terms['beforeNumbers'],
+): Terms => ({
+  duePar,
+  tolerancePar: minorToPar(BigInt(settings.toleranceMinor)),
+  accepts,
+  createdAtS: toSeconds(nowMs),
+  beforeNumbers,
+  expiresAtS: toSeconds(nowMs) + expiresInS,
+  inclusionGraceS: graceOf(inclusionGraceS, networksOf(options)),
+  topUpGraceS: settings.topUpGraceS,
+  monitoringS: settings.monitoringS,
+  latePolicy: settings.latePolicy,
+});
+
 function toRow(
   input: NewSession,
   options: readonly PaymentOption[],
-  settings: StoreSettings,
+  terms: Terms,
   endpointId: string | null,
 ): SessionRow {
-  const { id, storeId, mode, request, conversion, duePar, accepts, expiresInS, replay, nowMs } = input;
-  const networks = [...new Set(options.map(({ networkKey }) => networkKey))].sort();
-  const terms: Terms = {
-    duePar,
-    tolerancePar: minorToPar(BigInt(settings.toleranceMinor)),
-    accepts,
-    createdAtS: toSeconds(nowMs),
-    expiresAtS: toSeconds(nowMs) + expiresInS,
-    inclusionGraceS: graceOf(input.inclusionGraceS, networks),
-    topUpGraceS: settings.topUpGraceS,
-    monitoringS: settings.monitoringS,
-    latePolicy: settings.latePolicy,
-  };
+  const { id, storeId, mode, request, conversion, replay, nowMs } = input;
   return {
     id,
     storeId,
@@ -245,7 +267,7 @@ function toRow(
     targetMinor: conversion?.amountMinor ?? null,
     ...terms,
     options,
-    networks,
+    networks: networksOf(options),
     createdAtMs: nowMs,
     ...stateOf(terms, newLife, newStanding, []),
     paymentCount: 0,

@@ -244,6 +244,7 @@ export const toReceipt = (transfer: SessionTransfer): Receipt => ({
   currency: transfer.currency,
   decimals: transfer.decimals,
   units: transfer.units,
+  blockNumber: transfer.number,
   blockTimeS: transfer.timeS,
   state: stateOf(transfer),
 });

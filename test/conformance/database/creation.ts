@@ -63,6 +63,7 @@ export function creationConforms(makePlace: MakePlace): void {
           tolerancePar: 25n * 10n ** 16n,
           accepts: ['USDC'],
           createdAtS: T0_S,
+          beforeNumbers: { 'test:one': 0, 'test:two': 0 },
           expiresAtS: T0_S + 60,
           inclusionGraceS: { 'test:two': 15 },
           topUpGraceS: 90,

@@ -242,13 +242,17 @@ export class Feed {
     return outcome;
   }
 
-  /** Reports how far the network has been read, without a block. */
-  readThrough(readThroughS: number, state: NetworkState = 'following'): Promise<void> {
+  /** Reports how far the network has been read, without a block; the node's head is our tip if left out. */
+  readThrough(
+    readThroughS: number,
+    state: NetworkState = 'following',
+    headNumber = this.chain.at(-1)?.number ?? null,
+  ): Promise<void> {
     return this.database.reportNetwork({
       network: this.network,
       state,
       reason: state === 'halted' ? { code: 'deep_reorg', message: 'block 5 left the chain' } : null,
-      headNumber: this.chain.at(-1)?.number ?? null,
+      headNumber,
       nodeConnected: true,
       nodeHeardAtMs: this.nowMs,
       readThroughS,

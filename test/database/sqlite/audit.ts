@@ -76,7 +76,8 @@ function wrongSums(client: Sqlite.Database): string[] {
   const transfers = client.prepare(
     `SELECT t.units, t.decimals, t.confirmed, t.currency FROM addresses AS a JOIN transfers AS t ON t.address_id = a.id
      JOIN blocks AS b ON b.id = t.block_id JOIN sessions AS s ON s.id = a.session_id
-     WHERE b.canonical = 1 AND t.dust = 0 AND b.time_s >= s.created_at_ms / 1000 - 600 AND s.id = ?`,
+     WHERE b.canonical = 1 AND t.dust = 0 AND s.id = ? AND (t.phase IS NOT NULL OR s.before_numbers IS NULL)
+       AND (s.before_numbers IS NOT NULL OR b.time_s >= s.created_at_ms / 1000 - 600)`,
   );
   const sessions = client.prepare('SELECT id, accepts, seen_par, confirmed_par, late_par FROM sessions').all() as {
     id: string;
