@@ -23,6 +23,7 @@ import { type Due, findDue } from './credits.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
 import { createFinalityWatch } from './finality-watch.ts';
 import { ageS, createFreshness } from './freshness.ts';
+import { haltNetwork } from './halt.ts';
 import { createIdentityProof } from './identity.ts';
 import { createLostBlocks } from './lost-blocks.ts';
 import { type Matcher, matchContent } from './matcher.ts';
@@ -63,7 +64,7 @@ export type FollowerEnd = 'stopped' | 'moved';
 export interface Follower {
   /**
    * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
-   * halted: the node gets no more requests until the signal aborts.
+   * halted: until that is over, the node is only asked who it is.
    */
   run(signal: AbortSignal): Promise<FollowerEnd>;
 }
@@ -212,6 +213,7 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   const proveIdentity = (ageMsMax: number): Promise<void> => identity.renew(ageMsMax, cursor.tip()?.number ?? null);
+  const halting = { network, database, reporter, clock, wakeup, prove: () => proveIdentity(0) };
 
   /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
@@ -297,21 +299,6 @@ export function createFollower(options: FollowerOptions): Follower {
     }
   }
 
-  /** Reports a permanent fault, once, and waits for the end. */
-  async function halt({ code, message }: Fault, signal: AbortSignal): Promise<void> {
-    reporter.update({ state: 'halted', reason: { code, message } });
-    const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
-    for (let isRaised = false; !signal.aborted; ) {
-      try {
-        if (!isRaised) await database.raiseAlarm(alarm);
-        isRaised = true;
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error;
-      }
-      await wakeup.wait(RETRY_MS_MAX);
-    }
-  }
-
   return {
     async run(signal) {
       node.onChange(wakeup.notify);
@@ -328,8 +315,8 @@ export function createFollower(options: FollowerOptions): Follower {
           // Stopping closes the node, so requests in flight fail.
           if (signal.aborted) break;
           if (error.kind === 'permanent') {
-            await halt(error, signal);
-            break;
+            if ((await haltNetwork(error, halting, signal)) === 'stopped') break;
+            continue;
           }
           reporter.update({ state: 'fault', reason: { code: error.code, message: error.message } });
           await noteFault(error);

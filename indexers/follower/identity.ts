@@ -73,7 +73,7 @@ const notYet = ({ message }: Fault, number: number, tipNumber: number): Fault =>
 
 /**
  * Compares the node's identity with the configuration. Money on another chain, or counted with other decimals, would be
- * credited wrongly, so a difference stops the network until a person has corrected it.
+ * credited wrongly, so a difference stops the network until it is over, or a person has corrected it.
  * @throws Fault permanent `chain_id_mismatch` or `decimals_mismatch`, naming the expected and the found value; or the
  * fault with which the node's client reports a token
  */
@@ -81,7 +81,7 @@ function checkIdentity(network: Expected, found: NodeIdentity): void {
   if (found.chainId !== network.chainId) {
     throw permanent(
       'chain_id_mismatch',
-      `${network.key}: expected a node of chain ${network.chainId}, found chain ${found.chainId}. Set the network's url to a node of the right chain, or correct its chain_id, and restart`,
+      `${network.key}: expected a node of chain ${network.chainId}, found chain ${found.chainId}. Set the network's url to a node of the right chain, or correct its chain_id, and restart. If the node proves to be the right one for a minute, the network continues by itself`,
     );
   }
   for (const { symbol, address, decimals } of network.tokens) {
@@ -90,7 +90,7 @@ function checkIdentity(network: Expected, found: NodeIdentity): void {
     if (shown === decimals) continue;
     throw permanent(
       'decimals_mismatch',
-      `${network.key}: expected ${symbol} at ${address} to have ${decimals} decimals, found ${shown ?? 'none'}. Correct the token's address or decimals, and restart`,
+      `${network.key}: expected ${symbol} at ${address} to have ${decimals} decimals, found ${shown ?? 'none'}. Correct the token's address or decimals, and restart. If the node shows the expected value for a minute, the network continues by itself`,
     );
   }
 }

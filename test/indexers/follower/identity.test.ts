@@ -202,11 +202,52 @@ for (const family of families) {
       await s.shop.isIn('halted', 'chain_id_mismatch');
     }));
 
-  test(`${family}: a token whose decimals change is noticed in a minute`, () =>
+  test(`${family}: a token whose decimals change is noticed in a minute, and so is that they are right again`, () =>
     sceneBehindGateway(family, async (s) => {
       s.own.faults.set({ rates: { wrong_decimals: 1 } });
       await s.poll(6, 10_000);
       await s.shop.isIn('halted', 'decimals_mismatch');
+      s.own.faults.heal();
+      await s.poll(4, 15_000);
+      s.own.world.mine();
+      await s.poll();
+      await s.shop.isIn('following');
+    }));
+
+  test(`${family}: a gateway that led to another network for a second stops the network for a minute, not for good`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const order = await s.shop.order('stranger');
+      s.gateway.connectTo((await s.startStranger(3, order.address)).httpUrl);
+      await s.poll(5);
+      await isRefused(s, order);
+      s.gateway.connectTo(s.own.httpUrl);
+      s.own.pay(order.address, DUE);
+      s.own.world.mine();
+      await s.poll(3, 15_000);
+      await s.shop.isIn('halted', 'chain_id_mismatch');
+      assert.equal((await order.read()).payments, [], 'it must prove itself for a minute');
+      await s.poll(1, 15_000);
+      s.own.world.mine();
+      await s.poll();
+      await s.shop.isIn('following');
+      await s.shop.holds(tipOf(s.own));
+      assert.is((await order.read()).payments.length, 1);
+    }));
+
+  test(`${family}: a node that is the right one only now and then stays refused, with one alarm`, () =>
+    sceneBehindGateway(family, async (s) => {
+      const order = await s.shop.order('stranger');
+      const stranger = await s.startStranger(3, order.address);
+      s.gateway.connectTo(stranger.httpUrl);
+      await s.poll(5);
+      for (let round = 0; round < 4; round++) {
+        s.gateway.connectTo(s.own.httpUrl);
+        await s.poll(3, 15_000);
+        s.gateway.connectTo(stranger.httpUrl);
+        await s.poll(1, 15_000);
+      }
+      await isRefused(s, order);
+      assert.is((await s.shop.database.listAlarms(10)).length, 1);
     }));
 
   test(`${family}: a reorg is followed only after the node's identity was checked again`, () =>

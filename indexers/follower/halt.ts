@@ -1,0 +1,66 @@
+/**
+ * What a network that must not continue does: it reports and waits. If the node was not the configured one, it is asked
+ * who it is from time to time, because a gateway may have sent one connection elsewhere; when it has proven for a while
+ * that it is the right one, the network continues.
+ *
+ * @module
+ */
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { Wakeup } from '../wakeup.ts';
+import type { Reporter } from './reporter.ts';
+
+/** Faults of the node's identity, which the node itself can prove to be over. Others need a person. */
+const provable = ['chain_id_mismatch', 'decimals_mismatch', 'token_not_a_contract'];
+/** Between two proofs. */
+const PROOF_MS = 15_000;
+/** Proofs in a row: a gateway between two networks would otherwise let one through now and then. */
+const PROOFS = 4;
+
+export type HaltOptions = Readonly<{
+  network: Pick<NetworkConfig, 'key'>;
+  database: Pick<Database, 'raiseAlarm'>;
+  reporter: Pick<Reporter, 'update'>;
+  clock: Pick<Clock, 'nowMs'>;
+  wakeup: Pick<Wakeup, 'wait'>;
+  /** Asks the node who it is. @throws Fault if it is not the configured one, or does not answer */
+  prove: () => Promise<void>;
+}>;
+
+/**
+ * Reports a permanent fault, once, and waits until it is over.
+ * @returns `proven` when the network may continue, `stopped` when the signal aborted
+ */
+export async function haltNetwork(
+  { code, message }: Fault,
+  { network, database, reporter, clock, wakeup, prove }: HaltOptions,
+  signal: AbortSignal,
+): Promise<'proven' | 'stopped'> {
+  reporter.update({ state: 'halted', reason: { code, message } });
+  const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
+  const isProvable = provable.includes(code);
+  let isRaised = false;
+  let askedAtMs = clock.nowMs();
+  for (let proofs = 0; ; ) {
+    try {
+      if (!isRaised) await database.raiseAlarm(alarm);
+      isRaised = true;
+      if (isProvable && clock.nowMs() - askedAtMs >= PROOF_MS) {
+        askedAtMs = clock.nowMs();
+        await prove();
+        proofs += 1;
+        if (proofs === PROOFS) break;
+      }
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      proofs = 0;
+    }
+    if (signal.aborted) return 'stopped';
+    await wakeup.wait(PROOF_MS);
+    if (signal.aborted) return 'stopped';
+  }
+  reporter.update({ state: 'starting', reason: null });
+  return 'proven';
+}
