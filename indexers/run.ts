@@ -16,7 +16,7 @@ import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';
-import { openLog } from '../src/lib/log.ts';
+import { type Log, openLog } from '../src/lib/log.ts';
 import { mayStart } from '../src/lib/start-signal.ts';
 import { openConfiguredSigner } from '../src/signer/client.ts';
 import type { Signer } from '../src/signer/signer.ts';
@@ -35,7 +35,7 @@ export type IndexerProcess = Readonly<{
    * Opens the database.
    * @throws Fault if it is missing, of another version or unavailable
    */
-  openDatabase(config: Config, env: NodeJS.ProcessEnv): Database;
+  openDatabase(config: Config, env: NodeJS.ProcessEnv, hooks: Readonly<{ log: Log }>): Database;
 }>;
 
 /**
@@ -56,7 +56,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     const config = loadConfig({ env, cwd });
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
     const network = findNetwork(config.networks, family, key);
-    database = openDatabase(config, env);
+    database = openDatabase(config, env, { log });
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
     signer = config.signer && openConfiguredSigner(config.signer);

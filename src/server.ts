@@ -21,6 +21,7 @@ import { watchOverdueRefunds } from './app/overdue-refunds.ts';
 import { retireGivenAddresses } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
+import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
 import { type Config, loadConfig, withPort } from './config/config.ts';
 import { Fault } from './core/fault.ts';
@@ -54,9 +55,9 @@ for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(r
 let log = openLog('server', 'info');
 
 /** Runs everything until the signal, then stops it in an order that loses nothing that was answered. */
-async function serve(config: Config, database: Database, signal: AbortSignal): Promise<void> {
+async function serve(config: Config, database: Database, writeTimes: WriteTimes, signal: AbortSignal): Promise<void> {
   const rates = createRates({ ...config.rates, sources: openSources(config.rates), clock, log });
-  const metrics = createMetrics({ database, config, rates, clock });
+  const metrics = createMetrics({ database, config, rates, clock, writeTimes });
   const pool = startPool({ database, config, clock, log });
   const simulating = keepSandboxAddresses({ database, config, clock, log }, signal);
   // Before the API listens: until a changed xpub has addresses, those of the previous one would be given out.
@@ -198,10 +199,11 @@ try {
   const config = loadConfig({ env: process.env, cwd: process.cwd() });
   log = openLog('server', config.logLevel);
   const marks = openAddressMarks(addressMarksFile(config.dataDir));
-  const database = openDatabase(config, process.env, marks.cover);
+  const writeTimes = createWriteTimes();
+  const database = openDatabase(config, process.env, { beforeTake: marks.cover, onWrite: writeTimes.observe, log });
   try {
     await retireGivenAddresses({ database, marks, clock, log });
-    await serve(config, database, stopping.signal);
+    await serve(config, database, writeTimes, stopping.signal);
   } finally {
     database.close();
     marks.close();

@@ -9,6 +9,7 @@ import type { Database, NetworkState } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { createPayoutMetrics } from './payout-metrics.ts';
+import type { WriteTimes } from './write-times.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
 
@@ -29,6 +30,7 @@ export type MetricsOptions = Readonly<{
   config: Pick<Config, 'networks'>;
   rates: Pick<Rates, 'status'>;
   clock: Clock;
+  writeTimes: WriteTimes;
 }>;
 
 /** An answered request. `route` is the template, null for an unknown path. */
@@ -44,10 +46,11 @@ export interface Metrics {
   read(): Promise<Readonly<{ contentType: string; text: string }>>;
 }
 
-export function createMetrics({ database, config, rates, clock }: MetricsOptions): Metrics {
+export function createMetrics({ database, config, rates, clock, writeTimes }: MetricsOptions): Metrics {
   const registry = new Registry();
   // Memory, garbage collection, open handles and the event loop's lag.
   collectDefaultMetrics({ register: registry });
+  for (const histogram of writeTimes.histograms) registry.registerMetric(histogram);
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []) =>
     new Gauge({ name: `quayside_${name}`, help, labelNames, registers: [registry] });
 

@@ -6,16 +6,30 @@ import type { Config } from '../config/config.ts';
 import type { Database } from '../database/database.ts';
 import type { BeforeTake } from '../database/sqlite/sessions.ts';
 import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
+import type { WriteMeasure } from '../database/sqlite/write-queue.ts';
+import type { Log } from '../lib/log.ts';
 import { databaseFile, readSecretKey } from '../lib/secret-key.ts';
 
 /** How long a write waits for other processes' writes, which take milliseconds except on slow disks. */
 const BUSY_TIMEOUT_MS = 5000;
+/** A write that holds the lock for longer is logged: others wait for it. */
+const HELD_MS_MAX = 500;
 
-/**
- * @param beforeTake called with the addresses that a new session takes, before they are offered
- * @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase`
- */
-export function openDatabase(config: Config, env: NodeJS.ProcessEnv, beforeTake?: BeforeTake): Database {
+export type DatabaseHooks = Readonly<{
+  /** Called with the addresses that a new session takes, before they are offered. */
+  beforeTake?: BeforeTake;
+  /** Called after each write, with what it took. */
+  onWrite?: (measure: WriteMeasure) => void;
+  /** Gets a warning of each write that took long. */
+  log?: Log;
+}>;
+
+/** @throws Fault permanent `schema_not_current`, `secret_key_wrong` and others: see `openSqliteDatabase` */
+export function openDatabase(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  { beforeTake, onWrite, log }: DatabaseHooks = {},
+): Database {
   return openSqliteDatabase({
     file: databaseFile(config.dataDir),
     secretKey: readSecretKey(config.dataDir, env),
@@ -23,5 +37,11 @@ export function openDatabase(config: Config, env: NodeJS.ProcessEnv, beforeTake?
     bytesMax: config.limits.storageBytesMax,
     outageWaitS: config.limits.outageWaitS,
     ...(beforeTake && { beforeTake }),
+    onWrite(measure) {
+      onWrite?.(measure);
+      if (measure.heldMs <= HELD_MS_MAX) return;
+      const { heldMs, rows } = measure;
+      log?.warn({ heldMs: Math.round(heldMs), rows }, 'a write took long, and other processes waited for it');
+    },
   });
 }

@@ -2,6 +2,7 @@
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics } from '../../src/app/metrics.ts';
+import { createWriteTimes } from '../../src/app/write-times.ts';
 import { handClock } from '../support/hand-clock.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
@@ -25,7 +26,13 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
   await database.recordUnswept(network, [{ ...level, currency: 'USDT', units: 7_500_000n }]);
   clock.advance(90_000);
 
-  const { text } = await createMetrics({ database, config, rates: { status: () => [] }, clock }).read();
+  const { text } = await createMetrics({
+    database,
+    config,
+    rates: { status: () => [] },
+    clock,
+    writeTimes: createWriteTimes(),
+  }).read();
   close();
   for (const line of [
     'quayside_payouts{kind="refund",state="waiting"} 1',

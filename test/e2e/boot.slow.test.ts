@@ -63,6 +63,8 @@ test('health, reference and metrics answer', async () => {
     /^quayside_pool_free_addresses\{family="evm",mode="test"\} [1-9]\d*$/m,
     /^quayside_rate_fresh\{source="static"\} 1$/m,
     /^quayside_request_duration_seconds_count\{route="\/docs",method="GET",status="200"\} 1$/m,
+    /^quayside_write_wait_seconds_count [1-9]/m,
+    /^quayside_write_seconds_count [1-9]/m,
     /^nodejs_eventloop_lag_seconds /m,
   ];
   for (const line of lines) assert.match(text, line);

@@ -2,12 +2,13 @@
  * Webhook endpoints.
  * @module
  */
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import { sortableId } from '../../lib/id.ts';
 import type { Database, Endpoint, NewSession } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { deliveries, endpoints } from './schema.ts';
+import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 type EndpointCommands = Pick<Database, 'addEndpoint' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'>;
 
@@ -84,17 +85,27 @@ export function endpointCommands(db: Db): EndpointCommands {
       return (await db.write(() => db.orm.update(endpoints).set(state).where(isThere(id)).run())).changes === 1;
     },
     async removeEndpoint(id) {
-      return db.write(() => {
-        // The row stays, because past deliveries refer to it.
-        const removed = db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
-        if (removed.changes === 0) return false;
-        db.orm
+      const waiting = db.orm
+        .select({ id: deliveries.id })
+        .from(deliveries)
+        .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, 'waiting')))
+        .limit(WRITE_ROWS_MAX - 1);
+      const removeSlice = (): 'removed' | 'unknown' | 'more' => {
+        if (!db.orm.select({ id: endpoints.id }).from(endpoints).where(isThere(id)).get()) return 'unknown';
+        const { changes } = db.orm
           .update(deliveries)
           .set({ state: 'failed', nextAttemptAtMs: null, manualAtMs: null, lastError: 'endpoint_removed' })
-          .where(and(eq(deliveries.endpointId, id), eq(deliveries.state, 'waiting')))
+          .where(inArray(deliveries.id, waiting))
           .run();
-        return true;
-      });
+        if (changes === WRITE_ROWS_MAX - 1) return 'more';
+        // The row stays, because past deliveries refer to it.
+        db.orm.update(endpoints).set({ removed: true }).where(isThere(id)).run();
+        return 'removed';
+      };
+      for (;;) {
+        const outcome = await db.write(removeSlice);
+        if (outcome !== 'more') return outcome === 'removed';
+      }
     },
   };
 }

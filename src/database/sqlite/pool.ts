@@ -7,13 +7,14 @@
  * Free addresses of a source that is not the pool's current one are retired; they are free again when it returns.
  * @module
  */
-import { and, asc, count, eq, gt, lt, max, ne, sql } from 'drizzle-orm';
+import { and, asc, count, eq, gt, inArray, lt, max, ne, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
 import type { PoolKey } from '../sweeps.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { addresses, pools } from './schema.ts';
+import { WRITE_ROWS_MAX } from './write-queue.ts';
 
 type PoolCommands = Pick<
   Database,
@@ -144,23 +145,39 @@ export function poolCommands(db: Db): PoolCommands {
       });
     },
     async retireAddresses({ family, mode }, source, through) {
-      return db.write(() => {
+      const retireSlice = (): Readonly<{ retired: number; isLast: boolean }> => {
         const pool = findPool({ family, mode }, source);
         if (!pool) {
           insertPool({ family, mode, source, current: false, nextIndex: 0, taken: 0, retiredThrough: through });
-          return through;
+          return { retired: through, isLast: true };
         }
-        const isGiven = and(
-          eq(addresses.poolId, pool.id),
-          eq(addresses.state, 'free'),
-          lt(addresses.derivationIndex, through),
-        );
-        const { changes } = db.orm.update(addresses).set({ state: 'spoiled' }).where(isGiven).run();
+        const given = db.orm
+          .select({ id: addresses.id })
+          .from(addresses)
+          .where(
+            and(
+              eq(addresses.poolId, pool.id),
+              eq(addresses.state, sql`'free'`),
+              lt(addresses.derivationIndex, through),
+            ),
+          )
+          .limit(WRITE_ROWS_MAX - 1);
+        const { changes } = db.orm
+          .update(addresses)
+          .set({ state: 'spoiled' })
+          .where(inArray(addresses.id, given))
+          .run();
+        if (changes === WRITE_ROWS_MAX - 1) return { retired: changes, isLast: false };
         const unknown = Math.max(0, through - Math.max(pool.nextIndex, pool.retiredThrough));
         const retiredThrough = Math.max(pool.retiredThrough, through);
         db.orm.update(pools).set({ retiredThrough }).where(eq(pools.id, pool.id)).run();
-        return changes + unknown;
-      });
+        return { retired: changes + unknown, isLast: true };
+      };
+      for (let retired = 0; ; ) {
+        const slice = await db.write(retireSlice);
+        retired += slice.retired;
+        if (slice.isLast) return retired;
+      }
     },
     async givenAddresses() {
       const highest = db.orm

@@ -11,6 +11,11 @@ import { systemClock } from '../../lib/clock.ts';
 import { guarded, isBusy, lockWaitFault } from './storage-fault.ts';
 import { openWriteTurn } from './write-turn.ts';
 
+/**
+ * Rows that one transaction should change at most, some 30 ms of work: everybody else waits that long. What may concern
+ * more rows is done in slices.
+ */
+export const WRITE_ROWS_MAX = 2_000;
 /** Writes that may wait at once; more are refused. */
 const WAITING_MAX = 1_000;
 /**

@@ -2,6 +2,8 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openDatabase } from '../../../src/database/sqlite/open.ts';
+import type { WriteMeasure } from '../../../src/database/sqlite/write-queue.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { Feed, fails, keyOf, merchant, newSession, pool } from '../../conformance/database/place.ts';
 import { type LockHolder, startLockHolder } from '../../support/lock.ts';
@@ -125,6 +127,30 @@ test(
     assert.is(turns, 0, 'the second write did not wait');
     await suspended.kill();
     await database.raiseAlarm(alarm('in turn'));
+  }),
+);
+
+test(
+  'what each write took is reported: waiting, holding the lock, and rows',
+  beside(async ({ file }, other) => {
+    const measures: WriteMeasure[] = [];
+    const onWrite = (measure: WriteMeasure) => void measures.push(measure);
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: null, onWrite });
+    const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
+    await other.tell('hold');
+    const written = db.write(() => [insert.run(), insert.run()]);
+    const failed = db.write(() => {
+      throw new Error('no');
+    });
+    await other.tell('release');
+    await written;
+    await failed.then(assert.unreachable, () => {});
+    assert.equal(
+      measures.map(({ rows }) => rows),
+      [2, 0],
+    );
+    assert.ok(measures.every(({ waitedMs, heldMs }) => waitedMs > 0 && heldMs > 0));
+    db.close();
   }),
 );
 

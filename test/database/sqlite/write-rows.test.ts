@@ -1,0 +1,83 @@
+/** How much one transaction may change: everybody else who writes waits for it. */
+import Sqlite from 'better-sqlite3';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
+import { WRITE_ROWS_MAX, type WriteMeasure } from '../../../src/database/sqlite/write-queue.ts';
+import { endpoint, Feed, keyOf, merchant, newSession, pool, T0_MS } from '../../conformance/database/place.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { audit } from './audit.ts';
+
+/** More than two transactions of the largest size. */
+const MANY = 2 * WRITE_ROWS_MAX + 500;
+
+/** Opens a database with a merchant and a followed network, and collects what its writes take. */
+function measured() {
+  const place = openTempDatabase();
+  const rows: number[] = [];
+  const database = openSqliteDatabase({
+    file: place.file,
+    secretKey: new Uint8Array(32).fill(7),
+    busyTimeoutMs: 5000,
+    bytesMax: null,
+    outageWaitS: 600,
+    onWrite: (measure: WriteMeasure) => void rows.push(measure.rows),
+  });
+  return {
+    database,
+    file: place.file,
+    /** Runs one command. @returns its result, and the rows of each of its transactions */
+    async rowsOf<T>(command: () => Promise<T>): Promise<readonly [T, number[]]> {
+      rows.length = 0;
+      return [await command(), [...rows]];
+    },
+    close() {
+      database.close();
+      place.close();
+    },
+  };
+}
+
+const largest = (rows: readonly number[]) => Math.max(...rows);
+
+test('retiring addresses that a lost database gave out is done in slices', async () => {
+  const { database, file, rowsOf, close } = measured();
+  const keys = Array.from({ length: MANY }, (_, n) => keyOf(n));
+  for (let at = 0; at < MANY; at += 1000) {
+    await database.addAddresses({ ...pool, source: 'xpub', firstIndex: at, keys: keys.slice(at, at + 1000) });
+  }
+  const [retired, rows] = await rowsOf(() => database.retireAddresses(pool, 'xpub', MANY + 7));
+  assert.is(retired, MANY + 7);
+  assert.is(rows.length, 3);
+  assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
+  assert.is((await database.poolLevel(pool, 'xpub')).free, 0);
+  assert.is(await database.retireAddresses(pool, 'xpub', MANY + 7), 0);
+  assert.equal(audit(file), []);
+  close();
+});
+
+test('removing an endpoint with a long backlog is done in slices', async () => {
+  const { database, file, rowsOf, close } = measured();
+  await database.createStore(merchant('m1'));
+  await database.addEndpoint(endpoint('e1'));
+  await database.addAddresses({ ...pool, source: 'xpub', firstIndex: 0, keys: [keyOf(1)] });
+  await new Feed(database, 'one').mine();
+  await database.createSession(newSession('o1'));
+  const client = new Sqlite(file);
+  client.exec(`
+    WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${MANY})
+    INSERT INTO events (id, store_id, session_id, type, body, created_at_ms)
+    SELECT 'evt_' || (1000000000000000000 + n), 'm1', 'cs_o1', 'payment.pending', '{}', ${T0_MS} FROM n;
+    INSERT INTO deliveries (id, event_id, endpoint_id, state, attempts, next_attempt_at_ms, created_at_ms)
+    SELECT 'dlv_' || id, id, 'e1', 'waiting', 0, ${T0_MS}, ${T0_MS} FROM events;`);
+  client.close();
+  const [isRemoved, rows] = await rowsOf(() => database.removeEndpoint('e1'));
+  assert.ok(isRemoved);
+  assert.is(rows.length, 3);
+  assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
+  assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
+  assert.equal(await database.listEndpoints('m1'), []);
+  close();
+});
+
+test.run();
