@@ -61,7 +61,8 @@ export const sessionShow: Command = {
   },
 };
 
-function paymentLines({ payments }: Session): string[] {
+/** Returns the session's transfers as a table. */
+export function paymentLines({ payments }: Session): string[] {
   const rows = payments.map((payment) => [
     payment.network,
     payment.currency,

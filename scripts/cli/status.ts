@@ -18,7 +18,7 @@ const RATES_TIMEOUT_MS = 2000;
 export const status: Command = {
   name: 'status',
   args: [],
-  summary: 'Show networks, address pools, rates, waiting webhooks, payouts and alarms.',
+  summary: 'Show networks, address pools, rates, waiting webhooks, held money, payouts and alarms.',
   options: {},
   needsSandbox: true,
   async run(_input, installation) {
@@ -29,7 +29,7 @@ export const status: Command = {
     const networks = config.networks.map((network) => networkLine(network, reported.get(network.key) ?? null, nowMs));
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
-    const { sessions, deliveriesWaiting, oldestWaitingMs } = await database.stats(nowMs);
+    const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
     const payouts = await payoutStatus(installation);
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     return {
@@ -40,6 +40,7 @@ export const status: Command = {
         rates,
         sessions,
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
+        held_money: heldOpen,
         payouts: payouts.json,
         alarms: alarms.map(alarmShown),
       },
@@ -79,6 +80,7 @@ export const status: Command = {
             .join(', ') || 'none'
         }`,
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
+        ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
         ...payouts.lines,
         ...(alarms.length
           ? ['', 'newest alarms:', ...alarms.map((one) => `  ${moment(one.atMs)} ${one.code}: ${one.message}`)]

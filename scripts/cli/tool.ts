@@ -18,6 +18,7 @@ import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { auditList } from './audit.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './command.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
+import { heldAccept, heldList, heldShow } from './held.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
 import { signerOperatorKey } from './operator-key.ts';
@@ -52,6 +53,9 @@ const commands: readonly (Command | OfflineCommand)[] = [
   keyRevoke,
   sessionShow,
   pay,
+  heldList,
+  heldShow,
+  heldAccept,
   webhooksList,
   webhooksAdd,
   webhooksRemove,

@@ -86,6 +86,16 @@ const events: Readonly<Record<PaymentEventType, EventDoc>> = {
     received: true,
   },
   'payment.late': { meaning: 'Opt-in: money arrived after the end of the session.', status: 'expired', received: true },
+  'payment.overpaid': {
+    meaning: 'Opt-in: a paid session received more than was due; `amount` is what is above it.',
+    status: 'paid',
+    received: true,
+  },
+  'payment.wrong_token': {
+    meaning: 'Opt-in: money in a coin that the session does not take is confirmed. It does not count.',
+    status: 'pending',
+    received: true,
+  },
   'payment.reversed': {
     meaning: 'Opt-in: a reorg removed money of a session that was already paid.',
     status: 'paid',

@@ -82,6 +82,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
   const sessions = gauge('sessions', 'Sessions by status.', ['status']);
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
+  const heldOpen = gauge('held_money_open', 'Amounts of held money that wait for an operator’s decision.');
   const payouts = createPayoutMetrics(gauge, config);
   const lastAlarm = gauge('last_alarm_timestamp_seconds', 'When the newest alarm was raised; 0 when there is none.');
 
@@ -117,6 +118,7 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     for (const [status, count] of Object.entries(stats.sessions)) sessions.set({ status }, count);
     waiting.set(stats.deliveriesWaiting);
     oldestWaiting.set(stats.oldestWaitingMs / 1000);
+    heldOpen.set(stats.heldOpen);
     const [alarm] = await database.listAlarms(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);
   }

@@ -55,7 +55,9 @@ export function pageState(session: Session, nowS: number): PageState {
     leftPar: countedPar < terms.duePar ? terms.duePar - countedPar : 0n,
     overPar: standing.funded === 'over' ? countedPar - terms.duePar : 0n,
     deadlineS,
-    foreign: payments.filter(({ currency, state }) => state !== 'orphaned' && !terms.accepts.includes(currency)),
+    foreign: life.takesAnyToken
+      ? []
+      : payments.filter(({ currency, state }) => state !== 'orphaned' && !terms.accepts.includes(currency)),
     isUndone: payments.some(({ state }) => state === 'orphaned') && standing.funded === 'none',
   };
 }

@@ -20,6 +20,8 @@ export const extendedPaymentEvents = [
   'payment.detected',
   'payment.partially_paid',
   'payment.late',
+  'payment.overpaid',
+  'payment.wrong_token',
   'payment.reversed',
 ] as const;
 

@@ -79,9 +79,18 @@ export type Life = Readonly<{
   canceledAtS: number | null;
   /** True when the session is paid only because late money counts. */
   paidLate: boolean;
+  /** An operator lets every coin count at par, whatever the terms accept. */
+  takesAnyToken: boolean;
 }>;
 
-export const newLife: Life = { status: 'pending', endedAtS: null, paidAtS: null, canceledAtS: null, paidLate: false };
+export const newLife: Life = {
+  status: 'pending',
+  endedAtS: null,
+  paidAtS: null,
+  canceledAtS: null,
+  paidLate: false,
+  takesAnyToken: false,
+};
 
 /** The orthogonal facts behind a status. `seenPar` and `confirmedPar` are disjoint and include only what counts. */
 export type Standing = Readonly<{
@@ -116,7 +125,7 @@ export type Moment = Readonly<{
 }>;
 
 /** Returns what must be confirmed. A tolerance as large as the due value is ignored: nothing is given away. */
-const enoughPar = (terms: Terms): bigint =>
+export const enoughPar = (terms: Terms): bigint =>
   terms.tolerancePar < terms.duePar ? terms.duePar - terms.tolerancePar : terms.duePar;
 
 /** Returns the phase of a transaction by its block, or null for money older than the session, which is ignored. */
@@ -238,14 +247,14 @@ export function received(
 type Firmness = Exclude<Counted, 'none'>;
 const everyState: readonly Firmness[] = ['seen', 'confirmed', 'final'];
 
-const sumPar = (sums: readonly ReceiptSum[], states: readonly Firmness[]): bigint =>
+export const sumPar = (sums: readonly ReceiptSum[], states: readonly Firmness[]): bigint =>
   sums.reduce((total, sum) => states.reduce((part, state) => part + toPar(sum[state], sum.decimals), total), 0n);
 
 /**
  * Sorts the money on the chain: `counted` counts towards the due value, `late` came after the deadline and does not
  * count. Money in time in another currency is in neither, but touches the session.
  */
-function sortOut(
+export function sortOut(
   terms: Terms,
   life: Life,
   sums: readonly ReceiptSum[],
@@ -257,7 +266,7 @@ function sortOut(
     life.status === 'paid' || (life.endedAtS !== null && terms.latePolicy === 'accept' && phase !== 'too_late');
   const counts = (sum: ReceiptSum): boolean => isTimely(sum) || isAccepted(sum);
   return {
-    counted: sums.filter((sum) => counts(sum) && terms.accepts.includes(sum.currency)),
+    counted: sums.filter((sum) => counts(sum) && (life.takesAnyToken || terms.accepts.includes(sum.currency))),
     late: sums.filter((sum) => !counts(sum)),
     touched,
   };

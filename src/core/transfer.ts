@@ -6,6 +6,7 @@
 /** The stablecoins that Quayside takes. */
 export type Currency = 'USDT' | 'USDC';
 export const currencies: readonly Currency[] = ['USDT', 'USDC'];
+export const isStablecoin = (code: string): code is Currency => (currencies as readonly string[]).includes(code);
 
 /** `live` networks are seen by `sk_live_` keys, `test` networks by `sk_test_` keys. */
 export type Mode = 'live' | 'test';

@@ -16,11 +16,13 @@ import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { EvidenceDatabase } from './evidence.ts';
+import type { HeldMoneyDatabase } from './held-money.ts';
 import type { Ingest, IngestOutcome, Unconfirmed, WaitingTransfer } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
+import type { StatsDatabase } from './stats.ts';
 import type { PoolKey, SweepDatabase } from './sweeps.ts';
 
 // ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -285,9 +287,11 @@ export type Alarm = Readonly<{
 
 export interface Database
   extends AuditDatabase,
+    HeldMoneyDatabase,
     LookupDatabase,
     PageSettingsDatabase,
     RefundDatabase,
+    StatsDatabase,
     MoneyOutDatabase,
     SweepDatabase,
     EvidenceDatabase {
@@ -386,12 +390,6 @@ export interface Database
   raiseAlarm(alarm: Omit<Alarm, 'id'>): Promise<void>;
   listAlarms(limit: number): Promise<readonly Alarm[]>;
 
-  /** Returns sessions by status, waiting deliveries and the age of the oldest, for metrics. */
-  stats(
-    nowMs: number,
-  ): Promise<
-    Readonly<{ sessions: Readonly<Record<string, number>>; deliveriesWaiting: number; oldestWaitingMs: number }>
-  >;
   /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
   changeCount(): number;
   /** Takes and releases the write lock, which proves that the database can be written now. */

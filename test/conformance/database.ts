@@ -6,6 +6,7 @@ import { adoptionConforms } from './database/adoption.ts';
 import { booksConform } from './database/books.ts';
 import { creationConforms } from './database/creation.ts';
 import { dustConforms } from './database/dust.ts';
+import { heldMoneyConforms } from './database/held-money.ts';
 import { historiesConform } from './database/histories.ts';
 import { cancelsConform, expiryConforms } from './database/lifetimes.ts';
 import { lookupsConform } from './database/lookups.ts';
@@ -29,6 +30,7 @@ export function storeConforms(makePlace: MakePlace): void {
   dustConforms(makePlace);
   expiryConforms(makePlace);
   cancelsConform(makePlace);
+  heldMoneyConforms(makePlace);
   webhooksConform(makePlace);
   resendsConform(makePlace);
   lookupsConform(makePlace);

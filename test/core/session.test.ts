@@ -79,7 +79,14 @@ test('a full payment is seen, then paid once it is confirmed', () => {
   assert.is(seen.standing.firm, 'seen');
   assert.equal(seen.events, ['payment.detected']);
   const done = look(seen, [{ ...paid, state: 'confirmed' }], 520);
-  assert.equal(done.life, { status: 'paid', endedAtS: 520, paidAtS: 520, canceledAtS: null, paidLate: false });
+  assert.equal(done.life, {
+    status: 'paid',
+    endedAtS: 520,
+    paidAtS: 520,
+    canceledAtS: null,
+    paidLate: false,
+    takesAnyToken: false,
+  });
   assert.equal(done.events, ['payment.completed']);
   const final = look(done, [{ ...paid, state: 'final' }], 530);
   assert.is(final.standing.firm, 'final');
@@ -272,7 +279,14 @@ test('a session can be canceled only while nothing was seen; money after that is
   const at = (nowS: number) => ({ nowS, readThroughS: nowS, outageWaitS: OUTAGE_WAIT_S });
   const canceled = cancel(terms, newLife, [], at(400));
   assert.is(canceled.refusal, null);
-  assert.equal(canceled.life, { status: 'canceled', endedAtS: 400, paidAtS: null, canceledAtS: 400, paidLate: false });
+  assert.equal(canceled.life, {
+    status: 'canceled',
+    endedAtS: 400,
+    paidAtS: null,
+    canceledAtS: 400,
+    paidLate: false,
+    takesAnyToken: false,
+  });
   assert.equal(changes(start, canceled), ['payment.cancelled']);
   assert.equal(cancel(terms, canceled.life, [], at(410)).life, canceled.life);
   const money = receipt(10n * ONE, 390, 'confirmed');

@@ -9,6 +9,7 @@ import * as assert from 'uvu/assert';
 import { chains } from '../../src/chains/index.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { ClaimedDelivery, Database, Payment, Session } from '../../src/database/database.ts';
+import type { HeldMoney } from '../../src/database/held-money.ts';
 import { tokenKey } from '../../src/sandbox/node-server.ts';
 import type { TrueTransfer, World } from '../../src/sandbox/world.ts';
 import type { Writing } from '../support/simulated-node.ts';
@@ -160,6 +161,7 @@ export async function auditEnd(audited: Audited, events: readonly ClaimedDeliver
     const credits = creditsOf(audited.networks, session);
     auditCredits(session, credits);
     auditStatus(session, credits);
+    auditHeld(session, await audited.database.listHeldMoney({ sessionId: id, state: 'open', limit: 10 }));
     auditEvents(
       session,
       events.filter((event) => event.sessionId === id),
@@ -189,6 +191,20 @@ function auditCredits({ id, payments, standing, terms }: Session, credits: reado
   const held = standing.seenPar + standing.confirmedPar + standing.latePar;
   assert.ok(held <= sum(credits), `${id}: no more is held than was paid`);
   assert.ok(held >= sum(accepted), `${id}: all that was paid in a currency it takes is held`);
+}
+
+const CENT_PAR = 10n ** (PAR_DECIMALS - 2n);
+
+/** Confirmed money that does not pay the session waits for a decision, to within a cent of each kind. */
+function auditHeld({ id, life, terms, payments }: Session, open: readonly HeldMoney[]): void {
+  const firm = payments.filter(({ state }) => state === 'confirmed' || state === 'final');
+  const parOf = (all: readonly Payment[]) => all.reduce((total, one) => total + toPar(one.units, one.decimals), 0n);
+  const takenPar = parOf(firm.filter(({ currency }) => terms.accepts.includes(currency)));
+  const overPar = takenPar > terms.duePar ? takenPar - terms.duePar : 0n;
+  const expectedPar = parOf(firm) - takenPar + (life.status === 'paid' ? overPar : takenPar);
+  const openPar = open.reduce((total, { valuePar }) => total + valuePar, 0n);
+  const missing = expectedPar - openPar;
+  assert.ok(missing >= 0n && missing < 3n * CENT_PAR, `${id} is ${life.status}: ${openPar} of ${expectedPar} is held`);
 }
 
 function auditStatus({ id, life, terms, standing }: Session, credits: readonly Credit[]): void {

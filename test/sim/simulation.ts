@@ -40,7 +40,14 @@ const SMALL_MINOR = 25_000n;
 /** After healing, an indexer that has not reached the head by then never will. */
 const HEALING_STEPS_MAX = 300;
 
-const extendedEvents = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'] as const;
+const extendedEvents = [
+  'payment.detected',
+  'payment.partially_paid',
+  'payment.late',
+  'payment.overpaid',
+  'payment.wrong_token',
+  'payment.reversed',
+] as const;
 
 /** How often something occurred, by name: shows that simulations were not idle. */
 export type Tally = Map<string, number>;

@@ -7,7 +7,7 @@ import { type Asset, add, type Balances, differences, imbalances, type Posting }
 import type { LedgerReport, MoneyOutDatabase } from '../money-out.ts';
 import type { Db } from './open.ts';
 import { readIntent } from './payouts/schema.ts';
-import { auditSums } from './sums-audit.ts';
+import { auditHeldMoney, auditSums } from './sums-audit.ts';
 
 type PostingRow = Omit<Posting, 'units'> & Readonly<{ entryId: number; units: string }>;
 
@@ -125,7 +125,14 @@ export function ledgerAudit(db: Db): Pick<MoneyOutDatabase, 'verifyLedger'> {
           const [network, asset, account] = place.split(' ') as [Posting['network'], Asset, string];
           return { network, asset, account, units };
         });
-        return { entries, balances, unbalanced, differences: found, overdrawn, sums: auditSums(db) };
+        return {
+          entries,
+          balances,
+          unbalanced,
+          differences: found,
+          overdrawn,
+          sums: [...auditSums(db), ...auditHeldMoney(db)],
+        };
       });
     },
   };

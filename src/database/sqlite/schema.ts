@@ -6,6 +6,7 @@
 import { sql } from 'drizzle-orm';
 import { blob, integer, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import type { EventType, ExtendedEventType, SessionStatus } from '../../core/event.ts';
+import type { HeldKind, HeldState } from '../../core/held-money.ts';
 import type { InclusionGrace } from '../../core/inclusion.ts';
 import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
@@ -162,6 +163,7 @@ export const sessions = sqliteTable('sessions', {
   paidAtS: integer(),
   canceledAtS: integer(),
   paidLate: flag().notNull(),
+  takesAnyToken: flag().notNull(),
   funded: text().$type<Standing['funded']>().notNull(),
   firm: text().$type<Standing['firm']>().notNull(),
   touched: flag().notNull(),
@@ -172,6 +174,18 @@ export const sessions = sqliteTable('sessions', {
   deadlineS: integer(),
   sums: receiptSums(),
   paymentCount: integer().notNull(),
+});
+
+export const heldMoney = sqliteTable('held_money', {
+  id: text().primaryKey(),
+  sessionId: text().notNull(),
+  kind: text().$type<HeldKind>().notNull(),
+  state: text().$type<HeldState>().notNull(),
+  valuePar: units().notNull(),
+  settledPar: units().notNull(),
+  currency: currency().notNull(),
+  openedAtMs: integer().notNull(),
+  settledAtMs: integer(),
 });
 
 export const sessionCounts = sqliteTable('session_counts', {

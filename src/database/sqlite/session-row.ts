@@ -17,6 +17,7 @@ export const stateColumnNames = [
   'paidAtS',
   'canceledAtS',
   'paidLate',
+  'takesAnyToken',
   'funded',
   'firm',
   'touched',
@@ -43,12 +44,13 @@ export const termsOf = (row: SessionRow): Terms => ({
   latePolicy: row.latePolicy,
 });
 
-export const lifeOf = ({ status, endedAtS, paidAtS, canceledAtS, paidLate }: SessionState): Life => ({
-  status,
-  endedAtS,
-  paidAtS,
-  canceledAtS,
-  paidLate,
+export const lifeOf = (state: SessionState): Life => ({
+  status: state.status,
+  endedAtS: state.endedAtS,
+  paidAtS: state.paidAtS,
+  canceledAtS: state.canceledAtS,
+  paidLate: state.paidLate,
+  takesAnyToken: state.takesAnyToken,
 });
 
 export const standingOf = (state: SessionState): Standing => ({

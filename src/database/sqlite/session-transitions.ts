@@ -4,6 +4,7 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { paymentEventBody, type SessionStatus } from '../../core/event.ts';
+import { accept, type HeldKind, heldMoney } from '../../core/held-money.ts';
 import { parToMinorFloor } from '../../core/money.ts';
 import {
   advance,
@@ -17,9 +18,10 @@ import {
   received,
   type Standing,
 } from '../../core/session.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
+import { isStablecoin, type NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { RaiseAlarm } from './alarms.ts';
+import type { HeldRecords } from './held-records.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
@@ -38,18 +40,26 @@ export type SessionTransitions = Readonly<{
    */
   advance(row: SessionRow, nowMs: number, cause: NetworkKey | null, changed: readonly Recount[]): boolean;
   cancel(row: SessionRow, nowMs: number): CancelRefusal | null;
+  /** Applies an operator's decision about held money, or only tells what it would do. */
+  accept(row: SessionRow, kind: HeldKind, nowMs: number, isDryRun: boolean): ReturnType<typeof accept>;
   /** Updates the number of sessions in a status. */
   count(status: SessionStatus, difference: 1 | -1): void;
   /** Counts a transfer that the session shows. */
   countPayment(sessionId: string): void;
 }>;
 
-type Parts = Readonly<{ networks: Networks; sums: SessionSums; outbox: Outbox; raiseAlarm: RaiseAlarm }>;
+type Parts = Readonly<{
+  networks: Networks;
+  sums: SessionSums;
+  outbox: Outbox;
+  raiseAlarm: RaiseAlarm;
+  heldRecords: HeldRecords;
+}>;
 
 /** @param outageWaitS how long after a deadline an unread network may hold a session open */
 export function createSessionTransitions(
   db: Db,
-  { networks, sums, outbox, raiseAlarm }: Parts,
+  { networks, sums, outbox, raiseAlarm, heldRecords }: Parts,
   outageWaitS: number,
 ): SessionTransitions {
   const update = db.orm
@@ -81,6 +91,7 @@ export function createSessionTransitions(
     after: Readonly<{ life: Life; standing: Standing }>,
     nowMs: number,
     cause: NetworkKey | null,
+    isDecided = false,
   ): void {
     const terms = termsOf(row);
     const state = stateOf(terms, after.life, after.standing, held);
@@ -115,6 +126,9 @@ export function createSessionTransitions(
         sessionId: row.id,
       });
     }
+    // Records follow from the sums: where nothing is held before or after, there is none to change.
+    const isHeld = heldMoney(terms, lifeOf(row), row.sums ?? []).length + heldMoney(terms, after.life, held).length > 0;
+    if (isHeld) heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, isDecided });
   }
 
   return {
@@ -129,6 +143,12 @@ export function createSessionTransitions(
       const after = cancel(termsOf(row), lifeOf(row), held, momentOf(row, nowMs));
       save(row, held, after, nowMs, null);
       return after.refusal;
+    },
+    accept(row, kind, nowMs, isDryRun) {
+      const held = sums.of(row);
+      const after = accept(termsOf(row), lifeOf(row), held, kind, isStablecoin(row.currency), momentOf(row, nowMs));
+      if (!isDryRun) save(row, held, after, nowMs, null, true);
+      return after;
     },
     count: (status, difference) => void count.run({ status, difference }),
     countPayment: (id) => void countPayment.run({ id }),

@@ -11,6 +11,8 @@ import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { evidenceQueries } from './evidence.ts';
+import { heldMoneyCommands } from './held-money.ts';
+import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
 import { keyCommands } from './keys.ts';
 import { createLedger } from './ledger.ts';
@@ -84,7 +86,9 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const findSession = createSessionFinder(db);
   const outbox = createOutbox(db);
   const replays = createReplays(db);
-  const transitions = createSessionTransitions(db, { networks, sums, outbox, raiseAlarm }, outageWaitS);
+  const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
+  const changed = { networks, sums, outbox, raiseAlarm, heldRecords };
+  const transitions = createSessionTransitions(db, changed, outageWaitS);
   const ledger = createLedger(db, findSession);
   const payouts = createPayouts(db, raiseAlarm);
   const rows = createRefundRows(db, secretKey, findSession);
@@ -107,6 +111,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...blockCommands(db),
     ...waitingCommands(db, { sums, findSession }),
     ...ingestCommands(db, { ...facts, transitions, findSession, raiseAlarm, ledger }),
+    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct }),
     ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
     ...payoutAttemptCommands(db, {

@@ -3,14 +3,13 @@
  * @module
  */
 import { asc, count, eq } from 'drizzle-orm';
-import type { Database } from '../database.ts';
+import type { StatsDatabase } from '../stats.ts';
 import type { Db } from './open.ts';
-import { deliveries, sessionCounts } from './schema.ts';
+import { deliveries, heldMoney, sessionCounts } from './schema.ts';
 
-type StatsCommands = Pick<Database, 'stats'>;
-
-export function statsCommands({ orm, read }: Db): StatsCommands {
+export function statsCommands({ orm, read }: Db): StatsDatabase {
   const isWaiting = eq(deliveries.state, 'waiting');
+  const isOpen = eq(heldMoney.state, 'open');
   return {
     async stats(nowMs) {
       return read(() => {
@@ -25,6 +24,7 @@ export function statsCommands({ orm, read }: Db): StatsCommands {
         return {
           sessions: Object.fromEntries(counts.map(({ status, sessions }) => [status, sessions])),
           deliveriesWaiting: orm.select({ n: count() }).from(deliveries).where(isWaiting).get()?.n ?? 0,
+          heldOpen: orm.select({ n: count() }).from(heldMoney).where(isOpen).get()?.n ?? 0,
           oldestWaitingMs: oldest ? Math.max(0, nowMs - oldest.createdAtMs) : 0,
         };
       });

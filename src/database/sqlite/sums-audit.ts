@@ -1,9 +1,14 @@
 /**
- * Compares the running sums of sessions with the transfers themselves, without the code that keeps the sums.
+ * Compares the running sums of sessions with the transfers themselves, without the code that keeps the sums; and the
+ * records of held money with those sums.
  * @module
  */
+import { and, asc, gt, isNotNull } from 'drizzle-orm';
+import { heldMoney } from '../../core/held-money.ts';
 import { readReceiptSums } from './column-types.ts';
 import type { Db } from './open.ts';
+import { heldMoney as records, sessions } from './schema.ts';
+import { lifeOf, termsOf } from './session-row.ts';
 
 type TransferLine = Readonly<{
   place: string;
@@ -44,4 +49,36 @@ export function auditSums({ client }: Db): string[] {
       wrong.push(`session ${id}: the sums say ${text(shown)}, the transfers ${text(real)}`);
   }
   return wrong;
+}
+
+const SESSIONS_AT_ONCE = 1_000;
+
+/** @returns one line for each session whose held money is not what its sums say */
+export function auditHeldMoney({ orm }: Db): string[] {
+  const kept = new Map<string, string[]>();
+  for (const { sessionId, kind, valuePar } of orm.select().from(records).all()) {
+    if (valuePar > 0n) kept.set(sessionId, [...(kept.get(sessionId) ?? []), `${kind} ${valuePar}`]);
+  }
+  const wrong: string[] = [];
+  const text = (lines: readonly string[]) => [...lines].sort().join(', ') || 'nothing';
+  let after = '';
+  for (;;) {
+    const rows = orm
+      .select()
+      .from(sessions)
+      .where(and(gt(sessions.id, after), gt(sessions.paymentCount, 0), isNotNull(sessions.sums)))
+      .orderBy(asc(sessions.id))
+      .limit(SESSIONS_AT_ONCE)
+      .all();
+    for (const row of rows) {
+      const real = heldMoney(termsOf(row), lifeOf(row), row.sums ?? []);
+      const [found, expected] = [kept.get(row.id) ?? [], real.map(({ kind, valuePar }) => `${kind} ${valuePar}`)].map(
+        text,
+      );
+      if (found !== expected) wrong.push(`session ${row.id}: held money is kept as ${found}, the sums say ${expected}`);
+    }
+    const last = rows.at(-1);
+    if (!last) return wrong;
+    after = last.id;
+  }
 }

@@ -60,7 +60,12 @@ export function operationsConform(makePlace: MakePlace): void {
     'stats count sessions by status, and waiting deliveries',
     inWorld(makePlace, async ({ database, one }) => {
       const none = { pending: 0, paid: 0, failed: 0, expired: 0, canceled: 0 };
-      assert.equal(await database.stats(T0_MS), { sessions: none, deliveriesWaiting: 0, oldestWaitingMs: 0 });
+      assert.equal(await database.stats(T0_MS), {
+        sessions: none,
+        deliveriesWaiting: 0,
+        oldestWaitingMs: 0,
+        heldOpen: 0,
+      });
       await database.addEndpoint(endpoint('e1'));
       const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
       for (const id of ['o2', 'o3']) sessionOf(await database.createSession(newSession(id)));
@@ -71,6 +76,7 @@ export function operationsConform(makePlace: MakePlace): void {
         sessions: { ...none, pending: 1, paid: 1, canceled: 1 },
         deliveriesWaiting: 2,
         oldestWaitingMs: 800,
+        heldOpen: 0,
       });
     }),
   );

@@ -61,6 +61,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         paidAtS: T0_S + 30,
         canceledAtS: null,
         paidLate: false,
+        takesAnyToken: false,
       });
       assert.is(paid.payments[0]?.state, 'confirmed');
       assert.equal(await database.unconfirmed('test:one', 0, 10), []);

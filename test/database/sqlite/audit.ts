@@ -79,16 +79,21 @@ function wrongSums(client: Sqlite.Database): string[] {
      WHERE b.canonical = 1 AND t.dust = 0 AND s.id = ? AND (t.phase IS NOT NULL OR s.before_numbers IS NULL)
        AND (s.before_numbers IS NOT NULL OR b.time_s >= s.created_at_ms / 1000 - 600)`,
   );
-  const sessions = client.prepare('SELECT id, accepts, seen_par, confirmed_par, late_par FROM sessions').all() as {
+  const sessions = client
+    .prepare('SELECT id, accepts, takes_any_token, seen_par, confirmed_par, late_par FROM sessions')
+    .all() as {
     id: string;
     accepts: string;
+    takes_any_token: number;
     seen_par: string;
     confirmed_par: string;
     late_par: string;
   }[];
-  return sessions.flatMap(({ id, accepts, seen_par, confirmed_par, late_par }) => {
+  return sessions.flatMap(({ id, accepts, takes_any_token, seen_par, confirmed_par, late_par }) => {
     const paid = transfers.all(id) as { units: string; decimals: number; confirmed: number; currency: string }[];
-    const accepted = paid.filter(({ currency }) => (JSON.parse(accepts) as string[]).includes(currency));
+    const accepted = paid.filter(
+      ({ currency }) => takes_any_token === 1 || (JSON.parse(accepts) as string[]).includes(currency),
+    );
     const sumOf = (rows: typeof paid): bigint =>
       rows.reduce((sum, { units, decimals }) => sum + BigInt(units) * 10n ** BigInt(18 - decimals), 0n);
     const confirmed = sumOf(accepted.filter((row) => row.confirmed === 1));

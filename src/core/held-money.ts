@@ -1,0 +1,139 @@
+/**
+ * Held money: confirmed money that counts for nothing, until an operator decides about it. Derived from a session's
+ * sums like its status, so a reorg or a top-up changes it without any undo.
+ *
+ * It always belongs to its session: the ledger books it as received when it is confirmed, whatever it counts for. So
+ * accepting it moves no money, and it can be refunded once the session is paid.
+ * @module
+ */
+import type { ExtendedPaymentEventType } from './event.ts';
+import { invariant } from './fault.ts';
+import { minorToPar } from './money.ts';
+import {
+  advance,
+  enoughPar,
+  type Life,
+  type Moment,
+  type ReceiptSum,
+  type Standing,
+  sortOut,
+  standing,
+  sumPar,
+  type Terms,
+} from './session.ts';
+import { type Currency, currencies } from './transfer.ts';
+
+/**
+ * - `late`: it came after the deadline, or after a cancel.
+ * - `short`: what a session received that ended with too little.
+ * - `surplus`: what a paid session received above what was due.
+ * - `wrong_token`: in a coin that the session does not take.
+ */
+export const heldKinds = ['late', 'short', 'surplus', 'wrong_token'] as const;
+export type HeldKind = (typeof heldKinds)[number];
+
+/** `currency` is that of the larger part. */
+export type HeldAmount = Readonly<{ kind: HeldKind; valuePar: bigint; currency: Currency }>;
+
+/** Less cannot be refunded, and nobody is asked about it. */
+const HELD_PAR_MIN = minorToPar(1n);
+
+const firm = ['confirmed', 'final'] as const;
+
+/** Returns what a session holds, at most one amount of each kind. */
+export function heldMoney(terms: Terms, life: Life, sums: readonly ReceiptSum[]): HeldAmount[] {
+  const { counted, late } = sortOut(terms, life, sums);
+  const takes = ({ currency }: ReceiptSum) => life.takesAnyToken || terms.accepts.includes(currency);
+  const isPaid = life.status === 'paid';
+  const hasEnded = life.status !== 'pending';
+  const over = sumPar(counted, firm) - terms.duePar;
+  const amounts: readonly [HeldKind, boolean, readonly ReceiptSum[], bigint][] = [
+    ['late', hasEnded && !isPaid, late.filter(takes), sumPar(late.filter(takes), firm)],
+    ['short', hasEnded && !isPaid, counted, sumPar(counted, firm)],
+    ['surplus', isPaid, counted, over],
+    [
+      'wrong_token',
+      true,
+      sums.filter((sum) => !takes(sum)),
+      sumPar(
+        sums.filter((sum) => !takes(sum)),
+        firm,
+      ),
+    ],
+  ];
+  return amounts.flatMap(([kind, applies, of, valuePar]) =>
+    applies && valuePar >= HELD_PAR_MIN ? { kind, valuePar, currency: largest(of) } : [],
+  );
+}
+
+function largest(sums: readonly ReceiptSum[]): Currency {
+  const parOf = (currency: Currency) =>
+    sumPar(
+      sums.filter((sum) => sum.currency === currency),
+      firm,
+    );
+  return currencies.reduce((best, one) => (parOf(one) > parOf(best) ? one : best));
+}
+
+/** `settled`: an operator has decided. `gone`: it counts by now, or a reorg took it. */
+export type HeldState = 'open' | 'settled' | 'gone';
+/** One kind of a session's held money: what is there now, and what operators have decided about. */
+export type HeldRecord = Readonly<{ state: HeldState; valuePar: bigint; settledPar: bigint }>;
+
+/** Returns what is still to be decided about. */
+export const openPar = ({ valuePar, settledPar }: HeldRecord): bigint =>
+  valuePar > settledPar ? valuePar - settledPar : 0n;
+
+/** Returns the record after the amount changed, or null if there was none and is none. */
+export function nextRecord(record: HeldRecord | null, valuePar: bigint): HeldRecord | null {
+  if (!record) return valuePar === 0n ? null : { state: 'open', valuePar, settledPar: 0n };
+  const next = { ...record, valuePar };
+  if (openPar(next) >= HELD_PAR_MIN) return { ...next, state: 'open' };
+  return { ...next, state: record.settledPar > 0n ? 'settled' : 'gone' };
+}
+
+/** The event that reports new held money; null if another event does, such as `payment.late`. */
+export const heldEvents: Readonly<Record<HeldKind, ExtendedPaymentEventType | null>> = {
+  late: null,
+  short: null,
+  surplus: 'payment.overpaid',
+  wrong_token: 'payment.wrong_token',
+};
+
+/**
+ * - `paid`: the session is paid.
+ * - `credited`: the money counts, and the session waits for the rest.
+ * - `acknowledged`: nothing but the record changes.
+ */
+export type AcceptEffect = 'paid' | 'credited' | 'acknowledged';
+
+/**
+ * Accepts held money. A session that has ended unpaid is then paid with all that it received, however little; one that
+ * is pending counts the money and goes on.
+ * @param isAtPar whether one coin stands for the other: in a price in one of them. A price in another currency leaves a
+ * coin out only because it has lost its peg
+ */
+export function accept(
+  terms: Terms,
+  life: Life,
+  sums: readonly ReceiptSum[],
+  kind: HeldKind,
+  isAtPar: boolean,
+  moment: Moment,
+): Readonly<{ life: Life; standing: Standing; effect: AcceptEffect }> {
+  if (life.status === 'paid' || (kind === 'wrong_token' && !isAtPar)) {
+    return { life, standing: standing(terms, life, sums), effect: 'acknowledged' };
+  }
+  invariant(kind !== 'surplus', 'only a paid session has a surplus');
+  const crediting: Life = kind === 'wrong_token' ? { ...life, takesAnyToken: true } : life;
+  if (life.status === 'pending') {
+    const after = advance(terms, crediting, sums, moment);
+    return { ...after, effect: after.life.status === 'paid' ? 'paid' : 'credited' };
+  }
+  const paid: Life = { ...crediting, status: 'paid', paidAtS: moment.nowS };
+  const now = standing(terms, paid, sums);
+  // What would count had the session never ended: late is what needed more than that.
+  const inTime = standing(terms, { ...crediting, status: 'pending', endedAtS: null }, sums);
+  const paidLate = inTime.confirmedPar < enoughPar(terms) && inTime.confirmedPar < now.confirmedPar;
+  return { life: { ...paid, paidLate }, standing: now, effect: 'paid' };
+}

@@ -1,0 +1,125 @@
+/**
+ * Held money: its records follow from the sums of sessions, in the transaction that changes them. A new record raises
+ * an alarm, and sends an event to the endpoints that opted in.
+ * @module
+ */
+import { eq, sql } from 'drizzle-orm';
+import { type PaymentEventType, paymentEventBody } from '../../core/event.ts';
+import { type HeldKind, heldEvents, heldKinds, heldMoney, nextRecord, openPar } from '../../core/held-money.ts';
+import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS, parToMinorFloor } from '../../core/money.ts';
+import type { Life, ReceiptSum } from '../../core/session.ts';
+import type { Currency, NetworkKey } from '../../core/transfer.ts';
+import { toSeconds } from '../../lib/clock.ts';
+import { sortableId } from '../../lib/id.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { Db } from './open.ts';
+import type { Outbox } from './outbox.ts';
+import { laterValues, preparedInsert } from './prepared.ts';
+import { heldMoney as records } from './schema.ts';
+import { type SessionRow, termsOf } from './session-row.ts';
+
+export type HeldRow = typeof records.$inferSelect;
+
+/** To be called within a transaction. */
+export type HeldRecords = Readonly<{
+  /**
+   * Brings a session's records up to date.
+   * @param cause the network whose block caused this; null for the clock or a person
+   * @param isDecided an operator decides now: what is newly held is known to them, and settled at once
+   */
+  follow(
+    row: SessionRow,
+    after: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
+    moment: Readonly<{ nowMs: number; cause: NetworkKey | null; isDecided: boolean }>,
+  ): void;
+  find(id: string): HeldRow | undefined;
+  settle(row: HeldRow, nowMs: number): void;
+}>;
+
+const whatHappened: Readonly<Record<HeldKind, (amount: string) => string>> = {
+  late: (amount) => `received ${amount} after its end`,
+  short: (amount) => `ended with ${amount}, too little`,
+  surplus: (amount) => `received ${amount} more than was due`,
+  wrong_token: (amount) => `received ${amount}, a coin that it does not take`,
+};
+
+/** Returns an amount as people read it. */
+export const amountText = (par: bigint, currency: Currency): string =>
+  `${formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS)} ${currency}`;
+
+export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox): HeldRecords {
+  const insert = preparedInsert(db, records);
+  const ofSession = db.orm
+    .select()
+    .from(records)
+    .where(eq(records.sessionId, sql.placeholder('sessionId')))
+    .prepare();
+  const find = db.orm
+    .select()
+    .from(records)
+    .where(eq(records.id, sql.placeholder('id')))
+    .prepare();
+  const update = db.orm
+    .update(records)
+    .set(laterValues(records, ['state', 'valuePar', 'settledPar', 'currency', 'openedAtMs', 'settledAtMs']))
+    .where(eq(records.id, sql.placeholder('id')))
+    .prepare();
+
+  function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, isDecided: boolean): void {
+    const [par, atMs] = [openPar(held), held.openedAtMs];
+    const type = heldEvents[held.kind];
+    if (type) postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
+    if (isDecided) return;
+    raiseAlarm({
+      atMs,
+      code: `money_${held.kind}`,
+      message:
+        `Session ${row.id} (order ${row.orderId}) ${whatHappened[held.kind](amountText(par, held.currency))}. It counts ` +
+        `for nothing: look at it with \`quayside held show ${held.id}\` and decide with \`quayside held accept\`.`,
+      network: cause,
+      sessionId: row.id,
+    });
+  }
+
+  function postEvent(
+    row: SessionRow,
+    { status }: Life,
+    type: PaymentEventType,
+    received: Readonly<{ amountMinor: bigint; currency: Currency }>,
+    nowMs: number,
+  ): void {
+    const { id: sessionId, orderId, rate: exchangeRate } = row;
+    const common = { type, createdAtS: toSeconds(nowMs), sessionId, orderId, status, received, exchangeRate };
+    outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
+  }
+
+  return {
+    follow(row, { life, sums }, { nowMs, cause, isDecided }) {
+      const known = ofSession.all({ sessionId: row.id });
+      const amounts = heldMoney(termsOf(row), life, sums);
+      for (const kind of heldKinds) {
+        const before = known.find((one) => one.kind === kind);
+        const amount = amounts.find((one) => one.kind === kind);
+        const next = nextRecord(before ?? null, amount?.valuePar ?? 0n);
+        if (!next || (before?.state === next.state && before.valuePar === next.valuePar)) continue;
+        const isNew = next.state === 'open' && before?.state !== 'open';
+        const held: HeldRow = {
+          id: before?.id ?? `held_${sortableId(nowMs)}`,
+          sessionId: row.id,
+          kind,
+          currency: amount?.currency ?? before?.currency ?? 'USDT',
+          openedAtMs: isNew ? nowMs : (before?.openedAtMs ?? nowMs),
+          settledAtMs: before?.settledAtMs ?? null,
+          ...next,
+        };
+        const saved: HeldRow =
+          isNew && isDecided ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs } : held;
+        if (before) update.run(saved);
+        else insert(saved);
+        if (isNew) report(row, life, held, cause, isDecided);
+      }
+    },
+    find: (id) => find.get({ id }),
+    settle: (row, nowMs) => void update.run({ ...row, state: 'settled', settledPar: row.valuePar, settledAtMs: nowMs }),
+  };
+}

@@ -1,0 +1,18 @@
+/**
+ * The counts behind the metrics.
+ * @module
+ */
+
+export type Stats = Readonly<{
+  /** Sessions by status. */
+  sessions: Readonly<Record<string, number>>;
+  deliveriesWaiting: number;
+  /** Age of the oldest waiting delivery. */
+  oldestWaitingMs: number;
+  /** Amounts of held money that wait for a decision. */
+  heldOpen: number;
+}>;
+
+export interface StatsDatabase {
+  stats(nowMs: number): Promise<Stats>;
+}

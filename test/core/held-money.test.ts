@@ -1,0 +1,118 @@
+/** Held money as a function of sums: nothing that is confirmed is forgotten or held twice, and decisions are final. */
+import fc from 'fast-check';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { accept, type HeldRecord, heldKinds, heldMoney, nextRecord, openPar } from '../../src/core/held-money.ts';
+import { advance, type Life, newLife, type Receipt, sumReceipts, type Terms } from '../../src/core/session.ts';
+
+const CENT = 10n ** 16n;
+const ONE = 100n * CENT;
+const EXPIRES_AT_S = 1_000;
+const END_S = 50_000;
+
+const terms: Terms = {
+  duePar: 10n * ONE,
+  tolerancePar: 0n,
+  accepts: ['USDT'],
+  createdAtS: 0,
+  beforeNumbers: {},
+  expiresAtS: EXPIRES_AT_S,
+  inclusionGraceS: {},
+  topUpGraceS: 300,
+  monitoringS: 2_000,
+  latePolicy: 'hold',
+};
+
+const moment = (nowS: number) => ({ nowS, readThroughS: nowS, outageWaitS: 600 });
+
+const anyReceipt = fc.record({
+  network: fc.constantFrom('test:one' as const, 'test:two' as const),
+  tx: fc.uuid(),
+  currency: fc.constantFrom('USDT' as const, 'USDT' as const, 'USDC' as const),
+  decimals: fc.constant(18),
+  units: fc.integer({ min: 1, max: 15 }).map((cents) => BigInt(cents) * ONE),
+  blockNumber: fc.constant(1),
+  blockTimeS: fc.constantFrom(500, 1_200, 1_500, 9_000),
+  state: fc.constantFrom<Receipt['state']>('seen', 'confirmed', 'final', 'orphaned'),
+});
+const anyWorld = fc.record({
+  receipts: fc.array(anyReceipt, { maxLength: 5 }),
+  latePolicy: fc.constantFrom('hold' as const, 'accept' as const),
+  canceledAtS: fc.constantFrom(null, null, 400),
+});
+
+/** What a session's life has come to once every deadline has passed. */
+function ended({ receipts, latePolicy, canceledAtS }: typeof anyWorld extends fc.Arbitrary<infer T> ? T : never) {
+  const own: Terms = { ...terms, latePolicy };
+  const sums = sumReceipts(own, receipts);
+  const canceled: Life = { ...newLife, status: 'canceled', endedAtS: 400, canceledAtS };
+  const { life } = advance(own, canceledAtS === null ? newLife : canceled, sums, moment(END_S));
+  const firm = receipts.filter(({ state }) => state === 'confirmed' || state === 'final');
+  const parOf = (all: readonly Receipt[]) => all.reduce((sum, { units }) => sum + units, 0n);
+  return { terms: own, sums, life, allPar: parOf(firm), takenPar: parOf(firm.filter((r) => r.currency === 'USDT')) };
+}
+
+test('after the end every confirmed unit pays the session or is held, exactly once', () => {
+  fc.assert(
+    fc.property(anyWorld, (world) => {
+      const { terms: own, sums, life, allPar, takenPar } = ended(world);
+      if (life.status === 'pending') return;
+      const held = heldMoney(own, life, sums);
+      assert.is(new Set(held.map(({ kind }) => kind)).size, held.length);
+      const heldPar = held.reduce((sum, { valuePar }) => sum + valuePar, 0n);
+      const pays = life.status === 'paid' ? own.duePar : 0n;
+      assert.is(heldPar, allPar - pays);
+      const wrong = held.find(({ kind }) => kind === 'wrong_token')?.valuePar ?? 0n;
+      assert.is(wrong, allPar - takenPar);
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('accepting pays an ended session with all that it received, and never changes a paid one', () => {
+  fc.assert(
+    fc.property(anyWorld, fc.boolean(), (world, isAtPar) => {
+      const { terms: own, sums, life, allPar, takenPar } = ended(world);
+      for (const { kind } of heldMoney(own, life, sums)) {
+        const done = accept(own, life, sums, kind, isAtPar, moment(END_S));
+        const isSettledOnly = life.status === 'paid' || (kind === 'wrong_token' && !isAtPar);
+        assert.is(done.effect === 'acknowledged', isSettledOnly, kind);
+        if (isSettledOnly) {
+          assert.equal(done.life, life);
+          continue;
+        }
+        if (life.status === 'pending') continue;
+        assert.equal([done.effect, done.life.status, done.life.endedAtS], ['paid', 'paid', life.endedAtS]);
+        assert.is(done.standing.confirmedPar, kind === 'wrong_token' ? allPar : takenPar);
+        const left = heldMoney(own, done.life, sums);
+        assert.equal(
+          left.filter((one) => one.kind === kind || one.kind === 'late' || one.kind === 'short'),
+          [],
+        );
+        assert.equal(advance(own, done.life, sums, moment(END_S + 1)).life, done.life, 'the clock changes nothing');
+      }
+    }),
+    { numRuns: 5_000 },
+  );
+});
+
+test('a record opens, is settled or goes, and opens again only for more than was decided about', () => {
+  const step = (record: HeldRecord | null, cents: bigint) => nextRecord(record, cents * CENT);
+  assert.is(step(null, 0n), null);
+  const open = step(null, 250n);
+  assert.equal(open, { state: 'open', valuePar: 250n * CENT, settledPar: 0n });
+  assert.is(step(open, 0n)?.state, 'gone');
+  assert.is(step(step(open, 0n), 1n)?.state, 'open');
+  const settled: HeldRecord = { state: 'settled', valuePar: 250n * CENT, settledPar: 250n * CENT };
+  assert.is(step(settled, 250n)?.state, 'settled');
+  assert.is(step(settled, 0n)?.state, 'settled', 'a reorg takes it');
+  assert.is(step(step(settled, 0n), 250n)?.state, 'settled', 'and brings it back');
+  const more = step(settled, 300n);
+  assert.equal([more?.state, more && openPar(more)], ['open', 50n * CENT]);
+  assert.is(step(more, 250n)?.state, 'settled');
+  const crumb = nextRecord(settled, 251n * CENT - 1n);
+  assert.is(crumb?.state, 'settled', 'less than a cent is nothing to decide about');
+  assert.equal([...heldKinds].sort(), ['late', 'short', 'surplus', 'wrong_token']);
+});
+
+test.run();

@@ -1,0 +1,113 @@
+/**
+ * `quayside held` on an installation whose chain a test writes: what is listed, what a decision would do, and what it
+ * does.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { openDatabase } from '../../src/app/open-database.ts';
+import { loadConfig } from '../../src/config/config.ts';
+import { invariant } from '../../src/core/fault.ts';
+import { handClock } from '../support/hand-clock.ts';
+import { ingestedChain } from '../support/ingested-chain.ts';
+import { newSession } from '../support/new-session.ts';
+import { runQuayside } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-held-'));
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(3)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const file = join(folder, 'quayside.json');
+writeFileSync(file, JSON.stringify({ data_dir: 'data', networks: { sepolia: { url: 'ws://127.0.0.1:1', xpub } } }));
+const variables = { QUAYSIDE_CONFIG: file };
+
+const run = (...words: string[]) => runQuayside(words, variables);
+
+async function answer(...words: string[]) {
+  const { code, out, err } = await run(...words, '--json');
+  assert.is(code, 0, `quayside ${words.join(' ')}: ${err}`);
+  return JSON.parse(out);
+}
+
+const store = await answer('store', 'create', 'Shop');
+const config = loadConfig({ env: { ...process.env, ...variables }, cwd: folder });
+const database = openDatabase(config, process.env);
+const [network] = config.networks;
+invariant(network, 'there is a network');
+const clock = handClock(Date.now() - 3_600_000);
+const chain = ingestedChain(() => database, clock, network);
+test.after(() => {
+  database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const keys = Array.from({ length: 9 }, (_, n) => (n + 1).toString(16).padStart(40, '0'));
+await database.addAddresses({ family: 'evm', mode: 'test', source: 'test', firstIndex: 0, keys });
+await chain.mine();
+await chain.report('following');
+
+async function order(name: string, accepts: readonly ('USDT' | 'USDC')[] = ['USDT', 'USDC']) {
+  const wish = { storeId: store.id, name, networks: [network as NonNullable<typeof network>], amountMinor: 1000 };
+  const outcome = await database.createSession(newSession({ ...wish, accepts, expiresInS: 60, nowMs: clock.nowMs() }));
+  invariant(outcome.kind === 'created', `not ${outcome.kind}`);
+  const to = outcome.session.addresses.evm ?? '';
+  const pay = async (units: bigint, currency: 'USDT' | 'USDC' = 'USDT') =>
+    chain.confirm(await chain.mine([{ to, currency, units }]));
+  return { id: outcome.session.id, pay };
+}
+
+test('late money is listed, counted in status, shown with what accepting does, accepted and recorded', async () => {
+  const { id, pay } = await order('7a');
+  clock.advance(200_000);
+  await chain.mine();
+  await database.settleDue(clock.nowMs(), 10);
+  await pay(10_000_000n);
+  const [held, ...others] = await answer('held', 'list');
+  assert.equal([held.kind, held.amount, held.currency, held.session, others], ['late', '10.00', 'USDT', id, []]);
+  assert.is((await answer('status')).held_money, 1);
+  assert.match((await run('status')).out, 'held money: 1 waiting for your decision: `quayside held list`');
+  const { out } = await run('held', 'show', held.id);
+  assert.match(out, /if accepted +the session is paid late with 10\.00 of 10\.00 \(it was expired\)/);
+  const tried = await answer('held', 'accept', held.id, '--dry-run');
+  assert.equal([tried.effect, tried.before.status, tried.after.status], ['paid', 'expired', 'paid']);
+  assert.is((await answer('held', 'list')).length, 1, 'a dry run changes nothing');
+  const done = await answer('held', 'accept', held.id, '--because', 'the payer’s bank was slow');
+  assert.equal({ ...done, dry_run: true }, tried);
+  assert.is((await answer('session', 'show', id)).payment_status, 'paid');
+  assert.is((await answer('ledger', 'verify')).balanced, true);
+  const [entry] = await answer('audit', 'list', '--last', '1');
+  assert.equal([entry.command, entry.target, entry.reason], ['held accept', held.id, 'the payer’s bank was slow']);
+  assert.equal(await answer('held', 'list'), []);
+  const [settled] = await answer('held', 'list', '--state', 'settled', '--session', id);
+  assert.equal([settled.id, settled.settled], [held.id, '10.00']);
+  const again = await run('held', 'accept', held.id);
+  assert.is(again.code, 1);
+  assert.match(again.err, 'was decided about already');
+});
+
+test('a wrong coin and a surplus are settled one after the other', async () => {
+  const { pay } = await order('8a', ['USDT']);
+  await pay(4_000_000n, 'USDC');
+  await pay(11_000_000n);
+  const listed = await answer('held', 'list', '--store', store.id);
+  const kinds = listed.map(({ kind, amount, currency }: Record<string, string>) => `${kind} ${amount} ${currency}`);
+  assert.equal(kinds.sort(), ['surplus 1.00 USDT', 'wrong_token 4.00 USDC']);
+  for (const { id } of listed) {
+    const { out } = await run('held', 'accept', id);
+    assert.match(out, 'settled; the session stays paid with 11.00 of 10.00');
+  }
+  assert.match((await run('held', 'list')).out, 'no held money');
+  assert.is((await answer('ledger', 'verify')).balanced, true);
+});
+
+test('what does not exist is named, with the command that lists what does', async () => {
+  for (const command of ['show', 'accept']) {
+    const { code, err } = await run('held', command, 'held_nobody');
+    assert.is(code, 3);
+    assert.match(err, '`quayside held list --state any`');
+  }
+  assert.is((await run('held', 'list', '--state', 'lost')).code, 2);
+});
+
+test.run();
