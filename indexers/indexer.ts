@@ -17,6 +17,7 @@ import { createWatch } from './follower/address-watch.ts';
 import { createFollower, type FollowerEnd } from './follower/follower.ts';
 import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
 import { createReporter } from './follower/reporter.ts';
+import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
 import { createPayer } from './payouts/engine.ts';
 import { payoutNodeOptions } from './payouts/node-options.ts';
@@ -24,6 +25,8 @@ import { createSweepWatch } from './payouts/sweep-watch.ts';
 import { createSweeper } from './payouts/sweeper.ts';
 
 const REQUEST_TIMEOUT_MS = 15_000;
+/** While the second node is asked, nothing else is read. */
+const SECOND_TIMEOUT_MS = 5_000;
 /** A full Ethereum block's receipts take about 1 MB as JSON; the limit is for nodes whose answer never ends. */
 const RESPONSE_BYTES_MAX = 64 * 1024 * 1024;
 const REQUESTS_MAX = 16;
@@ -66,9 +69,12 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const node = openNode(followerNodeOptions(network));
   const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
   const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
-  const follower = createFollower({ ...options, node, matcher, watch, reporter });
+  const { witnessUrl } = network;
+  const openSecond = witnessUrl === undefined ? null : () => openNode(secondNodeOptions(network, witnessUrl));
+  const secondNode = createSecondNode(network, openSecond, matcher, database, clock);
+  const follower = createFollower({ ...options, node, matcher, watch, reporter, secondNode });
   // At a stop, requests in flight end at once, as a fault of the closed node.
-  const closeNode = () => void node.close();
+  const closeNode = () => void Promise.all([node.close(), secondNode.close()]);
   signal.addEventListener('abort', closeNode, { once: true });
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
@@ -86,7 +92,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     ]);
     return end;
   } finally {
-    await Promise.all([node.close(), matcher.close()]);
+    await Promise.all([node.close(), secondNode.close(), matcher.close()]);
   }
 }
 
@@ -126,6 +132,11 @@ async function openForPayouts({ network, database, chain, clock, log }: IndexerO
     await database.raiseAlarm({ atMs, code, message, network: network.key, sessionId: null });
     return null;
   }
+}
+
+/** Returns how a follower reaches the second node: at one address, and never for final blocks. */
+function secondNodeOptions({ rpcUrl: _firsts, ...network }: NetworkConfig, url: string): NodeOptions {
+  return { ...followerNodeOptions({ ...network, url, finalityUrl: null }), requestTimeoutMs: SECOND_TIMEOUT_MS };
 }
 
 /** Returns how a follower reaches its node. */

@@ -28,6 +28,7 @@ import { createIdentityProof } from './identity.ts';
 import { createLostBlocks } from './lost-blocks.ts';
 import { type Matcher, matchContent } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
+import type { SecondNode } from './second-node.ts';
 import { createWalk, type WalkEnd } from './walk.ts';
 
 const RETRY_MS_MIN = 250;
@@ -52,6 +53,7 @@ export type FollowerOptions = Readonly<{
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
+  secondNode: SecondNode;
   clock: Clock;
   blocksPerIngestMax: number;
   /** A number from 0 to 1, for jitter. */
@@ -73,7 +75,7 @@ export interface Follower {
 type StepEnd = 'again' | 'rest' | 'moved';
 
 export function createFollower(options: FollowerOptions): Follower {
-  const { network, node, database, matcher, watch, reporter, clock } = options;
+  const { network, node, database, matcher, watch, reporter, secondNode, clock } = options;
   const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * network.blockTimeMs);
   const wakeup = createWakeup(clock);
   const cursor = createCursor(database, network, () => clock.nowMs());
@@ -185,7 +187,8 @@ export function createFollower(options: FollowerOptions): Follower {
     const { blocks: due, ...waiting } = await findDueNow(seen);
     lacking = waiting.lacking;
     const { confirmed, gone, fault } = await attestAll(node, due);
-    const end = await save({ drop: [], connect: [], confirm: confirmed }, seen);
+    const agreed = await secondNode.agreeing(confirmed);
+    const end = await save({ drop: [], connect: [], confirm: agreed }, seen);
     if (end !== 'done') return end;
     if (fault) throw fault;
     const [lost] = gone;
@@ -271,7 +274,8 @@ export function createFollower(options: FollowerOptions): Follower {
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const behind = whyBehind(seen, gap);
     const heights = { safe: seen.safe?.number ?? null, finalized: seen.finalNumber };
-    const reason = behind ?? (await finality.look(head.number, heights, lacking)) ?? clockBehind(seen);
+    const waiting = (await finality.look(head.number, heights, lacking)) ?? secondNode.reason();
+    const reason = behind ?? waiting ?? clockBehind(seen);
     const readThroughS = cursor.readThroughS(seen);
     reporter.update({ state: behind ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';

@@ -136,6 +136,8 @@ export async function runFollower(
     matcher: watchMatcher(threads, sources, exchangesOf, onTrouble),
     watch: createWatch(database, network, table),
     reporter: { update },
+    // A shadow credits nothing.
+    secondNode: { agreeing: async (blocks) => blocks, reason: () => null, close: async () => {} },
     clock,
     blocksPerIngestMax: BLOCKS_PER_STEP_MAX,
     random,

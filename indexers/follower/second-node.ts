@@ -1,0 +1,166 @@
+/**
+ * Asks a second node about large payments at the moment of credit: its chain must have the same block, and in it the
+ * same transfers.
+ *
+ * @module
+ */
+import type { Node, RawContent } from '../../src/chains/chain.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault, permanent } from '../../src/core/fault.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { Database, NetworkReport } from '../../src/database/database.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import type { DueBlock } from './credits.ts';
+import { createIdentityProof } from './identity.ts';
+import type { Matcher } from './matcher.ts';
+
+/** A second node that is restarted, or a moment behind, is no reason for an alarm. */
+const ALARM_AFTER_MS = 60_000;
+/** A block that it did not confirm, and a node that failed, are asked about again after this long. */
+const RETRY_MS = 5_000;
+const PROOF_AGE_MS_MAX = 60_000;
+/** Blocks that one iteration of the follower asks about. */
+const ASKED_MAX = 20;
+
+type Reason = NonNullable<NetworkReport['reason']>;
+type Wait = Readonly<{ sinceMs: number; retryAtMs: number; reason: Reason }>;
+
+export interface SecondNode {
+  /**
+   * Returns the blocks without the transactions that need the second node and that it does not confirm now.
+   * @throws Fault `storage_unavailable`
+   */
+  agreeing(blocks: readonly DueBlock[]): Promise<readonly DueBlock[]>;
+  /** Returns why payments wait for the second node; null if none does. */
+  reason(): Reason | null;
+  close(): Promise<void>;
+}
+
+/** @param open connects to the second node when it is needed first; null if the settings name none */
+export function createSecondNode(
+  network: NetworkConfig,
+  open: (() => Node) | null,
+  matcher: Pick<Matcher, 'match'>,
+  database: Pick<Database, 'raiseAlarm'>,
+  clock: Pick<Clock, 'nowMs'>,
+): SecondNode {
+  let asked: { node: Node; prove: () => Promise<void> } | null = null;
+  let failedUntilMs = 0;
+  /** By hash, in the order in which they were asked about. */
+  const waits = new Map<string, Wait>();
+  const raised = new Set<string>();
+
+  function connect() {
+    if (!open) throw permanent('second_node_missing', 'witness_url is not set');
+    const node = open();
+    const identity = createIdentityProof(network, node, clock);
+    return { node, prove: () => identity.renew(PROOF_AGE_MS_MAX, null) };
+  }
+
+  /** Returns why the second node does not confirm a block; null if it does. */
+  async function objection({ hash, number, secondNode }: DueBlock): Promise<Reason | null> {
+    asked ??= connect();
+    const { node, prove } = asked;
+    await prove();
+    const txs = [...new Set(secondNode.map(({ tx }) => tx))];
+    const attested = await node.attest({ hash, number }, txs);
+    if (attested === 'unsure') return unavailable(number, `its chain does not have block ${number} yet`);
+    const [block] = attested === 'holds' ? await node.range(number, number) : [];
+    if (block?.hash !== hash) return disagrees(number, hash, 'has another block there, or not that transaction');
+    const found = new Set((await transfersOf(node, block)).map(textOf));
+    const missing = secondNode.find((transfer) => !found.has(textOf(transfer)));
+    return missing ? disagrees(number, hash, `does not show the transfer of transaction ${missing.tx}`) : null;
+  }
+
+  async function transfersOf(node: Node, block: BlockRef): Promise<readonly ChainTransfer[]> {
+    const read = async (isThorough: boolean): Promise<RawContent> => node.content(block, isThorough);
+    try {
+      return await matcher.match(await read(false));
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
+      return matcher.match(await read(true));
+    }
+  }
+
+  async function ask(block: DueBlock): Promise<Reason | null> {
+    try {
+      return await objection(block);
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      failedUntilMs = clock.nowMs() + RETRY_MS;
+      return unavailable(block.number, error.message);
+    }
+  }
+
+  /** Notes what is waited for. @returns whether the block is confirmed */
+  async function isConfirmed(block: DueBlock): Promise<boolean> {
+    const nowMs = clock.nowMs();
+    const before = waits.get(block.hash);
+    if (nowMs < failedUntilMs && before) return false;
+    const reason = nowMs < failedUntilMs ? unavailable(block.number, 'it failed a moment ago') : await ask(block);
+    waits.delete(block.hash);
+    if (reason) waits.set(block.hash, { sinceMs: before?.sinceMs ?? nowMs, retryAtMs: nowMs + RETRY_MS, reason });
+    return reason === null;
+  }
+
+  async function raiseAlarms(): Promise<void> {
+    const nowMs = clock.nowMs();
+    const codes = new Set([...waits.values()].map(({ reason }) => reason.code));
+    for (const code of raised) if (!codes.has(code)) raised.delete(code);
+    for (const { sinceMs, reason } of waits.values()) {
+      if (nowMs - sinceMs < ALARM_AFTER_MS || raised.has(reason.code)) continue;
+      await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
+      raised.add(reason.code);
+    }
+  }
+
+  return {
+    async agreeing(blocks) {
+      const hashes = new Set(blocks.map(({ hash }) => hash));
+      for (const hash of waits.keys()) if (!hashes.has(hash)) waits.delete(hash);
+      const nowMs = clock.nowMs();
+      const agreed: DueBlock[] = [];
+      let left = ASKED_MAX;
+      for (const block of blocks) {
+        const needs = block.secondNode.length > 0;
+        const mayAsk = needs && left > 0 && (waits.get(block.hash)?.retryAtMs ?? 0) <= nowMs;
+        if (mayAsk) left -= 1;
+        const isAgreed = !needs || (mayAsk && (await isConfirmed(block)));
+        const rest = isAgreed ? block : withoutSecond(block);
+        if (rest.txs.length > 0) agreed.push(rest);
+      }
+      await raiseAlarms();
+      return agreed;
+    },
+    reason() {
+      const reasons = [...waits.values()].map(({ reason }) => reason);
+      return reasons.find(({ code }) => code === DISAGREES) ?? reasons[0] ?? null;
+    },
+    close: async () => asked?.node.close(),
+  };
+}
+
+const textOf = ({ tx, index, currency, from, to, units }: ChainTransfer): string =>
+  [tx, index, currency, from, to, units].join(' ');
+
+function withoutSecond(block: DueBlock): DueBlock {
+  const asked = new Set(block.secondNode.map(({ tx }) => tx));
+  return { ...block, txs: block.txs.filter((tx) => !asked.has(tx)), secondNode: [] };
+}
+
+const DISAGREES = 'second_node_disagrees';
+
+const disagrees = (number: number, hash: string, what: string): Reason => ({
+  code: DISAGREES,
+  message:
+    `payments in block ${number} ${hash} are due, but the second node (witness_url) ${what}: ` +
+    'they stay seen. Compare both nodes with a block explorer, and point url or witness_url at one that is right',
+});
+
+const unavailable = (number: number, why: string): Reason => ({
+  code: 'second_node_unavailable',
+  message:
+    `payments in block ${number} wait for the second node (witness_url): ${why}. They stay seen until it confirms ` +
+    'them: look at that node, correct witness_url, or raise two_node_amount',
+});

@@ -1,0 +1,158 @@
+/** Large payments that a second node must confirm: a real database and indexer, a simulated node, and one that lies. */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { minorToPar } from '../../../src/core/money.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
+import { type Lies, type LyingProxy, startLyingProxy } from '../../support/lying-proxy.ts';
+import { type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
+import { testNetwork } from '../../support/test-network.ts';
+import { until } from '../../support/until.ts';
+
+type Scene = Readonly<{
+  shop: IndexedShop;
+  node: SandboxNode;
+  proxy: LyingProxy;
+  pay(order: Order, cents: number): void;
+  mine(blocks?: number): void;
+  /** Lets time pass for the indexer. */
+  advance(ms: number): void;
+}>;
+
+const witnessDies: Lies = { status: 502 };
+
+/** A shop where from 5.00 a second node must agree. One of the nodes is behind a proxy that may lie. */
+async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<void>): Promise<void> {
+  const node = await startSandboxNode({ seed: 'second' });
+  const proxy = await startLyingProxy(node);
+  const [url, witnessUrl] = liar === 'first' ? [proxy.wsUrl, node.httpUrl] : [node.wsUrl, proxy.httpUrl];
+  const shop = await openIndexedShop(
+    testNetwork({
+      name: 'ethereum',
+      url,
+      witnessUrl,
+      confirmations: [{ blocks: 3 }, { fromPar: minorToPar(500n), secondNode: true }],
+    }),
+  );
+  let aheadMs = 0;
+  const mine = (blocks = 1) => {
+    for (let left = blocks; left > 0; left--) node.world.mine();
+  };
+  try {
+    mine(5);
+    shop.start({ clock: { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs } });
+    await shop.isIn('following');
+    await play({
+      shop,
+      node,
+      proxy,
+      pay: ({ address }, cents) => void node.pay(address, BigInt(cents) * 10_000n),
+      mine,
+      advance: (ms) => {
+        aheadMs += ms;
+      },
+    });
+  } finally {
+    await shop.close();
+    await proxy.close();
+    await node.close();
+  }
+}
+
+const isPaid = (order: Order) => until('the order is paid', async () => (await order.read()).life.status === 'paid');
+const states = async (order: Order): Promise<string[]> => (await order.read()).payments.map(({ state }) => state);
+
+/** Pays a large order and a small one in the same block. Only the small one counts, for a reason; then an alarm. */
+async function isHeld({ shop, node, pay, mine, advance }: Scene, code: string): Promise<Order> {
+  const [large, small] = [await shop.order('large'), await shop.order('small')];
+  pay(large, 1000);
+  pay(small, 499);
+  mine(3);
+  await until('the small payment counts', async () => (await states(small))[0] === 'confirmed');
+  await shop.isIn('following', code);
+  assert.equal(await states(large), ['seen']);
+  assert.equal(await shop.database.listAlarms(9), [], 'not at once');
+  advance(61_000);
+  await until('an alarm is raised', async () => (await shop.database.listAlarms(9)).length > 0);
+  const [alarm] = await shop.database.listAlarms(9);
+  assert.is(alarm?.code, code);
+  assert.match(alarm?.message ?? '', /witness_url/);
+  advance(61_000);
+  mine();
+  await shop.holds(`0x${node.world.tip().hash}`);
+  assert.equal(await states(large), ['seen']);
+  return large;
+}
+
+test('a large payment counts when the second node has the block and the transfer', () =>
+  scene('second', async ({ shop, pay, mine }) => {
+    const order = await shop.order('agreed');
+    pay(order, 1000);
+    mine(3);
+    await isPaid(order);
+    assert.equal(await shop.database.listAlarms(9), []);
+  }));
+
+const otherHash = `0x${'ab'.repeat(32)}`;
+for (const [about, answer] of [
+  [
+    'has another block at that height',
+    ({ method }, said) =>
+      method === 'eth_getBlockByNumber' && typeof said.result === 'object'
+        ? { ...said, result: { ...said.result, hash: otherHash } }
+        : said,
+  ],
+  [
+    'does not know the transaction',
+    ({ method }, said) => (method === 'eth_getTransactionReceipt' ? { ...said, result: null } : said),
+  ],
+] satisfies [string, NonNullable<Lies['answer']>][]) {
+  test(`a payment stays seen while the second node ${about}; smaller ones go on`, () =>
+    scene('second', async (s) => {
+      s.proxy.lies.answer = answer;
+      const order = await isHeld(s, 'second_node_disagrees');
+      assert.is((await s.shop.database.listAlarms(9)).length, 1, 'once');
+      s.proxy.heal();
+      s.advance(6_000);
+      s.mine();
+      await isPaid(order);
+      await until(
+        'nothing is said any more',
+        async () => (await s.shop.status())?.reason?.code !== 'second_node_disagrees',
+      );
+    }));
+}
+
+test('an amount that the first node made up stays seen', () =>
+  scene('first', async (s) => {
+    const tenDollars = (10_000_000).toString(16).padStart(64, '0');
+    s.proxy.lies.answer = ({ method }, said) =>
+      method === 'eth_getLogs' && Array.isArray(said.result)
+        ? { ...said, result: said.result.map((log) => ({ ...log, data: `0x${tenDollars}` })) }
+        : said;
+    const order = await s.shop.order('made up');
+    s.pay(order, 100);
+    s.mine(4);
+    await s.shop.isIn('following', 'second_node_disagrees');
+    assert.match((await s.shop.status())?.reason?.message ?? '', /does not show the transfer of transaction 0x/);
+    assert.equal(await states(order), ['seen']);
+  }));
+
+test('a payment stays seen while the second node does not answer', () =>
+  scene('second', async (s) => {
+    Object.assign(s.proxy.lies, witnessDies);
+    const order = await isHeld(s, 'second_node_unavailable');
+    s.proxy.heal();
+    s.advance(6_000);
+    s.mine();
+    await isPaid(order);
+  }));
+
+test('a payment stays seen while the second node is on another chain, and the network is followed', () =>
+  scene('second', async (s) => {
+    s.proxy.lies.answer = ({ method }, said) => (method === 'eth_chainId' ? { ...said, result: '0x1' } : said);
+    await isHeld(s, 'second_node_unavailable');
+    assert.match((await s.shop.status())?.reason?.message ?? '', /expected a node of chain 900001, found chain 1/);
+  }));
+
+test.run();
