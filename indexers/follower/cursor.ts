@@ -8,6 +8,7 @@ import type { BlockRef } from '../../src/core/block.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Confirmation, IngestOutcome } from '../../src/database/ingest.ts';
+import type { BlockGap } from '../../src/database/recovery.ts';
 import { placeFinal } from './confirmations.ts';
 import type { Freshness } from './freshness.ts';
 
@@ -35,11 +36,16 @@ export type Step = Readonly<{
 }>;
 
 export interface Cursor {
-  /** Reads the database's last commit. Must be called once before anything else. */
-  load(): Promise<void>;
+  /**
+   * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
+   * @returns whether it was loaded
+   */
+  refresh(): Promise<boolean>;
   /** Canonical blocks we hold, oldest first; empty before the first step. */
   blocks(): readonly BlockRef[];
   tip(): BlockRef | undefined;
+  /** Returns the number from which to go on without a link to our tip, because of a gap; null if there is none. */
+  afterGap(number?: number): number | null;
   /** Blocks at or below are final for us. */
   floor(): number;
   /** Returns the chain time (Unix s) up to which everything has been read, given that the node was just polled. */
@@ -49,7 +55,7 @@ export interface Cursor {
 }
 
 export function createCursor(
-  database: Pick<Database, 'tail' | 'ingest' | 'listNetworks'>,
+  database: Pick<Database, 'tail' | 'ingest' | 'listNetworks' | 'recoveryCount' | 'listGaps'>,
   network: NetworkConfig,
   nowMs: () => number,
 ): Cursor {
@@ -59,6 +65,9 @@ export function createCursor(
   let blocks: readonly BlockRef[] = [];
   let floor = 0;
   let readThroughS = 0;
+  /** The network's `recoveryCount` at the time of loading; null before, and when the gaps may have changed. */
+  let recoveries: number | null = null;
+  let gaps: readonly BlockGap[] = [];
 
   /**
    * Having reached the head proves that everything up to that moment was read, less the time that a block needs to be
@@ -71,12 +80,27 @@ export function createCursor(
     return Math.max(readThroughS, tip.timeS, isLevel ? levelS : 0);
   }
 
+  async function load(): Promise<void> {
+    // Read first: if an operator acts in between, the next save finds out.
+    recoveries = await database.recoveryCount(network.key);
+    gaps = [...(await database.listGaps(network.key))].sort((one, other) => one.from - other.from);
+    blocks = await database.tail(network.key, blocksMax);
+    const known = (await database.listNetworks()).find((status) => status.network === network.key);
+    floor = known?.floor ?? 0;
+    readThroughS = known?.readThroughS ?? 0;
+  }
+
   return {
-    async load() {
-      blocks = await database.tail(network.key, blocksMax);
-      const known = (await database.listNetworks()).find((status) => status.network === network.key);
-      floor = known?.floor ?? 0;
-      readThroughS = known?.readThroughS ?? 0;
+    async refresh() {
+      if ((await database.recoveryCount(network.key)) === recoveries) return false;
+      await load();
+      return true;
+    },
+    afterGap(number = (blocks.at(-1)?.number ?? -1) + 1) {
+      let next = number;
+      // Gaps may follow one another.
+      for (const { from, to } of gaps) if (from <= next && next <= to) next = to + 1;
+      return next === number ? null : next;
     },
     blocks: () => blocks,
     tip: () => blocks.at(-1),
@@ -97,6 +121,7 @@ export function createCursor(
         network: network.key,
         family: network.family,
         expectTip: blocks.at(-1)?.hash ?? null,
+        ...(recoveries !== null && { recoveries }),
         watchedThroughId,
         decimals,
         dustFloorPar: network.dustFloorPar,
@@ -108,6 +133,8 @@ export function createCursor(
         nowMs: nowMs(),
       });
       if (outcome === 'done') {
+        // Gaps above blocks that a reorg removed are read after all.
+        if (drop.length > 0 && gaps.length > 0) recoveries = null;
         blocks = next;
         floor = nextFloor;
         readThroughS = nextReadThroughS;

@@ -18,10 +18,12 @@ import type { Database, NetworkReport } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createWakeup } from '../wakeup.ts';
 import type { Watch } from './address-watch.ts';
+import { rangeAfterGap } from './after-gap.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { type Due, findDue } from './credits.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
 import { createFinalityWatch } from './finality-watch.ts';
+import { forkAdvice } from './fork-point.ts';
 import { ageS, createFreshness } from './freshness.ts';
 import { haltNetwork } from './halt.ts';
 import { createIdentityProof } from './identity.ts';
@@ -35,6 +37,8 @@ const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
 /** Concurrent requests for blocks' content; bounds memory to as many answers. */
 const FETCHES_MAX = 8;
+/** Our newest blocks that are compared with the node's, to find where a chain left ours. */
+const COMPARED_MAX = 5_000;
 /** If the head is older than this, and than this many block times, the node is syncing or cut off. */
 const STALE_MS_MIN = 60_000;
 const STALE_BLOCKS = 25;
@@ -49,7 +53,10 @@ const PROOF_AGE_BEHIND_MS_MAX = 5_000;
 export type FollowerOptions = Readonly<{
   network: NetworkConfig;
   node: Node;
-  database: Pick<Database, 'tail' | 'unconfirmed' | 'waiting' | 'ingest' | 'listNetworks' | 'raiseAlarm'>;
+  database: Pick<
+    Database,
+    'tail' | 'unconfirmed' | 'waiting' | 'ingest' | 'listNetworks' | 'raiseAlarm' | 'recoveryCount' | 'listGaps'
+  >;
   matcher: Matcher;
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
@@ -66,7 +73,7 @@ export type FollowerEnd = 'stopped' | 'moved';
 export interface Follower {
   /**
    * Follows until the signal aborts. A network that must not continue (a wrong node, a reorg of final blocks) is
-   * halted: until that is over, the node is only asked who it is.
+   * halted: until that is over, or an operator moves the network's position, the node is only asked who it is.
    */
   run(signal: AbortSignal): Promise<FollowerEnd>;
 }
@@ -86,7 +93,6 @@ export function createFollower(options: FollowerOptions): Follower {
   const judgeFreshness = createFreshness(node, staleMs);
   const lostBlocks = createLostBlocks(network.key, database);
   const asksForSafe = namesFinality(network.confirmations, 'safe');
-  let isLoaded = false;
   /** What payments wait for. */
   let lacking: ReadonlySet<Lack> = new Set();
   /** Blocks in one step: fewer after a failure, or while addresses are being added faster than a full step takes. */
@@ -108,7 +114,9 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   async function decide(head: BlockRef): Promise<WalkEnd> {
-    if (cursor.tip()) return walk.towards(head, cursor.blocks(), cursor.floor(), blocksMax);
+    const next = cursor.afterGap();
+    if (next !== null) return goOnAfterGap(head, next);
+    if (cursor.tip()) return beforeGap(head, await walk.towards(head, cursor.blocks(), cursor.floor(), blocksMax));
     // The first step starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
     const from = Math.max(0, head.number - network.reorgDepthMax);
     return { kind: 'advance', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
@@ -135,9 +143,26 @@ export function createFollower(options: FollowerOptions): Follower {
     return { read: results.slice(0, gap < 0 ? results.length : gap).filter((block) => block !== undefined), fault };
   }
 
+  async function goOnAfterGap(head: BlockRef, next: number): Promise<WalkEnd> {
+    if (head.number < next) return { kind: 'rest', why: 'behind' };
+    const to = Math.min(head.number, next + blocksMax - 1);
+    return { kind: 'advance', drop: [], connect: await rangeAfterGap(node, network.key, next, to) };
+  }
+
+  /** Ends a plan before the first block that an operator skipped; if that is where it begins, goes on after it. */
+  async function beforeGap(head: BlockRef, plan: WalkEnd): Promise<WalkEnd> {
+    if (plan.kind !== 'advance' || plan.drop.length > 0) return plan;
+    const at = plan.connect.findIndex(({ number }) => cursor.afterGap(number) !== null);
+    const next = cursor.afterGap(plan.connect[at]?.number);
+    if (at < 0 || next === null) return plan;
+    return at === 0 ? goOnAfterGap(head, next) : { ...plan, connect: plan.connect.slice(0, at) };
+  }
+
   async function save(step: Step, seen: Look): Promise<StepEnd | 'done'> {
     const outcome = await cursor.save(step, seen, watch.throughId());
     if (outcome === 'moved') return 'moved';
+    // The next step loads the position that an operator has set.
+    if (outcome === 'recovered') return 'again';
     if (outcome === 'stale_watch') {
       // Somebody may have paid an address that the matcher did not know: read again, fewer blocks at a time.
       await watch.load(true);
@@ -216,16 +241,24 @@ export function createFollower(options: FollowerOptions): Follower {
   }
 
   const proveIdentity = (ageMsMax: number): Promise<void> => identity.renew(ageMsMax, cursor.tip()?.number ?? null);
-  const halting = { network, database, reporter, clock, wakeup, prove: () => proveIdentity(0) };
+  const halting = {
+    network,
+    database,
+    reporter,
+    clock,
+    wakeup,
+    prove: () => proveIdentity(0),
+    isMoved: cursor.refresh,
+  };
 
   /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
-    if (!isLoaded) await cursor.load();
-    isLoaded = true;
+    await cursor.refresh();
     // Before anything else is asked: a node of another network may not even answer our requests.
     await proveIdentity(PROOF_AGE_MS_MAX);
     await watch.load(false);
     const seen = await look();
+    reporter.update({ headNumber: seen.head.number });
     const end = await advance(seen).catch((fault: unknown) => confirmHeld(seen, fault));
     if (end !== 'done') return end;
     const confirmed = await confirmBlocks(seen);
@@ -259,7 +292,9 @@ export function createFollower(options: FollowerOptions): Follower {
     const next = await decide(head);
     await proveIdentity(proofAgeMsMax(next));
     if (next.kind === 'halt') {
-      throw permanent('reorg_below_floor', `${network.key}: ${next.why}. Find out which chain is right, then restart`);
+      const tail = await database.tail(network.key, COMPARED_MAX);
+      const advice = await forkAdvice(node, network.key, tail);
+      throw permanent('reorg_below_floor', `${network.key}: ${next.why}. ${advice}`);
     }
     if (next.kind === 'rest' && next.why === 'behind') {
       const message = `the node shows block ${head.number}, but block ${cursor.tip()?.number} was read already`;

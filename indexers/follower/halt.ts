@@ -1,7 +1,7 @@
 /**
- * What a network that must not continue does: it reports and waits. If the node was not the configured one, it is asked
- * who it is from time to time, because a gateway may have sent one connection elsewhere; when it has proven for a while
- * that it is the right one, the network continues.
+ * What a network that must not continue does: it reports and waits, until an operator has moved its position. If the
+ * node was not the configured one, it is asked who it is from time to time, because a gateway may have sent one
+ * connection elsewhere; when it has proven for a while that it is the right one, the network continues.
  *
  * @module
  */
@@ -14,6 +14,8 @@ import type { Reporter } from './reporter.ts';
 
 /** Faults of the node's identity, which the node itself can prove to be over. Others need a person. */
 const provable = ['chain_id_mismatch', 'decimals_mismatch', 'token_not_a_contract'];
+/** How often it looks whether an operator has moved the network's position. */
+const LOOK_MS = 1_000;
 /** Between two proofs. */
 const PROOF_MS = 15_000;
 /** Proofs in a row: a gateway between two networks would otherwise let one through now and then. */
@@ -27,17 +29,19 @@ export type HaltOptions = Readonly<{
   wakeup: Pick<Wakeup, 'wait'>;
   /** Asks the node who it is. @throws Fault if it is not the configured one, or does not answer */
   prove: () => Promise<void>;
+  /** Whether an operator has moved the network's position. @throws Fault `storage_unavailable` */
+  isMoved: () => Promise<boolean>;
 }>;
 
 /**
  * Reports a permanent fault, once, and waits until it is over.
- * @returns `proven` when the network may continue, `stopped` when the signal aborted
+ * @returns `over` when the network may continue, `stopped` when the signal aborted
  */
 export async function haltNetwork(
   { code, message }: Fault,
-  { network, database, reporter, clock, wakeup, prove }: HaltOptions,
+  { network, database, reporter, clock, wakeup, prove, isMoved }: HaltOptions,
   signal: AbortSignal,
-): Promise<'proven' | 'stopped'> {
+): Promise<'over' | 'stopped'> {
   reporter.update({ state: 'halted', reason: { code, message } });
   const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
   const isProvable = provable.includes(code);
@@ -47,6 +51,7 @@ export async function haltNetwork(
     try {
       if (!isRaised) await database.raiseAlarm(alarm);
       isRaised = true;
+      if (await isMoved()) break;
       if (isProvable && clock.nowMs() - askedAtMs >= PROOF_MS) {
         askedAtMs = clock.nowMs();
         await prove();
@@ -58,9 +63,9 @@ export async function haltNetwork(
       proofs = 0;
     }
     if (signal.aborted) return 'stopped';
-    await wakeup.wait(PROOF_MS);
+    await wakeup.wait(LOOK_MS);
     if (signal.aborted) return 'stopped';
   }
   reporter.update({ state: 'starting', reason: null });
-  return 'proven';
+  return 'over';
 }

@@ -31,7 +31,7 @@ export function createLostBlocks(network: NetworkKey, database: Pick<Database, '
       sinceMs ??= nowMs;
       const lastedMs = nowMs - sinceMs;
       if (isRaised || lastedMs < LASTS_MS) return;
-      const lasting = `for ${Math.floor(lastedMs / 60_000)} minutes no further block of ${network} could be read, and no payment in one is seen: ${message}`;
+      const lasting = `for ${Math.floor(lastedMs / 60_000)} minutes no further block of ${network} could be read, and no payment in one is seen: ${message}. What to do: \`quayside networks show ${network}\``;
       await database.raiseAlarm({ atMs: nowMs, code, message: lasting, network, sessionId: null });
       isRaised = true;
     },

@@ -9,6 +9,8 @@ import { type Plan, plan } from '../../src/core/follow.ts';
 
 export type WalkEnd = Exclude<Plan, { kind: 'ask' }>;
 
+type Advance = Extract<WalkEnd, { kind: 'advance' }>;
+
 export interface Walk {
   /**
    * Decides what to do about the node's `head`; at most `blocksMax` blocks above our tip are read in one go.
@@ -40,6 +42,25 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
     return header;
   }
 
+  /**
+   * Where numbers are slots, no hash contains them: a node may have named a block's slot wrongly when we read it. If
+   * its child shows so, the block is read again under the number that the node gives it now.
+   */
+  async function renumbered(tail: Tail, next: Advance): Promise<Advance> {
+    const at = tail.length - next.drop.length - 1;
+    const below = tail[at];
+    const [first] = next.connect;
+    if (below && first && below.number >= first.number) {
+      const again = await node.header(below.hash);
+      if (again?.hash === below.hash && again.parent === below.parent && again.number < first.number) {
+        checkRises(tail[at - 1], again);
+        return { kind: 'advance', drop: tail.slice(at), connect: [again, ...next.connect] };
+      }
+    }
+    checkRises(below, first);
+    return next;
+  }
+
   return {
     async towards(head, tail, floor, blocksMax) {
       const tip = tail.at(-1);
@@ -50,7 +71,7 @@ export function createWalk(node: Pick<Node, 'range' | 'header'>, headersMax: num
         : [head];
       for (;;) {
         const next = plan(tail, branch, floor);
-        if (next.kind === 'advance') checkRises(tail[tail.length - next.drop.length - 1], next.connect[0]);
+        if (next.kind === 'advance') return renumbered(tail, next);
         if (next.kind !== 'ask') return next;
         const [bottom] = branch;
         const below = bottom && (await headerOf(bottom));

@@ -90,7 +90,7 @@ export const status: Command = {
   },
 };
 
-function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
+export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null, nowMs: number) {
   const cursor = report?.cursor?.number ?? null;
   // The head is reported once a second and the cursor with every block, so the reported head may be behind.
   const head = report?.headNumber == null ? null : Math.max(report.headNumber, cursor ?? 0);

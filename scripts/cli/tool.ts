@@ -21,6 +21,7 @@ import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
 import { ledgerVerify } from './ledger.ts';
+import { networksList, networksReread, networksRewind, networksShow, networksSkip } from './networks.ts';
 import { signerOperatorKey } from './operator-key.ts';
 import { pay } from './pay.ts';
 import { payoutsAdopt, payoutsList, payoutsResume, payoutsShow } from './payouts.ts';
@@ -45,6 +46,11 @@ import {
 
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
+  networksList,
+  networksShow,
+  networksRewind,
+  networksReread,
+  networksSkip,
   storeCreate,
   storeList,
   storePage,

@@ -119,6 +119,8 @@ export function createFollowerDatabase(
     watchList: async (_pool, afterId, limit) => watched.after(afterId, limit),
     tail: async () => [],
     listNetworks: async () => [],
+    recoveryCount: async () => 0,
+    listGaps: async () => [],
     unconfirmed: async (_network, above, limit) =>
       [...open]
         .filter(([, { number, isConfirmed }]) => number > above && !isConfirmed)

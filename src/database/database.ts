@@ -8,7 +8,6 @@
  * `test/conformance/database.ts` is the contract in executable form.
  * @module
  */
-import type { Tail } from '../core/block.ts';
 import type { Verdict } from '../core/delivery.ts';
 import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
@@ -17,10 +16,11 @@ import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { HeldMoneyDatabase } from './held-money.ts';
-import type { Ingest, IngestOutcome, Unconfirmed, WaitingTransfer } from './ingest.ts';
+import type { IngestDatabase } from './ingest.ts';
 import type { LookupDatabase } from './lookups.ts';
 import type { MoneyOutDatabase } from './money-out.ts';
 import type { PageSettingsDatabase } from './page-settings.ts';
+import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { PoolKey, SweepDatabase } from './sweeps.ts';
@@ -288,8 +288,10 @@ export type Alarm = Readonly<{
 export interface Database
   extends AuditDatabase,
     HeldMoneyDatabase,
+    IngestDatabase,
     LookupDatabase,
     PageSettingsDatabase,
+    RecoveryDatabase,
     RefundDatabase,
     StatsDatabase,
     MoneyOutDatabase,
@@ -357,13 +359,6 @@ export interface Database
   /** Settles up to `limit` pending sessions whose deadline has passed. @returns how many changed their status */
   settleDue(nowMs: number, limit: number): Promise<number>;
 
-  /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
-  tail(network: NetworkKey, limit: number): Promise<Tail>;
-  /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
-  unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]>;
-  /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
-  waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]>;
-  ingest(step: Ingest): Promise<IngestOutcome>;
   reportNetwork(report: NetworkReport): Promise<void>;
   listNetworks(): Promise<readonly NetworkStatus[]>;
 

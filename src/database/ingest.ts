@@ -2,7 +2,7 @@
  * What a follower saves in one step.
  * @module
  */
-import type { BlockRef } from '../core/block.ts';
+import type { BlockRef, Tail } from '../core/block.ts';
 import type { CreditPolicy, Received } from '../core/credit-policy.ts';
 import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
 
@@ -13,6 +13,8 @@ export type Ingest = Readonly<{
   family: string;
   /** Hash of the tip that the step starts from, a guard against a second writer; null for a network's first step. */
   expectTip: string | null;
+  /** The network's `recoveryCount` when the position was loaded; compared if it is present. */
+  recoveries?: number;
   /** The highest address id that the matcher knew when it read the blocks to connect. */
   watchedThroughId: number;
   /** Tokens by symbol with their decimals on this network. */
@@ -32,9 +34,10 @@ export type Ingest = Readonly<{
 
 /**
  * - `stale_watch`: an address was added after the matcher looked; load it and match the blocks again.
+ * - `recovered`: an operator moved the network's position; load it again.
  * - `moved`: another writer moved the cursor, so this process is not the only follower of the network.
  */
-export type IngestOutcome = 'done' | 'stale_watch' | 'moved';
+export type IngestOutcome = 'done' | 'stale_watch' | 'recovered' | 'moved';
 
 /** Transactions in one block; all of the block's if `txs` is absent. */
 export type Confirmation = Readonly<{ hash: string; txs?: readonly string[] }>;
@@ -50,3 +53,13 @@ export type WaitingTransfer = ChainTransfer &
     /** What its session's store asks for on this network besides the network's own policy. */
     stricter: CreditPolicy;
   }>;
+
+export interface IngestDatabase {
+  /** Returns the newest `limit` canonical blocks of a network, oldest first; empty before the first step. */
+  tail(network: NetworkKey, limit: number): Promise<Tail>;
+  /** Returns canonical blocks above `number` with unconfirmed transfers, lowest first, and their transactions. */
+  unconfirmed(network: NetworkKey, number: number, limit: number): Promise<readonly Unconfirmed[]>;
+  /** Returns the unconfirmed transfers of a canonical block that are not dust; none if it left the chain. */
+  waiting(network: NetworkKey, hash: string): Promise<readonly WaitingTransfer[]>;
+  ingest(step: Ingest): Promise<IngestOutcome>;
+}

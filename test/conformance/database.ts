@@ -16,6 +16,7 @@ import { paymentsConform } from './database/payments.ts';
 import { attemptsConform, payoutsConform } from './database/payouts.ts';
 import type { MakePlace } from './database/place.ts';
 import { poolsConform } from './database/pools.ts';
+import { recoveryConforms } from './database/recovery.ts';
 import { reorgsConform } from './database/reorgs.ts';
 import { sweepsConform } from './database/sweeps.ts';
 import { resendsConform, webhooksConform } from './database/webhooks.ts';
@@ -27,6 +28,7 @@ export function storeConforms(makePlace: MakePlace): void {
   creationConforms(makePlace);
   paymentsConform(makePlace);
   reorgsConform(makePlace);
+  recoveryConforms(makePlace);
   dustConforms(makePlace);
   expiryConforms(makePlace);
   cancelsConform(makePlace);

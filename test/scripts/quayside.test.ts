@@ -69,6 +69,29 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.equal((await answer('webhooks', 'list')).endpoints, []);
 });
 
+test('a network that was never read is listed, and the commands that move it refuse with a reason', async () => {
+  const [listed] = await answer('networks', 'list');
+  assert.equal([listed.network, listed.state, listed.next], ['test:ethereum', 'not started', null]);
+  assert.is((await answer('networks', 'show', 'test:ethereum')).node_url, 'ws://127.0.0.1:1');
+  const refusals: [words: string[], code: number, error: RegExp][] = [
+    [['show', 'nowhere'], 3, /no network "nowhere"; configured: .*test:ethereum/],
+    [['show', 'ethereum'], 3, /there are several networks "ethereum"/],
+    [['rewind', 'test:ethereum', '--to', '5'], 2, /--because is missing/],
+    [['rewind', 'test:ethereum', '--because', 'x'], 2, /--to is missing/],
+    [['rewind', 'test:ethereum', '--to', '5', '--because', 'x'], 1, /has not been read yet/],
+    [['skip', 'test:ethereum', 'five', '--because', 'x'], 2, /<block> is "five"/],
+    [['skip', 'test:ethereum', '5', '--through', '4', '--because', 'x'], 2, /--through is 4, below block 5/],
+    [['skip', 'test:ethereum', '5', '--because', 'x'], 1, /has not been read yet/],
+    [['reread', 'test:ethereum', '--from', '5', '--to', '4'], 2, /--to is 4, below --from 5/],
+    [['reread', 'test:ethereum', '--from', '5', '--to', '6'], 1, /has not been read yet/],
+  ];
+  for (const [words, code, error] of refusals) {
+    const ended = await run('networks', ...words);
+    assert.is(ended.code, code, words.join(' '));
+    assert.match(ended.err, error);
+  }
+});
+
 test('a store’s page gets a name, a colour, a logo and sites that may frame it, and loses them again', async () => {
   const logo = join(folder, 'logo.svg');
   writeFileSync(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4"/></svg>');

@@ -22,7 +22,7 @@ export type Blocks = Readonly<{
   tip(network: NetworkKey): BlockRow | undefined;
   /** @returns the new block's id */
   insert(block: Omit<BlockRow, 'id'>): number;
-  mark(id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId'>): void;
+  mark(id: number, state: Pick<BlockRow, 'canonical' | 'watchedThroughId' | 'number'>): void;
   /**
    * Deletes blocks without transfers, `above` < number ≤ `through`, lowest first, at most `PRUNED_MAX` of them.
    * @returns the number through which it pruned
@@ -49,7 +49,7 @@ export function createBlocks(db: Db): Blocks {
   const insert = preparedInsert(db, blocks, ['id']);
   const mark = db.orm
     .update(blocks)
-    .set(laterValues(blocks, ['canonical', 'watchedThroughId']))
+    .set(laterValues(blocks, ['canonical', 'watchedThroughId', 'number']))
     .where(eq(blocks.id, sql.placeholder('id')))
     .prepare();
   const range = 'network = :network AND number > :above AND number <= :through';

@@ -109,8 +109,8 @@ export function lookupCommands(
       code: 'transfer_missed',
       message:
         `A payer named transaction ${tx} in block ${number}. The node shows that it paid this session's address, but ` +
-        'it was not found when the block was read, and it is not credited. Look at it in an explorer; if it is real, ' +
-        'settle the order by hand and report this bug.',
+        'it was not found when the block was read, and it is not credited. Read the block again, and report this bug: ' +
+        `\`quayside networks reread ${network} --from ${number} --to ${number}\`.`,
       network,
       sessionId,
     });

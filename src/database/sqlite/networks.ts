@@ -10,7 +10,7 @@ import { laterValues, preparedInsert } from './prepared.ts';
 import { networks } from './schema.ts';
 
 type NetworkCommands = Pick<Database, 'reportNetwork' | 'listNetworks'>;
-type NetworkRow = typeof networks.$inferSelect;
+export type NetworkRow = typeof networks.$inferSelect;
 type Progress = Pick<
   NetworkRow,
   'tipHash' | 'tipNumber' | 'tipTimeS' | 'floor' | 'readThroughS' | 'prunedThrough' | 'updatedAtMs'
@@ -23,6 +23,8 @@ export type Networks = Readonly<{
   begin(key: NetworkKey, nowMs: number): NetworkRow;
   all(): NetworkRow[];
   progress(key: NetworkKey, progress: Progress): void;
+  /** Notes that an operator moved the network's position, so that its follower loads it again. */
+  recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): void;
   /** Returns the chain time up to which all of these networks have been read; 0 if one has never started. */
   readThroughS(keys: readonly NetworkKey[]): number;
 }>;
@@ -69,6 +71,7 @@ export function createNetworks(db: Db): Networks {
         prunedThrough: -1,
         updatedAtMs: nowMs,
         pid: 0,
+        recoveries: 0,
       };
       insert(row);
       return row;
@@ -76,6 +79,14 @@ export function createNetworks(db: Db): Networks {
     all: () => all.all(),
     progress(key, values) {
       progress.run({ key, ...values });
+    },
+    recover(key, change) {
+      const recoveries = sql`${networks.recoveries} + 1`;
+      db.orm
+        .update(networks)
+        .set({ ...change, recoveries })
+        .where(eq(networks.key, key))
+        .run();
     },
     readThroughS: (keys) => Math.min(...keys.map((key) => find.get({ key })?.readThroughS ?? 0)),
   };
@@ -119,8 +130,22 @@ export function networkCommands(db: Db, steps: Networks): NetworkCommands {
   };
 }
 
+/** Returns "block 5" or "blocks 5 to 7". */
+export const numbersText = (from: number, to: number): string =>
+  from === to ? `block ${from}` : `blocks ${from} to ${to}`;
+
 function toStatus(row: NetworkRow): NetworkStatus {
-  const { key, reasonCode, reasonMessage, tipHash, tipNumber, tipTimeS, prunedThrough: _, ...status } = row;
+  const {
+    key,
+    reasonCode,
+    reasonMessage,
+    tipHash,
+    tipNumber,
+    tipTimeS,
+    prunedThrough: _,
+    recoveries: __,
+    ...status
+  } = row;
   return {
     ...status,
     network: key,

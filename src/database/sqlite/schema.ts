@@ -73,6 +73,17 @@ export const networks = sqliteTable('networks', {
   prunedThrough: integer().notNull(),
   updatedAtMs: integer().notNull(),
   pid: integer().notNull(),
+  recoveries: integer().notNull(),
+});
+
+export const blockGaps = sqliteTable('block_gaps', {
+  id: integer().primaryKey(),
+  network: text().$type<NetworkKey>().notNull(),
+  fromNumber: integer().notNull(),
+  toNumber: integer().notNull(),
+  because: text().notNull(),
+  atMs: integer().notNull(),
+  closedAtMs: integer(),
 });
 
 export const blocks = sqliteTable('blocks', {

@@ -5,12 +5,14 @@
 import { permanent } from '../../core/fault.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter } from './alarms.ts';
-import { auditCommands, createAuditLog } from './audit-log.ts';
+import { auditCommands, createAuditLog, type RecordAct } from './audit-log.ts';
+import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { evidenceQueries } from './evidence.ts';
+import { createGaps } from './gaps.ts';
 import { heldMoneyCommands } from './held-money.ts';
 import { createHeldRecords } from './held-records.ts';
 import { ingestCommands } from './ingest.ts';
@@ -19,7 +21,7 @@ import { createLedger } from './ledger.ts';
 import { ledgerAudit } from './ledger-audit.ts';
 import { lookupCommands } from './lookups.ts';
 import { currentVersion, versionOf } from './migrate.ts';
-import { createNetworks, networkCommands } from './networks.ts';
+import { createNetworks, type Networks, networkCommands } from './networks.ts';
 import { type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
@@ -29,12 +31,14 @@ import { createPayouts, payoutCommands } from './payouts/payouts.ts';
 import { sweepCommands } from './payouts/sweeps.ts';
 import { payoutViews } from './payouts/views.ts';
 import { createAddresses, poolCommands } from './pool.ts';
+import { recoveryCommands } from './recovery.ts';
 import { createRefundLimits } from './refunds/limits.ts';
 import { refundCommands } from './refunds/refunds.ts';
 import { createRefundRows } from './refunds/row.ts';
 import { createRefundSettlement } from './refunds/settlement.ts';
 import { createReplays } from './replays.ts';
-import { createSessionSums } from './session-sums.ts';
+import { rereadCommands } from './reread.ts';
+import { createSessionSums, type SessionSums } from './session-sums.ts';
 import { createSessionTransitions } from './session-transitions.ts';
 import { type BeforeTake, createSessionFinder, sessionCommands } from './sessions.ts';
 import { statsCommands } from './stats.ts';
@@ -108,9 +112,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       settingsOf: createSettingsReader(db),
       outageWaitS,
     }),
-    ...blockCommands(db),
-    ...waitingCommands(db, { sums, findSession }),
-    ...ingestCommands(db, { ...facts, transitions, findSession, raiseAlarm, ledger }),
+    ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct }),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct }),
     ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
@@ -126,8 +128,6 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...sweepCommands(db, payouts),
     ...ledgerAudit(db),
     ...evidenceQueries(db),
-    ...lookupCommands(db, { addresses, networks, transfers, findSession, raiseAlarm }),
-    ...networkCommands(db, networks),
     ...endpointCommands(db),
     ...claimCommands(db, vault),
     ...deliveryCommands(db),
@@ -139,6 +139,23 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       await db.write(() => {}, PROBE_WAIT_MS);
     },
     close: db.close,
+  };
+}
+
+type ChainParts = Parameters<typeof createBlockFacts>[0] &
+  Readonly<{ networks: Networks; sums: SessionSums; recordAct: RecordAct }>;
+
+/** What followers save, and what operators do about it. */
+function chainCommands(db: Db, own: ChainParts) {
+  const parts = { ...own, gaps: createGaps(db), facts: createBlockFacts(own) };
+  return {
+    ...blockCommands(db),
+    ...waitingCommands(db, parts),
+    ...ingestCommands(db, parts),
+    ...recoveryCommands(db, parts),
+    ...rereadCommands(db, parts),
+    ...lookupCommands(db, parts),
+    ...networkCommands(db, parts.networks),
   };
 }
 

@@ -424,7 +424,7 @@ test('read through covers what was read and no more: not the time of a stalled c
     FIRST_AGO_MS,
   ));
 
-test('a reorg of final blocks halts the network with an alarm until a restart, and no other network', () =>
+test('a reorg of final blocks halts the network with an alarm until an operator rewinds it, and no other network', () =>
   scene({ reorgDepthMax: 8 }, async (s) => {
     const other = testNetwork({ name: 'bsc', url: s.node.wsUrl, reorgDepthMax: 25 });
     const first = s.start();
@@ -445,6 +445,15 @@ test('a reorg of final blocks halts the network with an alarm until a restart, a
     await first.stop();
     s.start();
     await s.isIn('halted', 'reorg_below_floor');
+    assert.match(
+      (await s.status())?.reason?.message ?? '',
+      /No block that we hold is on the node's chain\..*networks rewind test:ethereum --to 21 /,
+    );
+    const act = { atMs: systemClock.nowMs(), operator: 'alice', command: 'networks rewind', reason: 'a test' };
+    await s.database.rewindNetwork({ network: s.network.key, to: 21, isDryRun: false, act });
+    await s.level();
+    await s.isIn('following');
+    assert.is((await s.database.tail(s.network.key, 100))[0]?.number, 22, 'no block is passed over');
   }));
 
 for (const [about, fault, code, expected] of [

@@ -116,7 +116,10 @@ for (const code of ['node_block_missing', 'node_history_pruned'] as const) {
       assert.equal(others, []);
       assert.is(alarm?.network, shop.network.key);
       assert.match(alarm?.message ?? '', /^for \d+ minutes no further block of test:evm could be read/);
-      assert.match(alarm?.message ?? '', /block 31 is gone: catch up from a node that has it$/);
+      assert.match(
+        alarm?.message ?? '',
+        /block 31 is gone: catch up from a node that has it\. What to do: `quayside networks show test:evm`$/,
+      );
       lose(null);
       await poll(5, 10_000);
       await shop.holds(tipOf(own));

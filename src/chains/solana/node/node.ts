@@ -145,18 +145,32 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
   async function head(): Promise<BlockRef> {
     const slot = await newestSlot('confirmed');
     const answer = await attemptBlock(slot, 'confirmed');
-    if (!isAbsent(answer)) return readBlock(answer, slot).ref;
+    if (!isAbsent(answer)) return inItsSlot(readBlock(answer, slot));
     // The newest slot's block is still being written; the one before it is not.
     const below = await blocksBetween(Math.max(0, slot - HEAD_SLOTS), slot - 1);
     const known = below.at(-1);
     if (known === undefined) return readBlock(answer, slot).ref;
-    return readBlock(await attemptBlock(known, 'confirmed'), known).ref;
+    return inItsSlot(readBlock(await attemptBlock(known, 'confirmed'), known));
   }
 
   async function finalized(): Promise<BlockRef | null> {
     const slot = await newestSlot('finalized');
     const answer = await attemptBlock(slot, 'finalized');
-    return isAbsent(answer) ? null : readBlock(answer, slot).ref;
+    return isAbsent(answer) ? null : inItsSlot(readBlock(answer, slot));
+  }
+
+  /**
+   * Checks that a block without a successor is the one of its slot. A block does not contain its own slot, only its
+   * parent's: if the slots in between were skipped, the node lists no block in them.
+   * @throws Fault transient `node_inconsistent`
+   */
+  async function inItsSlot({ ref, parentSlot }: Header): Promise<BlockRef> {
+    const between = parentSlot + 1 < ref.number ? await blocksBetween(parentSlot + 1, ref.number - 1) : [];
+    if (between.length === 0) return ref;
+    throw transient(
+      'node_inconsistent',
+      `${host} answered for slot ${ref.number} with a block whose parent is in slot ${parentSlot}, but has one in slot ${between[0]}`,
+    );
   }
 
   /** Returns the slots from `from` to `to` that have blocks; if none has, the next one above that does. */
@@ -188,6 +202,9 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
       if (parentSlot > slot) throw historyMissing(slot, parentSlot);
     });
     const refs = headers.map(({ ref }) => ref);
+    // The slot of a block that has a successor is checked by it, above.
+    const [only, ...others] = headers;
+    if (only && others.length === 0) await inItsSlot(only);
     if (!isLinked(refs)) throw rangeBroken('are not a chain: there was a reorg during the reading');
     return refs;
   }

@@ -1,0 +1,54 @@
+/**
+ * Goes on beyond blocks that were not read, where nothing of ours can be linked to.
+ * @module
+ */
+import type { Node } from '../../src/chains/chain.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault, transient } from '../../src/core/fault.ts';
+import type { NetworkKey } from '../../src/core/transfer.ts';
+
+type Blocks = Pick<Node, 'range' | 'header'>;
+
+/**
+ * Returns the node's chain from a number on, as `Node.range` does, and makes sure that it has lost no block at the
+ * beginning: where numbers may be skipped, a node that lost blocks lists none either.
+ * @throws Fault transient `node_block_missing`
+ */
+export async function rangeFrom(node: Blocks, from: number, to: number): Promise<readonly BlockRef[]> {
+  const blocks = await node.range(from, to);
+  const [first] = blocks;
+  if (!first || first.number === from || (await isChildOfEarlier(node, first, from))) return blocks;
+  throw transient(
+    'node_block_missing',
+    `the node's first block from ${from} on is ${first.number}, and it does not show that there was none before it`,
+  );
+}
+
+/**
+ * The same after blocks that an operator skipped.
+ * @throws Fault transient `node_block_missing` if the node lacks more blocks than were skipped
+ */
+export async function rangeAfterGap(
+  node: Blocks,
+  network: NetworkKey,
+  from: number,
+  to: number,
+): Promise<readonly BlockRef[]> {
+  try {
+    return await rangeFrom(node, from, to);
+  } catch (error) {
+    if (!(error instanceof Fault) || error.code !== 'node_block_missing') throw error;
+    const skip = `\`quayside networks skip ${network} ${from} --because …\``;
+    throw transient(error.code, `after the blocks that were skipped: ${error.message}. Skip those too: ${skip}`);
+  }
+}
+
+async function isChildOfEarlier(node: Pick<Node, 'header'>, block: BlockRef, from: number): Promise<boolean> {
+  try {
+    const parent = await node.header(block.parent);
+    return parent !== null && parent.number < from;
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    return false;
+  }
+}

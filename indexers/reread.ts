@@ -1,0 +1,144 @@
+/**
+ * Reads blocks again that a follower has passed: compares them with what the database holds, and adds the transfers
+ * that were missed. They are credited as any other: by the network's follower, once its policy is met.
+ *
+ * @module
+ */
+import { availableParallelism } from 'node:os';
+import type { Chain, Node } from '../src/chains/chain.ts';
+import type { NetworkConfig } from '../src/config/network.ts';
+import type { BlockRef } from '../src/core/block.ts';
+import { permanent, transient } from '../src/core/fault.ts';
+import type { OperatorAct } from '../src/database/audit-log.ts';
+import type { Database } from '../src/database/database.ts';
+import type { BlockGap, RereadDifference } from '../src/database/recovery.ts';
+import type { Clock } from '../src/lib/clock.ts';
+import { createAddressTable } from './follower/address-table.ts';
+import { createWatch } from './follower/address-watch.ts';
+import { rangeFrom } from './follower/after-gap.ts';
+import { createIdentityProof } from './follower/identity.ts';
+import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
+import { patiently, type RangePart, readChainRange } from './follower/range-reader.ts';
+import { followerNodeOptions } from './indexer.ts';
+
+/** How long a part that fails is tried again. */
+const PATIENCE_MS = 30_000;
+/** Differences that are reported one by one; the others are only counted. */
+const REPORTED_MAX = 1_000;
+
+export type RereadOptions = Readonly<{
+  network: NetworkConfig;
+  database: Pick<Database, 'rereadAnchor' | 'saveReread' | 'closeGaps' | 'watchList' | 'changeCount'>;
+  chain: Chain;
+  /** Numbers, inclusive; not above the network's tip. */
+  from: number;
+  to: number;
+  /** Only compares. */
+  isCheck: boolean;
+  act: OperatorAct;
+  clock: Clock;
+  onProgress: (done: number) => void;
+}>;
+
+export type RereadReport = Readonly<{
+  /** The first `REPORTED_MAX`. */
+  differences: readonly RereadDifference[];
+  counts: Readonly<Record<RereadDifference['kind'], number>>;
+  /** Gaps that are closed now. */
+  closed: readonly BlockGap[];
+}>;
+
+/**
+ * Reads the blocks, part by part. What was saved before a failure stays.
+ * @throws Fault permanent if the node is another one than configured; transient if it fails for good
+ */
+export async function rereadBlocks(options: RereadOptions): Promise<RereadReport> {
+  const { network, database, chain, from, to, clock } = options;
+  const table = createAddressTable(chain.address.keyBytes);
+  const watch = createWatch(database, network, table);
+  const matcher = await createMatcher({
+    chain,
+    tokens: network.tokens,
+    table,
+    inlineBytesMax: INLINE_BYTES_MAX,
+    threadsMax: Math.max(1, availableParallelism() - 1),
+  });
+  const { openNode } = await chain.node();
+  const node = openNode(followerNodeOptions(network));
+  const patience = { clock, patienceMs: PATIENCE_MS };
+  const counts = { missing: 0, unknown: 0, other_block: 0 };
+  const differences: RereadDifference[] = [];
+  try {
+    await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0, null));
+    await watch.load(true);
+    // Whether the node has lost blocks at the beginning.
+    await patiently(patience, undefined, () => rangeFrom(node, from, from));
+    let at = from;
+    for await (const part of readChainRange({ node, matcher, ...patience }, from, to, null)) {
+      const save = () => saveChecked(options, node, watch.throughId(), at, part);
+      const found = await patiently(patience, undefined, save);
+      for (const difference of found) counts[difference.kind]++;
+      differences.push(...found.slice(0, REPORTED_MAX - differences.length));
+      at = part.throughNumber + 1;
+      options.onProgress(at - from);
+    }
+    const closed = options.isCheck ? [] : await database.closeGaps(network.key, from, to, options.act);
+    return { differences, counts, closed };
+  } finally {
+    await Promise.all([node.close(), matcher.close()]);
+  }
+}
+
+/**
+ * Saves a part once the node has shown that it is on our chain and complete.
+ * @throws Fault transient if it is not, or if the node fails
+ */
+async function saveChecked(
+  { network, database, isCheck, act }: RereadOptions,
+  node: Pick<Node, 'range'>,
+  watchedThroughId: number,
+  from: number,
+  { blocks, throughNumber: to }: RangePart,
+): Promise<readonly RereadDifference[]> {
+  const anchor = await database.rereadAnchor(network.key, to);
+  if (!anchor) throw permanent('refused', `${network.key} holds no block from ${to} on`);
+  await checkEnd(node, blocks.at(-1)?.block, to, anchor);
+  const [shown] = await node.range(anchor.number, anchor.number);
+  if (shown?.hash !== anchor.hash) {
+    throw transient(
+      'node_inconsistent',
+      `the node does not show our block ${anchor.number} ${anchor.hash}: it is behind, or on another chain`,
+    );
+  }
+  const outcome = await database.saveReread({
+    network: network.key,
+    family: network.family,
+    decimals: Object.fromEntries(network.tokens.map((token) => [token.symbol, token.decimals])),
+    dustFloorPar: network.dustFloorPar,
+    watchedThroughId,
+    from,
+    to,
+    blocks,
+    anchor: anchor.hash,
+    isCheck,
+    act,
+  });
+  if (outcome.kind === 'done') return outcome.differences;
+  throw transient('storage_moved', 'our chain changed while blocks were read');
+}
+
+/** Checks that the node has lost no block at the end of what was read: the next block is the child of the last one. */
+async function checkEnd(
+  node: Pick<Node, 'range'>,
+  last: BlockRef | undefined,
+  to: number,
+  anchor: Pick<BlockRef, 'number'>,
+): Promise<void> {
+  if (anchor.number === to || !last) return;
+  const [next] = await node.range(to + 1, to + 1);
+  if (next?.parent === last.hash) return;
+  throw transient(
+    'node_block_missing',
+    `the node's block ${next?.number} is not the child of its block ${last.number}`,
+  );
+}

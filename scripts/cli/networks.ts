@@ -1,0 +1,347 @@
+/**
+ * Shows the networks, and gets one that has stopped going again.
+ * @module
+ */
+import { chains } from '../../src/chains/index.ts';
+import type { NetworkConfig } from '../../src/config/network.ts';
+import { permanent } from '../../src/core/fault.ts';
+import type { Database, NetworkStatus } from '../../src/database/database.ts';
+import { type BlockGap, REWOUND_TRANSFERS_MAX, type Rewound } from '../../src/database/recovery.ts';
+import {
+  becauseOption,
+  type Command,
+  type Input,
+  type Installation,
+  moment,
+  notFound,
+  operatorAct,
+  table,
+  textOption,
+  usage,
+  wholeOption,
+} from './command.ts';
+import { nextStep } from './network-advice.ts';
+import { openProgress } from './progress.ts';
+import { networkLine } from './status.ts';
+
+const NUMBER_MAX = 999_999_999_999_999;
+const DIFFERENCES_SHOWN = 50;
+const dryRunOption = { help: 'show what would happen, and change nothing' };
+const because = { ...becauseOption, help: `${becauseOption.help}; required` };
+
+type Place = Readonly<{ network: NetworkConfig; report: NetworkStatus | null; gaps: readonly BlockGap[] }>;
+
+export const networksList: Command = {
+  name: 'networks list',
+  args: [],
+  summary: 'List the networks: their state, how far they have been read, and what to do next.',
+  options: {},
+  needsSandbox: true,
+  async run(_input, { config, database, clock }) {
+    const places = await Promise.all(config.networks.map((network) => readPlace(database, network)));
+    const all = places.map((place) => shown(place, clock.nowMs()));
+    const rows = all.map((one) => [
+      one.network,
+      one.state,
+      String(one.head ?? '-'),
+      String(one.cursor ?? '-'),
+      String(one.lag ?? '-'),
+      String(one.floor ?? '-'),
+      one.gaps.length === 0 ? '' : `${one.gaps.length} open`,
+      one.reason?.code ?? '',
+    ]);
+    return {
+      json: all,
+      lines: [
+        ...table([['NETWORK', 'STATE', 'HEAD', 'READ', 'LAG', 'FINAL', 'GAPS', 'REASON'], ...rows]),
+        ...all.flatMap(({ network, next }) => (next === null ? [] : ['', `${network}: ${next}`])),
+      ],
+    };
+  },
+};
+
+export const networksShow: Command = {
+  name: 'networks show',
+  args: ['network'],
+  summary: 'Show a network: its node, how far it has been read, why it does not go on, and what to do next.',
+  options: {},
+  needsSandbox: true,
+  async run(input, { config, database, clock }) {
+    const one = shown(await readPlace(database, networkOf(input, config.networks)), clock.nowMs());
+    const gap = ({ from, to, because: why, at }: (typeof one.gaps)[number]) => `${from} to ${to} (${at}): ${why}`;
+    return {
+      json: one,
+      lines: table([
+        ['network', one.network],
+        ['node', `${one.node_url}, ${one.node_connected ? 'connected' : 'not connected'}`],
+        ['state', one.state + (one.reason ? ` (${one.reason.code})` : '')],
+        ...(one.reason ? [['reason', one.reason.message]] : []),
+        ['head of the node', String(one.head ?? '-')],
+        ['read up to', one.cursor === null ? '-' : `${one.cursor} ${one.tip_hash} (${one.tip_time})`],
+        ['lag', String(one.lag ?? '-')],
+        ['final up to', String(one.floor ?? '-')],
+        ['reorgs followed', `up to ${one.reorg_depth_max} blocks`],
+        ['reported', one.reported_s_ago === null ? 'never' : `${one.reported_s_ago} s ago`],
+        ...one.gaps.map((open) => ['skipped', gap(open)]),
+        ...(one.next === null ? [] : [['next', one.next]]),
+      ]),
+    };
+  },
+};
+
+export const networksRewind: Command = {
+  name: 'networks rewind',
+  args: ['network'],
+  summary: 'Take the newest blocks out of our chain, even final ones, and read them again.',
+  options: {
+    to: { value: 'BLOCK', help: 'the newest block to keep' },
+    because,
+    'dry-run': dryRunOption,
+  },
+  notes: [
+    'For a chain that replaced blocks which counted as final, and for blocks that were read wrongly. Payments in the',
+    'blocks are reversed, with `payment.reversed` and an alarm if they were credited, and count again when their blocks',
+    'are read again. The indexer goes on by itself; nothing has to be restarted.',
+  ],
+  needsSandbox: true,
+  async run(input, { config, database, clock }) {
+    const network = networkOf(input, config.networks);
+    const to = numberOption(input, 'to');
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(networksRewind, required(input), clock);
+    const outcome = await database.rewindNetwork({ network: network.key, to, isDryRun, act });
+    if (outcome.kind !== 'done') throw permanent('refused', whyNotRewound(network.key, to, outcome));
+    return {
+      json: { network: network.key, to, dry_run: isDryRun, ...rewoundJson(outcome) },
+      lines: [
+        `${isDryRun ? 'would take' : 'took'} ${outcome.blocks} blocks above ${to} out of ${network.key}, with ` +
+          `${outcome.transfers} transfers to our addresses, ${outcome.credited} of them credited`,
+        ...outcome.sessions.slice(0, DIFFERENCES_SHOWN).map((id) => `  session ${id}`),
+        ...(isDryRun ? [] : [`it is read again from block ${(outcome.tip ?? -1) + 1} on, or from the end of a gap`]),
+      ],
+    };
+  },
+};
+
+const rewoundJson = ({ blocks, transfers, credited, sessions, tip }: Rewound) => ({
+  blocks,
+  transfers,
+  credited,
+  sessions,
+  tip,
+});
+
+const whyNeverRead = (key: string): string =>
+  `${key} has not been read yet; \`quayside networks show ${key}\` says why`;
+
+type NotRewound = Exclude<Awaited<ReturnType<Database['rewindNetwork']>>, Rewound>;
+
+function whyNotRewound(key: string, to: number, outcome: NotRewound): string {
+  switch (outcome.kind) {
+    case 'never_read':
+      return whyNeverRead(key);
+    case 'not_above':
+      return `block ${outcome.tip} is the newest of ${key} that was read; there is nothing above ${to}`;
+    case 'too_many':
+      return `there are ${outcome.transfers} transfers above block ${to} of ${key}, more than the ${REWOUND_TRANSFERS_MAX} that one rewind takes back; name a higher block first, and rewind again from there`;
+  }
+}
+
+export const networksSkip: Command = {
+  name: 'networks skip',
+  args: ['network', 'block'],
+  summary: 'Go on without a block that no node can serve; payments in it are not seen.',
+  options: {
+    through: { value: 'BLOCK', help: 'the last block to skip, if there are several' },
+    because,
+    'dry-run': dryRunOption,
+  },
+  notes: [
+    'First try another node: set the network’s url. What is skipped is recorded as a gap, shown by `networks show` and',
+    'reported by an alarm, until `networks reread` has read it, from any node that has it.',
+  ],
+  needsSandbox: true,
+  async run(input, { config, database, clock }) {
+    const network = networkOf(input, config.networks);
+    const from = wholeNumber(input.args[1] ?? '', '<block>');
+    const to = textOption(input, 'through') === undefined ? from : numberOption(input, 'through');
+    if (to < from) throw usage(`--through is ${to}, below block ${from}`);
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(networksSkip, required(input), clock);
+    const outcome = await database.skipBlocks({ network: network.key, from, to, isDryRun, act });
+    if (outcome.kind !== 'done') throw permanent('refused', whyNotSkipped(network.key, from, to, outcome));
+    return {
+      json: { network: network.key, from, to, dry_run: isDryRun },
+      lines: [
+        `${isDryRun ? 'would skip' : 'skipped'} ${to - from + 1} block(s) of ${network.key}; when a node has them: ` +
+          `\`quayside networks reread ${network.key} --from ${from} --to ${to}\``,
+      ],
+    };
+  },
+};
+
+type NotSkipped = Exclude<Awaited<ReturnType<Database['skipBlocks']>>, { kind: 'done' }>;
+
+function whyNotSkipped(key: string, from: number, to: number, outcome: NotSkipped): string {
+  switch (outcome.kind) {
+    case 'never_read':
+      return whyNeverRead(key);
+    case 'read_already':
+      return `block ${from} of ${key} was read already: the next one is ${outcome.tip + 1}`;
+    case 'not_made_yet':
+      return `the node of ${key} shows no block above ${outcome.head ?? 'none'}, so block ${to} may not be made yet`;
+  }
+}
+
+export const networksReread: Command = {
+  name: 'networks reread',
+  args: ['network'],
+  summary: 'Read blocks again and add the transfers that were missed.',
+  options: {
+    from: { value: 'BLOCK', help: 'the first block' },
+    to: { value: 'BLOCK', help: 'the last block' },
+    check: { help: 'only compare, and list the differences; exit code 1 if there are any' },
+    url: { value: 'URL', help: 'another node to read from (default: the configured one)' },
+    because: becauseOption,
+    'dry-run': { help: 'the same as --check' },
+  },
+  notes: [
+    'For a payment that was missed (the alarm `transfer_missed`), for blocks that were skipped, and for those before the',
+    'network was added. What is added is credited by the indexer, as any payment.',
+  ],
+  needsSandbox: true,
+  async run(input, installation) {
+    const { config, database } = installation;
+    const network = networkOf(input, config.networks);
+    const [from, to] = [numberOption(input, 'from'), numberOption(input, 'to')];
+    if (to < from) throw usage(`--to is ${to}, below --from ${from}`);
+    const { report } = await readPlace(database, network);
+    const tip = report?.cursor?.number;
+    if (tip === undefined) throw permanent('refused', whyNeverRead(network.key));
+    if (to > tip) throw permanent('refused', `${network.key} has been read up to ${tip} only; name a lower --to`);
+    return reread(input, installation, atUrl(network, textOption(input, 'url')), from, to);
+  },
+};
+
+/** Returns a network with another node. @throws Fault permanent `usage` */
+function atUrl(network: NetworkConfig, url: string | undefined): NetworkConfig {
+  if (url === undefined) return network;
+  if (!URL.canParse(url) || !/^(ws|http)s?:$/.test(new URL(url).protocol)) {
+    throw usage('--url is not a ws://, wss://, http:// or https:// URL');
+  }
+  const { rpcUrl: _, finalityUrl: __, ...rest } = network;
+  return { ...rest, url };
+}
+
+async function reread(
+  input: Input,
+  { database, clock }: Installation,
+  network: NetworkConfig,
+  from: number,
+  to: number,
+) {
+  const { rereadBlocks } = await import('../../indexers/reread.ts');
+  const isCheck = input.options.check === true || input.options['dry-run'] === true;
+  const act = operatorAct(networksReread, input, clock);
+  const progress = openProgress(`reading ${network.key}`, to - from + 1, process.stderr);
+  try {
+    const chain = chains[network.family];
+    const options = { network, database, chain, from, to, isCheck, act, clock, onProgress: progress.step };
+    const { differences, counts, closed } = await rereadBlocks(options);
+    const listed = differences.map(({ kind, number, block, transfer }) => ({
+      kind,
+      number,
+      block,
+      tx: transfer?.tx ?? null,
+      index: transfer?.index ?? null,
+      currency: transfer?.currency ?? null,
+      units: transfer?.units.toString() ?? null,
+      address: transfer ? chain.address.format(transfer.to) : null,
+    }));
+    const rows = listed
+      .slice(0, DIFFERENCES_SHOWN)
+      .map((one) => [
+        one.kind,
+        String(one.number),
+        one.tx ?? one.block,
+        one.units === null ? '' : `${one.units} ${one.currency}`,
+        one.address ?? '',
+      ]);
+    const open = counts.unknown + counts.other_block;
+    return {
+      isBad: open > 0 || (isCheck && counts.missing > 0),
+      json: {
+        network: network.key,
+        from,
+        to,
+        check: isCheck,
+        ...counts,
+        closed_gaps: closed.length,
+        differences: listed,
+      },
+      lines: [
+        `read blocks ${from} to ${to} of ${network.key}: ${counts.missing} transfers were missing` +
+          `${isCheck ? '' : ' and are added'}, the node does not show ${counts.unknown} that are held, ` +
+          `${counts.other_block} blocks are others`,
+        ...(rows.length === 0 ? [] : table([['DIFFERENCE', 'BLOCK', 'TRANSACTION', 'UNITS', 'ADDRESS'], ...rows])),
+        ...closed.map((gap) => `the gap ${gap.from} to ${gap.to} is closed`),
+        ...(open > 0 ? ['compare the node with another one (--url); nothing that is held was changed'] : []),
+      ],
+    };
+  } finally {
+    progress.end();
+  }
+}
+
+/** Returns the network that is named by its key or, if only one mode has it, by its name. */
+function networkOf({ args: [text = ''] }: Input, networks: readonly NetworkConfig[]): NetworkConfig {
+  const found = networks.filter(({ key, name }) => key === text || name === text);
+  const [network] = found;
+  if (network && found.length === 1) return network;
+  const keys = networks.map(({ key }) => key).join(', ') || 'none';
+  throw notFound(`${network ? `there are several networks` : 'there is no network'} "${text}"; configured: ${keys}`);
+}
+
+async function readPlace(database: Database, network: NetworkConfig): Promise<Place> {
+  const report = (await database.listNetworks()).find((one) => one.network === network.key) ?? null;
+  return { network, report, gaps: report ? await database.listGaps(network.key) : [] };
+}
+
+function shown({ network, report, gaps }: Place, nowMs: number) {
+  const next = (report?.cursor?.number ?? -1) + 1;
+  return {
+    ...networkLine(network, report, nowMs),
+    tip_hash: report?.cursor?.hash ?? null,
+    tip_time: report?.cursor ? moment(report.cursor.timeS * 1000) : null,
+    floor: report?.floor ?? null,
+    read_through: report && report.readThroughS > 0 ? moment(report.readThroughS * 1000) : null,
+    reorg_depth_max: network.reorgDepthMax,
+    node_url: withoutSecrets(network.url),
+    gaps: gaps
+      .filter(({ closedAtMs }) => closedAtMs === null)
+      .map(({ from, to, because: why, atMs }) => ({ from, to, because: why, at: moment(atMs) })),
+    next: report && nextStep(report, { network: network.key, next }),
+  };
+}
+
+/** Returns a URL without its path and user part, which often hold an access key. */
+function withoutSecrets(text: string): string {
+  const { protocol, host, pathname, search, username } = new URL(text);
+  return `${protocol}//${host}${username || search || pathname !== '/' ? '/…' : ''}`;
+}
+
+/** @throws Fault permanent `usage` without a reason */
+function required(input: Input): Input {
+  if (textOption(input, 'because')?.trim()) return input;
+  throw usage('--because is missing: say why, for the audit log');
+}
+
+function numberOption(input: Input, name: string): number {
+  if (textOption(input, name) === undefined) throw usage(`--${name} is missing`);
+  return wholeOption(input, name, 0, NUMBER_MAX, 0);
+}
+
+function wholeNumber(text: string, name: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw usage(`${name} is "${text}", expected the number of a block`);
+}

@@ -1,0 +1,117 @@
+/**
+ * Recovery: how an operator gets a network that stopped going again. Each command changes the network's position or its
+ * facts in one transaction, with an entry in the audit log; a follower that is running notices and goes on from there.
+ * @module
+ */
+import type { BlockRef } from '../core/block.ts';
+import type { ChainTransfer, Currency, NetworkKey } from '../core/transfer.ts';
+import type { OperatorAct } from './audit-log.ts';
+
+/** Blocks that a follower passes over without reading them; open until they were read. */
+export type BlockGap = Readonly<{
+  from: number;
+  to: number;
+  because: string;
+  atMs: number;
+  closedAtMs: number | null;
+}>;
+
+/** Transfers in the blocks of one rewind, at most: it is one transaction. */
+export const REWOUND_TRANSFERS_MAX = 10_000;
+
+export type Rewind = Readonly<{
+  network: NetworkKey;
+  /** The newest block to keep. */
+  to: number;
+  /** Finds out what would happen, and changes nothing. */
+  isDryRun: boolean;
+  act: OperatorAct;
+}>;
+
+/** What a rewind took back. `sessions` had money in those blocks. */
+export type Rewound = Readonly<{
+  kind: 'done';
+  blocks: number;
+  transfers: number;
+  /** Those of the transfers that had been credited. */
+  credited: number;
+  sessions: readonly string[];
+  /** The number of the block that is the newest now; null if none is left. */
+  tip: number | null;
+}>;
+
+export type RewindOutcome =
+  | Rewound
+  | Readonly<{ kind: 'never_read' }>
+  /** There is nothing above `to`. */
+  | Readonly<{ kind: 'not_above'; tip: number }>
+  /** More than `REWOUND_TRANSFERS_MAX` transfers are above. */
+  | Readonly<{ kind: 'too_many'; transfers: number }>;
+
+export type SkipOutcome =
+  | Readonly<{ kind: 'done'; gap: BlockGap }>
+  | Readonly<{ kind: 'never_read' }>
+  /** Blocks up to `tip` were read already. */
+  | Readonly<{ kind: 'read_already'; tip: number }>
+  /** The node showed no block above `head`: payments in blocks to come would be lost. */
+  | Readonly<{ kind: 'not_made_yet'; head: number | null }>;
+
+/** Blocks that were read again from a node, of its own chain, oldest first. */
+export type Reread = Readonly<{
+  network: NetworkKey;
+  family: string;
+  decimals: Readonly<Partial<Record<Currency, number>>>;
+  dustFloorPar: bigint;
+  /** The highest address id that the matcher knew. */
+  watchedThroughId: number;
+  /** The numbers that were read; a number without a block was skipped by the chain. */
+  from: number;
+  to: number;
+  blocks: readonly Readonly<{ block: BlockRef; transfers: readonly ChainTransfer[] }>[];
+  /** Hash of the block of `rereadAnchor`, which the node showed to be on its chain too. */
+  anchor: string;
+  /** Compares, and changes nothing. */
+  isCheck: boolean;
+  act: OperatorAct;
+}>;
+
+/**
+ * A difference between what the database holds and what was read again.
+ * - `missing`: a transfer that the database did not hold. It is added, unless it is only checked.
+ * - `unknown`: a transfer that the database holds and the node does not show.
+ * - `other_block`: at this height the database holds another block; neither is changed.
+ */
+export type RereadDifference = Readonly<{
+  kind: 'missing' | 'unknown' | 'other_block';
+  number: number;
+  block: string;
+  /** Null for `other_block`. */
+  transfer: Readonly<{ tx: string; index: number; currency: Currency; to: string; units: bigint }> | null;
+}>;
+
+export type RereadOutcome =
+  | Readonly<{ kind: 'done'; differences: readonly RereadDifference[] }>
+  /** The chain that we hold has changed; ask for the anchor again. */
+  | Readonly<{ kind: 'moved' }>;
+
+export interface RecoveryDatabase {
+  /** Returns how often operators moved the network's position; a follower that sees it change loads it again. */
+  recoveryCount(network: NetworkKey): Promise<number>;
+  /** Returns a network's newest gaps, open and closed, highest blocks first. */
+  listGaps(network: NetworkKey): Promise<readonly BlockGap[]>;
+  /**
+   * Takes the blocks above `to` out of our chain, as a reorg does, even final ones, and lowers the floor. Credited
+   * payments in them are reversed until their blocks come back.
+   */
+  rewindNetwork(input: Rewind): Promise<RewindOutcome>;
+  /** Makes the follower go on beyond blocks that no node serves, and raises the alarm `block_skipped`. */
+  skipBlocks(
+    input: Readonly<{ network: NetworkKey; from: number; to: number; isDryRun: boolean; act: OperatorAct }>,
+  ): Promise<SkipOutcome>;
+  /** Returns the lowest canonical block with at least this number; null if there is none. */
+  rereadAnchor(network: NetworkKey, number: number): Promise<Pick<BlockRef, 'hash' | 'number'> | null>;
+  /** Compares blocks that were read again with what is held, and adds the transfers that were missed. */
+  saveReread(input: Reread): Promise<RereadOutcome>;
+  /** Closes the gaps within blocks that were all read again. @returns them */
+  closeGaps(network: NetworkKey, from: number, to: number, act: OperatorAct): Promise<readonly BlockGap[]>;
+}

@@ -1,0 +1,147 @@
+/**
+ * The facts of blocks as they are added and taken out: transfers to our addresses, their bookings, and what follows for
+ * sessions.
+ * @module
+ */
+import type { BlockRef } from '../../core/block.ts';
+import { invariant } from '../../core/fault.ts';
+import { toPar } from '../../core/money.ts';
+import { earlierPhase, type Phase, phaseOf } from '../../core/session.ts';
+import type { ChainTransfer, Mode, NetworkKey } from '../../core/transfer.ts';
+import type { Ingest } from '../ingest.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { BlockRow, Blocks } from './blocks.ts';
+import type { Ledger } from './ledger.ts';
+import type { Address, Addresses } from './pool.ts';
+import { type SessionRow, termsOf } from './session-row.ts';
+import type { SessionTransitions } from './session-transitions.ts';
+import type { FindSessionRow } from './sessions.ts';
+import type { Transfers } from './transfers.ts';
+
+/** A transfer to one of our addresses. */
+export type Ours = Readonly<{ transfer: ChainTransfer; address: Address; decimals: number; isDust: boolean }>;
+
+/** How the transfers of a network are read. */
+export type FactsContext = Pick<Ingest, 'network' | 'family' | 'decimals' | 'dustFloorPar' | 'nowMs'>;
+
+/** To be called within a transaction. */
+export type BlockFacts = Readonly<{
+  /** Returns those of a block's transfers that pay our addresses. */
+  recognise(context: FactsContext, content: readonly ChainTransfer[]): Ours[];
+  /** Adds a transfer to a block that holds it not yet. */
+  add(context: FactsContext, blockId: number, block: BlockRef, ours: Ours): void;
+  /** Takes a block out of the canonical chain. */
+  drop(block: BlockRow, nowMs: number): void;
+  /** Brings the sessions that blocks pay up to date. @returns their ids */
+  settle(network: NetworkKey, blockIds: readonly number[], floor: number, nowMs: number): string[];
+}>;
+
+type Parts = Readonly<{
+  addresses: Addresses;
+  blocks: Blocks;
+  transfers: Transfers;
+  transitions: SessionTransitions;
+  findSession: FindSessionRow;
+  raiseAlarm: RaiseAlarm;
+  ledger: Ledger;
+}>;
+
+/** The pool whose addresses a network can pay. */
+export const poolOf = ({ network, family }: Pick<Ingest, 'network' | 'family'>): { family: string; mode: Mode } => ({
+  family,
+  mode: network.startsWith('live:') ? 'live' : 'test',
+});
+
+export function createBlockFacts(parts: Parts): BlockFacts {
+  const { addresses, blocks, transfers, transitions, findSession, raiseAlarm, ledger } = parts;
+
+  /** @returns the phase of what pays its session; null for what does not, and for dust */
+  function insert(
+    { network }: FactsContext,
+    blockId: number,
+    block: BlockRef,
+    ours: Ours,
+    session: SessionRow | undefined,
+  ): Phase | null {
+    const { transfer, address, decimals, isDust } = ours;
+    invariant(transfer.units > 0n, `transfer ${transfer.tx} #${transfer.index} on ${network} is above zero`);
+    const came = { network, blockNumber: block.number, blockTimeS: block.timeS };
+    const phase =
+      !session || isDust
+        ? null
+        : earlierPhase(phaseOf(termsOf(session), came), transfers.phaseOf(address.id, network, transfer.tx));
+    if (session && !isDust) transitions.countPayment(session.id);
+    transfers.insert({
+      blockId,
+      network,
+      tx: transfer.tx,
+      position: transfer.index,
+      currency: transfer.currency,
+      fromKey: transfer.from,
+      addressId: address.id,
+      units: transfer.units,
+      decimals,
+      confirmed: false,
+      firstConfirmedAtMs: null,
+      dust: isDust,
+      phase,
+      counted: 'none',
+    });
+    return phase;
+  }
+
+  /** Raises an alarm for money that belongs to no session; an address without a session is spoiled. */
+  function disclaim(
+    { network, nowMs }: FactsContext,
+    { transfer, address }: Ours,
+    session: SessionRow | undefined,
+  ): void {
+    if (!session) addresses.spoil(address.id);
+    const { tx, units, currency, to } = transfer;
+    const why = session
+      ? `which session ${session.id} took later: the database that had given it out was lost or restored from a ` +
+        'backup. It does not count for that session'
+      : 'which no session has taken. The address will not be given out';
+    raiseAlarm({
+      atMs: nowMs,
+      code: session ? 'payment_before_session' : 'payment_without_session',
+      message:
+        `Transaction ${tx} on ${network} paid ${units} base units of ${currency} to our address ${to}, ${why}. ` +
+        'Find the payer and return the money.',
+      network,
+      sessionId: session?.id ?? null,
+    });
+  }
+
+  return {
+    recognise(context, content) {
+      return content.flatMap((transfer) => {
+        const address = addresses.find(poolOf(context), transfer.to);
+        if (!address) return [];
+        const decimals = context.decimals[transfer.currency];
+        invariant(decimals !== undefined, `${context.network} knows the decimals of ${transfer.currency}`);
+        return { transfer, address, decimals, isDust: toPar(transfer.units, decimals) < context.dustFloorPar };
+      });
+    },
+    add(context, blockId, block, ours) {
+      const { sessionId } = ours.address;
+      const session = sessionId === null ? undefined : findSession(sessionId);
+      const phase = insert(context, blockId, block, ours, session);
+      if (!ours.isDust && phase === null) disclaim(context, ours, session);
+    },
+    drop({ id, watchedThroughId, number }, nowMs) {
+      blocks.mark(id, { canonical: false, watchedThroughId, number });
+      ledger.confirmed(id, false, nowMs);
+      transfers.unconfirm(id);
+    },
+    settle(network, blockIds, floor, nowMs) {
+      const found = transfers.recount(blockIds, floor);
+      for (const [id, changed] of found) {
+        const session = findSession(id);
+        invariant(session, `session ${id} of a taken address exists`);
+        transitions.advance(session, nowMs, network, changed);
+      }
+      return [...found.keys()];
+    },
+  };
+}

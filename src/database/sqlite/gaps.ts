@@ -1,0 +1,94 @@
+/**
+ * Gaps: blocks that a follower passes over without having read them.
+ * @module
+ */
+import { and, desc, eq, gt, gte, isNull, lt, lte, sql } from 'drizzle-orm';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { BlockGap } from '../recovery.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { blockGaps } from './schema.ts';
+
+const LISTED_MAX = 1_000;
+
+/** To be called within a transaction. */
+export type Gaps = Readonly<{
+  /** Returns the gap, open or closed, that contains a number and reaches highest; null if there is none. */
+  at(network: NetworkKey, number: number): BlockGap | null;
+  /** Returns the newest `LISTED_MAX`, highest first. */
+  list(network: NetworkKey): BlockGap[];
+  add(network: NetworkKey, gap: BlockGap): void;
+  /** Removes the gaps between two numbers that the chain is read again between. */
+  removeBetween(network: NetworkKey, above: number, below: number): void;
+  /** Ends the gaps at a number: what is above is read again. */
+  cut(network: NetworkKey, through: number): void;
+  /** Closes the open gaps that lie within these numbers. @returns them */
+  close(network: NetworkKey, from: number, to: number, nowMs: number): BlockGap[];
+}>;
+
+const shown = {
+  from: blockGaps.fromNumber,
+  to: blockGaps.toNumber,
+  because: blockGaps.because,
+  atMs: blockGaps.atMs,
+  closedAtMs: blockGaps.closedAtMs,
+};
+
+export function createGaps({ orm, client }: Db): Gaps {
+  const insert = preparedInsert({ orm, client } as Db, blockGaps, ['id']);
+  const isOfNetwork = eq(blockGaps.network, sql.placeholder('network'));
+  const at = orm
+    .select(shown)
+    .from(blockGaps)
+    .where(
+      and(
+        isOfNetwork,
+        gte(blockGaps.toNumber, sql.placeholder('number')),
+        lte(blockGaps.fromNumber, sql.placeholder('number')),
+      ),
+    )
+    .orderBy(desc(blockGaps.toNumber))
+    .limit(1)
+    .prepare();
+  const list = orm
+    .select(shown)
+    .from(blockGaps)
+    .where(isOfNetwork)
+    .orderBy(desc(blockGaps.toNumber), desc(blockGaps.id))
+    .limit(LISTED_MAX)
+    .prepare();
+  return {
+    at: (network, number) => at.get({ network, number }) ?? null,
+    list: (network) => list.all({ network }),
+    add: (network, { from, to, ...gap }) => void insert({ network, fromNumber: from, toNumber: to, ...gap }),
+    removeBetween(network, above, below) {
+      const isBetween = and(gt(blockGaps.fromNumber, above), lt(blockGaps.toNumber, below));
+      orm
+        .delete(blockGaps)
+        .where(and(eq(blockGaps.network, network), isBetween))
+        .run();
+    },
+    cut(network, through) {
+      const isAbove = and(eq(blockGaps.network, network), gt(blockGaps.toNumber, through));
+      orm
+        .delete(blockGaps)
+        .where(and(isAbove, gt(blockGaps.fromNumber, through)))
+        .run();
+      orm.update(blockGaps).set({ toNumber: through }).where(isAbove).run();
+    },
+    close: (network, from, to, nowMs) =>
+      orm
+        .update(blockGaps)
+        .set({ closedAtMs: nowMs })
+        .where(
+          and(
+            eq(blockGaps.network, network),
+            isNull(blockGaps.closedAtMs),
+            gte(blockGaps.fromNumber, from),
+            lte(blockGaps.toNumber, to),
+          ),
+        )
+        .returning(shown)
+        .all(),
+  };
+}

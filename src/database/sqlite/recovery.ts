@@ -1,0 +1,170 @@
+/**
+ * Recovery: an operator moves a network's position back, lets its follower go on beyond blocks, or adds what was missed
+ * in blocks that were read again.
+ * @module
+ */
+import { and, asc, eq, gt, sql } from 'drizzle-orm';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { OperatorAct } from '../audit-log.ts';
+import {
+  REWOUND_TRANSFERS_MAX,
+  type RecoveryDatabase,
+  type Rewind,
+  type RewindOutcome,
+  type Rewound,
+} from '../recovery.ts';
+import type { RaiseAlarm } from './alarms.ts';
+import type { RecordAct } from './audit-log.ts';
+import type { BlockFacts } from './block-facts.ts';
+import type { Blocks } from './blocks.ts';
+import { writeOrTry } from './dry-run.ts';
+import type { Gaps } from './gaps.ts';
+import { type NetworkRow, type Networks, numbersText } from './networks.ts';
+import type { Db } from './open.ts';
+import { blocks as blockTable } from './schema.ts';
+
+type RecoveryCommands = Omit<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;
+type Parts = Readonly<{
+  blocks: Blocks;
+  networks: Networks;
+  gaps: Gaps;
+  facts: BlockFacts;
+  raiseAlarm: RaiseAlarm;
+  recordAct: RecordAct;
+}>;
+
+export function recoveryCommands(db: Db, parts: Parts): RecoveryCommands {
+  const { networks, gaps, raiseAlarm, recordAct } = parts;
+  return {
+    async recoveryCount(network) {
+      return db.read(() => networks.find(network)?.recoveries ?? 0);
+    },
+    async listGaps(network) {
+      return db.read(() => gaps.list(network));
+    },
+    async rewindNetwork(input) {
+      return writeOrTry(db, input.isDryRun, () => rewind(db, parts, input));
+    },
+    async skipBlocks({ network, from, to, isDryRun, act }) {
+      return writeOrTry(db, isDryRun, () => {
+        const row = networks.find(network);
+        if (!row) return { kind: 'never_read' };
+        if (row.tipNumber !== null && from <= row.tipNumber) return { kind: 'read_already', tip: row.tipNumber };
+        if (row.headNumber === null || to > row.headNumber) return { kind: 'not_made_yet', head: row.headNumber };
+        const gap = { from, to, because: act.reason ?? '', atMs: act.atMs, closedAtMs: null };
+        gaps.add(network, gap);
+        networks.recover(network, {});
+        raiseAlarm({ ...skipped(network, from, to, act), network, sessionId: null });
+        recordAct(act, { target: network, before: null, after: { from, to } });
+        return { kind: 'done', gap };
+      });
+    },
+    async closeGaps(network, from, to, act) {
+      return db.write(() => {
+        const closed = gaps.close(network, from, to, act.atMs);
+        for (const gap of closed) {
+          const range = { from: gap.from, to: gap.to };
+          recordAct(act, { target: network, before: { ...range, gap: 'open' }, after: { ...range, gap: 'closed' } });
+        }
+        return closed;
+      });
+    },
+  };
+}
+
+function skipped(network: NetworkKey, from: number, to: number, { atMs, operator, reason }: OperatorAct) {
+  const blocks = numbersText(from, to);
+  const message =
+    `${operator} skipped ${blocks} of ${network}: ${reason}. Payments in them are not seen. When a node has them: ` +
+    `\`quayside networks reread ${network} --from ${from} --to ${to}\``;
+  return { atMs, code: 'block_skipped', message };
+}
+
+/** Takes blocks out within the current transaction. */
+function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): RewindOutcome {
+  const { networks, recordAct } = parts;
+  const row = networks.find(network);
+  if (!row || row.tipNumber === null) return { kind: 'never_read' };
+  if (row.tipNumber <= to) return { kind: 'not_above', tip: row.tipNumber };
+  const above = blocksAbove(db, network, to);
+  const held = transfersAbove(db, network, to);
+  if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
+  const sessions = dropAll(db, parts, row, above, Math.min(row.floor, to), act.atMs);
+  const tip = moveTo(parts, row, to, act);
+  const after = networks.find(network);
+  recordAct(act, {
+    target: network,
+    before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reasonCode },
+    after: {
+      tip,
+      floor: after?.floor ?? 0,
+      state: after?.state ?? null,
+      blocks: above.length,
+      transfers: held.transfers,
+      credited: held.credited,
+    },
+  });
+  return { kind: 'done', blocks: above.length, ...held, sessions, tip } satisfies Rewound;
+}
+
+type BlockRow = typeof blockTable.$inferSelect;
+
+const blocksAbove = ({ orm }: Db, network: NetworkKey, to: number): BlockRow[] =>
+  orm
+    .select()
+    .from(blockTable)
+    .where(and(eq(blockTable.network, network), eq(blockTable.canonical, sql`1`), gt(blockTable.number, to)))
+    .orderBy(asc(blockTable.number))
+    .all();
+
+/** Counts the transfers in canonical blocks above a number. */
+function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
+  return client
+    .prepare(
+      `SELECT count(*) AS transfers, coalesce(sum(t.confirmed), 0) AS credited
+       FROM blocks AS b JOIN transfers AS t ON t.block_id = b.id
+       WHERE b.network = ? AND b.canonical = 1 AND b.number > ?`,
+    )
+    .get(network, to) as { transfers: number; credited: number };
+}
+
+/** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */
+function dropAll(
+  { client }: Db,
+  { facts }: Parts,
+  { key }: NetworkRow,
+  above: readonly BlockRow[],
+  floor: number,
+  nowMs: number,
+): string[] {
+  for (const block of above) facts.drop(block, nowMs);
+  const remove = client.prepare(
+    'DELETE FROM blocks WHERE id = ? AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)',
+  );
+  for (const { id } of above) remove.run(id);
+  const ids = above.map(({ id }) => id);
+  return facts.settle(key, ids, floor, nowMs);
+}
+
+/** Makes the newest block that is left the tip. @returns its number; null if none is left */
+function moveTo({ blocks, networks, gaps }: Parts, row: NetworkRow, to: number, act: OperatorAct) {
+  const tip = blocks.tip(row.key);
+  gaps.cut(row.key, to);
+  const next = (tip?.number ?? -1) + 1;
+  // Blocks that were pruned, or came before the first, are not read again: the follower goes on after them.
+  if (next <= to && (!tip || to <= row.prunedThrough)) {
+    gaps.add(row.key, { from: next, to, because: 'below a rewind', atMs: act.atMs, closedAtMs: act.atMs });
+  }
+  networks.recover(row.key, {
+    state: 'behind',
+    reasonCode: 'rewound',
+    reasonMessage: `${act.operator} took the blocks above ${to} out: ${act.reason}. They are read again`,
+    tipHash: tip?.hash ?? null,
+    tipNumber: tip?.number ?? null,
+    tipTimeS: tip?.timeS ?? null,
+    floor: Math.min(row.floor, to),
+    readThroughS: Math.min(row.readThroughS, tip?.timeS ?? 0),
+    prunedThrough: Math.min(row.prunedThrough, to),
+  });
+  return tip?.number ?? null;
+}

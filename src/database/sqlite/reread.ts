@@ -1,0 +1,154 @@
+/**
+ * Blocks that were read again: what differs from the facts, and what was missed in them.
+ * @module
+ */
+import { and, asc, eq, gte, lte, sql } from 'drizzle-orm';
+import type { BlockRef } from '../../core/block.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { RecoveryDatabase, Reread, RereadDifference, RereadOutcome } from '../recovery.ts';
+import type { RecordAct } from './audit-log.ts';
+import type { BlockFacts, FactsContext, Ours } from './block-facts.ts';
+import type { BlockRow, Blocks } from './blocks.ts';
+import { writeOrTry } from './dry-run.ts';
+import type { Networks } from './networks.ts';
+import type { Db } from './open.ts';
+import { addresses as addressTable, blocks as blockTable, transfers as transferTable } from './schema.ts';
+import type { TransferRow, Transfers } from './transfers.ts';
+
+type RereadCommands = Pick<RecoveryDatabase, 'rereadAnchor' | 'saveReread'>;
+type Matched = Reread['blocks'][number];
+type Parts = Readonly<{
+  blocks: Blocks;
+  transfers: Transfers;
+  networks: Networks;
+  facts: BlockFacts;
+  recordAct: RecordAct;
+}>;
+
+export function rereadCommands(db: Db, parts: Parts): RereadCommands {
+  const { blocks, networks, facts, recordAct } = parts;
+  const queries = createQueries(db);
+  const compare = createComparison(parts, queries);
+
+  function save(input: Reread): RereadOutcome {
+    const { network, from, to, act } = input;
+    const anchor = blocks.find(network, input.anchor);
+    if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
+    const context = { ...input, nowMs: act.atMs };
+    const results = input.blocks.map((matched) => ({ matched, ...compare(context, matched) }));
+    const ids = results.flatMap(({ matched, missing, held, known }) => {
+      if (missing.length === 0) return [];
+      const id = keep(input, matched.block, held ?? known);
+      for (const found of missing) facts.add(context, id, matched.block, found);
+      return id;
+    });
+    facts.settle(network, ids, networks.find(network)?.floor ?? 0, act.atMs);
+    // A follower holds the newest blocks in memory: it must learn about one that was put between them.
+    if (results.some(({ missing, held }) => missing.length > 0 && !held)) networks.recover(network, {});
+    const added = results.reduce((sum, { missing }) => sum + missing.length, 0);
+    if (added > 0) recordAct(act, { target: network, before: null, after: { from, to, transfers: added } });
+    return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...replaced(input)] };
+  }
+
+  /** Makes a block canonical, in which something was missed. @returns its id */
+  function keep({ network, watchedThroughId }: Reread, block: BlockRef, known: BlockRow | undefined): number {
+    if (!known) return blocks.insert({ ...block, network, canonical: true, watchedThroughId });
+    const through = Math.max(known.watchedThroughId, watchedThroughId);
+    blocks.mark(known.id, { canonical: true, watchedThroughId: through, number: block.number });
+    return known.id;
+  }
+
+  /** Returns the held blocks with transfers at heights where the node has no block at all. */
+  function replaced({ network, from, to, blocks: read }: Reread): RereadDifference[] {
+    const numbers = new Set(read.map(({ block }) => block.number));
+    return queries
+      .paying(network, from, to)
+      .filter(({ number }) => !numbers.has(number))
+      .map(({ number, hash }) => ({ kind: 'other_block', number, block: hash, transfer: null }));
+  }
+
+  return {
+    async rereadAnchor(network, number) {
+      return db.read(() => queries.anchor(network, number));
+    },
+    async saveReread(input) {
+      return writeOrTry(db, input.isCheck, () => save(input));
+    },
+  };
+}
+
+type Compared = Readonly<{
+  differences: RereadDifference[];
+  /** What is to be added. */
+  missing: Ours[];
+  /** The canonical block at this height, if it is this one. */
+  held: BlockRow | undefined;
+  known: BlockRow | undefined;
+}>;
+
+function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnType<typeof createQueries>) {
+  return (context: FactsContext, { block, transfers: content }: Matched): Compared => {
+    const { hash, number } = block;
+    const { network } = context;
+    const held = queries.canonicalAt(network, number);
+    if (held && held.hash !== hash) {
+      const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
+      return { differences: [other], missing: [], held: undefined, known: undefined };
+    }
+    const known = held ?? blocks.find(network, hash);
+    const before = known ? transfers.ofBlock(known.id) : [];
+    const ours = facts.recognise(context, content);
+    const keyOf = (tx: string, index: number) => `${tx} ${index}`;
+    const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
+    const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
+    const missing = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
+    const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
+    return {
+      differences: [
+        ...missing.map(({ transfer }): RereadDifference => ({ kind: 'missing', number, block: hash, transfer })),
+        ...unknown.map((row): RereadDifference => ({ kind: 'unknown', number, block: hash, transfer: shown(row) })),
+      ],
+      missing,
+      held,
+      known,
+    };
+  };
+
+  function shown({ tx, position, currency, addressId, units }: TransferRow) {
+    return { tx, index: position, currency, to: queries.keyOf(addressId), units };
+  }
+}
+
+function createQueries({ orm }: Db) {
+  const isOurs = and(eq(blockTable.network, sql.placeholder('network')), eq(blockTable.canonical, sql`1`));
+  const at = orm
+    .select()
+    .from(blockTable)
+    .where(and(isOurs, eq(blockTable.number, sql.placeholder('number'))))
+    .prepare();
+  const from = orm
+    .select({ hash: blockTable.hash, number: blockTable.number })
+    .from(blockTable)
+    .where(and(isOurs, gte(blockTable.number, sql.placeholder('number'))))
+    .orderBy(asc(blockTable.number))
+    .limit(1)
+    .prepare();
+  const paying = orm
+    .selectDistinct({ hash: blockTable.hash, number: blockTable.number })
+    .from(blockTable)
+    .innerJoin(transferTable, eq(transferTable.blockId, blockTable.id))
+    .where(and(isOurs, gte(blockTable.number, sql.placeholder('from')), lte(blockTable.number, sql.placeholder('to'))))
+    .prepare();
+  const key = orm
+    .select({ key: addressTable.key })
+    .from(addressTable)
+    .where(eq(addressTable.id, sql.placeholder('id')))
+    .prepare();
+  return {
+    canonicalAt: (network: NetworkKey, number: number): BlockRow | undefined => at.get({ network, number }),
+    anchor: (network: NetworkKey, number: number) => from.get({ network, number }) ?? null,
+    paying: (network: NetworkKey, lowest: number, highest: number) =>
+      paying.all({ network, from: lowest, to: highest }),
+    keyOf: (id: number): string => key.get({ id })?.key ?? '',
+  };
+}

@@ -1,0 +1,242 @@
+/**
+ * Ways out for a network that has stopped: a rewind, a skipped block, blocks that are read again. The indexer goes on
+ * without a restart.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { rereadBlocks } from '../../../indexers/reread.ts';
+import type { Node } from '../../../src/chains/chain.ts';
+import { chains } from '../../../src/chains/index.ts';
+import { transient } from '../../../src/core/fault.ts';
+import type { OperatorAct } from '../../../src/database/audit-log.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import type { IndexedShop } from '../../support/indexed-shop.ts';
+import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { until } from '../../support/until.ts';
+
+const DUE = 10_000_000n;
+const SECONDS_MS = 10_000;
+
+const act = (command: string): OperatorAct => ({
+  atMs: systemClock.nowMs(),
+  operator: 'alice',
+  command,
+  reason: 'a test',
+});
+
+const mine = ({ own }: PolledIndexer, blocks: number): void => {
+  for (let left = blocks; left > 0; left--) own.world.mine();
+};
+
+const skip = async ({ database, network }: IndexedShop, from: number, to = from): Promise<void> => {
+  const range = { network: network.key, from, to, isDryRun: false, act: act('networks skip') };
+  assert.is((await database.skipBlocks(range)).kind, 'done');
+};
+
+/** Reads blocks again from the node, as the command does. */
+const reread = ({ database, network }: IndexedShop, from: number, to: number, isCheck = false) =>
+  rereadBlocks({
+    network,
+    database,
+    chain: chains[network.family],
+    from,
+    to,
+    isCheck,
+    act: act('networks reread'),
+    clock: systemClock,
+    onProgress: () => {},
+  });
+
+for (const family of ['evm', 'tron', 'solana'] as const) {
+  test(`${family}: the reason of a reorg below the floor names the block to rewind to, and with that the chain is followed`, async () => {
+    const polled = await openPolledIndexer(family, { network: { reorgDepthMax: 8, confirmations: [{ blocks: 2 }] } });
+    const { own, shop, poll } = polled;
+    try {
+      const { key } = shop.network;
+      const lost = await shop.order('lost');
+      const kept = await shop.order('kept');
+      own.pay(kept.address, DUE);
+      mine(polled, 4);
+      await poll(3);
+      own.pay(lost.address, DUE);
+      mine(polled, 12);
+      await poll(5);
+      for (const order of [lost, kept]) assert.is((await order.read()).life.status, 'paid');
+      const fork = own.world.at(own.world.tip().number)?.number ?? 0;
+      own.world.reorg({ depth: 12, keep: 'none', blocks: 14, breakFinality: true });
+      await poll(3, SECONDS_MS);
+      await shop.isIn('halted', 'reorg_below_floor');
+      const { message = '' } = (await shop.status())?.reason ?? {};
+      const to = Number(new RegExp(`quayside networks rewind ${key} --to (\\d+) --because`).exec(message)?.[1]);
+      assert.ok(to < fork && own.world.at(to), `${message}`);
+      await shop.database.rewindNetwork({ network: key, to, isDryRun: false, act: act('networks rewind') });
+      await poll(5, SECONDS_MS);
+      await shop.holds(tipOf(own));
+      const session = await lost.read();
+      assert.equal([session.life.status, session.standing.confirmedPar], ['paid', 0n]);
+      assert.ok((await shop.database.listAlarms(10)).some(({ code }) => code === 'payment_reversed'));
+      assert.is.not((await kept.read()).standing.confirmedPar, 0n);
+      own.pay(lost.address, DUE);
+      mine(polled, 4);
+      await poll(4);
+      assert.is.not((await lost.read()).standing.confirmedPar, 0n, 'paid again on the new chain');
+      assert.equal((await shop.database.verifyLedger()).sums, []);
+    } finally {
+      await polled.close();
+    }
+  });
+
+  for (const what of ['content', 'range'] as const) {
+    test(`${family}: blocks whose ${what} no node serves are skipped, and counted once they are read again`, async () => {
+      let unreadable: readonly [number, number] | null = null;
+      const isLost = (number: number) => unreadable !== null && number >= unreadable[0] && number <= unreadable[1];
+      const through = (node: Node): Node => ({
+        ...node,
+        async range(from, to) {
+          const blocks = await node.range(from, to);
+          if (what === 'range' && blocks.some(({ number }) => isLost(number)))
+            throw transient('node_history_pruned', 'no');
+          return blocks;
+        },
+        async header(hash) {
+          const block = await node.header(hash);
+          if (what === 'range' && block && isLost(block.number)) throw transient('node_history_pruned', 'no');
+          return block;
+        },
+        async content(block, thorough) {
+          if (isLost(block.number)) throw transient('node_error', `block ${block.number} cannot be read`);
+          return node.content(block, thorough);
+        },
+      });
+      const polled = await openPolledIndexer(family, { through, network: { confirmations: [{ blocks: 2 }] } });
+      const { own, shop, poll } = polled;
+      try {
+        const inside = await shop.order('inside');
+        const after = await shop.order('after');
+        mine(polled, 2);
+        await poll(2);
+        own.pay(inside.address, DUE);
+        mine(polled, 1);
+        const from = own.world.tip().number;
+        mine(polled, 2);
+        const to = own.world.tip().number;
+        unreadable = [from, to];
+        own.pay(after.address, DUE);
+        mine(polled, 4);
+        await poll(4, SECONDS_MS);
+        await shop.isIn('fault', what === 'range' ? 'node_history_pruned' : 'node_error');
+        assert.ok(((await shop.status())?.cursor?.number ?? 0) < from);
+
+        // Where the node serves no header either, the gap begins after the tip.
+        const first = what === 'range' ? ((await shop.status())?.cursor?.number ?? 0) + 1 : from;
+        await skip(shop, first, to);
+        await poll(8, SECONDS_MS);
+        await shop.holds(tipOf(own));
+        assert.is((await after.read()).life.status, 'paid');
+        assert.equal((await inside.read()).payments, []);
+        assert.is((await shop.database.listAlarms(10)).filter(({ code }) => code === 'block_skipped').length, 1);
+
+        unreadable = null;
+        assert.equal((await reread(shop, first, to, true)).counts, { missing: 1, unknown: 0, other_block: 0 });
+        assert.equal((await inside.read()).payments, [], 'a check adds nothing');
+        const { counts, closed } = await reread(shop, first, to);
+        assert.equal([counts.missing, closed.length], [1, 1]);
+        await poll(4);
+        assert.is((await inside.read()).life.status, 'paid', 'credited by the running indexer');
+        assert.equal((await reread(shop, first, to)).counts, { missing: 0, unknown: 0, other_block: 0 });
+        own.world.reorg({ depth: 2, keep: 'none', blocks: 3 });
+        await poll(4, SECONDS_MS);
+        await shop.holds(tipOf(own));
+      } finally {
+        await polled.close();
+      }
+    });
+  }
+}
+
+test('Solana: what lies beyond the skipped slots is not passed over because the node lists no block there', async () => {
+  const polled = await openPolledIndexer('solana');
+  const { own, shop, poll } = polled;
+  try {
+    const order = await shop.order('lost too');
+    mine(polled, 5);
+    const skipped = own.world.tip().number;
+    own.pay(order.address, DUE);
+    mine(polled, 60);
+    own.world.finalize();
+    own.faults.set({ rates: { blocks_lost: 1 }, lagBlocks: 5 });
+    await poll(4, SECONDS_MS);
+    const first = ((await shop.status())?.cursor?.number ?? 0) + 1;
+    await skip(shop, first, skipped);
+    await poll(6, SECONDS_MS);
+    await until('the fault is back', async () => (await shop.status())?.state === 'fault');
+    assert.is((await shop.status())?.cursor?.number, first - 1, 'nothing is read beyond blocks that are not skipped');
+    own.faults.set({ rates: { blocks_lost: 0 } });
+    await poll(8, SECONDS_MS);
+    await shop.holds(tipOf(own));
+    assert.is((await order.read()).payments.length, 1);
+  } finally {
+    await polled.close();
+  }
+});
+
+test('Solana: a block that was answered for the next slot is not read as that slot’s', async () => {
+  const polled = await openPolledIndexer('solana', { network: { confirmations: [{ blocks: 2 }] } });
+  const { own, shop, poll } = polled;
+  try {
+    const before = await shop.status();
+    const order = await shop.order('paid');
+    own.faults.set({ rates: { sibling_content: 1 } });
+    own.pay(order.address, DUE);
+    mine(polled, 2);
+    await poll(3, SECONDS_MS);
+    await shop.isIn('fault', 'node_inconsistent');
+    assert.equal((await shop.status())?.cursor, before?.cursor);
+    own.faults.heal();
+    mine(polled, 3);
+    await poll(4, SECONDS_MS);
+    await shop.holds(tipOf(own));
+    assert.is((await order.read()).life.status, 'paid');
+  } finally {
+    await polled.close();
+  }
+});
+
+test('Solana: a block that was read under the next slot’s number is read again under its own', async () => {
+  let isWrong = false;
+  const through = (node: Node): Node => ({
+    ...node,
+    // As a client that believes whatever block is answered for a slot.
+    async head() {
+      const block = await node.head();
+      return isWrong ? { ...block, number: block.number + 1 } : block;
+    },
+    async content(block, thorough) {
+      if (!isWrong) return node.content(block, thorough);
+      return { ...(await node.content({ ...block, number: block.number - 1 }, thorough)), block };
+    },
+  });
+  const polled = await openPolledIndexer('solana', { through, network: { confirmations: [{ blocks: 2 }] } });
+  const { own, shop, poll } = polled;
+  try {
+    const order = await shop.order('paid');
+    own.pay(order.address, DUE);
+    isWrong = true;
+    mine(polled, 1);
+    const { number } = own.world.tip();
+    await poll(2);
+    assert.is((await shop.status())?.cursor?.number, number + 1);
+    isWrong = false;
+    mine(polled, 3);
+    await poll(4, SECONDS_MS);
+    await shop.holds(tipOf(own));
+    const session = await order.read();
+    assert.equal([session.life.status, session.payments.length], ['paid', 1]);
+    const tail = await shop.database.tail(shop.network.key, 10);
+    assert.ok(tail.some((block) => block.number === number));
+  } finally {
+    await polled.close();
+  }
+});
+
+test.run();
