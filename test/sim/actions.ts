@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Database, Session } from '../../src/database/database.ts';
 import type { FaultKind } from '../../src/sandbox/faults.ts';
@@ -30,7 +31,13 @@ export type Stage = Readonly<{
 
 export type Action = (stage: Stage) => void | Promise<void>;
 
-/** Faults and how often each may hit a request. The two missing kinds halt a network, as they should. */
+/** How far an older snapshot may lie behind: below the final block, too. */
+const SNAPSHOT_BLOCKS = 40;
+
+/**
+ * Faults and how often each may hit a request. Those that halt a network, as they should, are missing; so are a clock
+ * that jumps, because sessions are judged by the chain's, and what concerns payouts only.
+ */
 const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   rpc_error: 0.1,
   http_error: 0.05,
@@ -50,7 +57,23 @@ const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   method_off: 0.02,
   call_failed: 0.05,
   failed_logs: 0.5,
+  http_refused: 0.02,
+  batch_limited: 0.5,
+  answers_limited: 0.5,
+  finality_missing: 0.2,
+  finality_stalled: 0.2,
+  states_gone: 0.2,
+  blocks_lost: 0.05,
+  restarted: 0.05,
+  finality_ahead: 0.3,
+  unhealthy: 0.1,
 };
+
+/**
+ * A Solana node that gives a block the content of another may be believed, and its network then waits in
+ * `node_inconsistent` for an operator.
+ */
+const mayStrike = (family: Family, kind: string): boolean => family !== 'solana' || kind !== 'sibling_content';
 
 export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;
 
@@ -127,11 +150,12 @@ const pay: Action = ({ random, networks, sessions, note }) => {
 };
 
 const reorganise: Action = ({ random, networks, note }) => {
-  const { node, config } = pick(random, networks);
+  const { node, config, isSyncing } = pick(random, networks);
+  if (isSyncing()) return;
   const { world } = node;
   // Mostly shallow; now and then as deep as the chain allows.
   const wanted = random.chance(0.85) ? 1 + random.int(3) : 1 + random.int(20);
-  const depth = Math.min(wanted, openBlocks(world));
+  const depth = Math.min(wanted, blocksAbove(world, world.finalized().number));
   if (depth < 1) return;
   const keep = pick(random, ['none', 'all', 'some'] as const);
   const blocks = Math.max(1, depth - 1 + random.int(4));
@@ -139,10 +163,10 @@ const reorganise: Action = ({ random, networks, note }) => {
   note(`${config.name} replaces ${depth} block(s) by ${blocks}, keeping ${keep}`);
 };
 
-/** Returns how many blocks are not final. */
-function openBlocks(world: World): number {
+/** Returns how many blocks the chain has above a number; not every number has one. */
+function blocksAbove(world: World, bottom: number): number {
   let blocks = 0;
-  for (let number = world.tip().number; number > world.finalized().number; number--) if (world.at(number)) blocks++;
+  for (let number = world.tip().number; number > bottom; number--) if (world.at(number)) blocks++;
   return blocks;
 }
 
@@ -155,6 +179,27 @@ const stopNode: Action = async ({ random, networks, note }) => {
   note(`the node of ${network.config.name} is stopped${isBackAtOnce ? ' and started again' : ''}`);
 };
 
+/**
+ * Kills a node, which comes back lower and with an empty pool. Either nobody else has what it lost, and other blocks
+ * follow; or it comes back from an older snapshot and gets everything from its peers.
+ */
+const killNode: Action = async ({ random, networks, note }) => {
+  const network = pick(random, networks);
+  const { config } = network;
+  const { world } = network.node;
+  const isAlone = random.chance(0.5);
+  const bottom = isAlone ? world.finalized().number : Math.max(0, world.tip().number - SNAPSHOT_BLOCKS);
+  const depthMax = blocksAbove(world, bottom);
+  if (depthMax < 1 || network.isSyncing()) return;
+  const depth = 1 + random.int(random.chance(0.7) ? Math.min(3, depthMax) : depthMax);
+  await network.startNode();
+  await network.killNode(depth, isAlone);
+  const isBackAtOnce = random.chance(0.7);
+  if (isBackAtOnce) await network.startNode();
+  const again = isAlone ? 'for good' : 'and gets them back';
+  note(`the node of ${config.name} loses ${depth} block(s) ${again}${isBackAtOnce ? '' : ', and is down'}`);
+};
+
 export const startNodes: Action = async ({ networks }) => {
   for (const network of networks) await network.startNode();
 };
@@ -163,7 +208,7 @@ const breakNode: Action = ({ random, networks, note }) => {
   const { node, config } = pick(random, networks);
   node.faults.heal();
   if (random.chance(0.4)) return note(`${config.name} heals`);
-  const struck = Object.entries(rateMax).filter(() => random.chance(0.3));
+  const struck = Object.entries(rateMax).filter(([kind]) => random.chance(0.3) && mayStrike(config.family, kind));
   const rates = Object.fromEntries(struck.map(([kind, max]) => [kind, (max * random.int(101)) / 100]));
   node.faults.set({ rates, lagBlocks: 1 + random.int(6) });
   note(`${config.name} has faults ${JSON.stringify(rates)}`);
@@ -191,13 +236,13 @@ export const restart: Action = ({ networks, note }) => {
 
 /** Mines blocks that nobody sees one by one. */
 const mineMany: Action = ({ random, clock, networks, note }) => {
-  const { node, config } = pick(random, networks);
+  const network = pick(random, networks);
   const blocks = 5 + random.int(40);
   for (let n = 0; n < blocks; n++) {
     clock.advance(200);
-    node.world.mine();
+    network.mine();
   }
-  note(`${config.name} mines ${blocks} blocks at once`);
+  note(`${network.config.name} mines ${blocks} blocks at once`);
 };
 
 export const settleDue: Action = async ({ clock, database }) => {
@@ -214,6 +259,7 @@ export const actions: readonly (readonly [number, Action])[] = [
   [4, kill],
   [4, restart],
   [3, stopNode],
+  [4, killNode],
   [6, startNodes],
   [2, mineMany],
 ];

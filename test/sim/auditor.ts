@@ -136,17 +136,17 @@ function auditPayment(networks: readonly AuditedNetwork[], payment: Payment): vo
   const network = networks.find(({ config }) => config.key === payment.networkKey);
   assert.ok(network, `${name}: its network is one of ours`);
   if (!network) return;
-  const { world, written } = network;
+  const { witness, written } = network;
   const hash = written.digits(payment.block);
-  const transaction = world.byHash(hash)?.transactions.find(({ id }) => written.transaction(id) === payment.tx);
+  const transaction = witness.block(hash)?.transactions.find(({ id }) => written.transaction(id) === payment.tx);
   assert.ok(transaction?.succeeded, `${name} was really in block ${payment.block}, as a success`);
   if (payment.state !== 'confirmed' && payment.state !== 'final') return;
-  const depth = network.witness.deepest(hash);
+  const depth = witness.deepest(hash);
   const par = toPar(payment.units, payment.decimals);
   for (const { fromPar = 0n, blocks = 1, finality } of network.config.confirmations) {
     if (par < fromPar) continue;
     assert.ok(depth >= blocks, `${name} counted at depth ${depth} of ${blocks}`);
-    assert.ok(finality !== 'finalized' || network.witness.wasFinal(hash), `${name} was final before it counted`);
+    assert.ok(finality !== 'finalized' || witness.wasFinal(hash), `${name} was final before it counted`);
   }
 }
 

@@ -6,6 +6,7 @@
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Database } from '../../src/database/database.ts';
+import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { ClockView, LockstepClock } from '../support/lockstep-clock.ts';
 import { type RunningIndexer, SLEEPERS, startIndexer } from '../support/running-indexer.ts';
 import { type SimulatedNode, startSimulatedNode, type Writing, writtenBy } from '../support/simulated-node.ts';
@@ -33,6 +34,15 @@ export interface SimNetwork {
   /** Stops the node, and starts it again with the same chain. Does nothing if that is its state already. */
   stopNode(): Promise<void>;
   startNode(): Promise<void>;
+  /**
+   * Kills the node: its newest blocks and its pool are lost. It must be up.
+   * @param isAlone whether no other node has the blocks; else `mine` gets them back first
+   */
+  killNode(depth: number, isAlone: boolean): Promise<void>;
+  /** Whether the node is yet to get lost blocks back. */
+  isSyncing(): boolean;
+  /** Makes the chain a block longer or, while the node is syncing, gives it some of the lost blocks back. */
+  mine(): void;
   start(): void;
   isRunning(): boolean;
   /** Ends the indexer at any point, like a crash. */
@@ -45,6 +55,8 @@ export interface SimNetwork {
   close(): Promise<void>;
 }
 
+/** Lost blocks that come back at a time. */
+const SYNCED_BLOCKS = 3;
 const REST_MS_MAX = 30_000;
 /** Real milliseconds: a silent node must not cost a simulation much. */
 const REQUEST_TIMEOUT_MS = 150;
@@ -68,6 +80,7 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
   let running: Readonly<{ indexer: RunningIndexer; view: ClockView }> | null = null;
   let broken: unknown = null;
   let isNodeUp = true;
+  let lost: readonly WorldBlock[] = [];
 
   const withoutPush = (real: Node): Node => ({ ...real, onChange: () => {} });
 
@@ -83,6 +96,21 @@ export async function openSimNetwork(options: SimNetworkOptions): Promise<SimNet
     async startNode() {
       if (!isNodeUp) await node.start();
       isNodeUp = true;
+    },
+    async killNode(depth, isAlone) {
+      await node.stop();
+      isNodeUp = false;
+      const blocks = node.world.restart({ depth, breakFinality: !isAlone });
+      if (!isAlone) lost = [...blocks, ...lost];
+    },
+    isSyncing: () => lost.length > 0,
+    mine() {
+      if (lost.length === 0) {
+        node.world.mine();
+        return;
+      }
+      node.world.rejoin(lost.slice(0, SYNCED_BLOCKS));
+      lost = lost.slice(SYNCED_BLOCKS);
     },
     start() {
       const view = clock.view();

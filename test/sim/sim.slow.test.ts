@@ -35,7 +35,8 @@ test('the simulations were not idle: every possible result of a session and of a
   ]) {
     assert.ok(tally.has(`payment.${event}`), `no event payment.${event} in\n${seen.join('\n')}`);
   }
-  for (const fault of ['drop', 'lag', 'empty_content', 'sibling_content', 'unlinked', 'hang']) {
+  const faults = ['drop', 'lag', 'empty_content', 'sibling_content', 'unlinked', 'hang', 'batch_limited', 'restarted'];
+  for (const fault of faults) {
     assert.ok(tally.has(`fault ${fault}`), `no fault ${fault} in\n${seen.join('\n')}`);
   }
   if (process.env.TALLY) process.stderr.write(`${seen.join('\n')}\n`);

@@ -186,7 +186,7 @@ async function isBegun({ database, networks }: Stage): Promise<boolean> {
 
 /** Lets a step's time pass, with a block on each of `mining`, until the indexers are idle. */
 async function step({ clock, database, networks }: Stage, mining: readonly SimNetwork[]): Promise<void> {
-  for (const { node } of mining) node.world.mine();
+  for (const network of mining) network.mine();
   clock.advance(STEP_MS);
   await Promise.all(networks.map((network) => network.settle()));
   await database.settleDue(clock.nowMs(), 100);
@@ -225,8 +225,10 @@ async function heal(stage: Stage, tally: Tally): Promise<void> {
   // Enough blocks to make the last payment final, and to overtake a lasting fork.
   for (let n = 0; n < 40; n++) await step(stage, networks);
   clock.advance((MONITORING_S + OUTAGE_WAIT_S) * 1000);
-  for (let n = 0; !(await isLevel(stage)); n++) {
-    assert.ok(n < HEALING_STEPS_MAX, 'indexers with healthy nodes reach the head');
+  for (let n = 0; ; n++) {
+    const apart = await networksApart(stage);
+    if (apart.length === 0) break;
+    assert.ok(n < HEALING_STEPS_MAX, `indexers with healthy nodes reach the head: ${apart.join('; ')}`);
     await step(stage, networks);
   }
   await step(stage, networks);
@@ -239,13 +241,17 @@ async function heal(stage: Stage, tally: Tally): Promise<void> {
 
 const count = (tally: Tally, name: string, times: number) => tally.set(name, (tally.get(name) ?? 0) + times);
 
-async function isLevel({ database, networks }: Stage): Promise<boolean> {
+/** Returns which networks are not at their node's head, and why. */
+async function networksApart({ database, networks }: Stage): Promise<string[]> {
+  const apart: string[] = [];
   for (const { config, node, written } of networks) {
     const status = await statusOf(database, config);
-    assert.is.not(status?.state, 'halted', `${config.key} is halted: ${status?.reason?.message}`);
-    if (status?.state !== 'following' || status.cursor?.hash !== written.hash(node.world.tip().hash)) return false;
+    const why = `${config.key} is ${status?.state}: ${status?.reason?.code} ${status?.reason?.message}`;
+    assert.is.not(status?.state, 'halted', why);
+    const isLevel = status?.state === 'following' && status.cursor?.hash === written.hash(node.world.tip().hash);
+    if (!isLevel) apart.push(why);
   }
-  return true;
+  return apart;
 }
 
 /**

@@ -1,12 +1,16 @@
 /**
- * Watches a simulated chain and remembers what an indexer could have known: how deep each block ever was while it was
- * canonical, and whether the chain ever called it final. What was confirmed without this was confirmed too early.
+ * Watches a simulated chain and remembers what an indexer could have known: each block that ever was canonical, even
+ * if the node has lost it since, how deep it was, and whether the chain ever called it final. What was confirmed
+ * without this was confirmed too early.
  *
  * @module
  */
+import type { WorldBlock } from '../../src/sandbox/block-tree.ts';
 import type { World } from '../../src/sandbox/world.ts';
 
 export interface Witness {
+  /** Returns the block with this hash if it ever was canonical. */
+  block(hash: string): WorldBlock | undefined;
   /**
    * Returns the largest depth (the block itself counts one) that the block had while it was canonical; 0 if it never
    * was.
@@ -19,6 +23,7 @@ export interface Witness {
 const DEPTH_MAX = 100;
 
 export function watchWorld(world: World): Witness {
+  const blocks = new Map<string, WorldBlock>();
   const deepest = new Map<string, number>();
   const final = new Set<string>();
   function look(): void {
@@ -27,11 +32,16 @@ export function watchWorld(world: World): Witness {
     for (let number = tip; number >= Math.max(0, tip - DEPTH_MAX); number--) {
       const block = world.at(number);
       if (!block) continue;
+      blocks.set(block.hash, block);
       deepest.set(block.hash, Math.max(deepest.get(block.hash) ?? 0, tip - number + 1));
       if (number <= finalNumber) final.add(block.hash);
     }
   }
   look();
   world.onChange(look);
-  return { deepest: (hash) => deepest.get(hash) ?? 0, wasFinal: (hash) => final.has(hash) };
+  return {
+    block: (hash) => blocks.get(hash),
+    deepest: (hash) => deepest.get(hash) ?? 0,
+    wasFinal: (hash) => final.has(hash),
+  };
 }
