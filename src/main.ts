@@ -8,6 +8,7 @@
  * @module
  */
 import { z } from 'zod';
+import { everyDay, runOnce } from './app/nightly.ts';
 import { prepareDatabase } from './app/prepare-database.ts';
 import { readCredentials } from './app/sandbox-credentials.ts';
 import { operatorBanner, sandboxBanner } from './app/startup-banner.ts';
@@ -43,6 +44,8 @@ const stopped = new Promise<null>((resolve) => {
 });
 /** Every child that was started. */
 const children: Supervised[] = [];
+/** Work that ends after the stop by itself. */
+const background: Promise<void>[] = [];
 /** Rejected when a child that the others need is halted. */
 const broken: Promise<never>[] = [];
 /** The children's environment, with the ports once the system has chosen them. */
@@ -57,7 +60,7 @@ try {
   try {
     await run(config);
   } finally {
-    await Promise.all(children.map((child) => child.stop()));
+    await Promise.all([...children.map((child) => child.stop()), ...background]);
     release();
   }
   say(['Quayside has stopped.']);
@@ -96,7 +99,16 @@ async function run(config: Config): Promise<void> {
   if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
     void startSigner(config.dataDir, signer, config.logLevel);
   }
+  const { nightly } = config.evidence;
+  if (nightly !== null) background.push(certifyNightly(nightly));
   await Promise.race([stopped, ...broken]);
+}
+
+/** Makes certificates every night, in a process of its own. */
+function certifyNightly(at: string): Promise<void> {
+  const { signal } = stopping;
+  const module = new URL('../indexers/nightly.ts', import.meta.url);
+  return everyDay(at, () => runOnce(module, env, { log, signal }), { clock, signal });
 }
 
 /**

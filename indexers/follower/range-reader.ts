@@ -7,7 +7,7 @@
 import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
-import { Fault, transient } from '../../src/core/fault.ts';
+import { type Fault, isTransient, transient } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { MatchedBlock } from './cursor.ts';
 import { type Matcher, matchContent } from './matcher.ts';
@@ -93,7 +93,8 @@ export async function patiently<T>(
     try {
       return await read();
     } catch (error) {
-      const isFinal = !(error instanceof Fault) || error.kind === 'permanent';
+      // What a node has deleted does not come back.
+      const isFinal = !isTransient(error) || error.code === 'node_history_pruned';
       if (isFinal || signal?.aborted || clock.nowMs() + pauseMs > giveUpAtMs) throw error;
     }
     await clock.sleep(pauseMs, signal);

@@ -10,6 +10,7 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { Alarm, NetworkStatus } from '../../src/database/database.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
 import { type Command, type Installation, moment, table } from './command.ts';
+import { evidenceStatus } from './evidence-status.ts';
 import { payoutStatus } from './payout-status.ts';
 
 const ALARMS_SHOWN = 10;
@@ -31,6 +32,7 @@ export const status: Command = {
     const rates = running && (await readRates(running.metrics_url));
     const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
     const payouts = await payoutStatus(installation);
+    const evidence = evidenceStatus(installation);
     const alarms = await database.listAlarms(ALARMS_SHOWN);
     return {
       json: {
@@ -42,6 +44,7 @@ export const status: Command = {
         deliveries: { waiting: deliveriesWaiting, oldest_waiting_s: Math.floor(oldestWaitingMs / 1000) },
         held_money: heldOpen,
         payouts: payouts.json,
+        evidence: evidence.json,
         alarms: alarms.map(alarmShown),
       },
       lines: [
@@ -82,6 +85,7 @@ export const status: Command = {
         `webhooks waiting: ${deliveriesWaiting}${deliveriesWaiting ? `, the oldest for ${Math.floor(oldestWaitingMs / 1000)} s` : ''}`,
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
         ...payouts.lines,
+        ...evidence.lines,
         ...(alarms.length
           ? ['', 'newest alarms:', ...alarms.map((one) => `  ${moment(one.atMs)} ${one.code}: ${one.message}`)]
           : ['no alarms']),

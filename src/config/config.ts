@@ -52,6 +52,12 @@ export type Config = Readonly<{
     perEndpointMax: number;
     retryDelaysS: readonly number[];
   }>;
+  evidence: Readonly<{
+    /** The time of day (UTC, `HH:MM`) at which certificates are made; null: never. */
+    nightly: string | null;
+    /** Networks, by name or key, that get none. */
+    except: readonly string[];
+  }>;
   limits: Readonly<{
     bodyBytesMax: number;
     requestsPerSecondPerKey: number;
@@ -146,6 +152,7 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       perEndpointMax: webhooks.per_endpoint_max,
       retryDelaysS: webhooks.retry_delays_s,
     },
+    evidence: general.evidence,
     limits: {
       bodyBytesMax: limits.body_bytes_max,
       requestsPerSecondPerKey: limits.requests_per_second_per_key,

@@ -118,6 +118,10 @@ export const generalSettings = group({
     per_endpoint_max: whole(1, 64),
     retry_delays_s: listOf(whole(1, 604_800)),
   }),
+  evidence: group({
+    nightly: setting('a time of day in UTC such as "02:15", or null', orNull(matching(/^([01]\d|2[0-3]):[0-5]\d$/))),
+    except: listOf(setting('the name of a network', matching(/^\S+$/))),
+  }),
   limits: group({
     body_bytes_max: whole(1024, 16_777_216),
     requests_per_second_per_key: whole(1, 100_000),

@@ -21,6 +21,7 @@ import {
 import type { SigningKey } from './signing-key.ts';
 
 const NAME = /^(\d{6,12})\.json$/;
+const DRAFT = /^draft\.(\d+)\.list\.gz$/;
 const DIGITS = 6;
 /** How far back differences are looked for: more than a year of nights. */
 const LOOKED_BACK_MAX = 400;
@@ -80,6 +81,7 @@ export function openArchive(dataDir: string, network: NetworkKey): Archive {
   return {
     get draftFile() {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
+      removeOldDrafts(folder);
       return draftFile;
     },
     latest,
@@ -111,6 +113,19 @@ export function openArchive(dataDir: string, network: NetworkKey): Archive {
           .map((sequence) => read(sequence).certificate),
       ),
   };
+}
+
+/** Removes what programs left that were killed. */
+function removeOldDrafts(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const pid = Number(DRAFT.exec(name)?.[1]);
+    if (Number.isNaN(pid) || pid === process.pid) continue;
+    try {
+      process.kill(pid, 0);
+    } catch {
+      rmSync(join(folder, name), { force: true });
+    }
+  }
 }
 
 /** Removes what a reading that failed has left. */

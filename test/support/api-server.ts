@@ -244,6 +244,7 @@ const configOf = (
   networks,
   rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {}, ...plainRateRules },
   webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
+  evidence: { nightly: null, except: [] },
   limits: {
     bodyBytesMax: 262_144,
     requestsPerSecondPerKey: 100_000,

@@ -149,8 +149,9 @@ export interface SandboxInstallation {
   paid(id: string): Promise<SessionAnswer>;
 }
 
-export function sandboxInstallation(dataDir: string): SandboxInstallation {
-  const variables = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0', ...fastBlocks };
+/** @param more further `QUAYSIDE_*` variables */
+export function sandboxInstallation(dataDir: string, more: Variables = {}): SandboxInstallation {
+  const variables = { QUAYSIDE_DATA_DIR: dataDir, QUAYSIDE_PORT: '0', ...fastBlocks, ...more };
   let orders = 0;
 
   async function tool(...words: string[]) {

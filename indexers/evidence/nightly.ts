@@ -1,0 +1,101 @@
+/**
+ * Makes the certificates of one network that are due, and raises an alarm if the chain and the database differ.
+ *
+ * @module
+ */
+import { Fault } from '../../src/core/fault.ts';
+import type { Database } from '../../src/database/database.ts';
+import { isFollowed } from '../../src/database/network-health.ts';
+import type { Archive } from '../../src/evidence/archive.ts';
+import { BLOCKS_MAX } from '../../src/evidence/certificate.ts';
+import type { Log } from '../../src/lib/log.ts';
+import { type EvidenceParts, makeCertificate, nextRange } from './maker.ts';
+
+/** The process rests as long as it works, so that the node and the follower have half of the time for themselves. */
+const REST_SHARE = 1;
+const REST_MS_MAX = 5_000;
+const FOLLOWED_POLL_MS = 5_000;
+/** After this long without being followed, the network is left for the next night. */
+const UNFOLLOWED_MS_MAX = 4 * 3_600_000;
+
+export type NightlyParts = Omit<EvidenceParts, 'rest' | 'database'> &
+  Readonly<{ database: EvidenceParts['database'] & Pick<Database, 'raiseAlarm'>; log: Log }>;
+
+/**
+ * Makes the certificate of everything that is final and has none; several if it is much.
+ * @returns how many were made
+ * @throws what no fault explains; faults are reported by an alarm
+ */
+export async function certifyNetwork(parts: NightlyParts, signal: AbortSignal): Promise<number> {
+  const { network, archive, log } = parts;
+  const rest = restOf(parts);
+  let made = 0;
+  try {
+    for (let isCut = true; isCut && !signal.aborted; ) {
+      await rest(0, signal);
+      const range = await nextRange(parts, BLOCKS_MAX);
+      if (!range || signal.aborted) break;
+      const { certificate, file } = await makeCertificate({ ...parts, rest }, range, signal);
+      // What has become final meanwhile is for the next night.
+      isCut = range.to - range.from + 1 === BLOCKS_MAX;
+      const { sequence, result, differences } = certificate;
+      log.info({ network: network.key, sequence, result, differences: differences.count, file }, 'certificate made');
+      made += 1;
+    }
+    await reportDifferences(parts, archive);
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    if (!signal.aborted) await reportFailure(parts, error);
+  }
+  return made;
+}
+
+/**
+ * Rests after work, and for as long as the network is not followed: then its node has more urgent things to answer.
+ * @throws Fault transient `network_not_followed` after hours of that
+ */
+function restOf({ network, database, clock }: NightlyParts): EvidenceParts['rest'] {
+  return async (tookMs, signal) => {
+    if (tookMs > 0) await clock.sleep(Math.min(REST_SHARE * tookMs, REST_MS_MAX), signal);
+    const giveUpAtMs = clock.nowMs() + UNFOLLOWED_MS_MAX;
+    while (!signal?.aborted) {
+      const status = (await database.listNetworks()).find((one) => one.network === network.key);
+      if (status && isFollowed(status, clock.nowMs())) return;
+      if (clock.nowMs() >= giveUpAtMs) {
+        throw new Fault('transient', 'network_not_followed', `${network.key} was not followed for hours`);
+      }
+      await clock.sleep(FOLLOWED_POLL_MS, signal);
+    }
+  };
+}
+
+/** Raises an alarm for certificates whose differences no later one has disproved. */
+async function reportDifferences({ network, database, clock }: NightlyParts, archive: Archive): Promise<void> {
+  const open = archive.open();
+  const [newest] = open;
+  if (!newest) return;
+  const { sequence, range, differences } = newest;
+  const [first] = differences.listed;
+  const others = open.length > 1 ? ` ${open.length - 1} earlier certificate(s) differ as well.` : '';
+  const message =
+    `certificate ${sequence} of ${network.key}, blocks ${range.from} to ${range.to}, has ${differences.count} difference(s) between the chain and the database: ${first?.message ?? ''}.${others} ` +
+    `\`quayside evidence verify\` lists them; \`quayside evidence ${network.key} --from ${range.from} --to ${range.to}\` compares again, and a complete certificate of these blocks ends this`;
+  await database.raiseAlarm({
+    atMs: clock.nowMs(),
+    code: 'evidence_differs',
+    message,
+    network: network.key,
+    sessionId: null,
+  });
+}
+
+async function reportFailure({ network, database, clock, log }: NightlyParts, fault: Fault): Promise<void> {
+  const advice =
+    fault.code === 'node_history_pruned' || fault.code === 'node_block_missing'
+      ? `make it from a node that has these blocks, or begin at a later one with \`quayside evidence ${network.key} --from BLOCK\``
+      : 'it is tried again the next night';
+  const message = `no certificate could be made of ${network.key}: ${fault.message}; ${advice}`;
+  log.warn({ network: network.key, code: fault.code }, message);
+  const atMs = clock.nowMs();
+  await database.raiseAlarm({ atMs, code: 'evidence_not_made', message, network: network.key, sessionId: null });
+}

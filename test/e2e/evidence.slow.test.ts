@@ -1,0 +1,65 @@
+/**
+ * A whole installation on simulated networks makes its certificates at the set time, and by hand.
+ */
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { systemClock } from '../../src/lib/clock.ts';
+import { endAll, find, runQuayside, sandboxInstallation } from '../support/quayside-process.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'quayside-evidence-'));
+const dataDir = join(folder, 'data');
+const networks = ['tron', 'ethereum', 'bsc', 'solana'];
+const MINUTE_MS = 60_000;
+const START_MS = 30_000;
+
+/** The minute that begins once everything has started. */
+const nightly = new Date(Math.ceil((systemClock.nowMs() + START_MS) / MINUTE_MS) * MINUTE_MS)
+  .toISOString()
+  .slice(11, 16);
+const sandbox = sandboxInstallation(dataDir, { QUAYSIDE_EVIDENCE__NIGHTLY: nightly });
+
+const fileOf = (network: string, sequence = 1): string =>
+  join(dataDir, 'evidence', `test-${network}`, `${String(sequence).padStart(6, '0')}.json`);
+const run = async (...words: string[]) => {
+  const { code, out, err } = await runQuayside([...words, '--json'], sandbox.variables);
+  return { code, json: JSON.parse(out || '{}'), err };
+};
+
+test.after(async () => {
+  await endAll();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test('every network gets a certificate at night; the next one by hand continues it', async () => {
+  await sandbox.start();
+  const paid = await sandbox.createSession();
+  assert.is((await run('pay', paid.id, '--network', 'bsc')).code, 0);
+  await sandbox.paid(paid.id);
+  for (const network of networks) {
+    await find(`${network} has a certificate`, async () => existsSync(fileOf(network)));
+  }
+  assert.is(statSync(join(dataDir, 'evidence.key')).mode & 0o777, 0o600);
+  const { json: key } = await run('evidence', 'key');
+  for (const network of networks) {
+    const verified = await run('evidence', 'verify', fileOf(network), '--key', key.public_key);
+    assert.is(verified.code, 0, JSON.stringify(verified));
+  }
+  const { json: status } = await run('status');
+  assert.equal(
+    status.evidence.map(({ sequence, result, open }: Record<string, unknown>) => ({ sequence, result, open })),
+    networks.map(() => ({ sequence: 1, result: 'complete', open: [] })),
+  );
+  const byHand = await run('evidence', 'bsc', '--out', join(folder, 'copy.json'));
+  assert.is(byHand.code, 0, JSON.stringify(byHand));
+  assert.is(byHand.json.certificate.sequence, 2);
+  const copy = await run('evidence', 'verify', join(folder, 'copy.json'), '--previous', fileOf('bsc'));
+  assert.is(copy.code, 0, JSON.stringify(copy));
+  assert.is((await run('evidence', 'nowhere')).code, 3);
+  assert.is((await run('evidence', 'bsc', '--from', '1', '--to', '999999999')).code, 2);
+  assert.is((await run('evidence', 'verify', join(folder, 'none.json'))).code, 3);
+});
+
+test.run();
