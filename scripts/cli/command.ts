@@ -8,7 +8,8 @@ import { userInfo } from 'node:os';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
 import type { OperatorAct } from '../../src/database/audit-log.ts';
-import type { Database, MerchantStore } from '../../src/database/database.ts';
+import type { Database } from '../../src/database/database.ts';
+import type { MerchantStore } from '../../src/database/stores.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 
 /** What commands work on: the configuration and database of one installation. */

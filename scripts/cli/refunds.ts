@@ -6,20 +6,21 @@ import { claimUrl } from '../../src/api/refund-view.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Config } from '../../src/config/config.ts';
 import { permanent } from '../../src/core/fault.ts';
-import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../src/core/money.ts';
+import { formatUnits, MINOR_DECIMALS } from '../../src/core/money.ts';
 import { delayOf } from '../../src/core/payout.ts';
-import type { RefundPolicy, RefundStatus } from '../../src/core/refund.ts';
+import type { RefundStatus } from '../../src/core/refund.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Refund } from '../../src/database/refunds.ts';
 import { toSeconds } from '../../src/lib/clock.ts';
 import { readOperatorKey } from '../../src/signer/operator-key.ts';
 import { openTerminal } from '../../src/signer/terminal.ts';
 import {
+  becauseOption,
   type Command,
   type Input,
   moment,
   notFound,
-  type Option,
+  operatorAct,
   storeOf,
   storeOption,
   table,
@@ -27,11 +28,11 @@ import {
   usage,
   wholeOption,
 } from './command.ts';
+import { optionsOf, readSettings, refundSettings } from './store-settings.ts';
 
 const statuses: readonly RefundStatus[] = ['pending', 'processing', 'completed', 'failed', 'canceled'];
 const LISTED_MAX = 1000;
 const APPROVAL_HOURS_MAX = 7 * 24;
-const DAY_S = 24 * 3600;
 
 export const refundsList: Command = {
   name: 'refunds list',
@@ -131,25 +132,20 @@ export const refundsReject: Command = {
   },
 };
 
-const policyOptions = {
-  window: { value: 'DAYS', help: 'how many days after the payment refunds are possible' },
-  daily: { value: 'AMOUNT', help: 'the most that the store may refund in a day (UTC), such as 10000.00' },
-  automatic: { value: 'AMOUNT', help: 'refunds up to this amount need no approval' },
-  'cancel-window': { value: 'SECONDS', help: 'how many seconds a refund can be canceled before it is signed' },
-  claim: { value: 'DAYS', help: 'how many days a claim link accepts the payer’s address' },
-  'to-sender': { value: 'yes|no', help: 'whether refunds may go to the sending address, which may be an exchange’s' },
-} as const satisfies Record<string, Option>;
-
 export const refundsPolicy: Command = {
   name: 'refunds policy',
   args: [],
   summary: 'Show or change a store’s refund policy.',
-  options: { store: storeOption, ...policyOptions },
-  async run(input, { database }) {
+  options: { store: storeOption, ...optionsOf(refundSettings), because: becauseOption },
+  async run(input, { database, clock }) {
     const { id } = await storeOf(input, database);
-    const changes = readPolicy(input);
-    const isChanged = Object.keys(changes).length > 0;
-    const policy = isChanged ? await database.setRefundPolicy(id, changes) : await database.refundPolicy(id);
+    await database.updateStore(
+      id,
+      readSettings(refundSettings, input),
+      operatorAct(refundsPolicy, input, clock),
+      false,
+    );
+    const policy = await database.refundPolicy(id);
     return {
       json: {
         store: id,
@@ -162,39 +158,11 @@ export const refundsPolicy: Command = {
       },
       lines: table([
         ['store', id],
-        ['window', `${policy.refundWindowS / DAY_S} days`],
-        ['daily limit', centsText(policy.refundDailyMinor)],
-        ['automatic up to', centsText(policy.refundAutoMinor)],
-        ['cancel window', `${policy.refundCancelWindowS} s`],
-        ['claim link', `${policy.refundClaimS / DAY_S} days`],
-        ['to the sender', policy.refundToSender ? 'yes' : 'no'],
+        ...refundSettings.map(({ key, option, text }) => [`--${option}`, text(policy[key])]),
       ]),
     };
   },
 };
-
-function readPolicy(input: Input): Partial<RefundPolicy> {
-  const has = (name: keyof typeof policyOptions) => textOption(input, name) !== undefined;
-  const toSender = textOption(input, 'to-sender');
-  if (toSender !== undefined && toSender !== 'yes' && toSender !== 'no') throw usage('--to-sender must be yes or no');
-  return {
-    ...(has('window') && { refundWindowS: wholeOption(input, 'window', 0, 3650, 0) * DAY_S }),
-    ...(has('daily') && { refundDailyMinor: centsOption(input, 'daily') }),
-    ...(has('automatic') && { refundAutoMinor: centsOption(input, 'automatic') }),
-    ...(has('cancel-window') && { refundCancelWindowS: wholeOption(input, 'cancel-window', 0, DAY_S, 0) }),
-    ...(has('claim') && { refundClaimS: wholeOption(input, 'claim', 1, 3650, 1) * DAY_S }),
-    ...(toSender !== undefined && { refundToSender: toSender === 'yes' }),
-  };
-}
-
-/** Returns an option's amount in cents. @throws Fault permanent `usage` */
-function centsOption(input: Input, name: string): number {
-  const cents = parseUnits(textOption(input, name) ?? '', MINOR_DECIMALS);
-  if (cents === null || cents > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw usage(`--${name} must be an amount such as 100.00, with at most two decimals`);
-  }
-  return Number.parseInt(cents.toString(), 10);
-}
 
 const centsText = (minor: number): string => formatUnits(BigInt(minor), MINOR_DECIMALS, MINOR_DECIMALS);
 

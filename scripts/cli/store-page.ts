@@ -9,8 +9,8 @@ import { permanent } from '../../src/core/fault.ts';
 import type { PageSettings, PageSettingsChange } from '../../src/database/page-settings.ts';
 import { type Command, type Input, storeOf, storeOption, table, textOption, usage } from './command.ts';
 import { LOGO_BYTES_MAX, readLogo } from './logo.ts';
+import { nameOption } from './store-settings.ts';
 
-const NAME_CHARS_MAX = 80;
 const ORIGINS_MAX = 20;
 /** Removes a setting. */
 const NONE = 'none';
@@ -34,7 +34,7 @@ export const storePage: Command = {
   },
   async run(input, { database }) {
     const { id } = await storeOf(input, database);
-    const name = readName(input);
+    const name = textOption(input, 'name') === undefined ? undefined : nameOption(input, 'name');
     const change = readChange(input);
     if (name !== undefined) await database.renameStore(id, name);
     if (Object.keys(change).length > 0) await database.setPageSettings(id, change);
@@ -52,12 +52,6 @@ const shown = ({ accent, logo, embedOrigins }: PageSettings) => ({
   logo: logo && `${logo.type} ${logo.hash.slice(0, 12)}`,
   origins: embedOrigins,
 });
-
-function readName(input: Input): string | undefined {
-  const name = textOption(input, 'name')?.trim();
-  if (name === undefined || (name !== '' && [...name].length <= NAME_CHARS_MAX && !/\p{Cc}/u.test(name))) return name;
-  throw usage(`--name is "${name}", expected 1 to ${NAME_CHARS_MAX} characters`);
-}
 
 function readChange(input: Input): PageSettingsChange {
   const accent = textOption(input, 'accent');

@@ -1,30 +1,23 @@
 /**
- * Creates and lists stores. Each is one merchant account with its own keys, endpoints and policy.
+ * Creates, changes and lists stores. Each is one merchant account with its own keys, endpoints and policy.
  * @module
  */
 
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
-import { currencies } from '../../src/core/transfer.ts';
-import type { MerchantStore, StoreSettings } from '../../src/database/database.ts';
-import { type Command, choiceOption, type Input, moment, table, wholeOption } from './command.ts';
+import type { MerchantStore } from '../../src/database/stores.ts';
+import { becauseOption, type Command, moment, notFound, operatorAct, table } from './command.ts';
+import { optionsOf, readSettings, sessionSettings, settingsJson, storeSettings } from './store-settings.ts';
 
 export const storeCreate: Command = {
   name: 'store create',
   args: ['name'],
   summary: 'Create a store, ready for use, and print its webhook secret.',
-  options: {
-    settlement: { value: 'USDT|USDC', help: 'the stablecoin that other currencies are converted to (USDT)' },
-    tolerance: { value: 'CENTS', help: 'how many cents less than the price still pay a session in full (0)' },
-    grace: { value: 'SECONDS', help: 'how long after expiry a partial payment can be topped up (1800)' },
-    monitoring: {
-      value: 'SECONDS',
-      help: 'how long after its last deadline a session can still accept a late payment (604800)',
-    },
-    late: { value: 'hold|accept', help: 'accept late full payments, or hold them for your decision (hold)' },
-  },
+  options: optionsOf(
+    sessionSettings.map((one) => ({ ...one, help: `${one.help} (${one.text(defaultStoreSettings[one.key])})` })),
+  ),
   async run(input, { database, clock }) {
     const name = input.args[0] ?? '';
-    const made = issueStore(name, readSettings(input), clock.nowMs());
+    const made = issueStore(name, { ...defaultStoreSettings, ...readSettings(sessionSettings, input) }, clock.nowMs());
     await database.createStore(made);
     return {
       json: { ...shown(made), webhook_secret: made.webhookSecret },
@@ -57,26 +50,45 @@ export const storeList: Command = {
   },
 };
 
-function readSettings(input: Input): StoreSettings {
-  const standard = defaultStoreSettings;
-  const yearS = 366 * 24 * 3600;
-  return {
-    settlementCurrency: choiceOption(input, 'settlement', currencies, standard.settlementCurrency),
-    toleranceMinor: wholeOption(input, 'tolerance', 0, 1_000_000, standard.toleranceMinor),
-    topUpGraceS: wholeOption(input, 'grace', 0, yearS, standard.topUpGraceS),
-    monitoringS: wholeOption(input, 'monitoring', 0, yearS, standard.monitoringS),
-    latePolicy: choiceOption(input, 'late', ['hold', 'accept'], standard.latePolicy),
-  };
-}
+export const storeUpdate: Command = {
+  name: 'store update',
+  args: ['store'],
+  summary: 'Change the settings of a store, or show them. Open sessions keep what they were created with.',
+  options: {
+    ...optionsOf(storeSettings),
+    because: becauseOption,
+    'dry-run': { help: 'show what would change, and change nothing' },
+  },
+  async run(input, { database, clock }) {
+    const id = input.args[0] ?? '';
+    const changes = readSettings(storeSettings, input);
+    const isDryRun = input.options['dry-run'] === true;
+    const done = await database.updateStore(id, changes, operatorAct(storeUpdate, input, clock), isDryRun);
+    if (!done) throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);
+    const { before, after } = done;
+    const changed = storeSettings.filter(({ key }) => before[key] !== after[key]);
+    const isShowing = Object.keys(changes).length === 0;
+    const rows = (isShowing ? storeSettings : changed).map(({ key, option, text }) =>
+      isShowing ? [`--${option}`, text(after[key])] : [`--${option}`, text(before[key]), '→', text(after[key])],
+    );
+    const title = isShowing
+      ? 'settings'
+      : changed.length === 0
+        ? 'nothing to change'
+        : isDryRun
+          ? 'would change'
+          : 'changed';
+    return {
+      json: { id, before: settingsJson(before), after: settingsJson(after), dry_run: isDryRun },
+      lines: [`store ${id}: ${title}`, ...table(rows)],
+    };
+  },
+};
 
 const shown = ({ id, name, status, settings, createdAtMs }: MerchantStore) => ({
   id,
   name,
   status,
-  settlement_currency: settings.settlementCurrency,
-  tolerance_minor: settings.toleranceMinor,
-  top_up_grace_s: settings.topUpGraceS,
-  monitoring_s: settings.monitoringS,
-  late_policy: settings.latePolicy,
+  ...settingsJson(settings),
   created_at: moment(createdAtMs),
 });

@@ -32,7 +32,7 @@ import { signerChangePassphrase, signerImport, signerInit, signerShow } from './
 import { signerDrill } from './signer-drill.ts';
 import { signerPolicyAdd } from './signer-policy-add.ts';
 import { status } from './status.ts';
-import { storeCreate, storeList } from './store.ts';
+import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
 import {
@@ -52,6 +52,7 @@ const commands: readonly (Command | OfflineCommand)[] = [
   networksReread,
   networksSkip,
   storeCreate,
+  storeUpdate,
   storeList,
   storePage,
   keyCreate,

@@ -5,7 +5,8 @@
 import { createHash } from 'node:crypto';
 import type { ExtendedEventType } from '../core/event.ts';
 import type { Mode } from '../core/transfer.ts';
-import type { ApiKey, Endpoint, MerchantStore, Scope, StoreSettings } from '../database/database.ts';
+import type { ApiKey, Endpoint, Scope } from '../database/database.ts';
+import type { MerchantStore, StoreSettings } from '../database/stores.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../lib/id.ts';
 
 export const scopes: readonly Scope[] = ['sessions:read', 'sessions:write', 'refunds:read', 'refunds:write'];

@@ -23,29 +23,10 @@ import type { PageSettingsDatabase } from './page-settings.ts';
 import type { RecoveryDatabase } from './recovery.ts';
 import type { RefundDatabase, Replay } from './refunds.ts';
 import type { StatsDatabase } from './stats.ts';
+import type { MerchantStore, StoreDatabase } from './stores.ts';
 import type { PoolKey, SweepDatabase } from './sweeps.ts';
 
-// ── Stores and keys ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** A store's policy, copied into each new session: a change never affects an open session. */
-export type StoreSettings = Readonly<{
-  settlementCurrency: Currency;
-  /** How far below the due amount a payment may be and still count as full, in stablecoin minor units (0.01). */
-  toleranceMinor: number;
-  topUpGraceS: number;
-  monitoringS: number;
-  latePolicy: 'accept' | 'hold';
-}>;
-
-/** A merchant's store; its id is the merchant id of the API. */
-export type MerchantStore = Readonly<{
-  id: string;
-  name: string;
-  status: 'pending' | 'approved';
-  settings: StoreSettings;
-  webhookSecret: string;
-  createdAtMs: number;
-}>;
+// ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export type Scope = 'sessions:read' | 'sessions:write' | 'refunds:read' | 'refunds:write';
 
@@ -294,14 +275,10 @@ export interface Database
     RecoveryDatabase,
     RefundDatabase,
     StatsDatabase,
+    StoreDatabase,
     MoneyOutDatabase,
     SweepDatabase,
     EvidenceDatabase {
-  createStore(input: MerchantStore): Promise<void>;
-  approveStore(id: string): Promise<boolean>;
-  findStore(id: string): Promise<MerchantStore | null>;
-  listStores(): Promise<readonly MerchantStore[]>;
-
   createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
   /** @returns false when there is no such key. Revoking it again keeps the first time, and is not recorded. */

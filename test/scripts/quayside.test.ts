@@ -92,6 +92,52 @@ test('a network that was never read is listed, and the commands that move it ref
   }
 });
 
+test('every setting of a store is changed, shown before and after, and recorded', async () => {
+  const [{ id }] = await answer('store', 'list');
+  const changes = {
+    name: ['name', 'Corner shop 2', 'Corner shop 2'],
+    settlement: ['settlement_currency', 'USDT', 'USDT'],
+    tolerance: ['tolerance_minor', '7', 7],
+    grace: ['top_up_grace_s', '600', 600],
+    monitoring: ['monitoring_s', '86400', 86_400],
+    late: ['late_policy', 'hold', 'hold'],
+    'refund-window': ['refund_window_s', '30', 30 * 86_400],
+    'refund-daily': ['refund_daily_minor', '500.00', 50_000],
+    'refund-automatic': ['refund_auto_minor', '0.50', 50],
+    'refund-cancel-window': ['refund_cancel_window_s', '120', 120],
+    'refund-claim': ['refund_claim_s', '3', 3 * 86_400],
+    'refund-to-sender': ['refund_to_sender', 'yes', true],
+  } as const;
+  const words = Object.entries(changes).flatMap(([option, [, text]]) => [`--${option}`, text]);
+  const expected = Object.fromEntries(Object.values(changes).map(([key, , value]) => [key, value]));
+  const tried = await answer('store', 'update', id, ...words, '--dry-run');
+  assert.equal(tried.after, expected, 'the table has every setting');
+  for (const [key, value] of Object.entries(expected)) assert.is.not(tried.before[key], value, key);
+  assert.equal((await answer('store', 'update', id)).after, tried.before, 'a dry run changes nothing');
+  assert.match(
+    (await run('store', 'update', id, '--late', 'hold', '--dry-run')).out,
+    /would change\n--late +accept +→ +hold/,
+  );
+  const done = await answer('store', 'update', id, ...words, '--because', 'a new contract');
+  assert.equal(done, { ...tried, dry_run: false });
+  const [listed] = await answer('store', 'list');
+  assert.equal([listed.name, listed.late_policy, listed.top_up_grace_s], ['Corner shop 2', 'hold', 600]);
+  assert.is((await answer('refunds', 'policy')).daily, '500.00');
+  const [entry] = await answer('audit', 'list', '--last', '1');
+  assert.equal([entry.command, entry.target, entry.reason], ['store update', id, 'a new contract']);
+  assert.equal([entry.before.latePolicy, entry.after.latePolicy], ['accept', 'hold']);
+  assert.match((await run('store', 'update', id, '--late', 'hold')).out, 'nothing to change');
+  assert.is(
+    (await answer('audit', 'list', '--last', '2'))[1].command,
+    'key revoke',
+    'what changes nothing is not recorded',
+  );
+  await answer('refunds', 'policy', '--daily', '900.00', '--because', 'sales');
+  const [policy] = await answer('audit', 'list', '--last', '1');
+  assert.equal([policy.command, policy.after.refundDailyMinor, policy.reason], ['refunds policy', 90_000, 'sales']);
+  await answer('store', 'update', id, '--name', 'Corner shop');
+});
+
 test('a store’s page gets a name, a colour, a logo and sites that may frame it, and loses them again', async () => {
   const logo = join(folder, 'logo.svg');
   writeFileSync(logo, '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4"/></svg>');
@@ -144,6 +190,9 @@ const refused: readonly (readonly [number, RegExp, ...string[]])[] = [
   [3, /there is no session/, 'session', 'show', `cs_${missing}`],
   [3, /there is no key key_nobody; `quayside key list`/, 'key', 'revoke', 'key_nobody'],
   [3, /there is no store mer_nobody/, 'key', 'create', '--mode', 'test', '--store', 'mer_nobody'],
+  [3, /there is no store mer_nobody; `quayside store list`/, 'store', 'update', 'mer_nobody', '--late', 'hold'],
+  [2, /--late is "later", expected hold or accept/, 'store', 'update', 'mer_nobody', '--late', 'later'],
+  [2, /--refund-daily must be an amount/, 'store', 'update', 'mer_nobody', '--refund-daily', '1.001'],
   [3, /there is no delivery/, 'webhooks', 'resend', 'dlv_nobody'],
 ];
 

@@ -9,7 +9,8 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import { usualDepth } from '../../src/core/credit-policy.ts';
 import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
-import type { MerchantStore, NewSession, SessionRequest, StoreSettings } from '../../src/database/database.ts';
+import type { NewSession, SessionRequest } from '../../src/database/database.ts';
+import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
 
 /** A merchant's store that is approved. */
 export const merchantStore = (settings: Partial<StoreSettings> = {}): MerchantStore =>

@@ -12,8 +12,9 @@ import type { LookupResult } from '../../core/lookup.ts';
 import type { Counted, Phase, Standing, Terms } from '../../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../../core/transfer.ts';
 import type { AuditedState } from '../audit-log.ts';
-import type { DeliveryState, LineItem, MerchantStore, NetworkState, Scope, StoreSettings } from '../database.ts';
+import type { DeliveryState, LineItem, NetworkState, Scope } from '../database.ts';
 import type { Logo } from '../page-settings.ts';
+import type { MerchantStore, StoreSettings } from '../stores.ts';
 import { json, paymentOptions, receiptSums, units } from './column-types.ts';
 
 const flag = () => integer({ mode: 'boolean' });

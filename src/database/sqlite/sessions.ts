@@ -17,10 +17,10 @@ import {
   PAYMENTS_MAX,
   type PaymentOption,
   type Session,
-  type StoreSettings,
   type Taken,
 } from '../database.ts';
 import { isOffered } from '../network-health.ts';
+import type { StoreSettings } from '../stores.ts';
 import type { SessionEndpoints } from './endpoints.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';

@@ -99,7 +99,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const limits = createRefundLimits(db, sums);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession });
   return {
-    ...storeCommands(db, vault),
+    ...storeCommands(db, vault, { ...limits, recordAct }),
     ...pageSettingsCommands(db),
     ...keyCommands(db, vault, recordAct),
     ...poolCommands(db),

@@ -4,14 +4,20 @@
  */
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
-import type { Database, MerchantStore, StoreSettings } from '../database.ts';
+import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
+import type { MerchantStore, StoreDatabase, StoreSettings, StoreValues } from '../stores.ts';
+import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { stores } from './schema.ts';
 import type { Vault } from './vault.ts';
 
 type StoreRow = typeof stores.$inferSelect;
-type StoreCommands = Pick<Database, 'createStore' | 'approveStore' | 'findStore' | 'listStores'>;
+type Parts = Readonly<{
+  policyOf: (storeId: string) => RefundPolicy;
+  setPolicy: (storeId: string, changes: Partial<RefundPolicy>) => RefundPolicy;
+  recordAct: RecordAct;
+}>;
 
 /** The name under which the secret is sealed. */
 const webhookSecretName = (storeId: string): string => `store ${storeId}, webhook secret`;
@@ -19,6 +25,9 @@ const webhookSecretName = (storeId: string): string => `store ${storeId}, webhoo
 /** Decrypts the store's webhook secret. */
 export const openWebhookSecret = (vault: Vault, row: Pick<StoreRow, 'id' | 'webhookSecret'>): string =>
   vault.open(row.webhookSecret, webhookSecretName(row.id));
+
+const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
+  Object.fromEntries(keys.map((key) => [key, values[key]]));
 
 /** Reads a store's settings, which a session copies. */
 export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
@@ -35,7 +44,7 @@ export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSet
   };
 }
 
-export function storeCommands(db: Db, vault: Vault): StoreCommands {
+export function storeCommands(db: Db, vault: Vault, { policyOf, setPolicy, recordAct }: Parts): StoreDatabase {
   const insert = preparedInsert(db, stores);
   const find = db.orm
     .select()
@@ -62,6 +71,23 @@ export function storeCommands(db: Db, vault: Vault): StoreCommands {
     async findStore(id) {
       const row = db.read(() => find.get({ id }));
       return row ? toStore(row) : null;
+    },
+    async updateStore(id, changes, act, isDryRun) {
+      const decide = () => {
+        const row = find.get({ id });
+        if (!row) return null;
+        const before: StoreValues = { name: row.name, ...toStore(row).settings, ...policyOf(id) };
+        const after: StoreValues = { ...before, ...changes };
+        const changed = (Object.keys(after) as (keyof StoreValues)[]).filter((key) => before[key] !== after[key]);
+        if (isDryRun || changed.length === 0) return { before, after };
+        const isOfRefunds = (key: keyof StoreValues) => key in defaultRefundPolicy;
+        const own = changed.filter((key) => !isOfRefunds(key));
+        if (own.length > 0) db.orm.update(stores).set(pick(after, own)).where(eq(stores.id, id)).run();
+        if (own.length < changed.length) setPolicy(id, pick(after, changed.filter(isOfRefunds)));
+        recordAct(act, { target: id, before: pick(before, changed), after: pick(after, changed) });
+        return { before, after };
+      };
+      return isDryRun ? db.read(decide) : db.write(decide);
     },
     async listStores() {
       return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all()).map(toStore);

@@ -1,7 +1,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiKey } from '../../../src/database/database.ts';
-import { act, breaks, inWorld, type MakePlace, merchant, T0_MS } from './place.ts';
+import { act, breaks, inWorld, type MakePlace, merchant, newSession, sessionOf, show, T0_MS } from './place.ts';
 
 /** Stores, API keys and nonces. */
 export function merchantsConform(makePlace: MakePlace): void {
@@ -62,6 +62,29 @@ export function merchantsConform(makePlace: MakePlace): void {
       await database.setPageSettings('m1', { logo: null, accent: null, embedOrigins: [] });
       assert.equal(await database.findPageSettings('m1'), unset);
       assert.is(await database.findLogo('m1', logo.hash), null);
+    }),
+  );
+
+  test(
+    'changed settings hold for new sessions, refunds at once; each change is recorded with what it replaced',
+    inWorld(makePlace, async ({ database }) => {
+      const open = sessionOf(await database.createSession(newSession('o1')));
+      const changes = { latePolicy: 'accept', topUpGraceS: 60, refundAutoMinor: 5 } as const;
+      const tried = await database.updateStore('m1', changes, act('store update'), true);
+      assert.equal([tried?.before.latePolicy, tried?.after.latePolicy], ['hold', 'accept']);
+      assert.equal([(await database.findStore('m1'))?.settings.latePolicy, await database.listAudit(9)], ['hold', []]);
+      assert.equal(await database.updateStore('m1', changes, act('store update'), false), tried);
+      assert.is((await database.findStore('m1'))?.settings.topUpGraceS, 60);
+      assert.is((await database.refundPolicy('m1')).refundAutoMinor, 5);
+      assert.equal((await show(database, 'o1')).terms, open.terms);
+      const { terms } = sessionOf(await database.createSession(newSession('o2')));
+      assert.equal([terms.latePolicy, terms.topUpGraceS, terms.monitoringS], ['accept', 60, open.terms.monitoringS]);
+      await database.updateStore('m1', { latePolicy: 'accept' }, act('store update'), false);
+      const [entry, ...others] = await database.listAudit(9);
+      assert.equal(others, [], 'the same again changes nothing');
+      assert.equal(entry?.before, { latePolicy: 'hold', topUpGraceS: 1800, refundAutoMinor: 100_000 });
+      assert.equal([entry?.target, entry?.after], ['m1', changes]);
+      assert.is(await database.updateStore('nobody', changes, act('store update'), false), null);
     }),
   );
 

@@ -11,15 +11,14 @@ import type {
   CreateSessionOutcome,
   Database,
   Endpoint,
-  MerchantStore,
   NetworkState,
   NewSession,
   PaymentOption,
   Session,
   SessionRequest,
-  StoreSettings,
 } from '../../../src/database/database.ts';
 import type { Ingest, IngestOutcome } from '../../../src/database/ingest.ts';
+import type { MerchantStore, StoreSettings } from '../../../src/database/stores.ts';
 import { plainRequest } from '../../support/new-session.ts';
 
 /** Someone who runs a command of `quayside`. */

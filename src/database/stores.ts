@@ -1,0 +1,48 @@
+/**
+ * Merchants' stores and their settings.
+ * @module
+ */
+import type { RefundPolicy } from '../core/refund.ts';
+import type { Currency } from '../core/transfer.ts';
+import type { OperatorAct } from './audit-log.ts';
+
+/** A store's policy, copied into each new session: a change never affects an open session. */
+export type StoreSettings = Readonly<{
+  settlementCurrency: Currency;
+  /** How far below the due amount a payment may be and still count as full, in stablecoin minor units (0.01). */
+  toleranceMinor: number;
+  topUpGraceS: number;
+  monitoringS: number;
+  latePolicy: 'accept' | 'hold';
+}>;
+
+/** A merchant's store; its id is the merchant id of the API. */
+export type MerchantStore = Readonly<{
+  id: string;
+  name: string;
+  status: 'pending' | 'approved';
+  settings: StoreSettings;
+  webhookSecret: string;
+  createdAtMs: number;
+}>;
+
+/** What an operator can change of a store. */
+export type StoreValues = Readonly<{ name: string }> & StoreSettings & RefundPolicy;
+
+export interface StoreDatabase {
+  createStore(input: MerchantStore): Promise<void>;
+  approveStore(id: string): Promise<boolean>;
+  findStore(id: string): Promise<MerchantStore | null>;
+  listStores(): Promise<readonly MerchantStore[]>;
+  /**
+   * Changes a store; what is left out stays. Open sessions keep what they were created with.
+   * @param isDryRun nothing is saved; the result is what it would be
+   * @returns null when there is no such store
+   */
+  updateStore(
+    id: string,
+    changes: Partial<StoreValues>,
+    act: OperatorAct,
+    isDryRun: boolean,
+  ): Promise<Readonly<{ before: StoreValues; after: StoreValues }> | null>;
+}
