@@ -8,7 +8,6 @@
  */
 
 import type { RequestListener } from 'node:http';
-import { watchImportedPools } from './addresses/imported-pool-alarm.ts';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
 import { createApp } from './api/app.ts';
@@ -17,10 +16,10 @@ import { addressMarksFile, openAddressMarks } from './app/address-marks.ts';
 import { type Listening, listen } from './app/http-server.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { openDatabase } from './app/open-database.ts';
-import { watchOverdueRefunds } from './app/overdue-refunds.ts';
 import { retireGivenAddresses } from './app/retire-given.ts';
 import { ensureCredentials } from './app/sandbox-credentials.ts';
 import { removeServerFile, writeServerFile } from './app/server-file.ts';
+import { runWatches } from './app/watches/run.ts';
 import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
 import { type Config, loadConfig, withPort } from './config/config.ts';
@@ -67,9 +66,8 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   const { baseUrl } = withPort(config, api.port);
   const dispatcher = startDispatcher({ database, config: config.webhooks, clock, log });
   const settling = settleDue(database, signal);
-  const watchingPools = watchImportedPools({ database, config, clock, log }, signal);
-  const watchingRefunds = watchOverdueRefunds({ database, config, clock, log }, signal);
   const refreshing = rates.start();
+  const watching = runWatches({ database, config, rates, clock, log }, signal);
 
   const funding = fundSandboxWallets(config, clock, log, signal);
   const at = { dataDir: config.dataDir, baseUrl, nowMs: clock.nowMs() };
@@ -92,8 +90,7 @@ async function serve(config: Config, database: Database, writeTimes: WriteTimes,
   await api.close(REQUESTS_PATIENCE_MS);
   await Promise.all([
     settling,
-    watchingPools,
-    watchingRefunds,
+    watching,
     simulating,
     funding,
     pool.stop(),

@@ -22,12 +22,11 @@ import { rangeAfterGap } from './after-gap.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { type Due, findDue } from './credits.ts';
 import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
-import { createFinalityWatch } from './finality-watch.ts';
+import { createFinalityCheck } from './finality-check.ts';
 import { forkAdvice } from './fork-point.ts';
 import { ageS, createFreshness } from './freshness.ts';
 import { haltNetwork } from './halt.ts';
 import { createIdentityProof } from './identity.ts';
-import { createLostBlocks } from './lost-blocks.ts';
 import { type Matcher, matchContent } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
 import type { SecondNode } from './second-node.ts';
@@ -55,7 +54,7 @@ export type FollowerOptions = Readonly<{
   node: Node;
   database: Pick<
     Database,
-    'tail' | 'unconfirmed' | 'waiting' | 'ingest' | 'listNetworks' | 'raiseAlarm' | 'recoveryCount' | 'listGaps'
+    'tail' | 'unconfirmed' | 'waiting' | 'ingest' | 'listNetworks' | 'keepAlarm' | 'recoveryCount' | 'listGaps'
   >;
   matcher: Matcher;
   watch: Watch;
@@ -89,9 +88,8 @@ export function createFollower(options: FollowerOptions): Follower {
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
   const fetches = new PQueue({ concurrency: FETCHES_MAX });
   const identity = createIdentityProof(network, node, clock);
-  const finality = createFinalityWatch(network, database, clock);
+  const whyUnfinal = createFinalityCheck(network);
   const judgeFreshness = createFreshness(node, staleMs);
-  const lostBlocks = createLostBlocks(network.key, database);
   const asksForSafe = namesFinality(network.confirmations, 'safe');
   /** What payments wait for. */
   let lacking: ReadonlySet<Lack> = new Set();
@@ -258,6 +256,7 @@ export function createFollower(options: FollowerOptions): Follower {
     await proveIdentity(PROOF_AGE_MS_MAX);
     await watch.load(false);
     const seen = await look();
+    // At once, so that the lag is seen while the next blocks cannot be read.
     reporter.update({ headNumber: seen.head.number });
     const end = await advance(seen).catch((fault: unknown) => confirmHeld(seen, fault));
     if (end !== 'done') return end;
@@ -309,7 +308,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const gap = head.number - (cursor.tip()?.number ?? 0);
     const behind = whyBehind(seen, gap);
     const heights = { safe: seen.safe?.number ?? null, finalized: seen.finalNumber };
-    const waiting = (await finality.look(head.number, heights, lacking)) ?? secondNode.reason();
+    const waiting = whyUnfinal(head.number, heights, lacking) ?? secondNode.reason();
     const reason = behind ?? waiting ?? clockBehind(seen);
     const readThroughS = cursor.readThroughS(seen);
     reporter.update({ state: behind ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
@@ -330,14 +329,6 @@ export function createFollower(options: FollowerOptions): Follower {
     return { code: 'chain_clock_behind', message };
   }
 
-  async function noteFault(fault: Fault): Promise<void> {
-    try {
-      await lostBlocks.note(fault, clock.nowMs());
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-    }
-  }
-
   return {
     async run(signal) {
       node.onChange(wakeup.notify);
@@ -345,7 +336,6 @@ export function createFollower(options: FollowerOptions): Follower {
       while (!signal.aborted) {
         try {
           const end = await step();
-          lostBlocks.clear();
           retryMs = RETRY_MS_MIN;
           if (end === 'moved') return 'moved';
           if (end === 'rest') await wakeup.wait(network.pollMs);
@@ -358,7 +348,6 @@ export function createFollower(options: FollowerOptions): Follower {
             continue;
           }
           reporter.update({ state: 'fault', reason: { code: error.code, message: error.message } });
-          await noteFault(error);
           shorten();
           // A wake-up may mean that the node is back; it never makes the retries faster than the first.
           await clock.sleep(RETRY_MS_MIN, signal);

@@ -7,6 +7,7 @@
  */
 import type { NetworkConfig } from '../../src/config/network.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { alarmKey } from '../../src/database/alarms.ts';
 import type { Database } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Wakeup } from '../wakeup.ts';
@@ -23,7 +24,7 @@ const PROOFS = 4;
 
 export type HaltOptions = Readonly<{
   network: Pick<NetworkConfig, 'key'>;
-  database: Pick<Database, 'raiseAlarm'>;
+  database: Pick<Database, 'keepAlarm'>;
   reporter: Pick<Reporter, 'update'>;
   clock: Pick<Clock, 'nowMs'>;
   wakeup: Pick<Wakeup, 'wait'>;
@@ -43,13 +44,15 @@ export async function haltNetwork(
   signal: AbortSignal,
 ): Promise<'over' | 'stopped'> {
   reporter.update({ state: 'halted', reason: { code, message } });
-  const alarm = { atMs: clock.nowMs(), code, message, network: network.key, sessionId: null };
+  const { key } = network;
+  // The server's watch of the network continues and ends it.
+  const alarm = { key: alarmKey('network', key), atMs: clock.nowMs(), code, message, network: key, sessionId: null };
   const isProvable = provable.includes(code);
   let isRaised = false;
   let askedAtMs = clock.nowMs();
   for (let proofs = 0; ; ) {
     try {
-      if (!isRaised) await database.raiseAlarm(alarm);
+      if (!isRaised) await database.keepAlarm(alarm);
       isRaised = true;
       if (await isMoved()) break;
       if (isProvable && clock.nowMs() - askedAtMs >= PROOF_MS) {

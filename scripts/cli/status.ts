@@ -7,9 +7,10 @@ import { WHILE_EMPTY } from '../../src/addresses/pool-keeper.ts';
 import { networkOfEachPool, type PoolReport, readPool } from '../../src/addresses/pool-level.ts';
 import { readServerFile } from '../../src/app/server-file.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { Alarm, NetworkStatus } from '../../src/database/database.ts';
+import type { NetworkStatus } from '../../src/database/database.ts';
 import type { SourceStatus } from '../../src/rates/rates.ts';
-import { type Command, type Installation, moment, table } from './command.ts';
+import { alarmLines, alarmShown } from './alarms.ts';
+import { type Command, type Installation, table } from './command.ts';
 import { evidenceStatus } from './evidence-status.ts';
 import { payoutStatus } from './payout-status.ts';
 
@@ -34,6 +35,8 @@ export const status: Command = {
     const payouts = await payoutStatus(installation);
     const evidence = evidenceStatus(installation);
     const alarms = await database.listAlarms(ALARMS_SHOWN);
+    const open = await database.listOpenAlarms();
+    const others = alarms.filter((alarm) => !open.some(({ id }) => id === alarm.id));
     return {
       json: {
         server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
@@ -45,6 +48,7 @@ export const status: Command = {
         held_money: heldOpen,
         payouts: payouts.json,
         evidence: evidence.json,
+        open_alarms: open.map(alarmShown),
         alarms: alarms.map(alarmShown),
       },
       lines: [
@@ -86,9 +90,8 @@ export const status: Command = {
         ...(heldOpen ? [`held money: ${heldOpen} waiting for your decision: \`quayside held list\``] : []),
         ...payouts.lines,
         ...evidence.lines,
-        ...(alarms.length
-          ? ['', 'newest alarms:', ...alarms.map((one) => `  ${moment(one.atMs)} ${one.code}: ${one.message}`)]
-          : ['no alarms']),
+        ...(open.length ? ['', 'open alarms:', ...open.flatMap(alarmLines)] : ['no open alarms']),
+        ...(others.length ? ['', 'newest other alarms:', ...others.flatMap(alarmLines)] : []),
       ],
     };
   },
@@ -141,12 +144,3 @@ function rateLine({ source, ageS, fresh, pairs, fault }: SourceStatus): string {
     ageS === null ? 'no answer yet' : `${pairs} rates, the newest ${ageS} s old${fresh ? '' : ' (too old to use)'}`;
   return `rates ${source}: ${age}${fault ? `; ${fault}` : ''}`;
 }
-
-const alarmShown = ({ id, atMs, code, message, network, sessionId }: Alarm) => ({
-  id,
-  at: moment(atMs),
-  code,
-  message,
-  network,
-  session: sessionId,
-});

@@ -15,6 +15,7 @@ import { refuseStaleBuild } from '../../src/lib/build-stamp.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
+import { alarmsList } from './alarms.ts';
 import { auditList } from './audit.ts';
 import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './command.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
@@ -46,6 +47,7 @@ import {
 
 const commands: readonly (Command | OfflineCommand)[] = [
   status,
+  alarmsList,
   networksList,
   networksShow,
   networksRewind,

@@ -6,7 +6,8 @@ import type { FollowerOptions } from '../../indexers/follower/follower.ts';
 import { invariant } from '../../src/core/fault.ts';
 import { toPar } from '../../src/core/money.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { Alarm, Database } from '../../src/database/database.ts';
+import type { NewAlarm } from '../../src/database/alarms.ts';
+import type { Database } from '../../src/database/database.ts';
 
 /** Blocks with transfers that wait for their confirmation; the oldest are forgotten if finality stalls. */
 const OPEN_BLOCKS_MAX = 5_000;
@@ -59,7 +60,7 @@ function createWatchList() {
  */
 export function createFollowerDatabase(
   onStep: (step: Ingest) => Promise<void>,
-  onHalt: (alarm: Omit<Alarm, 'id'>) => void,
+  onHalt: (alarm: NewAlarm) => void,
 ): FollowerDatabase {
   const watched = createWatchList();
   /** By hash, oldest first. */
@@ -145,6 +146,9 @@ export function createFollowerDatabase(
       await onStep(step);
       return 'done';
     },
-    raiseAlarm: async (alarm) => onHalt(alarm),
+    async keepAlarm(alarm) {
+      onHalt(alarm);
+      return true;
+    },
   };
 }

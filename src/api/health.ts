@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { Fault } from '../core/fault.ts';
-import { isFollowed } from '../database/network-health.ts';
+import { whyUnfollowed } from '../database/network-health.ts';
 import type { ApiDeps } from './endpoint.ts';
 
 export const healthSchema = z
@@ -14,6 +14,10 @@ export const healthSchema = z
       .array(z.string())
       .optional()
       .meta({ description: 'What is missing: `draining`, `storage_unavailable`, `no_network_followed:<mode>`.' }),
+    networks_not_followed: z
+      .array(z.object({ network: z.string(), reason: z.string() }))
+      .optional()
+      .meta({ description: 'Networks on which a payment would not be seen now, whether or not others are followed.' }),
   })
   .meta({ id: 'Health', example: { status: 'ok' } });
 
@@ -21,7 +25,7 @@ export type Health = z.infer<typeof healthSchema>;
 
 /**
  * Says whether the server is ready: the database is writable, each configured mode has a followed network, and no stop
- * is under way.
+ * is under way. Names every network that is not followed, also while the server is ready.
  */
 export async function readiness({
   database,
@@ -30,18 +34,27 @@ export async function readiness({
   isDraining,
 }: Pick<ApiDeps, 'database' | 'config' | 'clock' | 'isDraining'>): Promise<Health> {
   const reasons = isDraining?.() ? ['draining'] : [];
+  const unfollowed: NonNullable<Health['networks_not_followed']> = [];
   try {
     await database.probe();
     const reports = await database.listNetworks();
     const nowMs = clock.nowMs();
-    const followed = new Set(reports.filter((report) => isFollowed(report, nowMs)).map(({ network }) => network));
+    for (const { key } of config.networks) {
+      const why = whyUnfollowed(reports.find(({ network }) => network === key) ?? null, nowMs);
+      if (why) unfollowed.push({ network: key, reason: why.code });
+    }
     for (const mode of new Set(config.networks.map((network) => network.mode))) {
-      const isFollowed = config.networks.some((network) => network.mode === mode && followed.has(network.key));
-      if (!isFollowed) reasons.push(`no_network_followed:${mode}`);
+      const own = config.networks.filter((network) => network.mode === mode);
+      if (own.every(({ key }) => unfollowed.some(({ network }) => network === key))) {
+        reasons.push(`no_network_followed:${mode}`);
+      }
     }
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
     reasons.push('storage_unavailable');
   }
-  return reasons.length === 0 ? { status: 'ok' } : { status: 'unavailable', reasons };
+  return {
+    ...(reasons.length === 0 ? { status: 'ok' } : { status: 'unavailable', reasons }),
+    ...(unfollowed.length > 0 && { networks_not_followed: unfollowed }),
+  };
 }

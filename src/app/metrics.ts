@@ -9,6 +9,7 @@ import type { Database, NetworkState } from '../database/database.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Rates } from '../rates/rates.ts';
 import { createPayoutMetrics } from './payout-metrics.ts';
+import { readRoom } from './watches/disk.ts';
 import type { WriteTimes } from './write-times.ts';
 
 const states: readonly NetworkState[] = ['starting', 'following', 'behind', 'fault', 'halted'];
@@ -21,14 +22,15 @@ export type MetricsOptions = Readonly<{
     | 'poolLevel'
     | 'poolSource'
     | 'listAlarms'
+    | 'listOpenAlarms'
     | 'payoutStats'
     | 'listEngines'
     | 'haltedLanes'
     | 'listBalances'
     | 'listUnswept'
   >;
-  config: Pick<Config, 'networks'>;
-  rates: Pick<Rates, 'status'>;
+  config: Pick<Config, 'networks' | 'dataDir'>;
+  rates: Pick<Rates, 'status' | 'pegs'>;
   clock: Clock;
   writeTimes: WriteTimes;
 }>;
@@ -79,6 +81,10 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     age: gauge('rate_age_seconds', 'Age of the newest rate of a source.', ['source']),
     fresh: gauge('rate_fresh', '1 while a source’s rates are fresh enough to use.', ['source']),
   };
+  const coinPrice = gauge('coin_price_dollars', 'What a stablecoin is worth, by the sources of rates.', ['currency']);
+  const diskFree = gauge('disk_free_bytes', 'What is free on the disk of the database.');
+  const databaseSize = gauge('database_bytes', 'Size of the database and its journal.');
+  const openAlarms = gauge('alarm_open', '1 while a lasting alarm is open, by its code and key.', ['code', 'key']);
   const sessions = gauge('sessions', 'Sessions by status.', ['status']);
   const waiting = gauge('deliveries_waiting', 'Webhook deliveries that are not delivered yet.');
   const oldestWaiting = gauge('delivery_oldest_wait_seconds', 'How long the oldest waiting delivery has waited.');
@@ -121,6 +127,14 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     heldOpen.set(stats.heldOpen);
     const [alarm] = await database.listAlarms(1);
     lastAlarm.set((alarm?.atMs ?? 0) / 1000);
+    openAlarms.reset();
+    for (const { code, key } of await database.listOpenAlarms()) openAlarms.set({ code, key: key ?? '' }, 1);
+  }
+
+  async function readDisk(): Promise<void> {
+    const { freeBytes, usedBytes } = await readRoom(config.dataDir);
+    diskFree.set(freeBytes);
+    databaseSize.set(usedBytes);
   }
 
   return {
@@ -128,11 +142,13 @@ export function createMetrics({ database, config, rates, clock, writeTimes }: Me
     async read() {
       const nowMs = clock.nowMs();
       sessions.reset();
-      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), payouts.read(database, nowMs)]);
+      await Promise.all([readNetworks(nowMs), readPools(), readWork(nowMs), readDisk(), payouts.read(database, nowMs)]);
       for (const { source, ageS, fresh } of rates.status()) {
         if (ageS !== null) rate.age.set({ source }, ageS);
         rate.fresh.set({ source }, fresh ? 1 : 0);
       }
+      coinPrice.reset();
+      for (const { currency, price } of rates.pegs()) if (price !== null) coinPrice.set({ currency }, Number(price));
       return { contentType: registry.contentType, text: await registry.metrics() };
     },
   };

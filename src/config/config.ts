@@ -67,6 +67,13 @@ export type Config = Readonly<{
     blocksPerIngestMax: number;
     storageBytesMax: number | null;
   }>;
+  alarms: Readonly<{
+    /** How long most troubles last before an alarm is raised. */
+    patienceMs: number;
+    /** How long a trouble is over before its alarm ends. */
+    calmMs: number;
+    diskFreeBytesMin: number;
+  }>;
   sandbox: boolean;
 }>;
 
@@ -122,7 +129,7 @@ function toSigner({ signer, data_dir }: GeneralSettings): SignerConfig | null {
 }
 
 function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): Config {
-  const { host, port, rates, webhooks, limits } = general;
+  const { host, port, rates, webhooks, limits, alarms } = general;
   const baseUrl = general.base_url ?? defaultBaseUrl(general);
   return deepFreeze({
     dataDir: general.data_dir,
@@ -161,6 +168,11 @@ function assemble(general: GeneralSettings, networks: readonly ReadNetwork[]): C
       outageWaitS: limits.outage_wait_s,
       blocksPerIngestMax: limits.blocks_per_ingest_max,
       storageBytesMax: limits.storage_bytes_max,
+    },
+    alarms: {
+      patienceMs: alarms.patience_s * 1000,
+      calmMs: alarms.calm_s * 1000,
+      diskFreeBytesMin: alarms.disk_free_bytes_min,
     },
     sandbox: networks.every(({ config }) => config.sandbox),
   });

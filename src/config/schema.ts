@@ -131,6 +131,11 @@ export const generalSettings = group({
     blocks_per_ingest_max: whole(1, 1024),
     storage_bytes_max: wholeOrNull(1_048_576, 2 ** 50),
   }),
+  alarms: group({
+    patience_s: whole(1, 86_400),
+    calm_s: whole(0, 86_400),
+    disk_free_bytes_min: whole(0, 2 ** 50),
+  }),
 });
 
 const modes: readonly Mode[] = ['live', 'test'];

@@ -13,6 +13,7 @@ import type { EventType, ExtendedEventType } from '../core/event.ts';
 import type { InclusionGrace } from '../core/inclusion.ts';
 import type { CancelRefusal, Life, ReceiptState, Standing, Terms } from '../core/session.ts';
 import type { Currency, Mode, NetworkKey } from '../core/transfer.ts';
+import type { AlarmDatabase } from './alarms.ts';
 import type { AuditDatabase, OperatorAct } from './audit-log.ts';
 import type { EvidenceDatabase } from './evidence.ts';
 import type { HeldMoneyDatabase } from './held-money.ts';
@@ -254,20 +255,11 @@ export type Attempt = Readonly<{
 /** What follows from an attempt. */
 export type DeliveryVerdict = Verdict;
 
-/** Something that an operator must look at. */
-export type Alarm = Readonly<{
-  id: number;
-  atMs: number;
-  code: string;
-  message: string;
-  network: NetworkKey | null;
-  sessionId: string | null;
-}>;
-
 // ── The port ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface Database
-  extends AuditDatabase,
+  extends AlarmDatabase,
+    AuditDatabase,
     HeldMoneyDatabase,
     IngestDatabase,
     LookupDatabase,
@@ -358,9 +350,6 @@ export interface Database
   listAttempts(deliveryId: string): Promise<readonly Attempt[]>;
   /** Makes a delivery due at once, in any state. @returns false when there is none with this id */
   resendDelivery(id: string, nowMs: number): Promise<boolean>;
-
-  raiseAlarm(alarm: Omit<Alarm, 'id'>): Promise<void>;
-  listAlarms(limit: number): Promise<readonly Alarm[]>;
 
   /** Returns a number that changes with every commit by any connection. Cheap enough to poll ten times a second. */
   changeCount(): number;

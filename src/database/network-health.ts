@@ -14,7 +14,27 @@ const READ_AGE_S_MAX = 120;
 export const isFollowed = (
   { state, updatedAtMs }: Pick<NetworkStatus, 'state' | 'updatedAtMs'>,
   nowMs: number,
-): boolean => state === 'following' && updatedAtMs >= nowMs - REPORT_AGE_MS_MAX;
+): boolean => state === 'following' && !isSilent({ updatedAtMs }, nowMs);
+
+/** Returns true if the network's indexer has stopped reporting. */
+export const isSilent = ({ updatedAtMs }: Pick<NetworkStatus, 'updatedAtMs'>, nowMs: number): boolean =>
+  updatedAtMs < nowMs - REPORT_AGE_MS_MAX;
+
+/**
+ * Returns why a payment on the network would not be seen soon, as a code and a sentence; null while it would.
+ * @param status null if its indexer has never reported
+ */
+export function whyUnfollowed(
+  status: Pick<NetworkStatus, 'state' | 'reason' | 'updatedAtMs'> | null,
+  nowMs: number,
+): NonNullable<NetworkStatus['reason']> | null {
+  if (!status) return { code: 'not_started', message: 'its indexer has never reported' };
+  const { state, reason, updatedAtMs } = status;
+  if (isFollowed(status, nowMs)) return null;
+  if (state === 'halted' || !isSilent(status, nowMs)) return reason ?? { code: state, message: `it is ${state}` };
+  const silentS = Math.floor((nowMs - updatedAtMs) / 1000);
+  return { code: 'indexer_silent', message: `its indexer has reported nothing for ${silentS} s` };
+}
 
 /** Returns true while new sessions may offer the network: it is followed, or was read to its head just before. */
 export const isOffered = (

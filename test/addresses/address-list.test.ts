@@ -8,17 +8,17 @@ import {
   makeAddressList,
   verifyAddressList,
 } from '../../src/addresses/address-list.ts';
-import { watchImportedPools } from '../../src/addresses/imported-pool-alarm.ts';
 import { readPool } from '../../src/addresses/pool-level.ts';
+import { watchPools } from '../../src/app/watches/pools.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { openLog } from '../../src/lib/log.ts';
+import { handClock } from '../support/hand-clock.ts';
 import { ingestedChain } from '../support/ingested-chain.ts';
 import { merchantStore, newSession } from '../support/new-session.ts';
 import { openTempDatabase } from '../support/temp-database.ts';
 import { testNetwork } from '../support/test-network.ts';
-import { until } from '../support/until.ts';
+import { CALM_MS, watched } from '../support/watched.ts';
 
 const seed = mnemonicToSeedSync(`${'abandon '.repeat(11)}about`);
 const otherSeed = mnemonicToSeedSync('legal winner thank year wave sausage worth useful legal winner thank yellow');
@@ -106,21 +106,9 @@ test('a malformed list, or one for another family or network, is refused', async
   assert.match(await codeOf(bring(list, { networks: [{ ...network, mode: 'live' }] })), /no test network/);
 });
 
-const alarms = async () => (await database.listAlarms(10)).map(({ code }) => code).reverse();
-
-/** Watches the pools of these networks without pause. @returns a function that stops it */
-function watching(networks: typeof config.networks): () => Promise<void> {
-  const stopping = new AbortController();
-  const clock = { ...systemClock, sleep: (_ms: number, signal?: AbortSignal) => systemClock.sleep(5, signal) };
-  const watched = watchImportedPools(
-    { database, config: { networks }, clock, log: openLog('test', 'silent') },
-    stopping.signal,
-  );
-  return async () => {
-    stopping.abort();
-    await watched;
-  };
-}
+/** Watches the pools of these networks. */
+const watching = (networks: typeof config.networks) =>
+  watched(watchPools(database, { networks }), database, handClock());
 
 test('a pool raises an alarm when 20 % is left, when it is empty, and again after another list', async () => {
   const real = { ...network, sandbox: false };
@@ -143,13 +131,14 @@ test('a pool raises an alarm when 20 % is left, when it is empty, and again afte
     }
   };
   await take(7);
-  const stop = watching([real]);
+  const bench = watching([real]);
+  await bench.look();
   await take(1);
   assert.is((await readPool(database, real)).isLow, true);
-  await until('it is low', async () => (await alarms()).length === 1);
+  assert.equal(await bench.look(), ['address_pool_low']);
   await take(2);
-  await until('it is empty', async () => (await alarms()).length === 2);
-  assert.equal(await alarms(), ['address_pool_low', 'address_pool_empty']);
+  assert.equal(await bench.look(), ['address_pool_empty']);
+  assert.equal(await bench.all(), ['address_pool_low ended', 'address_pool_empty open']);
   const [empty, low] = await database.listAlarms(2);
   assert.match(low?.message ?? '', /test solana address pool has 2 of 10 addresses left \(20 % or less\).*--from 10`/);
   assert.match(
@@ -158,24 +147,17 @@ test('a pool raises an alarm when 20 % is left, when it is empty, and again afte
   );
   await bring(await make(10, 10));
   assert.is((await readPool(database, real)).isLow, false);
+  await bench.look();
+  assert.equal(await bench.after(CALM_MS), [], 'a list that is imported ends it');
   await take(7);
-  await until('it is low again', async () => (await alarms()).length === 3);
-  assert.is((await alarms())[2], 'address_pool_low');
-  await stop();
+  assert.equal(await bench.look(), ['address_pool_low']);
 });
 
-test('an empty pool raises one alarm, a full one none', async () => {
+test('an empty pool is an alarm, a full one none', async () => {
   await bring(await make(0, 5));
   const real = { ...network, sandbox: false };
-  const stop = watching([real]);
-  await systemClock.sleep(50);
-  assert.equal(await alarms(), [], 'a full pool raises none');
-  const empty = watching([{ ...real, mode: 'live', key: 'live:solana' }]);
-  await until('an empty pool raises an alarm', async () => (await alarms()).length === 1);
-  await systemClock.sleep(50);
-  assert.equal(await alarms(), ['address_pool_empty']);
-  await stop();
-  await empty();
+  assert.equal(await watching([real]).look(), [], 'a full pool');
+  assert.equal(await watching([{ ...real, mode: 'live', key: 'live:solana' }]).look(), ['address_pool_empty']);
 });
 
 test.run();

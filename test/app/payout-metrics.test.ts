@@ -1,4 +1,5 @@
 /** Metrics of money out. */
+import { tmpdir } from 'node:os';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createMetrics } from '../../src/app/metrics.ts';
@@ -10,7 +11,7 @@ import { testNetwork } from '../support/test-network.ts';
 test('payouts, what they wait for, halted wallets and balances', async () => {
   const clock = handClock();
   const { database, close } = openTempDatabase();
-  const config = { networks: [testNetwork({ name: 'one', xpub: null })] };
+  const config = { networks: [testNetwork({ name: 'one', xpub: null })], dataDir: tmpdir() };
   const network = 'test:one';
   const nowMs = clock.nowMs();
   const refund = { kind: 'refund', id: 'rf_1', network, currency: 'USDT', to: 'b', units: 5n, mac: 'c' } as const;
@@ -29,7 +30,7 @@ test('payouts, what they wait for, halted wallets and balances', async () => {
   const { text } = await createMetrics({
     database,
     config,
-    rates: { status: () => [] },
+    rates: { status: () => [], pegs: () => [] },
     clock,
     writeTimes: createWriteTimes(),
   }).read();

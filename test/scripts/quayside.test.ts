@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { HDKey } from '@scure/bip32';
+import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { runQuayside } from '../support/quayside-process.ts';
@@ -167,6 +168,33 @@ test('status shows networks that nothing follows yet', async () => {
       ['live:ethereum', 'not started', null],
     ],
   );
+});
+
+test('alarms list shows the open ones first, then the newest others', async () => {
+  await answer('status');
+  const client = new Sqlite(join(folder, 'data', 'quayside.db'));
+  const insert = client.prepare('INSERT INTO alarms (at_ms, code, message, key, ended_at_ms) VALUES (?, ?, ?, ?, ?)');
+  insert.run(1_800_000_000_000, 'disk_filling', 'the disk fills', 'disk', null);
+  insert.run(1_800_000_001_000, 'clock_skewed', 'the clock is off', 'clock', 1_800_000_002_000);
+  insert.run(1_800_000_003_000, 'request_failed', 'a request failed', null, null);
+  client.close();
+  const shown = (list: { code: string; state: string; ended_at: string | null }[]) =>
+    list.map(({ code, state, ended_at }) => [code, state, ended_at]);
+  assert.equal(shown(await answer('alarms', 'list')), [
+    ['disk_filling', 'open', null],
+    ['request_failed', 'event', null],
+    ['clock_skewed', 'ended', '2027-01-15 08:00:02'],
+  ]);
+  assert.equal(shown(await answer('alarms', 'list', '--open')), [['disk_filling', 'open', null]]);
+  assert.equal(shown(await answer('alarms', 'list', '--limit', '1')), [
+    ['disk_filling', 'open', null],
+    ['request_failed', 'event', null],
+  ]);
+  const { open_alarms, alarms } = await answer('status');
+  assert.equal([shown(open_alarms).length, alarms.length], [1, 3]);
+  const { out } = await run('alarms', 'list');
+  assert.match(out, /^2027-01-15 08:00:00 {2}disk_filling {2}open\n {2}the disk fills\n/);
+  assert.match((await run('status')).out, /open alarms:\n.* disk_filling .*\n.*\n\nnewest other alarms:\n/);
 });
 
 const missing = '0'.repeat(26);

@@ -246,6 +246,7 @@ const configOf = (
   rates: { sources: ['static'], static: staticTable, refresh: '', ageSMax: {}, ...plainRateRules },
   webhooks: { allowCidrs: [], timeoutMs: 0, responseBytesMax: 0, perEndpointMax: 0, retryDelaysS: [] },
   evidence: { nightly: null, except: [] },
+  alarms: { patienceMs: 300_000, calmMs: 60_000, diskFreeBytesMin: 0 },
   limits: {
     bodyBytesMax: 262_144,
     requestsPerSecondPerKey: 100_000,

@@ -1,38 +1,66 @@
 /**
- * Alarms: what an operator must look at. Only the newest are kept.
+ * Alarms: what an operator must look at. Only the newest are kept, and those that are open.
  * @module
  */
-import { desc, lte } from 'drizzle-orm';
-import type { Alarm, Database } from '../database.ts';
+import { and, asc, desc, eq, isNotNull, isNull, lte, or } from 'drizzle-orm';
+import type { AlarmDatabase, LastingAlarm, NewAlarm } from '../alarms.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { alarms } from './schema.ts';
 
-type AlarmCommands = Pick<Database, 'raiseAlarm' | 'listAlarms'>;
-
 const ALARMS_KEPT_MAX = 10_000;
 
-/** Raises an alarm within the current transaction. */
-export type RaiseAlarm = (alarm: Omit<Alarm, 'id'>) => void;
+/** Raises an alarm within the current transaction. With a key it lasts until it is ended. */
+export type RaiseAlarm = (alarm: NewAlarm & { readonly key?: string }) => void;
 
 export function createAlarmWriter(db: Db): RaiseAlarm {
   const insert = preparedInsert(db, alarms, ['id']);
   return (alarm) => {
-    const { lastInsertRowid } = insert(alarm);
+    const { lastInsertRowid } = insert({ ...alarm, key: alarm.key ?? null, endedAtMs: null });
+    const isOver = or(isNull(alarms.key), isNotNull(alarms.endedAtMs));
     db.orm
       .delete(alarms)
-      .where(lte(alarms.id, Number(lastInsertRowid) - ALARMS_KEPT_MAX))
+      .where(and(lte(alarms.id, Number(lastInsertRowid) - ALARMS_KEPT_MAX), isOver))
       .run();
   };
 }
 
-export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmCommands {
+const isOpen = and(isNotNull(alarms.key), isNull(alarms.endedAtMs));
+
+export function alarmCommands(db: Db, raiseAlarm: RaiseAlarm): AlarmDatabase {
+  const { orm } = db;
+  const openOne = (key: string) => and(eq(alarms.key, key), isOpen);
+  const end = (key: string, endedAtMs: number): boolean =>
+    orm.update(alarms).set({ endedAtMs }).where(openOne(key)).run().changes > 0;
+
+  /** Brings the open alarm up to date. @returns false when it must be raised */
+  function renew({ key, code, message }: LastingAlarm): boolean {
+    const open = orm.select().from(alarms).where(openOne(key)).get();
+    if (open?.code !== code) return false;
+    if (open.message !== message) orm.update(alarms).set({ message }).where(eq(alarms.id, open.id)).run();
+    return true;
+  }
+
   return {
     async raiseAlarm(alarm) {
       await db.write(() => raiseAlarm(alarm));
     },
+    async keepAlarm(alarm) {
+      return db.write(() => {
+        if (renew(alarm)) return false;
+        end(alarm.key, alarm.atMs);
+        raiseAlarm(alarm);
+        return true;
+      });
+    },
+    async endAlarm(key, nowMs) {
+      return db.write(() => end(key, nowMs));
+    },
     async listAlarms(limit) {
-      return db.read(() => db.orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());
+      return db.read(() => orm.select().from(alarms).orderBy(desc(alarms.id)).limit(limit).all());
+    },
+    async listOpenAlarms() {
+      return db.read(() => orm.select().from(alarms).where(isOpen).orderBy(asc(alarms.id)).all());
     },
   };
 }

@@ -271,6 +271,8 @@ export const alarms = sqliteTable('alarms', {
   message: text().notNull(),
   network: text().$type<NetworkKey>(),
   sessionId: text(),
+  key: text(),
+  endedAtMs: integer(),
 });
 
 export const auditLog = sqliteTable('audit_log', {

@@ -52,7 +52,38 @@ export function operationsConform(makePlace: MakePlace): void {
         message: 'm',
         network: null,
         sessionId: null,
+        key: null,
+        endedAtMs: null,
       });
+    }),
+  );
+
+  test(
+    'a lasting alarm is open once for each key, until it is ended or another takes its place',
+    inWorld(makePlace, async ({ database }) => {
+      const alarm = { key: 'disk', atMs: T0_MS, code: 'a', message: 'm', network: null, sessionId: null };
+      assert.is(await database.keepAlarm(alarm), true);
+      assert.is(await database.keepAlarm({ ...alarm, atMs: T0_MS + 1, message: 'more' }), false);
+      const [open, ...others] = await database.listOpenAlarms();
+      assert.equal(others, []);
+      assert.equal([open?.atMs, open?.message, open?.endedAtMs], [T0_MS, 'more', null]);
+      assert.is(await database.keepAlarm({ ...alarm, atMs: T0_MS + 2, code: 'b' }), true);
+      assert.is(await database.keepAlarm({ ...alarm, key: 'network:test:one' }), true);
+      const shown = async () =>
+        (await database.listAlarms(9)).map(({ key, code, endedAtMs }) => [key, code, endedAtMs]);
+      assert.equal(await shown(), [
+        ['network:test:one', 'a', null],
+        ['disk', 'b', null],
+        ['disk', 'a', T0_MS + 2],
+      ]);
+      assert.is(await database.endAlarm('disk', T0_MS + 3), true);
+      assert.is(await database.endAlarm('disk', T0_MS + 4), false);
+      assert.equal(
+        (await database.listOpenAlarms()).map(({ key }) => key),
+        ['network:test:one'],
+      );
+      assert.is(await database.keepAlarm({ ...alarm, atMs: T0_MS + 5 }), true);
+      assert.is((await database.listOpenAlarms()).length, 2);
     }),
   );
 

@@ -1,6 +1,6 @@
 /**
- * The node cannot read the next block, for a while or for good: what was read before still counts, and an alarm says
- * that nothing after it is seen.
+ * The node cannot read the next block, for a while or for good: what was read before still counts. `test/app/watches`
+ * has the alarm.
  */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -9,7 +9,6 @@ import { type Fault, transient } from '../../../src/core/fault.ts';
 import { openPolledIndexer, type PolledIndexer, type PolledOptions, tipOf } from '../../support/polled-indexer.ts';
 
 const DUE = 10_000_000n;
-const MINUTE_MS = 60_000;
 
 type Scene = PolledIndexer & Readonly<{ lose(fault: Fault | null): void }>;
 
@@ -102,35 +101,7 @@ test('what another network’s node calls final confirms nothing while the next 
     { network: final },
   ));
 
-for (const code of ['node_block_missing', 'node_history_pruned'] as const) {
-  test(`${code} that lasts raises one alarm; when the blocks are back, the next one is a new one`, () =>
-    scene('evm', async ({ own, shop, poll, lose }) => {
-      const alarms = async () => (await shop.database.listAlarms(10)).filter((alarm) => alarm.code === code);
-      lose(transient(code, 'block 31 is gone: catch up from a node that has it'));
-      mine({ own }, 3);
-      await poll(1, MINUTE_MS);
-      await poll(1, MINUTE_MS);
-      assert.equal(await alarms(), [], 'a gateway may have other nodes');
-      await poll(10, MINUTE_MS);
-      const [alarm, ...others] = await alarms();
-      assert.equal(others, []);
-      assert.is(alarm?.network, shop.network.key);
-      assert.match(alarm?.message ?? '', /^for \d+ minutes no further block of test:evm could be read/);
-      assert.match(
-        alarm?.message ?? '',
-        /block 31 is gone: catch up from a node that has it\. What to do: `quayside networks show test:evm`$/,
-      );
-      lose(null);
-      await poll(5, 10_000);
-      await shop.holds(tipOf(own));
-      lose(transient(code, 'block 34 is gone'));
-      mine({ own }, 3);
-      await poll(6, MINUTE_MS);
-      assert.is((await alarms()).length, 2);
-    }));
-}
-
-test('whatever a Solana node answers for the blocks that it has lost: the fault says so, nothing is passed over, and an alarm follows', () =>
+test('whatever a Solana node answers for the blocks that it has lost: the fault says so, and nothing is passed over', () =>
   scene('solana', async ({ own, shop, poll }) => {
     const before = tipOf(own);
     own.faults.set({ rates: { blocks_lost: 1 }, lagBlocks: 5 });
@@ -146,19 +117,9 @@ test('whatever a Solana node answers for the blocks that it has lost: the fault 
     codes.delete('node_range_broken');
     assert.equal([...codes].sort(), ['node_block_missing', 'node_history_pruned']);
     assert.is((await shop.status())?.cursor?.hash, before);
-    assert.match((await shop.database.listAlarms(10))[0]?.code ?? '', /^node_(block_missing|history_pruned)$/);
     own.faults.set({ rates: { blocks_lost: 0 } });
     await poll(5, 10_000);
     await shop.holds(tipOf(own));
-  }));
-
-test('other faults raise no such alarm, however long they last', () =>
-  scene('evm', async ({ own, shop, poll, lose }) => {
-    lose(transient('node_busy', 'later'));
-    mine({ own }, 3);
-    await poll(10, MINUTE_MS);
-    await shop.isIn('fault', 'node_busy');
-    assert.equal(await shop.database.listAlarms(10), []);
   }));
 
 test.run();

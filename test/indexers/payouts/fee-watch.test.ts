@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert';
 import { createFeeWatch } from '../../../indexers/payouts/fee-watch.ts';
 import type { Intent } from '../../../src/core/intent.ts';
 import type { Attempt, Payout } from '../../../src/core/payout.ts';
-import type { Alarm } from '../../../src/database/database.ts';
+import type { NewAlarm } from '../../../src/database/alarms.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 
@@ -11,8 +11,8 @@ const PRICE_PAR = 2_000n * 10n ** 18n;
 
 function open(nativePricePar: bigint | null) {
   const clock = handClock();
-  const alarms: Omit<Alarm, 'id'>[] = [];
-  const database = { raiseAlarm: async (alarm: Omit<Alarm, 'id'>) => void alarms.push(alarm) };
+  const alarms: NewAlarm[] = [];
+  const database = { raiseAlarm: async (alarm: NewAlarm) => void alarms.push(alarm) };
   const tokens = [{ symbol: 'USDT', address: '0x1', decimals: 6 }] as const;
   const network = {
     key: 'test:any',

@@ -2,22 +2,22 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { createOverdueLook, type OverdueRefundsOptions } from '../../src/app/overdue-refunds.ts';
-import type { Database } from '../../src/database/database.ts';
-import { openLog } from '../../src/lib/log.ts';
-import { type HandClock, handClock } from '../support/hand-clock.ts';
-import { openTempDatabase } from '../support/temp-database.ts';
+import { watchRefunds } from '../../../src/app/watches/refunds.ts';
+import type { Database } from '../../../src/database/database.ts';
+import { type HandClock, handClock } from '../../support/hand-clock.ts';
+import { openTempDatabase } from '../../support/temp-database.ts';
+import { watched } from '../../support/watched.ts';
 
 const network = 'test:one';
 const MINUTE_MS = 60_000;
 
-type Config = OverdueRefundsOptions['config'];
+type Config = Parameters<typeof watchRefunds>[1];
 
 /** Runs one check, as a process does repeatedly. @returns all alarms */
 function watcher(database: Database, clock: HandClock, config: Config): () => Promise<string[]> {
-  const look = createOverdueLook({ database, config, clock, log: openLog('test', 'silent') });
+  const bench = watched(watchRefunds(database, config), database, clock);
   return async () => {
-    await look();
+    await bench.look();
     return (await database.listAlarms(10)).map(({ message }) => message);
   };
 }

@@ -1,0 +1,104 @@
+/**
+ * Watches the networks by what their indexers report, so that one that hangs or has ended is noticed too.
+ * @module
+ */
+import type { NetworkConfig } from '../../config/network.ts';
+import { usualDepthMax } from '../../core/credit-policy.ts';
+import type { NetworkKey } from '../../core/transfer.ts';
+import type { Database, NetworkStatus } from '../../database/database.ts';
+import { isSilent, whyUnfollowed } from '../../database/network-health.ts';
+import type { Finding, Watch } from './watchdog.ts';
+
+/** A head that has not risen for this many block times, and this long, has stalled. */
+const STILL_BLOCKS = 25;
+const STILL_MS_MIN = 60_000;
+/** A payment that is this many times as deep as usual, and is not credited, is slow. */
+const SLOW_FACTOR = 5;
+
+type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 'reorgDepthMax'>;
+type Head = Readonly<{ number: number; sinceMs: number }>;
+
+/**
+ * Watches whether each network is followed to its head, and whether finality and payments there make progress.
+ * @param patienceMs by how much a network may lag that is otherwise followed
+ */
+export function watchNetworks(
+  database: Pick<Database, 'listNetworks' | 'unconfirmed'>,
+  networks: readonly Watched[],
+  patienceMs: number,
+): Watch {
+  const heads = new Map<NetworkKey, Head>();
+
+  function isStill({ key, blockTimeMs }: Watched, { headNumber }: NetworkStatus, nowMs: number): boolean {
+    if (headNumber === null) return false;
+    const known = heads.get(key);
+    if (known?.number !== headNumber) heads.set(key, { number: headNumber, sinceMs: nowMs });
+    return known?.number === headNumber && nowMs - known.sinceMs > Math.max(STILL_MS_MIN, STILL_BLOCKS * blockTimeMs);
+  }
+
+  function unfollowed(network: Watched, report: NetworkStatus | null, nowMs: number): Finding | null {
+    const { key } = network;
+    const why = whyUnfollowed(report, nowMs);
+    const of = { subject: key, network: key } as const;
+    if (!report || (isSilent(report, nowMs) && report.state !== 'halted')) {
+      return { ...of, rule: 'indexer_silent', message: `${key}: ${why?.message}` };
+    }
+    const { state, reason, headNumber, cursor } = report;
+    const isHeadStill = isStill(network, report, nowMs);
+    const lag = headNumber !== null && cursor ? Math.max(0, headNumber - cursor.number) : 0;
+    const said = why ? `${why.message} (${why.code})` : '';
+    const lagging = `${lag} blocks below the node’s head ${headNumber}`;
+    switch (state) {
+      case 'halted':
+        return {
+          ...of,
+          rule: 'network_halted',
+          code: reason?.code ?? state,
+          message: `${key} is halted: ${why?.message}`,
+        };
+      case 'fault':
+        return { ...of, rule: 'network_fault', message: `${key} is at fault${lag > 0 ? `, ${lagging}` : ''}: ${said}` };
+      case 'starting':
+        return { ...of, rule: 'network_behind', message: `${key} is still starting: ${said}` };
+      case 'behind':
+      case 'following':
+        if (isHeadStill) return { ...of, rule: 'head_stalled', message: `the head of ${key} stays at ${headNumber}` };
+        if (state === 'following' && lag * network.blockTimeMs <= patienceMs) return null;
+        return { ...of, rule: 'network_behind', message: `${key} is ${lagging}${said && `: ${said}`}` };
+    }
+  }
+
+  function unfinal({ key }: Watched, { state, reason }: NetworkStatus): Finding | null {
+    if (state !== 'following' || !reason) return null;
+    const rule = (['finality_stalled', 'finality_not_asked'] as const).find((code) => code === reason.code);
+    return rule ? { rule, subject: key, network: key, message: `${key}: ${reason.message}` } : null;
+  }
+
+  async function slow(
+    { key, confirmations, reorgDepthMax }: Watched,
+    { headNumber }: NetworkStatus,
+  ): Promise<Finding | null> {
+    const [oldest] = await database.unconfirmed(key, -1, 1);
+    if (!oldest || headNumber === null) return null;
+    const [depth, usual] = [headNumber - oldest.number + 1, usualDepthMax(confirmations)];
+    // A store may wait for more than the network's policy names, and no payment for more than a reorg may reach.
+    if (depth < Math.max(SLOW_FACTOR * usual, reorgDepthMax)) return null;
+    const message = `payments on ${key} wait for longer than usual: one is ${depth} blocks deep, and ${usual} are usual`;
+    return { rule: 'payments_slow', subject: key, network: key, message };
+  }
+
+  return {
+    what: 'the networks',
+    scopes: ['network', 'finality', 'payments'],
+    async look(nowMs) {
+      const reports = new Map((await database.listNetworks()).map((report) => [report.network, report]));
+      const findings: (Finding | null)[] = [];
+      for (const network of networks) {
+        const report = reports.get(network.key) ?? null;
+        findings.push(unfollowed(network, report, nowMs));
+        if (report) findings.push(unfinal(network, report), await slow(network, report));
+      }
+      return findings.filter((finding) => finding !== null);
+    },
+  };
+}

@@ -1,0 +1,48 @@
+/**
+ * Runs all watches of an installation, each in a loop of its own, so that what keeps one from looking stops no other.
+ * @module
+ */
+import type { Config } from '../../config/config.ts';
+import type { Database } from '../../database/database.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { every } from '../../lib/every.ts';
+import type { Log } from '../../lib/log.ts';
+import type { Rates } from '../../rates/rates.ts';
+import { watchClock } from './clock.ts';
+import { watchDisk } from './disk.ts';
+import { watchNetworks } from './networks.ts';
+import { watchPools } from './pools.ts';
+import { watchRates } from './rates.ts';
+import { watchRefunds } from './refunds.ts';
+import { createWatchdog } from './watchdog.ts';
+
+const LOOK_MS = 5_000;
+
+export type WatchesOptions = Readonly<{
+  database: Database;
+  config: Config;
+  rates: Pick<Rates, 'status' | 'pegs'>;
+  clock: Clock;
+  log: Log;
+}>;
+
+/** Watches until the signal aborts. */
+export async function runWatches(options: WatchesOptions, signal: AbortSignal): Promise<void> {
+  const { database, config, rates, clock, log } = options;
+  const { patienceMs, calmMs, diskFreeBytesMin } = config.alarms;
+  const { storageBytesMax } = config.limits;
+  const watches = [
+    watchNetworks(database, config.networks, patienceMs),
+    watchClock(database, config.networks),
+    watchPools(database, config),
+    watchRates(rates),
+    watchRefunds(database, config),
+    watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
+  ];
+  const parts = { database, settings: { patienceMs, calmMs }, clock, log };
+  await Promise.all(
+    watches.map((watch) =>
+      every(LOOK_MS, createWatchdog(watch, parts), { clock, log, signal, what: `watching ${watch.what}` }),
+    ),
+  );
+}

@@ -1,0 +1,133 @@
+/**
+ * The loop behind every watch: looks, raises an alarm when something has been wrong for long enough, keeps it up to
+ * date, and ends it when it is over. Alarms that an earlier process raised are continued.
+ * @module
+ */
+
+import type { NetworkKey } from '../../core/transfer.ts';
+import { judgeTrouble, type Trouble, type WatchRule } from '../../core/watch.ts';
+import { type AlarmDatabase, type AlarmScope, alarmKey } from '../../database/alarms.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/log.ts';
+import { type WatchCode, watchRules } from './rules.ts';
+
+/** Something that is wrong now. `subject` is what of its kind: a network, a pool, a coin; empty if there is one. */
+export type Finding = Readonly<{
+  rule: WatchCode;
+  subject: string;
+  network: NetworkKey | null;
+  /** What is wrong, without a full stop; the rule's advice follows. */
+  message: string;
+  /** The alarm's code, if it is not the rule's. */
+  code?: string;
+}>;
+
+export type Watch = Readonly<{
+  /** What is watched, for the log: `the disk`. */
+  what: string;
+  scopes: readonly AlarmScope[];
+  /**
+   * Returns everything that is wrong now.
+   * @param isOpen whether an alarm of this rule and subject is open, for bounds that differ then
+   * @throws Fault transient; nothing is decided then
+   */
+  look(nowMs: number, isOpen: (rule: WatchCode, subject: string) => boolean): Promise<readonly Finding[]>;
+}>;
+
+export type WatchdogOptions = Readonly<{
+  database: Pick<AlarmDatabase, 'keepAlarm' | 'endAlarm' | 'listOpenAlarms'>;
+  settings: Readonly<{ patienceMs: number; calmMs: number }>;
+  clock: Pick<Clock, 'nowMs'>;
+  log: Pick<Log, 'warn' | 'info'>;
+}>;
+
+/** A message that only counts on is not saved more often than this. */
+const RENEW_MS = 60_000;
+
+type Saved = Readonly<{ code: string; message: string; atMs: number }>;
+/** `ruleSinceMs`: since when the trouble has been of this rule. */
+type Watched = Readonly<{
+  trouble: Trouble;
+  rule: WatchCode;
+  ruleSinceMs: number;
+  network: NetworkKey | null;
+  saved: Saved | null;
+}>;
+
+/** @returns one look, which may fail with a transient fault and is then repeated */
+export function createWatchdog(
+  { what, scopes, look }: Watch,
+  { database, settings, clock, log }: WatchdogOptions,
+): () => Promise<void> {
+  const watched = new Map<string, Watched>();
+  let isLoaded = false;
+
+  async function load(): Promise<void> {
+    const rules = Object.keys(watchRules) as WatchCode[];
+    for (const { key, code, message, atMs, network } of await database.listOpenAlarms()) {
+      const rule = rules.find((name) => key !== null && isOf(watchRules[name].scope, key));
+      if (key === null || rule === undefined || !scopes.includes(watchRules[rule].scope)) continue;
+      const trouble = { sinceMs: atMs, calmSinceMs: null, isRaised: true };
+      watched.set(key, { trouble, rule, ruleSinceMs: atMs, network, saved: { code, message, atMs } });
+    }
+    isLoaded = true;
+  }
+
+  function ruleOf(name: WatchCode): WatchRule {
+    const { raiseAfterMs } = watchRules[name];
+    return { raiseAfterMs: raiseAfterMs === 'patience' ? settings.patienceMs : raiseAfterMs, calmMs: settings.calmMs };
+  }
+
+  async function note(key: string, finding: Finding, nowMs: number): Promise<void> {
+    const { rule, network } = finding;
+    const before = watched.get(key) ?? null;
+    const { trouble, step } = judgeTrouble(before?.trouble ?? null, true, nowMs, ruleOf(rule));
+    if (!trouble) return;
+    const ruleSinceMs = before?.rule === rule ? before.ruleSinceMs : nowMs;
+    const next = { trouble, rule, ruleSinceMs, network, saved: before?.saved ?? null };
+    // An alarm keeps its code until another cause has lasted too: on the way back, a network is behind for a moment.
+    const isOwn = step === 'raise' || nowMs - ruleSinceMs >= ruleOf(rule).raiseAfterMs;
+    const code = (isOwn ? null : next.saved?.code) ?? finding.code ?? rule;
+    watched.set(key, trouble.isRaised ? { ...next, saved: await save(key, finding, code, next.saved, nowMs) } : next);
+  }
+
+  /** Brings the alarm up to date. @returns what is saved now */
+  async function save(key: string, finding: Finding, code: string, saved: Saved | null, nowMs: number): Promise<Saved> {
+    const { rule, network } = finding;
+    const { advice } = watchRules[rule];
+    const message = advice === null ? `${finding.message}.` : `${finding.message}. ${advice}.`;
+    const isDue = saved?.code !== code || (saved.message !== message && nowMs - saved.atMs >= RENEW_MS);
+    if (saved && !isDue) return saved;
+    if (await database.keepAlarm({ key, atMs: nowMs, code, message, network, sessionId: null })) {
+      log.warn({ code, network: network ?? undefined }, message);
+    }
+    return { code, message, atMs: nowMs };
+  }
+
+  async function calm(key: string, before: Watched, nowMs: number): Promise<void> {
+    const { rule, network, saved } = before;
+    const { trouble, step } = judgeTrouble(before.trouble, false, nowMs, ruleOf(rule));
+    if (step === 'end') {
+      await database.endAlarm(key, nowMs);
+      log.info({ code: saved?.code, network: network ?? undefined }, `alarm ended: ${what}`);
+    }
+    if (trouble) watched.set(key, { ...before, trouble });
+    else watched.delete(key);
+  }
+
+  return async () => {
+    if (!isLoaded) await load();
+    const nowMs = clock.nowMs();
+    const isOpen = (rule: WatchCode, subject: string) =>
+      watched.get(alarmKey(watchRules[rule].scope, subject))?.trouble.isRaised ?? false;
+    const found = new Map<string, Finding>();
+    for (const finding of await look(nowMs, isOpen)) {
+      const key = alarmKey(watchRules[finding.rule].scope, finding.subject);
+      if (!found.has(key)) found.set(key, finding);
+    }
+    for (const [key, finding] of found) await note(key, finding, nowMs);
+    for (const [key, one] of [...watched]) if (!found.has(key)) await calm(key, one, nowMs);
+  };
+}
+
+const isOf = (scope: AlarmScope, key: string): boolean => key === scope || key.startsWith(`${scope}:`);

@@ -1,0 +1,52 @@
+/**
+ * The part of the database port about alarms: what an operator must look at.
+ * @module
+ */
+import type { NetworkKey } from '../core/transfer.ts';
+
+export type NewAlarm = Readonly<{
+  atMs: number;
+  code: string;
+  message: string;
+  network: NetworkKey | null;
+  sessionId: string | null;
+}>;
+
+/** An alarm that is open until what it reports is over. A key, such as `network:live:bsc`, has at most one open. */
+export type LastingAlarm = NewAlarm & Readonly<{ key: string }>;
+
+/** `key` is null for an alarm that reports an event; `endedAtMs` is null for such an alarm, and for an open one. */
+export type Alarm = NewAlarm & Readonly<{ id: number; key: string | null; endedAtMs: number | null }>;
+
+/** What is watched, each with an alarm for every subject: a network, a pool, a coin. */
+export const alarmScopes = [
+  'network',
+  'finality',
+  'payments',
+  'pool',
+  'rates',
+  'coin',
+  'clock',
+  'disk',
+  'refunds',
+] as const;
+export type AlarmScope = (typeof alarmScopes)[number];
+
+/** Returns the key of a lasting alarm, such as `network:live:bsc`. */
+export const alarmKey = (scope: AlarmScope, subject: string): string => (subject ? `${scope}:${subject}` : scope);
+
+export interface AlarmDatabase {
+  /** Reports an event. */
+  raiseAlarm(alarm: NewAlarm): Promise<void>;
+  /**
+   * Raises a lasting alarm, or brings the open one of this key up to date; one with another code is ended first.
+   * @returns whether it was raised
+   */
+  keepAlarm(alarm: LastingAlarm): Promise<boolean>;
+  /** Ends the open alarm of a key. @returns false when there is none */
+  endAlarm(key: string, nowMs: number): Promise<boolean>;
+  /** Returns the newest alarms, newest first. */
+  listAlarms(limit: number): Promise<readonly Alarm[]>;
+  /** Returns the lasting alarms that are open, oldest first. */
+  listOpenAlarms(): Promise<readonly Alarm[]>;
+}

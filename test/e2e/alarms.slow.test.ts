@@ -1,0 +1,88 @@
+/**
+ * A whole installation whose node stops serving blocks: the lag grows, an alarm is raised and ends by itself, and the
+ * operator sees both in `status`, in `alarms list`, in the metrics and at `/readyz`.
+ */
+import { HDKey } from '@scure/bip32';
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Json, startInstance } from '../support/instance.ts';
+import { accountKey, SANDBOX_CHAIN_ID, sandboxTokens, startSandboxNode } from '../support/sandbox-node.ts';
+import { until } from '../support/until.ts';
+
+const node = await startSandboxNode({ seed: 'alarms' });
+for (let left = 5; left > 0; left--) node.world.mine();
+const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(5)).derive("m/44'/60'/0'/0").publicExtendedKey;
+const quayside = await startInstance(
+  {
+    networks: {
+      own: {
+        family: 'evm',
+        mode: 'test',
+        chain_id: SANDBOX_CHAIN_ID,
+        tokens: sandboxTokens,
+        url: node.wsUrl,
+        xpub,
+        confirmations: { blocks: 3 },
+        reorg_depth_max: 20,
+        block_time_ms: 1000,
+        poll_ms: 100,
+      },
+    },
+    rates: { sources: ['static'], static: { USD: '1.05' } },
+    alarms: { patience_s: 2, calm_s: 1 },
+  },
+  'https://93.184.215.14/hook',
+);
+test.after(async () => {
+  await quayside.close();
+  await node.close();
+});
+
+const status = () => quayside.cli('status');
+const own = async (): Promise<Json> => (await status()).networks[0];
+const openCodes = async (): Promise<string[]> =>
+  (await quayside.cli('alarms', 'list', '--open')).map(({ code }: Json) => code);
+const metrics = async (): Promise<string> => (await fetch(`${(await status()).server.metrics_url}/metrics`)).text();
+const readyz = async (): Promise<Json> => (await fetch(`${quayside.baseUrl}/readyz`)).json();
+
+test('a coin that is worth too little is an alarm from the start, and goes on while the network is followed', async () => {
+  await until('the network is followed', async () => (await own()).state === 'following');
+  await until('both coins are off', async () => (await openCodes()).length === 2);
+  assert.equal(await openCodes(), ['coin_depegged', 'coin_depegged']);
+  const text = await metrics();
+  assert.match(text, /^quayside_coin_price_dollars\{currency="USDT"\} 0\.95/m);
+  assert.match(text, /^quayside_alarm_open\{code="coin_depegged",key="coin:USDT"\} 1$/m);
+  assert.match(text, /^quayside_disk_free_bytes [1-9]/m);
+  assert.match(text, /^quayside_database_bytes [1-9]/m);
+  assert.equal(await readyz(), { status: 'ok' });
+});
+
+test('blocks that cannot be read: the lag is that of the node’s head, and an alarm says why until they are read', async () => {
+  const { cursor } = await own();
+  // A payment whose block comes without its logs, whichever way it is asked for.
+  node.faults.set({ rates: { empty_content: 1 } });
+  node.pay(accountKey('somebody'), 5n);
+  for (let left = 30; left > 0; left--) node.world.mine();
+  await until('the alarm is raised', async () => (await openCodes()).includes('network_fault'));
+  const stuck = await own();
+  assert.equal([stuck.state, stuck.cursor, stuck.lag], ['fault', cursor, 30]);
+  assert.match(await metrics(), /^quayside_network_lag_blocks\{network="test:own"\} 30$/m);
+  assert.match(await metrics(), /^quayside_alarm_open\{code="network_fault",key="network:test:own"\} 1$/m);
+  const { open_alarms: open } = await status();
+  const alarm = open.find(({ code }: Json) => code === 'network_fault');
+  assert.equal([alarm.state, alarm.ended_at, alarm.network], ['open', null, 'test:own']);
+  assert.match(alarm.message, /^test:own is at fault, 30 blocks below the node’s head \d+: .*\. Payments/);
+  assert.equal(await readyz(), {
+    status: 'unavailable',
+    reasons: ['no_network_followed:test'],
+    networks_not_followed: [{ network: 'test:own', reason: stuck.reason.code }],
+  });
+
+  node.faults.heal();
+  await until('the alarm has ended', async () => !(await openCodes()).includes('network_fault'));
+  const ended = (await quayside.cli('alarms', 'list')).find(({ code }: Json) => code === 'network_fault');
+  assert.is(ended.state, 'ended');
+  assert.not.match(await metrics(), /network_fault/);
+});
+
+test.run();
