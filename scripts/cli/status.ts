@@ -29,6 +29,7 @@ export const status: Command = {
     const running = readServerFile(config.dataDir);
     const reported = new Map((await database.listNetworks()).map((network) => [network.network, network]));
     const networks = config.networks.map((network) => networkLine(network, reported.get(network.key) ?? null, nowMs));
+    const gaps = await readGaps(installation);
     const pools = await readPools(installation);
     const rates = running && (await readRates(running.metrics_url));
     const { sessions, deliveriesWaiting, oldestWaitingMs, heldOpen } = await database.stats(nowMs);
@@ -41,6 +42,7 @@ export const status: Command = {
       json: {
         server: running && { pid: running.pid, base_url: running.base_url, metrics_url: running.metrics_url },
         networks,
+        skipped: gaps,
         pools: pools.map(({ family, mode, free, taken, isLow }) => ({ family, mode, free, taken, low: isLow })),
         rates,
         sessions,
@@ -69,6 +71,9 @@ export const status: Command = {
             one.reason ? `${one.reason.code}: ${one.reason.message}` : '',
           ]),
         ]),
+        ...gaps.map(
+          ({ network, from, to }) => `${network}: blocks ${from} to ${to} were skipped; payments in them are not seen`,
+        ),
         '',
         ...table([
           ['POOL', 'FREE', 'TAKEN', ''],
@@ -116,6 +121,18 @@ export function networkLine({ key }: NetworkConfig, report: NetworkStatus | null
 }
 
 const secondsSince = (ms: number, nowMs: number) => Math.max(0, Math.floor((nowMs - ms) / 1000));
+
+/** Reads the blocks that operators skipped and nobody has read since. */
+async function readGaps({ database, config }: Installation) {
+  const all = await Promise.all(
+    config.networks.map(async ({ key }) =>
+      (await database.listGaps(key))
+        .filter(({ closedAtMs }) => closedAtMs === null)
+        .map(({ from, to }) => ({ network: key, from, to })),
+    ),
+  );
+  return all.flat();
+}
 
 /** Reads the pool of each family and mode, which all networks of that family and mode share. */
 const readPools = ({ database, config }: Installation): Promise<PoolReport[]> =>

@@ -12,6 +12,9 @@ import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { IndexedShop } from '../../support/indexed-shop.ts';
 import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { startIndexer, statusOf } from '../../support/running-indexer.ts';
+import { startSandboxNode } from '../../support/sandbox-node.ts';
+import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
 
 const DUE = 10_000_000n;
@@ -153,6 +156,35 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
     });
   }
 }
+
+test('a payment from before the network was added is found in the blocks before its first', async () => {
+  const polled = await openPolledIndexer('evm');
+  const { shop } = polled;
+  const other = await startSandboxNode({ seed: 'added later' });
+  try {
+    const order = await shop.order('paid elsewhere');
+    other.world.mine();
+    other.pay(order.address, DUE);
+    other.world.mine();
+    const { number } = other.world.tip();
+    for (let left = 40; left > 0; left--) other.world.mine();
+    const added = testNetwork({ name: 'bsc', url: other.httpUrl, confirmations: [{ blocks: 2 }] });
+    const indexer = startIndexer(shop.database, added);
+    const elsewhere = { ...shop, network: added };
+    const cursor = async () => (await statusOf(shop.database, added))?.cursor?.number;
+    await until('it is read', async () => (await cursor()) === other.world.tip().number);
+    assert.equal((await order.read()).payments, []);
+    const first = (await shop.database.tail(added.key, 100))[0]?.number ?? 0;
+    assert.ok(first > number);
+    assert.equal((await reread(elsewhere, 0, first - 1)).counts, { missing: 1, unknown: 0, other_block: 0 });
+    await until('it is credited', async () => (await order.read()).payments[0]?.state !== 'seen');
+    assert.is((await order.read()).payments[0]?.networkKey, added.key);
+    await indexer.stop();
+  } finally {
+    await polled.close();
+    await other.close();
+  }
+});
 
 test('Solana: what lies beyond the skipped slots is not passed over because the node lists no block there', async () => {
   const polled = await openPolledIndexer('solana');
