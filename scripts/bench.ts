@@ -10,6 +10,7 @@
  *   npm run bench -- solana --profile .tmp   write V8's CPU profiles of the indexer into that folder
  *   npm run bench -- pages           one server with 500 open payment pages, in a whole sandbox
  *   npm run bench -- dust            one more block for an address that has received up to a million transfers
+ *   npm run bench -- writes          new sessions and reads beside followers that write back to back, and a held lock
  *   npm run bench -- footprint       start-up time and memory of the built sandbox, by process
  *
  * Prints tables and writes everything to `.tmp/bench.json`. Compare only figures of the same run: machines differ, and
@@ -28,6 +29,7 @@ import { machine } from './bench/machine.ts';
 import { benchMatching } from './bench/matching.ts';
 import { benchPages } from './bench/pages.ts';
 import type { Row } from './bench/report.ts';
+import { benchWrites } from './bench/writes.ts';
 
 const RESULT_FILE = '.tmp/bench.json';
 
@@ -40,6 +42,7 @@ const whole: Readonly<Record<string, Benchmark>> = {
   'catch-up': benchAllCatchUps,
   pages: benchPages,
   dust: benchDust,
+  writes: benchWrites,
   footprint: benchFootprint,
 };
 const single: Readonly<Record<string, Benchmark>> = Object.fromEntries(

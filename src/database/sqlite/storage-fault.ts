@@ -28,7 +28,7 @@ const lasting: Readonly<Record<string, string>> = {
  * `storage_damaged` (permanent). A failed constraint becomes an Error named `ConstraintFailed`: a bug, because input is
  * checked before it is written. Its transaction is rolled back, so memory is consistent. Returns any other error as is.
  */
-function asStorageFault(error: unknown, file: string): unknown {
+export function asStorageFault(error: unknown, file: string): unknown {
   if (isSystemError(error)) {
     return transient(
       'storage_unavailable',

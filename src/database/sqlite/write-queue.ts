@@ -8,7 +8,7 @@
 import type Sqlite from 'better-sqlite3';
 import { invariant } from '../../core/fault.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { guarded, isBusy, lockWaitFault } from './storage-fault.ts';
+import { asStorageFault, guarded, isBusy, lockWaitFault } from './storage-fault.ts';
 import { openWriteTurn } from './write-turn.ts';
 
 /**
@@ -26,17 +26,23 @@ const WAITING_MAX = 1_000;
 const PAUSE_MS_MIN = 1;
 const PAUSE_MS_MAX = 20;
 const PAUSED_SHORT_MS_MAX = 1_000;
+/** Writes that waited together are committed together, unless they take longer or change more rows than this. */
+const GROUP_MS_MAX = 20;
+const GROUP_ROWS_MAX = 500;
 /** A process that keeps the turn for longer than this is no longer waited for: it may be suspended. */
 const TURN_WAIT_MS_MAX = 250;
 /** How long `close` may block the thread for writes that still wait. */
 const CLOSE_WAIT_MS = 500;
 
-/** What one transaction took: waiting for its turn and the lock, holding the lock, and rows inserted or changed. */
+/**
+ * What one transaction took: the longest wait for it, how long it held the lock, and rows inserted or changed. It may
+ * contain several writes that waited together.
+ */
 export type WriteMeasure = Readonly<{ waitedMs: number; heldMs: number; rows: number }>;
 
 export type WriteQueue = Readonly<{
   /**
-   * Runs `work` in one BEGIN IMMEDIATE transaction: at once if nothing waits and the lock is free.
+   * Runs `work` in a BEGIN IMMEDIATE transaction, wholly or not at all: at once if nothing waits and the lock is free.
    * @param waitMs how long it may wait; then it is never run
    * @throws Fault transient `storage_unavailable`
    */
@@ -114,36 +120,62 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
     }
   }
 
-  /** Tries a write that waits. @returns whether it is done, or failed for good */
-  function run(job: Job, lockWaitMs = 0): boolean {
+  /**
+   * Tries to run what waits, in one transaction as far as it is short: each write is a savepoint of its own, and done
+   * once all are committed. @returns whether something has left the queue
+   */
+  function runGroup(lockWaitMs = 0): boolean {
+    const [first] = waiting;
+    if (!first) return false;
+    const ended: (() => void)[] = [];
+    const tried: Job[] = [];
+    const group = (): void => {
+      const untilMs = performance.now() + GROUP_MS_MAX;
+      const rowsBefore = Number(changedRows.get());
+      for (const job of waiting) {
+        tried.push(job);
+        try {
+          const result = inTransaction(job.work);
+          ended.push(() => job.resolve(result));
+        } catch (error) {
+          // Some errors (a full disk) end the whole transaction.
+          if (!client.inTransaction) throw error;
+          ended.push(() => reject(job, error));
+        }
+        if (performance.now() >= untilMs || Number(changedRows.get()) - rowsBefore >= GROUP_ROWS_MAX) return;
+      }
+    };
     try {
-      const done = guarded(file, () => attempt(job.work, job.askedAtMs, lockWaitMs));
-      if (!done) return false;
-      waiting.delete(job);
-      job.resolve(done.result);
+      if (!attempt(group, first.askedAtMs, lockWaitMs)) return false;
     } catch (error) {
-      waiting.delete(job);
-      job.reject(error);
+      // Nothing of it was saved.
+      for (const job of tried.length > 0 ? tried : [first]) reject(job, error);
+      return true;
     }
+    for (const job of tried) waiting.delete(job);
+    for (const end of ended) end();
     return true;
+  }
+
+  function reject(job: Job, error: unknown): void {
+    waiting.delete(job);
+    job.reject(asStorageFault(error, file));
   }
 
   function refuseExpired(): void {
     const nowMs = performance.now();
     for (const job of waiting) {
       if (nowMs - job.askedAtMs < job.waitMs) continue;
-      waiting.delete(job);
-      job.reject(lockWaitFault(file));
+      reject(job, lockWaitFault(file));
     }
   }
 
-  /** Runs what waits until nothing does, one write in each turn of the event loop. */
+  /** Runs what waits until nothing does, one transaction in each turn of the event loop. */
   async function pump(): Promise<void> {
     for (;;) {
       refuseExpired();
-      const [first] = waiting;
-      if (!first || closing.signal.aborted) break;
-      if (run(first)) {
+      if (waiting.size === 0 || closing.signal.aborted) break;
+      if (runGroup()) {
         firstTriedAtMs = performance.now();
         await new Promise<void>((resolve) => setImmediate(resolve));
       } else {
@@ -176,9 +208,8 @@ export function createWriteQueue(client: Sqlite.Database, options: WriteQueueOpt
     close() {
       closing.abort();
       refuseExpired();
-      for (const job of waiting) if (!run(job, CLOSE_WAIT_MS)) break;
-      for (const job of waiting) job.reject(lockWaitFault(file));
-      waiting.clear();
+      while (runGroup(CLOSE_WAIT_MS));
+      for (const job of waiting) reject(job, lockWaitFault(file));
       turn.close();
     },
   };

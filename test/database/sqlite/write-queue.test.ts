@@ -65,10 +65,10 @@ test(
   beside(async ({ connect, database }, other) => {
     const hasty = connect(50);
     await other.tell('hold');
-    const first = hasty.createSession(newSession('o1'));
-    const second = hasty.raiseAlarm(alarm('late'));
-    await fails(first, 'storage_unavailable');
-    await fails(second, 'storage_unavailable');
+    await Promise.all([
+      fails(hasty.createSession(newSession('o1')), 'storage_unavailable'),
+      fails(hasty.raiseAlarm(alarm('late')), 'storage_unavailable'),
+    ]);
     await other.tell('release');
     await hasty.raiseAlarm(alarm('next'));
     assert.is(await database.findSession('o1'), null);
@@ -77,6 +77,44 @@ test(
       ['next'],
     );
     hasty.close();
+  }),
+);
+
+test(
+  'of writes that waited together, one that fails takes none of the others with it',
+  beside(async ({ database }, other) => {
+    await other.tell('hold');
+    const ending = Promise.allSettled([
+      database.raiseAlarm(alarm('before')),
+      database.createStore(merchant('m1')),
+      database.raiseAlarm(alarm('after')),
+    ]);
+    await other.tell('release');
+    const [before, failed, after] = await ending;
+    assert.is(failed.status === 'rejected' && failed.reason.name, 'ConstraintFailed');
+    assert.equal([before.status, after.status], ['fulfilled', 'fulfilled']);
+    const codes = (await database.listAlarms(9)).map(({ code }) => code);
+    assert.equal(codes, ['after', 'before']);
+  }),
+);
+
+test(
+  'if the disk is full, writes that waited together are all refused, and nothing of them is saved',
+  beside(async ({ file, database }, other) => {
+    const db = openDatabase({ file, busyTimeoutMs: 60_000, bytesMax: 1_000_000 });
+    const insert = db.client.prepare('INSERT INTO alarms (at_ms, code, message) VALUES (1, ?, ?)');
+    await other.tell('hold');
+    const ending = Promise.allSettled([
+      db.write(() => insert.run('small', '')),
+      db.write(() => insert.run('large', 'x'.repeat(2_000_000))),
+    ]);
+    await other.tell('release');
+    const ends = await ending;
+    const codes = (await database.listAlarms(9)).map(({ code }) => code);
+    assert.equal(ends[1]?.status, 'rejected');
+    assert.equal(codes, ends[0]?.status === 'fulfilled' ? ['small'] : [], 'what was answered is what was saved');
+    await db.write(() => insert.run('next', ''));
+    db.close();
   }),
 );
 
@@ -139,15 +177,18 @@ test(
     const insert = db.client.prepare("INSERT INTO alarms (at_ms, code, message) VALUES (1, 'a', '')");
     await other.tell('hold');
     const written = db.write(() => [insert.run(), insert.run()]);
-    const failed = db.write(() => {
+    const failing = db.write(() => {
       throw new Error('no');
     });
+    const ending = Promise.allSettled([written, failing]);
     await other.tell('release');
-    await written;
-    await failed.then(assert.unreachable, () => {});
     assert.equal(
-      measures.map(({ rows }) => rows),
-      [2, 0],
+      (await ending).map(({ status }) => status),
+      ['fulfilled', 'rejected'],
+    );
+    assert.is(
+      measures.reduce((sum, { rows }) => sum + rows, 0),
+      2,
     );
     assert.ok(measures.every(({ waitedMs, heldMs }) => waitedMs > 0 && heldMs > 0));
     db.close();
