@@ -14,6 +14,7 @@ import type { Log } from '../src/lib/log.ts';
 import type { Signer } from '../src/signer/signer.ts';
 import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
+import { createFallback, noFallback } from './follower/fallback.ts';
 import { createFollower, type FollowerEnd } from './follower/follower.ts';
 import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
 import { createReporter } from './follower/reporter.ts';
@@ -69,12 +70,16 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const node = openNode(followerNodeOptions(network));
   const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;
   const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
-  const { witnessUrl } = network;
+  const { witnessUrl, fallbackUrl } = network;
   const openSecond = witnessUrl === undefined ? null : () => openNode(secondNodeOptions(network, witnessUrl));
   const secondNode = createSecondNode(network, openSecond, matcher, database, clock);
-  const follower = createFollower({ ...options, node, matcher, watch, reporter, secondNode });
+  const openFallback = (url: string) => () =>
+    openNode({ ...secondNodeOptions(network, url), requestTimeoutMs: REQUEST_TIMEOUT_MS });
+  const fallback =
+    fallbackUrl === undefined ? noFallback : createFallback({ network, open: openFallback(fallbackUrl), clock, log });
+  const follower = createFollower({ ...options, node, matcher, watch, reporter, secondNode, fallback });
   // At a stop, requests in flight end at once, as a fault of the closed node.
-  const closeNode = () => void Promise.all([node.close(), secondNode.close()]);
+  const closeNode = () => void Promise.all([node.close(), secondNode.close(), fallback.close()]);
   signal.addEventListener('abort', closeNode, { once: true });
   // What runs next to the follower ends with it, however it ends.
   const beside = new AbortController();
@@ -92,7 +97,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
     ]);
     return end;
   } finally {
-    await Promise.all([node.close(), secondNode.close(), matcher.close()]);
+    await Promise.all([node.close(), secondNode.close(), fallback.close(), matcher.close()]);
   }
 }
 

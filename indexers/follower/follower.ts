@@ -8,7 +8,6 @@
  *
  * @module
  */
-import PQueue from 'p-queue';
 import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
@@ -19,23 +18,23 @@ import type { Clock } from '../../src/lib/clock.ts';
 import { createWakeup } from '../wakeup.ts';
 import type { Watch } from './address-watch.ts';
 import { rangeAfterGap } from './after-gap.ts';
+import { createBlockReader } from './block-reader.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { type Due, findDue } from './credits.ts';
-import { createCursor, type Look, type MatchedBlock, type Step } from './cursor.ts';
+import { createCursor, type Look, type Step } from './cursor.ts';
+import { attestWith, type Fallback, noFallback, readAcrossGap } from './fallback.ts';
 import { createFinalityCheck } from './finality-check.ts';
 import { forkAdvice } from './fork-point.ts';
 import { ageS, createFreshness } from './freshness.ts';
 import { haltNetwork } from './halt.ts';
 import { createIdentityProof } from './identity.ts';
-import { type Matcher, matchContent } from './matcher.ts';
+import type { Matcher } from './matcher.ts';
 import type { Reporter } from './reporter.ts';
 import type { SecondNode } from './second-node.ts';
 import { createWalk, type WalkEnd } from './walk.ts';
 
 const RETRY_MS_MIN = 250;
 const RETRY_MS_MAX = 10_000;
-/** Concurrent requests for blocks' content; bounds memory to as many answers. */
-const FETCHES_MAX = 8;
 /** Our newest blocks that are compared with the node's, to find where a chain left ours. */
 const COMPARED_MAX = 5_000;
 /** If the head is older than this, and than this many block times, the node is syncing or cut off. */
@@ -60,6 +59,8 @@ export type FollowerOptions = Readonly<{
   watch: Watch;
   reporter: Pick<Reporter, 'update'>;
   secondNode: SecondNode;
+  /** Serves what the node cannot; none if absent. */
+  fallback?: Fallback;
   clock: Clock;
   blocksPerIngestMax: number;
   /** A number from 0 to 1, for jitter. */
@@ -81,12 +82,12 @@ export interface Follower {
 type StepEnd = 'again' | 'rest' | 'moved';
 
 export function createFollower(options: FollowerOptions): Follower {
-  const { network, node, database, matcher, watch, reporter, secondNode, clock } = options;
+  const { network, node, database, matcher, watch, reporter, secondNode, fallback = noFallback, clock } = options;
   const staleMs = Math.max(STALE_MS_MIN, STALE_BLOCKS * network.blockTimeMs);
   const wakeup = createWakeup(clock);
   const cursor = createCursor(database, network, () => clock.nowMs());
   const walk = createWalk(node, 2 * network.reorgDepthMax + 2);
-  const fetches = new PQueue({ concurrency: FETCHES_MAX });
+  const reader = createBlockReader(node, matcher, fallback);
   const identity = createIdentityProof(network, node, clock);
   const whyUnfinal = createFinalityCheck(network);
   const judgeFreshness = createFreshness(node, staleMs);
@@ -111,34 +112,23 @@ export function createFollower(options: FollowerOptions): Follower {
     return { head, finalized, finalNumber, safe, askedAtMs, ...(await judgeFreshness(head, askedAtMs)) };
   }
 
-  async function decide(head: BlockRef): Promise<WalkEnd> {
+  async function decide({ head, finalized }: Look): Promise<WalkEnd> {
     const next = cursor.afterGap();
     if (next !== null) return goOnAfterGap(head, next);
-    if (cursor.tip()) return beforeGap(head, await walk.towards(head, cursor.blocks(), cursor.floor(), blocksMax));
+    const tip = cursor.tip();
+    if (tip) {
+      const end = await walk
+        .towards(head, cursor.blocks(), cursor.floor(), blocksMax)
+        .catch(async (error: unknown): Promise<WalkEnd> => {
+          if (!(error instanceof Fault)) throw error;
+          const connect = await readAcrossGap(fallback, error, tip, finalized, blocksMax);
+          return { kind: 'advance', drop: [], connect };
+        });
+      return beforeGap(head, end);
+    }
     // The first step starts as far back as a reorg may reach, so that the tail can follow one from the beginning.
     const from = Math.max(0, head.number - network.reorgDepthMax);
     return { kind: 'advance', drop: [], connect: await node.range(from, Math.min(head.number, from + blocksMax - 1)) };
-  }
-
-  /**
-   * Reads blocks concurrently. Everything before the first failure is kept, so that even a node which fails often is
-   * caught up with.
-   */
-  async function readBlocks(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }> {
-    const results: (MatchedBlock | undefined)[] = blocks.map(() => undefined);
-    let fault: Fault | null = null;
-    const readOne = async (block: BlockRef, at: number): Promise<void> => {
-      if (fault) return;
-      try {
-        results[at] = { block, transfers: await matchContent(node, matcher, block) };
-      } catch (error) {
-        if (!(error instanceof Fault)) throw error;
-        fault ??= error;
-      }
-    };
-    await fetches.addAll(blocks.map((block, at) => () => readOne(block, at)));
-    const gap = results.indexOf(undefined);
-    return { read: results.slice(0, gap < 0 ? results.length : gap).filter((block) => block !== undefined), fault };
   }
 
   async function goOnAfterGap(head: BlockRef, next: number): Promise<WalkEnd> {
@@ -184,7 +174,7 @@ export function createFollower(options: FollowerOptions): Follower {
     connect: readonly BlockRef[],
     seen: Look,
   ): Promise<StepEnd | 'done'> {
-    const { read, fault } = await readBlocks(connect);
+    const { read, fault } = await reader.read(connect);
     const top = read.at(-1)?.block.number ?? -1;
     // A chain shorter than ours is not saved, not even on the way to a longer one: payments would seem to vanish.
     const end = top >= (cursor.tip()?.number ?? 0) ? await save({ drop, connect: read, confirm: [] }, seen) : 'done';
@@ -209,7 +199,7 @@ export function createFollower(options: FollowerOptions): Follower {
     }
     const { blocks: due, ...waiting } = await findDueNow(seen);
     lacking = waiting.lacking;
-    const { confirmed, gone, fault } = await attestAll(node, due);
+    const { confirmed, gone, fault } = await attestAll(attestWith(node, fallback, finalized), due);
     const agreed = await secondNode.agreeing(confirmed);
     const end = await save({ drop: [], connect: [], confirm: agreed }, seen);
     if (end !== 'done') return end;
@@ -288,7 +278,7 @@ export function createFollower(options: FollowerOptions): Follower {
   /** Makes at most one step towards the node's head. */
   async function advance(seen: Look): Promise<StepEnd | 'done'> {
     const { head } = seen;
-    const next = await decide(head);
+    const next = await decide(seen);
     await proveIdentity(proofAgeMsMax(next));
     if (next.kind === 'halt') {
       const tail = await database.tail(network.key, COMPARED_MAX);
@@ -309,7 +299,7 @@ export function createFollower(options: FollowerOptions): Follower {
     const behind = whyBehind(seen, gap);
     const heights = { safe: seen.safe?.number ?? null, finalized: seen.finalNumber };
     const waiting = whyUnfinal(head.number, heights, lacking) ?? secondNode.reason();
-    const reason = behind ?? waiting ?? clockBehind(seen);
+    const reason = behind ?? waiting ?? clockBehind(seen) ?? fallback.remark();
     const readThroughS = cursor.readThroughS(seen);
     reporter.update({ state: behind ? 'behind' : 'following', reason, headNumber: head.number, readThroughS });
     return gap > 0 ? 'again' : 'rest';

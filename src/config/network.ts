@@ -38,6 +38,8 @@ export type NetworkConfig = Readonly<{
   rpcUrl?: string;
   /** A second, independent node that is asked before a payout is signed again. */
   witnessUrl?: string;
+  /** A second node that serves blocks which the first one cannot. */
+  fallbackUrl?: string;
   /** Short name of the coin that fees are paid in. */
   nativeSymbol?: string;
   /** What payers call the network. */
@@ -152,6 +154,7 @@ function toConfig(problems: Problem[], path: string, settings: NetworkSettings<F
       finalityUrl: settings.solid_url,
       rpcUrl: settings.rpc_url,
       witnessUrl: settings.witness_url,
+      fallbackUrl: settings.fallback_url,
       nativeSymbol: settings.native_symbol,
       addressSigner: settings.address_signer,
       feeHint: settings.fee_hint,

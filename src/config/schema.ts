@@ -44,7 +44,7 @@ const urlOf =
 
 const nodeUrl = setting('a ws://, wss://, http:// or https:// URL of your node', urlOf(/^(ws|http)s?:$/), false);
 const rpcUrl = setting('an http:// or https:// URL of your node', urlOf(/^https?:$/), false);
-const witnessUrl = setting('a ws://, wss://, http:// or https:// URL of a second node', urlOf(/^(ws|http)s?:$/), false);
+const secondUrl = setting('a ws://, wss://, http:// or https:// URL of a second node', urlOf(/^(ws|http)s?:$/), false);
 const solidUrl = setting('an http:// or https:// URL of your node, or null', orNull(urlOf(/^https?:$/)), false);
 
 /** Reads a decimal text above zero and at most `max`, as whole units of its last decimal. */
@@ -229,7 +229,8 @@ export const networkSettings = <F extends string>(families: readonly F[], derive
     url: nodeUrl,
     solid_url: solidUrl.optional(),
     rpc_url: rpcUrl.optional(),
-    witness_url: witnessUrl.optional(),
+    witness_url: secondUrl.optional(),
+    fallback_url: secondUrl.optional(),
     native_symbol: orAbsent(
       setting('the short name of the coin that fees are paid in', matching(/^[A-Za-z0-9]{1,10}$/)),
     ),

@@ -472,10 +472,13 @@ test('default URLs follow the port that the system chose', () => {
 
 test('the signer’s paths are resolved from the data directory; by default there is no signer', () => {
   assert.is(load({ networks: { ethereum: node } }).signer, null);
-  const networks = { ethereum: { ...node, witness_url: 'https://node.example' } };
+  const networks = {
+    ethereum: { ...node, witness_url: 'https://node.example', fallback_url: 'wss://other.example' },
+  };
   const prompt = load({ data_dir: 'mine', signer: { dir: 'signer', unlock: 'prompt' }, networks });
   assert.equal(prompt.signer, { dir: join(folder, 'mine', 'signer'), unlock: { kind: 'prompt' } });
   assert.is(prompt.networks[0]?.witnessUrl, 'https://node.example');
+  assert.is(prompt.networks[0]?.fallbackUrl, 'wss://other.example');
   const file = load({ data_dir: 'mine', signer: { dir: '/srv/signer', unlock: { file: 'pass' } }, networks });
   assert.equal(file.signer, { dir: '/srv/signer', unlock: { kind: 'file', path: join(folder, 'mine', 'pass') } });
   for (const signer of [{}, { dir: 'signer' }, { dir: '', unlock: 'prompt' }, { dir: 's', unlock: 'env' }, 'signer']) {

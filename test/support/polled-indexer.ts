@@ -39,6 +39,8 @@ export type PolledOptions = Readonly<{
   /** The chain's first blocks. */
   blocks?: number;
   network?: Partial<NetworkConfig>;
+  /** Where the indexer finds what its node cannot serve. */
+  fallbackUrlOf?: (own: SimulatedNode) => string;
   /** Where the indexer finds its node, if not at the node's own port. */
   urlOf?: (own: SimulatedNode) => Promise<string>;
   through?: (node: Node) => Node;
@@ -54,7 +56,9 @@ export async function openPolledIndexer(family: Family, options: PolledOptions =
   const own = await startSimulatedNode({ ...simulatedChains[family], seed: 'own', clock });
   for (let left = options.blocks ?? 30; left > 0; left--) own.world.mine();
   const url = (await options.urlOf?.(own)) ?? own.httpUrl;
-  const shop = await openIndexedShop(testNetwork({ name: family, family, url, pollMs: POLL_MS, ...options.network }));
+  const fallbackUrl = options.fallbackUrlOf?.(own);
+  const settings = { pollMs: POLL_MS, ...(fallbackUrl !== undefined && { fallbackUrl }), ...options.network };
+  const shop = await openIndexedShop(testNetwork({ name: family, family, url, ...settings }));
   const view = clock.view();
   const rest = () => until('the indexer is idle', () => view.asleep() >= SLEEPERS);
   const { through = (node) => node } = options;

@@ -1,0 +1,85 @@
+/**
+ * Reads blocks' content: concurrently, by the cheap request; thoroughly if the answer may hide something or the request
+ * keeps failing; from the fallback if the node cannot serve the block at all.
+ *
+ * @module
+ */
+import PQueue from 'p-queue';
+import type { Node } from '../../src/chains/chain.ts';
+import type { BlockRef } from '../../src/core/block.ts';
+import { Fault } from '../../src/core/fault.ts';
+import type { ChainTransfer } from '../../src/core/transfer.ts';
+import type { MatchedBlock } from './cursor.ts';
+import { type Fallback, isLost, isUnserved } from './fallback.ts';
+import { type Matcher, matchContent } from './matcher.ts';
+
+/** Concurrent requests for blocks' content; bounds memory to as many answers. */
+const FETCHES_MAX = 8;
+/** A block that failed this often in a row is asked for in another way. */
+const FAILURES = 3;
+/** Failing blocks that are remembered; one step has far fewer. */
+const FAILING_MAX = 4_096;
+
+export interface BlockReader {
+  /**
+   * Reads blocks. Everything before the first failure is kept, so that even a node which fails often is caught up with.
+   */
+  read(blocks: readonly BlockRef[]): Promise<{ read: MatchedBlock[]; fault: Fault | null }>;
+}
+
+export function createBlockReader(
+  node: Pick<Node, 'content'>,
+  matcher: Pick<Matcher, 'match'>,
+  fallback: Fallback,
+): BlockReader {
+  const fetches = new PQueue({ concurrency: FETCHES_MAX });
+  /** How often in a row each block failed. */
+  const failures = new Map<string, number>();
+
+  function countFailure({ hash }: BlockRef): number {
+    const count = (failures.get(hash) ?? 0) + 1;
+    if (failures.size >= FAILING_MAX) failures.clear();
+    failures.set(hash, count);
+    return count;
+  }
+
+  async function readOne(block: BlockRef): Promise<ChainTransfer[]> {
+    try {
+      return await matchContent(node, matcher, block);
+    } catch (fault) {
+      if (!(fault instanceof Fault) || !isUnserved(fault)) throw fault;
+      if (countFailure(block) < FAILURES && !isLost(fault)) throw fault;
+      return readOtherwise(block, fault);
+    }
+  }
+
+  /** A node may be unable to answer the cheap request for one block for ever, for instance if its logs are damaged. */
+  async function readOtherwise(block: BlockRef, fault: Fault): Promise<ChainTransfer[]> {
+    try {
+      return await matcher.match(await node.content(block, true));
+    } catch (error) {
+      if (!(error instanceof Fault) || !isUnserved(error)) throw error;
+      return fallback.ask(fault, `block ${block.number}`, (second) => matchContent(second, matcher, block));
+    }
+  }
+
+  return {
+    async read(blocks) {
+      const results: (MatchedBlock | undefined)[] = blocks.map(() => undefined);
+      let fault: Fault | null = null;
+      const take = async (block: BlockRef, at: number): Promise<void> => {
+        if (fault) return;
+        try {
+          results[at] = { block, transfers: await readOne(block) };
+          failures.delete(block.hash);
+        } catch (error) {
+          if (!(error instanceof Fault)) throw error;
+          fault ??= error;
+        }
+      };
+      await fetches.addAll(blocks.map((block, at) => () => take(block, at)));
+      const gap = results.indexOf(undefined);
+      return { read: results.slice(0, gap < 0 ? results.length : gap).filter((block) => block !== undefined), fault };
+    },
+  };
+}

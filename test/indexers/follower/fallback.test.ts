@@ -1,0 +1,208 @@
+/**
+ * What one node cannot serve: asked for in another way, then from the node at `fallback_url`, until the session is
+ * paid. In front of the indexer's own node sits a proxy that answers some requests as a node that has lost something.
+ */
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { NetworkConfig } from '../../../src/config/network.ts';
+import { type Answer, type LyingProxy, type Question, startLyingProxy } from '../../support/lying-proxy.ts';
+import { openPolledIndexer, type PolledIndexer, tipOf } from '../../support/polled-indexer.ts';
+import { type SimulatedNode, startSimulatedNode } from '../../support/simulated-node.ts';
+import { simulatedChains } from '../../support/test-network.ts';
+import { startTronProxy, type TronProxy } from '../../support/tron-proxy.ts';
+
+const DUE = 10_000_000n;
+const confirmations = [{ finality: 'finalized' }] as const satisfies NetworkConfig['confirmations'];
+
+type Scene<Proxy> = PolledIndexer & Readonly<{ proxy: Proxy; mine(blocks: number): void }>;
+type Fallback = 'own' | 'none' | ((own: SimulatedNode) => string);
+
+async function scene<Proxy extends { close(): Promise<void> }>(
+  family: 'evm' | 'tron' | 'solana',
+  start: (own: SimulatedNode) => Promise<readonly [url: string, proxy: Proxy]>,
+  fallback: Fallback,
+  play: (scene: Scene<Proxy>) => Promise<void>,
+): Promise<void> {
+  let proxy: Proxy | undefined;
+  const polled = await openPolledIndexer(family, {
+    network: { confirmations, reorgDepthMax: 100 },
+    async urlOf(own) {
+      const [url, started] = await start(own);
+      proxy = started;
+      return url;
+    },
+    ...(fallback !== 'none' && { fallbackUrlOf: fallback === 'own' ? ({ httpUrl }) => httpUrl : fallback }),
+  });
+  try {
+    assert.ok(proxy);
+    const mine = (blocks: number): void => {
+      for (let left = blocks; left > 0; left--) polled.own.world.mine();
+    };
+    await play({ ...polled, proxy, mine });
+  } finally {
+    await polled.close();
+    await proxy?.close();
+  }
+}
+
+const jsonRpc = (own: SimulatedNode) =>
+  startLyingProxy({ httpUrl: own.httpUrl, wsUrl: own.url }).then((proxy): [string, LyingProxy] => [
+    proxy.httpUrl,
+    proxy,
+  ]);
+const http = (own: SimulatedNode) =>
+  startTronProxy(own.httpUrl).then((proxy): [string, TronProxy] => [proxy.url, proxy]);
+
+const failing =
+  (error: { code: number; message: string }, methods: readonly string[]) =>
+  ({ method }: Question, { id, jsonrpc, ...answer }: Answer): Answer =>
+    methods.includes(method) ? { jsonrpc, id, error } : { jsonrpc, id, ...answer };
+
+/** Answers of geth 1.16: with a damaged receipt, and where the history was pruned. */
+const damaged = { code: -32000, message: 'failed to get logs for block #31: Invalid receipt array RLP' };
+const pruned = { code: 4444, message: 'pruned history unavailable' };
+const gone = ['eth_getLogs', 'eth_getBlockReceipts', 'eth_getTransactionReceipt'];
+
+/** An order is paid in the next block, and three more come; then everything is final. */
+async function payAndPoll({ shop, own, poll, mine }: Scene<unknown>) {
+  const order = await shop.order('held');
+  own.pay(order.address, DUE);
+  mine(4);
+  own.world.finalize();
+  await poll(8, 5_000);
+  return order;
+}
+
+test('evm: a block whose logs can never be read is read by its receipts', () =>
+  scene('evm', jsonRpc, 'none', async (s) => {
+    s.proxy.lies.answer = failing(damaged, ['eth_getLogs']);
+    const order = await payAndPoll(s);
+    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await order.read()).life.status, 'paid');
+  }));
+
+test('evm: one failure of the logs is no reason to ask for all receipts', () =>
+  scene('evm', jsonRpc, 'none', async (s) => {
+    const asked: string[] = [];
+    let failures = 2;
+    s.proxy.lies.answer = (question, answer) => {
+      asked.push(question.method);
+      const isHit = question.method === 'eth_getLogs' && failures-- > 0;
+      return isHit ? failing(damaged, ['eth_getLogs'])(question, answer) : answer;
+    };
+    s.mine(1);
+    await s.poll(8, 5_000);
+    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.not.ok(asked.includes('eth_getBlockReceipts'));
+  }));
+
+test('evm: what the node has pruned comes from the fallback, and the session is paid', () =>
+  scene('evm', jsonRpc, 'own', async (s) => {
+    s.proxy.lies.answer = failing(pruned, gone);
+    const order = await payAndPoll(s);
+    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await order.read()).life.status, 'paid');
+    s.mine(1);
+    await s.poll();
+    await s.shop.isIn('following', 'fallback_used');
+    assert.match((await s.shop.status())?.reason?.message ?? '', /came from fallback_url, because .*pruned/);
+    s.proxy.heal();
+    s.mine(1);
+    await s.poll(2, 400_000);
+    s.mine(1);
+    await s.poll();
+    await s.shop.isIn('following');
+  }));
+
+test('evm: without a fallback, what the node has pruned stays a fault', () =>
+  scene('evm', jsonRpc, 'none', async (s) => {
+    s.proxy.lies.answer = failing(pruned, gone);
+    const order = await payAndPoll(s);
+    await s.shop.isIn('fault', 'node_history_pruned');
+    assert.is((await order.read()).life.status, 'pending');
+  }));
+
+test('evm: a fallback of another chain serves nothing, and halts nothing', async () => {
+  const stranger = await startSimulatedNode({ ...simulatedChains.evm, chainId: '900002', seed: 'stranger' });
+  try {
+    await scene(
+      'evm',
+      jsonRpc,
+      () => stranger.httpUrl,
+      async (s) => {
+        s.proxy.lies.answer = failing(pruned, gone);
+        const order = await payAndPoll(s);
+        await s.shop.isIn('fault', 'node_history_pruned');
+        const { message = '' } = (await s.shop.status())?.reason ?? {};
+        assert.match(
+          message,
+          /fallback_url did not serve it either: .*expected a node of chain 900001, found chain 900002/,
+        );
+        assert.equal((await order.read()).payments, []);
+      },
+    );
+  } finally {
+    await stranger.close();
+  }
+});
+
+test('tron: what a lite node does not keep comes from the fallback, and the session is paid', () =>
+  scene('tron', http, 'own', async (s) => {
+    const closed = 'this API is closed because this node is a lite fullnode';
+    s.proxy.lies.answer = (path) => (/gettransactioninfoby/.test(path) ? closed : undefined);
+    const order = await payAndPoll(s);
+    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+    assert.is((await order.read()).life.status, 'paid');
+  }));
+
+/** As an Agave that was restarted from a snapshot: no block of these slots, in lists either. */
+const withoutSlots =
+  (from: number, to: number, next: number) =>
+  ({ method, params }: Question, answer: Answer): Answer => {
+    const { jsonrpc, id, result } = answer;
+    const isLost = (slot: unknown) => Number(slot) >= from && Number(slot) <= to;
+    if (method === 'getBlock' && isLost(params[0])) {
+      const message = `Slot ${params[0]} was skipped, or missing due to ledger jump to recent snapshot`;
+      return { jsonrpc, id, error: { code: -32007, message } };
+    }
+    if (method.startsWith('getBlocks') && Array.isArray(result)) {
+      const kept = result.filter((slot) => !isLost(slot));
+      return { jsonrpc, id, result: method === 'getBlocksWithLimit' && kept.length === 0 ? [next] : kept };
+    }
+    return answer;
+  };
+
+for (const blocks of [4, 80]) {
+  test(`solana: a hole of ${blocks} blocks in the node's ledger is filled from the fallback, and the session is paid`, () =>
+    scene('solana', jsonRpc, 'own', async (s) => {
+      const order = await s.shop.order('held');
+      const tip = s.own.world.tip().number;
+      s.own.pay(order.address, DUE);
+      s.mine(blocks);
+      const end = s.own.world.tip().number;
+      s.mine(1);
+      s.proxy.lies.answer = withoutSlots(tip + 1, end, s.own.world.tip().number);
+      s.mine(2);
+      s.own.world.finalize();
+      await s.poll(12, 5_000);
+      assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+      assert.is((await order.read()).life.status, 'paid');
+    }));
+}
+
+test('solana: while the node calls nothing beyond the hole final, the fallback is not followed', () =>
+  scene('solana', jsonRpc, 'own', async (s) => {
+    const tip = s.own.world.tip().number;
+    s.mine(4);
+    const end = s.own.world.tip().number;
+    s.mine(1);
+    s.proxy.lies.answer = withoutSlots(tip + 1, end, s.own.world.tip().number);
+    s.mine(2);
+    await s.poll(5, 5_000);
+    await s.shop.isIn('fault', 'node_block_missing');
+    s.own.world.finalize();
+    await s.poll(5, 5_000);
+    assert.is((await s.shop.status())?.cursor?.hash, tipOf(s.own));
+  }));
+
+test.run();
