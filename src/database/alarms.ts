@@ -29,6 +29,7 @@ export const alarmScopes = [
   'clock',
   'disk',
   'refunds',
+  'held',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 

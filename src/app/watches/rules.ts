@@ -83,6 +83,7 @@ export const watchRules = {
     'When nothing is left, new sessions are refused. Remove what is not needed, such as old backups, or make it larger; ' +
       '`quayside status` shows when it is enough',
   ),
+  money_held: rule('held', 0, '`quayside held list` shows it, and `quayside held accept <id>` decides'),
   refunds_overdue: rule('refunds', 0, 'They wait until it is resolved; no money is lost. See `quayside payouts list`'),
 } as const satisfies Readonly<Record<string, Rule>>;
 

@@ -10,6 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
 import { watchClock } from './clock.ts';
 import { watchDisk } from './disk.ts';
+import { watchHeldMoney } from './held-money.ts';
 import { watchNetworks } from './networks.ts';
 import { watchPools } from './pools.ts';
 import { watchRates } from './rates.ts';
@@ -37,6 +38,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchPools(database, config),
     watchRates(rates),
     watchRefunds(database, config),
+    watchHeldMoney(database),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
   const parts = { database, settings: { patienceMs, calmMs }, clock, log };

@@ -2,7 +2,7 @@
  * Operators' decisions about held money.
  * @module
  */
-import { and, desc, eq } from 'drizzle-orm';
+import { and, asc, desc, eq, gt, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { openPar } from '../../core/held-money.ts';
 import type { Life, Standing } from '../../core/session.ts';
@@ -10,8 +10,9 @@ import type { HeldMoney, HeldMoneyDatabase, HeldSession } from '../held-money.ts
 import type { RecordAct } from './audit-log.ts';
 import { amountText, type HeldRecords, type HeldRow } from './held-records.ts';
 import type { Db } from './open.ts';
-import { heldMoney as records, sessions } from './schema.ts';
-import type { SessionRow } from './session-row.ts';
+import { meta, heldMoney as records, sessions } from './schema.ts';
+import { lifeOf, type SessionRow } from './session-row.ts';
+import type { SessionSums } from './session-sums.ts';
 import type { SessionTransitions } from './session-transitions.ts';
 import type { FindSessionRow } from './sessions.ts';
 
@@ -21,10 +22,20 @@ export function heldMoneyCommands(
     held: HeldRecords;
     transitions: SessionTransitions;
     findSession: FindSessionRow;
+    sums: SessionSums;
     recordAct: RecordAct;
   }>,
 ): HeldMoneyDatabase {
-  const { held, transitions, findSession, recordAct } = parts;
+  const { held, transitions, findSession, sums, recordAct } = parts;
+  const isMark = eq(meta.name, 'held_money_recorded_through');
+  const mark = db.orm.select().from(meta).where(isMark).prepare();
+  const after = db.orm
+    .select()
+    .from(sessions)
+    .where(gt(sessions.id, sql.placeholder('id')))
+    .orderBy(asc(sessions.id))
+    .limit(sql.placeholder('limit'))
+    .prepare();
 
   const viewOf = (row: HeldRow, { storeId, mode, orderId }: Pick<SessionRow, 'storeId' | 'mode' | 'orderId'>) =>
     ({ ...row, storeId, mode, orderId }) satisfies HeldMoney;
@@ -65,6 +76,20 @@ export function heldMoneyCommands(
       return db.read(() => {
         const row = held.find(id);
         return row ? viewOf(row, sessionOf(row)) : null;
+      });
+    },
+    async recordOlderHeldMoney(nowMs, limit) {
+      if (!db.read(() => mark.get())) return 0;
+      return db.write(() => {
+        const found = mark.get();
+        const rows = found ? after.all({ id: found.value, limit }) : [];
+        for (const row of rows.filter(({ paymentCount }) => paymentCount > 0)) {
+          held.follow(row, { life: lifeOf(row), sums: sums.of(row) }, { nowMs, cause: null, reporting: 'nothing' });
+        }
+        const last = rows.at(-1);
+        if (last) db.orm.update(meta).set({ value: last.id }).where(isMark).run();
+        else db.orm.delete(meta).where(isMark).run();
+        return rows.length;
       });
     },
     async acceptHeldMoney(id, act, isDryRun) {

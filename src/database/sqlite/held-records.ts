@@ -20,17 +20,20 @@ import { type SessionRow, termsOf } from './session-row.ts';
 
 export type HeldRow = typeof records.$inferSelect;
 
+export type HeldReporting = 'alarm' | 'event' | 'nothing';
+
 /** To be called within a transaction. */
 export type HeldRecords = Readonly<{
   /**
    * Brings a session's records up to date.
    * @param cause the network whose block caused this; null for the clock or a person
-   * @param isDecided an operator decides now: what is newly held is known to them, and settled at once
+   * @param reporting `alarm`: an alarm, and an event for the merchant. `event`: an operator decides now; what is newly
+   * held is known to them, and settled at once. `nothing`: it has been there since an earlier version
    */
   follow(
     row: SessionRow,
     after: Readonly<{ life: Life; sums: readonly ReceiptSum[] }>,
-    moment: Readonly<{ nowMs: number; cause: NetworkKey | null; isDecided: boolean }>,
+    moment: Readonly<{ nowMs: number; cause: NetworkKey | null; reporting: HeldReporting }>,
   ): void;
   find(id: string): HeldRow | undefined;
   settle(row: HeldRow, nowMs: number): void;
@@ -65,11 +68,11 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
     .where(eq(records.id, sql.placeholder('id')))
     .prepare();
 
-  function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, isDecided: boolean): void {
+  function report(row: SessionRow, life: Life, held: HeldRow, cause: NetworkKey | null, hasAlarm: boolean): void {
     const [par, atMs] = [openPar(held), held.openedAtMs];
     const type = heldEvents[held.kind];
     if (type) postEvent(row, life, type, { amountMinor: parToMinorFloor(par), currency: held.currency }, atMs);
-    if (isDecided) return;
+    if (!hasAlarm) return;
     raiseAlarm({
       atMs,
       code: `money_${held.kind}`,
@@ -94,7 +97,7 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
   }
 
   return {
-    follow(row, { life, sums }, { nowMs, cause, isDecided }) {
+    follow(row, { life, sums }, { nowMs, cause, reporting }) {
       const known = ofSession.all({ sessionId: row.id });
       const amounts = heldMoney(termsOf(row), life, sums);
       for (const kind of heldKinds) {
@@ -113,10 +116,12 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
           ...next,
         };
         const saved: HeldRow =
-          isNew && isDecided ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs } : held;
+          isNew && reporting === 'event'
+            ? { ...held, state: 'settled', settledPar: held.valuePar, settledAtMs: nowMs }
+            : held;
         if (before) update.run(saved);
         else insert(saved);
-        if (isNew) report(row, life, held, cause, isDecided);
+        if (isNew && reporting !== 'nothing') report(row, life, held, cause, reporting === 'alarm');
       }
     },
     find: (id) => find.get({ id }),

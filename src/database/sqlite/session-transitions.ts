@@ -21,7 +21,7 @@ import {
 import { isStablecoin, type NetworkKey } from '../../core/transfer.ts';
 import { toSeconds } from '../../lib/clock.ts';
 import type { RaiseAlarm } from './alarms.ts';
-import type { HeldRecords } from './held-records.ts';
+import type { HeldRecords, HeldReporting } from './held-records.ts';
 import type { Networks } from './networks.ts';
 import type { Db } from './open.ts';
 import type { Outbox } from './outbox.ts';
@@ -91,7 +91,7 @@ export function createSessionTransitions(
     after: Readonly<{ life: Life; standing: Standing }>,
     nowMs: number,
     cause: NetworkKey | null,
-    isDecided = false,
+    reporting: HeldReporting = 'alarm',
   ): void {
     const terms = termsOf(row);
     const state = stateOf(terms, after.life, after.standing, held);
@@ -127,8 +127,9 @@ export function createSessionTransitions(
       });
     }
     // Records follow from the sums: where nothing is held before or after, there is none to change.
-    const isHeld = heldMoney(terms, lifeOf(row), row.sums ?? []).length + heldMoney(terms, after.life, held).length > 0;
-    if (isHeld) heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, isDecided });
+    const isHeld = (life: Life, of: readonly ReceiptSum[] | null) => !of || heldMoney(terms, life, of).length > 0;
+    if (!isHeld(lifeOf(row), row.sums) && !isHeld(after.life, held)) return;
+    heldRecords.follow(row, { life: after.life, sums: held }, { nowMs, cause, reporting });
   }
 
   return {
@@ -145,9 +146,9 @@ export function createSessionTransitions(
       return after.refusal;
     },
     accept(row, kind, nowMs, isDryRun) {
-      const held = sums.of(row);
+      const held = isDryRun ? sums.of(row) : sums.after(row, []);
       const after = accept(termsOf(row), lifeOf(row), held, kind, isStablecoin(row.currency), momentOf(row, nowMs));
-      if (!isDryRun) save(row, held, after, nowMs, null, true);
+      if (!isDryRun) save(row, held, after, nowMs, null, 'event');
       return after;
     },
     count: (status, difference) => void count.run({ status, difference }),

@@ -113,7 +113,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       outageWaitS,
     }),
     ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct }),
-    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, recordAct }),
+    ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct }),
     ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
     ...payoutAttemptCommands(db, {
