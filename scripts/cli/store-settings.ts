@@ -2,8 +2,11 @@
  * The settings of a store as options of commands: one row each, which creates, changes and shows it.
  * @module
  */
+import type { NetworkConfig } from '../../src/config/network.ts';
+import type { CreditTier } from '../../src/core/credit-policy.ts';
 import { formatUnits, MINOR_DECIMALS, parseUnits } from '../../src/core/money.ts';
 import type { RefundPolicy } from '../../src/core/refund.ts';
+import { parseStoreCredit, storeCreditExample } from '../../src/core/store-credit.ts';
 import { currencies } from '../../src/core/transfer.ts';
 import type { StoreSettings, StoreValues } from '../../src/database/stores.ts';
 import { choiceOption, type Input, type Option, textOption, usage, wholeOption } from './command.ts';
@@ -80,6 +83,14 @@ export const sessionSettings: readonly Setting<keyof StoreSettings>[] = [
     help: 'accept late full payments, or hold them for your decision',
     ...choice(['hold', 'accept']),
   },
+  {
+    key: 'credit',
+    option: 'credit',
+    value: 'RULES',
+    help: `what payments need besides the networks’ confirmations, such as ${storeCreditExample}`,
+    read: creditOption,
+    text: (value) => (value === '' ? 'none' : String(value)),
+  },
 ];
 
 export const refundSettings: readonly Setting<keyof RefundPolicy>[] = [
@@ -151,6 +162,36 @@ export function nameOption(input: Input, option: string): string {
   const name = (textOption(input, option) ?? '').trim();
   if (name !== '' && [...name].length <= NAME_CHARS_MAX && !/\p{Cc}/u.test(name)) return name;
   throw usage(`--${option} is "${name}", expected 1 to ${NAME_CHARS_MAX} characters`);
+}
+
+/** Returns the option's rules, or '' for `none`. @throws Fault permanent `usage` */
+function creditOption(input: Input, option: string): string {
+  const text = (textOption(input, option) ?? '').replaceAll(' ', '');
+  if (text === 'none') return '';
+  if (text !== '' && parseStoreCredit(text)) return text;
+  throw usage(
+    `--${option} is "${text}", expected none, or rules NETWORK=CONDITION or NETWORK=CONDITION@AMOUNT with commas ` +
+      `between them, such as ${storeCreditExample}; a condition is a number of blocks, finalized or second-node`,
+  );
+}
+
+/**
+ * Checks that a store's rules can be met on the configured networks.
+ * @throws Fault permanent `usage`
+ */
+export function checkCredit(networks: readonly NetworkConfig[], text = ''): void {
+  for (const tier of parseStoreCredit(text) ?? []) {
+    const named = networks.filter(({ name }) => name === tier.network);
+    const why = named.length === 0 ? 'no such network is configured' : named.flatMap((one) => obstacle(one, tier))[0];
+    if (why) throw usage(`--credit names ${tier.network}: ${why}`);
+  }
+}
+
+function obstacle({ key, finalityUrl, witnessUrl, reorgDepthMax }: NetworkConfig, tier: CreditTier): string[] {
+  if (tier.finality && finalityUrl === null) return [`${key} shows no final blocks, because its solid_url is null`];
+  if (tier.secondNode && witnessUrl === undefined) return [`${key} has no second node; set its witness_url first`];
+  const isTooDeep = (tier.blocks ?? 0) > reorgDepthMax;
+  return isTooDeep ? [`${tier.blocks} blocks are more than reorg_depth_max (${reorgDepthMax}) of ${key}`] : [];
 }
 
 /** Returns the option's amount in cents. @throws Fault permanent `usage` */

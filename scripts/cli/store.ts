@@ -6,7 +6,14 @@
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { MerchantStore } from '../../src/database/stores.ts';
 import { becauseOption, type Command, moment, notFound, operatorAct, table } from './command.ts';
-import { optionsOf, readSettings, sessionSettings, settingsJson, storeSettings } from './store-settings.ts';
+import {
+  checkCredit,
+  optionsOf,
+  readSettings,
+  sessionSettings,
+  settingsJson,
+  storeSettings,
+} from './store-settings.ts';
 
 export const storeCreate: Command = {
   name: 'store create',
@@ -15,9 +22,11 @@ export const storeCreate: Command = {
   options: optionsOf(
     sessionSettings.map((one) => ({ ...one, help: `${one.help} (${one.text(defaultStoreSettings[one.key])})` })),
   ),
-  async run(input, { database, clock }) {
+  async run(input, { config, database, clock }) {
     const name = input.args[0] ?? '';
-    const made = issueStore(name, { ...defaultStoreSettings, ...readSettings(sessionSettings, input) }, clock.nowMs());
+    const settings = { ...defaultStoreSettings, ...readSettings(sessionSettings, input) };
+    checkCredit(config.networks, settings.credit);
+    const made = issueStore(name, settings, clock.nowMs());
     await database.createStore(made);
     return {
       json: { ...shown(made), webhook_secret: made.webhookSecret },
@@ -53,15 +62,16 @@ export const storeList: Command = {
 export const storeUpdate: Command = {
   name: 'store update',
   args: ['store'],
-  summary: 'Change the settings of a store, or show them. Open sessions keep what they were created with.',
+  summary: 'Change the settings of a store, or show them. Open sessions keep theirs, but for --credit.',
   options: {
     ...optionsOf(storeSettings),
     because: becauseOption,
     'dry-run': { help: 'show what would change, and change nothing' },
   },
-  async run(input, { database, clock }) {
+  async run(input, { config, database, clock }) {
     const id = input.args[0] ?? '';
     const changes = readSettings(storeSettings, input);
+    checkCredit(config.networks, changes.credit);
     const isDryRun = input.options['dry-run'] === true;
     const done = await database.updateStore(id, changes, operatorAct(storeUpdate, input, clock), isDryRun);
     if (!done) throw notFound(`there is no store ${id}; \`quayside store list\` shows all`);

@@ -8,6 +8,7 @@ import { usualDepth } from '../core/credit-policy.ts';
 import { invariant } from '../core/fault.ts';
 import { minorToPar, parToUnitsCeil } from '../core/money.ts';
 import { convertMinor } from '../core/rate.ts';
+import { policyFor } from '../core/store-credit.ts';
 import { type Currency, currencies, type Token } from '../core/transfer.ts';
 import type { Conversion, NewSession, PaymentOption, Session } from '../database/database.ts';
 import type { Replay } from '../database/refunds.ts';
@@ -143,15 +144,18 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
   const [first] = accepts;
   if (first === undefined || (offered.length === 0 && networks.length > 0)) return refuse('no_payment_option');
 
+  const merchant = await deps.database.findStore(caller.storeId);
+  invariant(merchant, `key of store ${caller.storeId} has a store`);
+  const { settlementCurrency, credit } = merchant.settings;
   const isPar = parCurrencies.includes(request.currency);
-  const conversion = isPar ? null : await convert(deps, caller, request.currency, request.amountMinor, accepts);
+  const conversion = isPar ? null : convert(deps, settlementCurrency, request, accepts);
   if (conversion instanceof Refusal) return conversion;
   const duePar = minorToPar(conversion ? conversion.amountMinor : request.amountMinor);
   return {
     conversion,
     duePar,
     accepts,
-    options: offered.map(({ network, token }) => optionOf(network, token, duePar)),
+    options: offered.map(({ network, token }) => optionOf(network, token, duePar, credit)),
     inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
   };
 }
@@ -166,16 +170,12 @@ const acceptedAtPar = (rates: ApiDeps['rates']): readonly Currency[] => {
  * Locks a rate to the store's settlement currency, or to another coin if that one is not accepted now. Amounts are
  * computed from the text of the rate, as it is shown.
  */
-async function convert(
-  { rates, database, log }: ApiDeps,
-  { storeId }: Caller,
-  currency: string,
-  amountMinor: bigint,
+function convert(
+  { rates, log }: ApiDeps,
+  settlementCurrency: Currency,
+  { currency, amountMinor }: SessionInput['request'],
   accepts: readonly Currency[],
-): Promise<Conversion | Refusal> {
-  const merchant = await database.findStore(storeId);
-  invariant(merchant, `key of store ${storeId} has a store`);
-  const { settlementCurrency } = merchant.settings;
+): Conversion | Refusal {
   const target = accepts.find((currency) => currency === settlementCurrency) ?? accepts[0] ?? settlementCurrency;
   const exponent = exponentOf(currency);
   const quote = rates.quote(currency, target);
@@ -191,7 +191,7 @@ async function convert(
   return { rate: quote.rate, currency: target, amountMinor: converted };
 }
 
-function optionOf(network: NetworkConfig, token: Token, duePar: bigint): PaymentOption {
+function optionOf(network: NetworkConfig, token: Token, duePar: bigint, credit: string): PaymentOption {
   return {
     network: network.name,
     networkKey: network.key,
@@ -201,6 +201,6 @@ function optionOf(network: NetworkConfig, token: Token, duePar: bigint): Payment
     token: token.address,
     decimals: token.decimals,
     units: parToUnitsCeil(duePar, token.decimals),
-    confirmationsRequired: usualDepth(network.confirmations, duePar),
+    confirmationsRequired: usualDepth(policyFor(network, credit), duePar),
   };
 }

@@ -18,6 +18,7 @@ export const defaultStoreSettings: StoreSettings = {
   topUpGraceS: 30 * 60,
   monitoringS: 7 * 24 * 3600,
   latePolicy: 'hold',
+  credit: '',
 };
 
 /** Makes a store that is approved at once, because an installation has one operator. */

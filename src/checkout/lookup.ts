@@ -6,7 +6,7 @@
 import type { Family } from '../chains/chain.ts';
 import { chains } from '../chains/index.ts';
 import { LOOKUP_AGE_MS_MAX, type LookupResult } from '../core/lookup.ts';
-import type { NetworkKey } from '../core/transfer.ts';
+import { type NetworkKey, nameOf } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import type { Lookup } from '../database/lookups.ts';
 import { type Html, html } from '../lib/html.ts';
@@ -137,4 +137,4 @@ function openVerdict(model: PageModel, named: readonly Lookup[]): Verdict | null
 }
 
 const titleOf = (model: PageModel, networkKey: NetworkKey): string =>
-  networkTitle(model, { networkKey, network: networkKey.slice(networkKey.indexOf(':') + 1) });
+  networkTitle(model, { networkKey, network: nameOf(networkKey) });

@@ -6,6 +6,7 @@
 import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express';
 import type { Config } from '../config/config.ts';
 import { Fault, invariant } from '../core/fault.ts';
+import { policyFor } from '../core/store-credit.ts';
 import type { Database, Session } from '../database/database.ts';
 import { isFollowed } from '../database/network-health.ts';
 import type { DestinationCheck } from '../database/refunds.ts';
@@ -188,6 +189,8 @@ async function modelOf(
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
   const state = pageState(session, toSeconds(nowMs));
+  const { credit } = merchant.settings;
+  const networks = config.networks.map((network) => ({ ...network, confirmations: policyFor(network, credit) }));
   return {
     session,
     shop: merchant.name,
@@ -196,7 +199,7 @@ async function modelOf(
     lookups,
     refundAddresses,
     isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)),
-    networks: networkViews(config.networks, reports, session.terms.duePar, nowMs),
+    networks: networkViews(networks, reports, session.terms.duePar, nowMs),
     choice: { ...choice, parent: acceptParent(choice.parent, settings.embedOrigins) },
     words,
     nowMs,

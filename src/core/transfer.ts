@@ -14,6 +14,9 @@ export type Mode = 'live' | 'test';
 /** A network's name in the database and between processes. A mode has one network of each name. */
 export type NetworkKey = `${Mode}:${string}`;
 
+/** Returns the name of a network in its mode. */
+export const nameOf = (key: NetworkKey): string => key.slice(key.indexOf(':') + 1);
+
 /** A token that is credited on one network. `address` is the family's canonical text. */
 export type Token = Readonly<{ symbol: Currency; address: string; decimals: number }>;
 

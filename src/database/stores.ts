@@ -14,6 +14,11 @@ export type StoreSettings = Readonly<{
   topUpGraceS: number;
   monitoringS: number;
   latePolicy: 'accept' | 'hold';
+  /**
+   * What credits need besides the networks' policies (`src/core/store-credit.ts`). Not copied: a change affects every
+   * payment that is not credited yet.
+   */
+  credit: string;
 }>;
 
 /** A merchant's store; its id is the merchant id of the API. */

@@ -180,6 +180,23 @@ test('a payment that is deep enough and not final is becoming final, and never c
     assert.not.match(text, / of 15 confirmations/);
   }));
 
+test('a store that asks for more shows it: in the API, and on the page for what has come', () =>
+  withApi({ pages: true }, async (api) => {
+    const act = { atMs: 0, operator: 'somebody', command: 'store update', reason: null };
+    const change = { credit: 'ethereum=20@10.50,ethereum=finalized@20.00' };
+    await api.database().updateStore(api.merchantId, change, act, false);
+    const sale = await openSale(api);
+    const { text } = await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`);
+    const [option] = JSON.parse(text).payment_options;
+    assert.equal([option.network, option.confirmations_required], ['ethereum', 20]);
+    const shown = async () => (await exchange('GET', `${api.baseUrl}${sale.path}`)).text;
+    await sale.send('10.49', { network: 'ethereum' });
+    assert.match(await shown(), '1 of 12 confirmations');
+    await sale.send('9.51', { network: 'ethereum' });
+    for (let left = 20; left > 0; left--) await api.chain('ethereum').mine();
+    assert.match(await shown(), 'has confirmed it and is making it final', 'together they must be final');
+  }));
+
 test('HEAD on the live updates ends after the headers', () =>
   withApi({ pages: true }, async (api) => {
     const sale = await openSale(api);

@@ -102,6 +102,7 @@ test('every setting of a store is changed, shown before and after, and recorded'
     grace: ['top_up_grace_s', '600', 600],
     monitoring: ['monitoring_s', '86400', 86_400],
     late: ['late_policy', 'hold', 'hold'],
+    credit: ['credit', 'ethereum=finalized@1000.00,ethereum=30', 'ethereum=finalized@1000.00,ethereum=30'],
     'refund-window': ['refund_window_s', '30', 30 * 86_400],
     'refund-daily': ['refund_daily_minor', '500.00', 50_000],
     'refund-automatic': ['refund_auto_minor', '0.50', 50],
@@ -136,7 +137,29 @@ test('every setting of a store is changed, shown before and after, and recorded'
   await answer('refunds', 'policy', '--daily', '900.00', '--because', 'sales');
   const [policy] = await answer('audit', 'list', '--last', '1');
   assert.equal([policy.command, policy.after.refundDailyMinor, policy.reason], ['refunds policy', 90_000, 'sales']);
-  await answer('store', 'update', id, '--name', 'Corner shop');
+  await answer('store', 'update', id, '--name', 'Corner shop', '--credit', 'none');
+  assert.is((await answer('store', 'list'))[0].credit, '');
+});
+
+test('a store’s credit rules are refused unless the configured networks can meet them', async () => {
+  const [{ id }] = await answer('store', 'list');
+  for (const [credit, why] of [
+    ['finalized', /--credit is "finalized", expected none, or rules NETWORK=CONDITION/],
+    ['ethereum=safe', /a condition is a number of blocks, finalized or second-node/],
+    ['bsc=30', /--credit names bsc: no such network is configured/],
+    ['ethereum=second-node@500', /--credit names ethereum: .*:ethereum has no second node; set its witness_url first/],
+    ['ethereum=129', /129 blocks are more than reorg_depth_max \(128\) of .*:ethereum/],
+  ] as const) {
+    for (const words of [
+      ['update', id],
+      ['create', 'Strict shop'],
+    ]) {
+      const { code, err } = await run('store', ...words, '--credit', credit);
+      assert.is(code, 2, credit);
+      assert.match(err, why);
+    }
+  }
+  assert.is((await answer('store', 'list')).length, 1);
 });
 
 test('a store’s page gets a name, a colour, a logo and sites that may frame it, and loses them again', async () => {

@@ -81,6 +81,7 @@ const plainSettings: StoreSettings = {
   topUpGraceS: 1800,
   monitoringS: 604_800,
   latePolicy: 'hold',
+  credit: '',
 };
 
 export type TestKey = ApiKey & Credentials;

@@ -42,13 +42,20 @@ export type IndexedShop = Readonly<{
   close(): Promise<void>;
 }>;
 
-/** @param addresses how many orders there may be */
-export async function openIndexedShop(network: NetworkConfig, addresses = 50): Promise<IndexedShop> {
+/**
+ * @param addresses how many orders there may be
+ * @param settings the store's
+ */
+export async function openIndexedShop(
+  network: NetworkConfig,
+  addresses = 50,
+  settings: Parameters<typeof merchantStore>[0] = {},
+): Promise<IndexedShop> {
   const temp = openTempDatabase();
   const { database } = temp;
   const { family, mode } = network;
   const { keyBytes } = chains[family].address;
-  const merchant = merchantStore();
+  const merchant = merchantStore(settings);
   const running: RunningIndexer[] = [];
   await database.createStore(merchant);
   const keys = Array.from({ length: addresses }, (_, n) => addressKeyOf(n, keyBytes));

@@ -36,6 +36,7 @@ export const stores = sqliteTable('stores', {
   topUpGraceS: integer().notNull(),
   monitoringS: integer().notNull(),
   latePolicy: latePolicy().notNull(),
+  credit: text().notNull(),
   webhookSecret: text().notNull(),
   createdAtMs: integer().notNull(),
 });

@@ -88,6 +88,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const facts = { addresses, blocks: createBlocks(db), transfers, networks };
   const sums = createSessionSums(transfers);
   const findSession = createSessionFinder(db);
+  const settingsOf = createSettingsReader(db);
   const outbox = createOutbox(db);
   const replays = createReplays(db);
   const heldRecords = createHeldRecords(db, raiseAlarm, outbox);
@@ -109,10 +110,10 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
       beforeTake,
       endpoints: createSessionEndpoints(db),
       transitions,
-      settingsOf: createSettingsReader(db),
+      settingsOf,
       outageWaitS,
     }),
-    ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct }),
+    ...chainCommands(db, { ...facts, sums, transitions, findSession, raiseAlarm, ledger, recordAct, settingsOf }),
     ...heldMoneyCommands(db, { held: heldRecords, transitions, findSession, sums, recordAct }),
     ...refundCommands(db, { ...facts, rows, limits, settlement, payouts, ledger, secretKey, replays, findSession }),
     ...payoutCommands(db, { steps: payouts, ledger, raiseAlarm, followRefund: settlement.settle }),
@@ -143,7 +144,12 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
 }
 
 type ChainParts = Parameters<typeof createBlockFacts>[0] &
-  Readonly<{ networks: Networks; sums: SessionSums; recordAct: RecordAct }>;
+  Readonly<{
+    networks: Networks;
+    sums: SessionSums;
+    recordAct: RecordAct;
+    settingsOf: ReturnType<typeof createSettingsReader>;
+  }>;
 
 /** What followers save, and what operators do about it. */
 function chainCommands(db: Db, own: ChainParts) {

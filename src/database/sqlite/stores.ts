@@ -31,9 +31,9 @@ const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
 
 /** Reads a store's settings, which a session copies. */
 export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSettings {
-  const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy } = stores;
+  const { settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit } = stores;
   const select = orm
-    .select({ settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy })
+    .select({ settlementCurrency, toleranceMinor, topUpGraceS, monitoringS, latePolicy, credit })
     .from(stores)
     .where(eq(stores.id, sql.placeholder('id')))
     .prepare();

@@ -5,7 +5,7 @@
 import { and, asc, desc, eq, isNotNull, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { Counted, Phase, Receipt, ReceiptState, Recount } from '../../core/session.ts';
-import type { Currency, NetworkKey } from '../../core/transfer.ts';
+import { type Currency, type NetworkKey, nameOf } from '../../core/transfer.ts';
 import type { Payment } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
@@ -251,7 +251,7 @@ export const toReceipt = (transfer: SessionTransfer): Receipt => ({
 
 export const toPayment = (transfer: SessionTransfer): Payment => ({
   networkKey: transfer.network,
-  network: transfer.network.slice(transfer.network.indexOf(':') + 1),
+  network: nameOf(transfer.network),
   currency: transfer.currency,
   units: transfer.units,
   decimals: transfer.decimals,

@@ -3,22 +3,28 @@
  * @module
  */
 import { and, asc, eq, sql } from 'drizzle-orm';
-import type { Received } from '../../core/credit-policy.ts';
+import { invariant } from '../../core/fault.ts';
 import { toPar } from '../../core/money.ts';
 import { receivedOn } from '../../core/session.ts';
-import type { NetworkKey } from '../../core/transfer.ts';
-import type { Database } from '../database.ts';
+import { storeTiers } from '../../core/store-credit.ts';
+import { type NetworkKey, nameOf } from '../../core/transfer.ts';
+import type { IngestDatabase, WaitingTransfer } from '../ingest.ts';
+import type { StoreSettings } from '../stores.ts';
 import type { Db } from './open.ts';
 import { addresses, blocks, transfers } from './schema.ts';
 import type { SessionSums } from './session-sums.ts';
 import type { FindSessionRow } from './sessions.ts';
 
-type WaitingCommands = Pick<Database, 'waiting'>;
+type WaitingCommands = Pick<IngestDatabase, 'waiting'>;
+type Parts = Readonly<{
+  sums: SessionSums;
+  findSession: FindSessionRow;
+  settingsOf: (storeId: string) => StoreSettings;
+}>;
+/** What a session received, and what its store asks for. */
+type Judged = Pick<WaitingTransfer, 'received' | 'stricter'>;
 
-export function waitingCommands(
-  db: Db,
-  { sums, findSession }: Readonly<{ sums: SessionSums; findSession: FindSessionRow }>,
-): WaitingCommands {
+export function waitingCommands(db: Db, { sums, findSession, settingsOf }: Parts): WaitingCommands {
   const select = db.orm
     .select({ transfer: transfers, to: addresses.key, sessionId: addresses.sessionId })
     .from(blocks)
@@ -37,23 +43,35 @@ export function waitingCommands(
     .orderBy(asc(transfers.id))
     .prepare();
 
-  function receivedBy(sessionId: string, network: NetworkKey): Received | null {
+  function judged(sessionId: string, network: NetworkKey): Judged {
     const session = findSession(sessionId);
-    return session ? receivedOn(network, sums.of(session)) : null;
+    invariant(session, `session ${sessionId} of a taken address exists`);
+    const stricter = storeTiers(settingsOf(session.storeId).credit, nameOf(network));
+    return { received: receivedOn(network, sums.of(session)), stricter };
   }
 
   return {
     async waiting(network, hash) {
       return db.read(() => {
-        const known = new Map<string, Received | null>();
+        const known = new Map<string, Judged>();
         return select.all({ network, hash }).map(({ transfer, to, sessionId }) => {
           const { tx, position, currency, fromKey, units, decimals } = transfer;
-          if (sessionId !== null && !known.has(sessionId)) known.set(sessionId, receivedBy(sessionId, network));
           const own = toPar(units, decimals);
-          const { openPar, allPar } = known.get(sessionId ?? '') ?? { openPar: own, allPar: own };
+          const session = sessionId === null ? null : (known.get(sessionId) ?? judged(sessionId, network));
+          if (sessionId !== null && session) known.set(sessionId, session);
+          const { openPar, allPar } = session?.received ?? { openPar: own, allPar: own };
           // Money that is older than its session is in none of the session's sums.
           const received = openPar < own ? { openPar: own, allPar: allPar + own } : { openPar, allPar };
-          return { tx, index: position, currency, from: fromKey, to, units, received, stricter: [] };
+          return {
+            tx,
+            index: position,
+            currency,
+            from: fromKey,
+            to,
+            units,
+            received,
+            stricter: session?.stricter ?? [],
+          };
         });
       });
     },

@@ -57,6 +57,7 @@ export const settings: StoreSettings = {
   topUpGraceS: 1800,
   monitoringS: 7 * 86_400,
   latePolicy: 'hold',
+  credit: '',
 };
 
 export const merchant = (id: string, more: Partial<StoreSettings> = {}): MerchantStore => ({

@@ -21,10 +21,12 @@ type Scene = Readonly<{
 }>;
 
 /** Opens a shop with orders over 10.00, and a node whose blocks are final 30 below the head. */
-async function scene(confirmations: CreditPolicy, play: (scene: Scene) => Promise<void>): Promise<void> {
+async function scene(confirmations: CreditPolicy, play: (scene: Scene) => Promise<void>, credit = ''): Promise<void> {
   const node = await startSandboxNode({ seed: 'credits', finalityDistance: 30 });
   const shop = await openIndexedShop(
     testNetwork({ name: 'ethereum', url: node.wsUrl, confirmations, reorgDepthMax: 60 }),
+    50,
+    { credit },
   );
   const mine = (blocks = 1) => {
     for (let left = blocks; left > 0; left--) node.world.mine();
@@ -140,6 +142,25 @@ test('a payment waits for safe blocks where its amount asks for them, and the no
     s.mine();
     await isPaid(order);
   }));
+
+test('a store may be stricter than its network', () =>
+  scene(
+    fifty,
+    async ({ node, shop, pay, mine, isChecked }) => {
+      const [strict, small] = [await shop.order('strict'), await shop.order('below')];
+      pay(strict, 900);
+      pay(small, 899);
+      mine(3);
+      await until('the small payment counts', async () => states(await small.read())[0] === 'confirmed');
+      mine(9);
+      await isChecked();
+      assert.equal(states(await strict.read()), ['seen']);
+      node.world.finalize();
+      mine();
+      await until('it counts', async () => states(await strict.read())[0] !== 'seen');
+    },
+    'ethereum=finalized@9.00,bsc=finalized,ethereum=2',
+  ));
 
 test('with no finality at all, small payments count, and splitting a large one over any number of blocks gains nothing', () =>
   scene(fifty, async ({ node, shop, pay, mine, isChecked }) => {
