@@ -19,6 +19,7 @@ import { type Certificate, FORMAT } from '../../src/evidence/certificate.ts';
 import type { SigningKey } from '../../src/evidence/signing-key.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Watch } from '../follower/address-watch.ts';
+import { rangeFrom } from '../follower/after-gap.ts';
 import { createIdentityProof } from '../follower/identity.ts';
 import type { Matcher } from '../follower/matcher.ts';
 import { patiently, readChainRange } from '../follower/range-reader.ts';
@@ -41,7 +42,7 @@ export type EvidenceParts = Readonly<{
   >;
   archive: Archive;
   key: SigningKey;
-  /** Whether this installation's signer sweeps the deposit addresses. */
+  /** Whether this installation's signer sweeps the network's deposit addresses. */
   hasSigner: boolean;
   /** This program's version. */
   release: string;
@@ -105,6 +106,7 @@ export async function makeCertificate(parts: EvidenceParts, range: NumberRange, 
     const totals = await open.list.close();
     const { first, last } = totals;
     if (!first || !last) throw permanent('usage', `${network.key} has no block from ${range.from} to ${range.to}`);
+    checkEnd(range, ends.last, last);
     const found = differences.all();
     const { addresses, onChain: on_chain, inLedger: in_ledger } = totals;
     return archive.keep(
@@ -138,12 +140,27 @@ const inPatience =
   <T>(read: () => Promise<T>): Promise<T> =>
     patiently({ clock, patienceMs }, signal, read);
 
-/** Returns the blocks at the ends, or the next ones above them where these numbers have none. */
+/**
+ * Returns the blocks at the ends, or the next ones above them where these numbers have none.
+ * @throws Fault transient `node_block_missing` if the node has lost the beginning
+ */
 async function readEnds(parts: EvidenceParts, { from, to }: NumberRange, signal?: AbortSignal): Promise<Ends> {
-  const at = (number: number) => inPatience(parts, signal)(() => parts.node.range(number, number));
-  const [[first], [last]] = await Promise.all([at(from), at(to)]);
+  const { node } = parts;
+  const at = inPatience(parts, signal);
+  const [first] = await at(() => rangeFrom(node, from, from));
+  const [last] = await at(() => node.range(to, to));
   if (first && last) return { first, last };
   throw transient('node_range_broken', `${parts.network.key}: the node has no block from ${from} or from ${to} on`);
+}
+
+/** @throws Fault transient `node_block_missing` if what is above the range does not follow what was read last */
+function checkEnd({ to }: NumberRange, above: BlockRef, last: Certificate['range']['last']): void {
+  const expected = above.number > to ? above.parent : above.hash;
+  if (last.hash === expected) return;
+  throw transient(
+    'node_block_missing',
+    `the last block up to ${to} that the node returned is ${last.number} ${last.hash}, but ${expected} is the one before block ${above.number}: it has lost blocks`,
+  );
 }
 
 type AddDifferences = ReturnType<typeof createDifferenceList>['add'];

@@ -6,9 +6,9 @@
 import { Fault } from '../../src/core/fault.ts';
 import type { Database } from '../../src/database/database.ts';
 import { isFollowed } from '../../src/database/network-health.ts';
-import type { Archive } from '../../src/evidence/archive.ts';
 import { BLOCKS_MAX } from '../../src/evidence/certificate.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { reportCertificates, reportNotMade } from './alarms.ts';
 import { type EvidenceParts, makeCertificate, nextRange } from './maker.ts';
 
 /** The process rests as long as it works, so that the node and the follower have half of the time for themselves. */
@@ -19,7 +19,7 @@ const FOLLOWED_POLL_MS = 5_000;
 const UNFOLLOWED_MS_MAX = 4 * 3_600_000;
 
 export type NightlyParts = Omit<EvidenceParts, 'rest' | 'database'> &
-  Readonly<{ database: EvidenceParts['database'] & Pick<Database, 'raiseAlarm'>; log: Log }>;
+  Readonly<{ database: EvidenceParts['database'] & Pick<Database, 'keepAlarm' | 'endAlarm'>; log: Log }>;
 
 /**
  * Makes the certificate of everything that is final and has none; several if it is much.
@@ -27,7 +27,7 @@ export type NightlyParts = Omit<EvidenceParts, 'rest' | 'database'> &
  * @throws what no fault explains; faults are reported by an alarm
  */
 export async function certifyNetwork(parts: NightlyParts, signal: AbortSignal): Promise<number> {
-  const { network, archive, log } = parts;
+  const { network, log } = parts;
   const rest = restOf(parts);
   let made = 0;
   try {
@@ -42,10 +42,10 @@ export async function certifyNetwork(parts: NightlyParts, signal: AbortSignal): 
       log.info({ network: network.key, sequence, result, differences: differences.count, file }, 'certificate made');
       made += 1;
     }
-    await reportDifferences(parts, archive);
+    await reportCertificates(parts);
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
-    if (!signal.aborted) await reportFailure(parts, error);
+    if (!signal.aborted) log.warn({ network: network.key, code: error.code }, await reportNotMade(parts, error));
   }
   return made;
 }
@@ -67,35 +67,4 @@ function restOf({ network, database, clock }: NightlyParts): EvidenceParts['rest
       await clock.sleep(FOLLOWED_POLL_MS, signal);
     }
   };
-}
-
-/** Raises an alarm for certificates whose differences no later one has disproved. */
-async function reportDifferences({ network, database, clock }: NightlyParts, archive: Archive): Promise<void> {
-  const open = archive.open();
-  const [newest] = open;
-  if (!newest) return;
-  const { sequence, range, differences } = newest;
-  const [first] = differences.listed;
-  const others = open.length > 1 ? ` ${open.length - 1} earlier certificate(s) differ as well.` : '';
-  const message =
-    `certificate ${sequence} of ${network.key}, blocks ${range.from} to ${range.to}, has ${differences.count} difference(s) between the chain and the database: ${first?.message ?? ''}.${others} ` +
-    `\`quayside evidence verify\` lists them; \`quayside evidence ${network.key} --from ${range.from} --to ${range.to}\` compares again, and a complete certificate of these blocks ends this`;
-  await database.raiseAlarm({
-    atMs: clock.nowMs(),
-    code: 'evidence_differs',
-    message,
-    network: network.key,
-    sessionId: null,
-  });
-}
-
-async function reportFailure({ network, database, clock, log }: NightlyParts, fault: Fault): Promise<void> {
-  const advice =
-    fault.code === 'node_history_pruned' || fault.code === 'node_block_missing'
-      ? `make it from a node that has these blocks, or begin at a later one with \`quayside evidence ${network.key} --from BLOCK\``
-      : 'it is tried again the next night';
-  const message = `no certificate could be made of ${network.key}: ${fault.message}; ${advice}`;
-  log.warn({ network: network.key, code: fault.code }, message);
-  const atMs = clock.nowMs();
-  await database.raiseAlarm({ atMs, code: 'evidence_not_made', message, network: network.key, sessionId: null });
 }

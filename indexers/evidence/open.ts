@@ -24,6 +24,7 @@ export type EvidenceOptions = Readonly<{
   chain: Chain;
   database: Database;
   dataDir: string;
+  /** Whether this installation has a signer. */
   hasSigner: boolean;
   clock: Clock;
 }>;
@@ -45,9 +46,12 @@ export async function openEvidence({ chain, dataDir, ...options }: EvidenceOptio
     threadsMax: 1,
   });
   const { openNode } = await chain.node();
+  // A signer without this network has served no engine of it; then whoever has the keys empties the addresses.
+  const isServed = (await database.listEngines()).some((one) => one.network === network.key && one.fence > 0);
   const node = openNode({ ...followerNodeOptions(network), concurrencyMax: REQUESTS_MAX });
   return {
     ...options,
+    hasSigner: options.hasSigner && isServed,
     node,
     matcher,
     watch: createWatch(database, network, table),

@@ -4,6 +4,7 @@
  */
 import { copyFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { reportCertificates } from '../../indexers/evidence/alarms.ts';
 import { makeCertificate, nextRange } from '../../indexers/evidence/maker.ts';
 import { openEvidence } from '../../indexers/evidence/open.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -59,6 +60,7 @@ export const evidence: Command = {
       };
       const range = await rangeOf(input, parts);
       const { certificate, file } = await makeCertificate(parts, range);
+      await reportCertificates({ network, database, archive: open.archive, clock });
       const out = textOption(input, 'out');
       if (out !== undefined) copy(file, resolve(input.cwd, out));
       return answerOf(certificate, file, config.networks);

@@ -30,6 +30,8 @@ export const alarmScopes = [
   'disk',
   'refunds',
   'held',
+  'evidence',
+  'certificate',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 

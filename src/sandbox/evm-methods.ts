@@ -32,7 +32,7 @@ import { pendingBlock, reverted, stateArgument } from './evm-state.ts';
 import { type EvmChain, evmWalletMethods, type Method, type Question } from './evm-wallet-methods.ts';
 import type { FaultKind } from './faults.ts';
 import { invalidParams, RpcError } from './json-rpc.ts';
-import { createTokenCalls } from './token-calls.ts';
+import { createTokenCalls, type TokenCalls } from './token-calls.ts';
 import { routerKey } from './transaction.ts';
 import type { View } from './view.ts';
 
@@ -83,11 +83,21 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
   const { world, chainId, tokens, dialect } = chain;
   const shownChainId = ({ fault }: Question) => (fault === 'wrong_chain' ? chainId + 1 : chainId);
   const calls = createTokenCalls(world, tokens);
+  /** The last state before the head that was asked for. */
+  let earlier = { hash: '', calls };
+
+  function callsAt({ hash, number }: WorldBlock): TokenCalls {
+    if (hash === world.tip().hash) return calls;
+    if (hash !== earlier.hash) {
+      earlier = { hash, calls: createTokenCalls({ balance: world.accounts(number).token }, tokens) };
+    }
+    return earlier.calls;
+  }
 
   function ethCall({ params, view, fault }: Question): string {
     const args = positional(params, 4);
     const { to, input, data } = (args[0] ?? {}) as Record<string, unknown>;
-    stateArgument(args, 1, view, fault);
+    const block = stateArgument(args, 1, view, fault);
     const key = addressOf(to, 0);
     if (!calls.isToken(key)) return '0x';
     const text = input ?? data ?? '0x';
@@ -95,7 +105,7 @@ export function evmMethods(chain: EvmChain): ReadonlyMap<string, Method> {
       throw invalidParams('invalid argument 0: invalid hex string');
     }
     const digits = text.slice(2).toLowerCase();
-    const answer = calls.answer(key, digits, fault);
+    const answer = callsAt(block).answer(key, digits, fault);
     if (answer === null) throw reverted(dialect);
     return hex(answer);
   }

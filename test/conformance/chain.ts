@@ -434,13 +434,26 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     assert.is(found && (await node.attest(found.block, [tx])), 'holds');
   });
 
-  each('the final block is on the chain, below the head, and never goes back', async (node) => {
+  each('the final block is below the head and never goes back; what addresses hold is of that state', async (node) => {
+    const [own, other] = [bench.freshKey(), bench.freshKey()];
+    const [usdt, usdc] = bench.tokens;
+    await bench.pay('direct', [{ token: usdt, to: own, units: 5n }]);
+    await bench.pay('direct', [{ token: usdc, to: own, units: 7n }]);
     await bench.mine(80);
     const before = await node.finalized();
     await bench.mine(80);
     const [after, head] = [await node.finalized(), await node.head()];
     assert.ok(before && after && after.number > before.number && after.number <= head.number);
     assert.equal(await node.range(after.number, after.number), [after]);
+    // Not final yet.
+    await bench.pay('direct', [{ token: usdt, to: own, units: 1n }]);
+    await bench.mine();
+    const { from, to, units } = await node.holdings([own, other], after);
+    assert.ok(from >= after.number && from <= to && to <= head.number);
+    assert.equal(units, [
+      { USDT: 5n, USDC: 7n },
+      { USDT: 0n, USDC: 0n },
+    ]);
   });
 
   each('handles many concurrent requests within its limit', async (node) => {

@@ -222,4 +222,50 @@ test(
   }),
 );
 
+test(
+  'blocks that the node has lost at either end of the range are no blocks that were skipped',
+  onBench('solana', async (bench) => {
+    await trade(bench);
+    const to = await bench.floor();
+    const lost = async (number: number) => {
+      const made = bench.make(
+        { from: to - 20, to },
+        {
+          through: (node) => ({
+            ...node,
+            header: async () => null,
+            async range(from, last) {
+              const all = await node.range(from, last);
+              const left = all.filter((block) => block.number !== number);
+              return left.length > 0 ? left : node.range(last + 1, last + 1);
+            },
+          }),
+        },
+      );
+      return made.then(
+        () => 'made',
+        (error: Fault) => error.code,
+      );
+    };
+    assert.is(await lost(-1), 'made');
+    assert.is(await lost(to), 'node_block_missing');
+    assert.is(await lost(to - 20), 'node_block_missing');
+  }),
+);
+
+test(
+  'dust is no payment, and still counts in the balance of its address',
+  onBench('tron', async (bench) => {
+    const order = await bench.order();
+    bench.pay(order, bench.units(10));
+    await bench.settle();
+    bench.pay(order, 1n);
+    await bench.settle();
+    const { certificate } = await bench.make();
+    assert.is(certificate.result, 'complete');
+    assert.is(certificate.transfers.dust, 1);
+    assert.is(certificate.transfers.units.USDT, (bench.units(10) + 1n).toString());
+  }),
+);
+
 test.run();

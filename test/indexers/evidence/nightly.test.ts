@@ -6,8 +6,10 @@ import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { certifyNetwork } from '../../../indexers/evidence/nightly.ts';
 import { openEvidence } from '../../../indexers/evidence/open.ts';
+import { rereadBlocks } from '../../../indexers/reread.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
+import { openArchive } from '../../../src/evidence/archive.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { openLog } from '../../../src/lib/log.ts';
 import { type EvidenceBench, openEvidenceBench } from '../../support/evidence-bench.ts';
@@ -44,6 +46,17 @@ async function onBench(work: (bench: EvidenceBench) => Promise<void>): Promise<v
 const codes = async ({ shop }: EvidenceBench): Promise<string[]> =>
   (await shop.database.listAlarms(100)).map(({ code }) => code);
 
+const open = async ({ shop }: EvidenceBench): Promise<string[]> =>
+  (await shop.database.listOpenAlarms()).map(({ code }) => code);
+
+/** Adds what was missed, as an operator does. */
+async function rereadAll({ shop, network, floor }: EvidenceBench): Promise<void> {
+  const { database } = shop;
+  const act = { atMs: systemClock.nowMs(), operator: 'test', command: 'networks reread', reason: 'a test' };
+  const options = { network, database, chain: chains[network.family], from: 1, to: await floor(), isCheck: false, act };
+  await rereadBlocks({ ...options, clock: systemClock, onProgress: () => {} });
+}
+
 test('each night continues where the last one ended, and makes nothing if there is nothing new', () =>
   onBench(async (bench) => {
     const order = await bench.order();
@@ -62,11 +75,21 @@ test('a difference raises an alarm that names the blocks and the command', () =>
     bench.pay(order, bench.units(10));
     await bench.settle();
     bench.raw.pragma('foreign_keys = OFF');
-    bench.raw.prepare('DELETE FROM transfers').run();
+    for (const table of ['transfers', 'ledger_postings', 'ledger_entries'])
+      bench.raw.prepare(`DELETE FROM ${table}`).run();
     assert.is(await night(bench), 1);
     const [alarm] = await bench.shop.database.listAlarms(1);
     assert.is(alarm?.code, 'evidence_differs');
     assert.match(alarm?.message ?? '', /quayside evidence test:evm --from \d+ --to \d+/);
+    await bench.settle();
+    assert.is(await night(bench), 1);
+    assert.equal(await open(bench), ['evidence_differs'], 'a clean night of other blocks does not end it');
+    await rereadAll(bench);
+    const { from = 0, to = 0 } = openArchive(bench.dataDir, 'test:evm').open()[0]?.range ?? {};
+    await bench.make({ from, to });
+    await bench.settle();
+    assert.is(await night(bench), 1);
+    assert.equal(await open(bench), [], 'the blocks were read again, and a later certificate of them is complete');
   }));
 
 test('a node that fails is reported, and the night ends', () =>
