@@ -3,11 +3,15 @@
  * @module
  */
 import { paymentSession } from '../../src/api/session-view.ts';
+import { heldKinds, openPar } from '../../src/core/held-money.ts';
 import { formatUnits, MINOR_DECIMALS, PAR_DECIMALS } from '../../src/core/money.ts';
 import type { Database, Session } from '../../src/database/database.ts';
 import { parseSessionId } from '../../src/lib/session-id.ts';
 import { optionAddress } from '../../src/payments/option.ts';
 import { type Command, moment, notFound, table } from './command.ts';
+
+/** A session holds one amount of each kind. */
+const HELD_MAX = heldKinds.length;
 
 /** Returns the session with an id. @throws Fault permanent `not_found` */
 export async function findSession(database: Pick<Database, 'findSession'>, text: string): Promise<Session> {
@@ -24,6 +28,7 @@ export const sessionShow: Command = {
   options: {},
   async run(input, { database, config }) {
     const session = await findSession(database, input.args[0] ?? '');
+    const held = await database.listHeldMoney({ sessionId: session.id, state: 'open', limit: HELD_MAX });
     const { terms, standing, life, request } = session;
     const value = (par: bigint) => formatUnits(par, PAR_DECIMALS, MINOR_DECIMALS);
     return {
@@ -41,6 +46,10 @@ export const sessionShow: Command = {
           ['seen', value(standing.seenPar)],
           ['confirmed', value(standing.confirmedPar)],
           ...(standing.late ? [['late', value(standing.latePar)]] : []),
+          ...held.map((one) => [
+            'held',
+            `${value(openPar(one))} ${one.currency} (${one.kind}): quayside held show ${one.id}`,
+          ]),
           ['created', moment(session.createdAtS * 1000)],
           ['expires', moment(terms.expiresAtS * 1000)],
           ...(life.endedAtS === null ? [] : [['ended', moment(life.endedAtS * 1000)]]),

@@ -67,6 +67,7 @@ test('late money is listed, counted in status, shown with what accepting does, a
   assert.equal([held.kind, held.amount, held.currency, held.session, others], ['late', '10.00', 'USDT', id, []]);
   assert.is((await answer('status')).held_money, 1);
   assert.match((await run('status')).out, 'held money: 1 waiting for your decision: `quayside held list`');
+  assert.match((await run('session', 'show', id)).out, `10.00 USDT (late): quayside held show ${held.id}`);
   const { out } = await run('held', 'show', held.id);
   assert.match(out, /if accepted +the session is paid late with 10\.00 of 10\.00 \(it was expired\)/);
   const tried = await answer('held', 'accept', held.id, '--dry-run');

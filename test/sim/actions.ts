@@ -249,11 +249,24 @@ export const settleDue: Action = async ({ clock, database }) => {
   await database.settleDue(clock.nowMs(), 100);
 };
 
+/** An operator accepts held money, but not less than what is due. */
+const accept: Action = async ({ random, clock, database, note }) => {
+  const open = await database.listHeldMoney({ state: 'open', limit: 10 });
+  if (open.length === 0) return;
+  const { id, kind, orderId } = pick(random, open);
+  const act = { atMs: clock.nowMs(), operator: 'simulation', command: 'held accept', reason: null };
+  const tried = await database.acceptHeldMoney(id, act, true);
+  if (tried.kind === 'done' && tried.effect === 'paid' && tried.after.confirmedPar < tried.after.duePar) return;
+  const done = await database.acceptHeldMoney(id, act, false);
+  note(`${kind} money of ${orderId} is accepted: ${done.kind === 'done' ? done.effect : done.kind}`);
+};
+
 /** Actions by weight. */
 export const actions: readonly (readonly [number, Action])[] = [
   [14, order],
   [40, pay],
   [3, cancel],
+  [4, accept],
   [10, reorganise],
   [7, breakNode],
   [4, kill],

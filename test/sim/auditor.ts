@@ -161,7 +161,7 @@ export async function auditEnd(audited: Audited, events: readonly ClaimedDeliver
     const credits = creditsOf(audited.networks, session);
     auditCredits(session, credits);
     auditStatus(session, credits);
-    auditHeld(session, await audited.database.listHeldMoney({ sessionId: id, state: 'open', limit: 10 }));
+    auditHeld(session, await audited.database.listHeldMoney({ sessionId: id, limit: 10 }));
     auditEvents(
       session,
       events.filter((event) => event.sessionId === id),
@@ -195,20 +195,36 @@ function auditCredits({ id, payments, standing, terms }: Session, credits: reado
 
 const CENT_PAR = 10n ** (PAR_DECIMALS - 2n);
 
-/** Confirmed money that does not pay the session waits for a decision, to within a cent of each kind. */
-function auditHeld({ id, life, terms, payments }: Session, open: readonly HeldMoney[]): void {
+/** Whether a currency pays the session. */
+const isTaken = ({ life, terms }: Pick<Session, 'life' | 'terms'>, currency: string): boolean =>
+  life.takesAnyToken || (terms.accepts as readonly string[]).includes(currency);
+
+/**
+ * Confirmed money that does not pay the session waits for a decision or was decided about, to within a cent of each
+ * kind.
+ */
+function auditHeld(session: Session, held: readonly HeldMoney[]): void {
+  const { id, life, terms, payments } = session;
   const firm = payments.filter(({ state }) => state === 'confirmed' || state === 'final');
   const parOf = (all: readonly Payment[]) => all.reduce((total, one) => total + toPar(one.units, one.decimals), 0n);
-  const takenPar = parOf(firm.filter(({ currency }) => terms.accepts.includes(currency)));
+  const takenPar = parOf(firm.filter(({ currency }) => isTaken(session, currency)));
   const overPar = takenPar > terms.duePar ? takenPar - terms.duePar : 0n;
   const expectedPar = parOf(firm) - takenPar + (life.status === 'paid' ? overPar : takenPar);
-  const openPar = open.reduce((total, { valuePar }) => total + valuePar, 0n);
-  const missing = expectedPar - openPar;
-  assert.ok(missing >= 0n && missing < 3n * CENT_PAR, `${id} is ${life.status}: ${openPar} of ${expectedPar} is held`);
+  const heldPar = held.reduce((total, { valuePar }) => total + valuePar, 0n);
+  const missing = expectedPar - heldPar;
+  assert.ok(missing >= 0n && missing < 3n * CENT_PAR, `${id} is ${life.status}: ${heldPar} of ${expectedPar} is held`);
+  for (const { state, kind, valuePar, settledPar } of held) {
+    assert.is(
+      state === 'open',
+      valuePar - settledPar >= CENT_PAR,
+      `${id}: ${kind} ${state}, ${settledPar} of ${valuePar}`,
+    );
+  }
 }
 
-function auditStatus({ id, life, terms, standing }: Session, credits: readonly Credit[]): void {
-  const accepted = credits.filter(({ currency }) => (terms.accepts as readonly string[]).includes(currency));
+function auditStatus(session: Session, credits: readonly Credit[]): void {
+  const { id, life, terms, standing } = session;
+  const accepted = credits.filter(({ currency }) => isTaken(session, currency));
   const enough = terms.duePar - terms.tolerancePar;
   const inTime = sum(accepted.filter(({ atS, graceS }) => atS <= terms.expiresAtS + graceS));
   switch (life.status) {

@@ -31,6 +31,8 @@ test('the simulations were not idle: every possible result of a session and of a
     'detected',
     'partially_paid',
     'late',
+    'overpaid',
+    'wrong_token',
     'reversed',
   ]) {
     assert.ok(tally.has(`payment.${event}`), `no event payment.${event} in\n${seen.join('\n')}`);
