@@ -35,12 +35,15 @@ export type Step = Readonly<{
   confirm: readonly Confirmation[];
 }>;
 
+/** `recoveries`: the network's `recoveryCount` when the position was loaded. */
+export type Position = Readonly<{ recoveries: number; readThroughS: number }>;
+
 export interface Cursor {
   /**
    * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
-   * @returns whether it was loaded
+   * @returns what a report says of it; null if it was not loaded
    */
-  refresh(): Promise<boolean>;
+  refresh(): Promise<Position | null>;
   /** Canonical blocks we hold, oldest first; empty before the first step. */
   blocks(): readonly BlockRef[];
   tip(): BlockRef | undefined;
@@ -80,21 +83,21 @@ export function createCursor(
     return Math.max(readThroughS, tip.timeS, isLevel ? levelS : 0);
   }
 
-  async function load(): Promise<void> {
+  async function load(): Promise<Position> {
     // Read first: if an operator acts in between, the next save finds out.
-    recoveries = await database.recoveryCount(network.key);
+    const count = await database.recoveryCount(network.key);
     gaps = [...(await database.listGaps(network.key))].sort((one, other) => one.from - other.from);
     blocks = await database.tail(network.key, blocksMax);
     const known = (await database.listNetworks()).find((status) => status.network === network.key);
     floor = known?.floor ?? 0;
     readThroughS = known?.readThroughS ?? 0;
+    recoveries = count;
+    return { recoveries, readThroughS };
   }
 
   return {
     async refresh() {
-      if ((await database.recoveryCount(network.key)) === recoveries) return false;
-      await load();
-      return true;
+      return (await database.recoveryCount(network.key)) === recoveries ? null : load();
     },
     afterGap(number = (blocks.at(-1)?.number ?? -1) + 1) {
       let next = number;

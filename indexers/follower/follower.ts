@@ -236,12 +236,19 @@ export function createFollower(options: FollowerOptions): Follower {
     clock,
     wakeup,
     prove: () => proveIdentity(0),
-    isMoved: cursor.refresh,
+    isMoved: reload,
   };
+
+  /** Loads the position if an operator has moved it. @returns whether it was loaded */
+  async function reload(): Promise<boolean> {
+    const position = await cursor.refresh();
+    if (position) reporter.update(position);
+    return position !== null;
+  }
 
   /** Polls the node once, and makes at most one step towards its head. */
   async function step(): Promise<StepEnd> {
-    await cursor.refresh();
+    await reload();
     // Before anything else is asked: a node of another network may not even answer our requests.
     await proveIdentity(PROOF_AGE_MS_MAX);
     await watch.load(false);

@@ -15,7 +15,7 @@ import { createWakeup } from '../wakeup.ts';
 
 const REPORT_MS = 1000;
 
-export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 'readThroughS'>;
+export type Situation = Pick<NetworkReport, 'state' | 'reason' | 'headNumber' | 'readThroughS' | 'recoveries'>;
 
 export type ReporterOptions = Readonly<{
   network: NetworkKey;

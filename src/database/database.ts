@@ -181,7 +181,12 @@ export type NetworkStatus = Readonly<{
 export type NetworkReport = Pick<
   NetworkStatus,
   'network' | 'state' | 'reason' | 'headNumber' | 'nodeConnected' | 'nodeHeardAtMs' | 'readThroughS' | 'pid'
-> & { readonly nowMs: number };
+> &
+  Readonly<{
+    nowMs: number;
+    /** The `recoveryCount` of the position that it is about: of an earlier one, neither state nor reason is saved. */
+    recoveries?: number;
+  }>;
 
 // ── Addresses ────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -104,19 +104,24 @@ export function networkCommands(db: Db, steps: Networks): NetworkCommands {
       readThroughS,
       pid,
       nowMs,
+      recoveries,
     }) {
       await db.write(() => {
-        if (!steps.find(network)) steps.begin(network, nowMs);
+        const row = steps.find(network) ?? steps.begin(network, nowMs);
+        const isOutdated = row.recoveries !== (recoveries ?? row.recoveries);
+        const position = {
+          state,
+          reasonCode: reason?.code ?? null,
+          reasonMessage: reason?.message ?? null,
+          readThroughS,
+        };
         db.orm
           .update(networks)
           .set({
-            state,
-            reasonCode: reason?.code ?? null,
-            reasonMessage: reason?.message ?? null,
+            ...(isOutdated ? {} : position),
             headNumber,
             nodeConnected,
             nodeHeardAtMs,
-            readThroughS,
             pid,
             updatedAtMs: nowMs,
           })

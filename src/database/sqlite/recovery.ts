@@ -89,9 +89,12 @@ function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): RewindOutco
   const above = blocksAbove(db, network, to);
   const held = transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
-  const sessions = dropAll(db, parts, row, above, Math.min(row.floor, to), act.atMs);
+  dropAll(db, parts, above, act.atMs);
   const tip = moveTo(parts, row, to, act);
   const after = networks.find(network);
+  // Last, because what is to be read again does not end a session.
+  const ids = above.map(({ id }) => id);
+  const sessions = parts.facts.settle(network, ids, after?.floor ?? 0, act.atMs);
   recordAct(act, {
     target: network,
     before: { tip: row.tipNumber, floor: row.floor, state: row.state, reason: row.reasonCode },
@@ -129,21 +132,12 @@ function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
 }
 
 /** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */
-function dropAll(
-  { client }: Db,
-  { facts }: Parts,
-  { key }: NetworkRow,
-  above: readonly BlockRow[],
-  floor: number,
-  nowMs: number,
-): string[] {
+function dropAll({ client }: Db, { facts }: Parts, above: readonly BlockRow[], nowMs: number): void {
   for (const block of above) facts.drop(block, nowMs);
   const remove = client.prepare(
     'DELETE FROM blocks WHERE id = ? AND NOT EXISTS (SELECT 1 FROM transfers WHERE block_id = blocks.id)',
   );
   for (const { id } of above) remove.run(id);
-  const ids = above.map(({ id }) => id);
-  return facts.settle(key, ids, floor, nowMs);
 }
 
 /** Makes the newest block that is left the tip. @returns its number; null if none is left */

@@ -197,6 +197,44 @@ export function recoveryConforms(makePlace: MakePlace): void {
   );
 
   test(
+    'a session does not end while blocks that may pay it are to be read again, whatever an outdated report says',
+    inWorld(makePlace, async ({ database, one, two }) => {
+      const { id, addresses } = sessionOf(await database.createSession(newSession('o1')));
+      const transfer = pays(addresses.evm ?? '', 1000n);
+      const recoveries = await database.recoveryCount(network);
+      await one.mine([transfer]);
+      const [lateS, lateMs] = [T0_S + 2200, (T0_S + 2200) * 1000];
+      for (const feed of [one, two]) await feed.readThrough(lateS);
+      await database.settleDue(lateMs, 10);
+      assert.is((await show(database, id)).life.status, 'pending', 'its payment is seen');
+      await database.rewindNetwork({ network, to: 100, isDryRun: false, act: { ...rewindAct, atMs: lateMs } });
+      keepThrough(one, 100);
+      const report = (count: number) =>
+        database.reportNetwork({
+          network,
+          state: 'halted',
+          reason: { code: 'reorg_below_floor', message: 'before the rewind' },
+          headNumber: 101,
+          nodeConnected: true,
+          nodeHeardAtMs: lateMs,
+          readThroughS: lateS,
+          pid: 7,
+          nowMs: lateMs,
+          recoveries: count,
+        });
+      await report(recoveries);
+      await database.settleDue(lateMs, 10);
+      const status = (await database.listNetworks()).find((found) => found.network === network);
+      assert.equal([status?.state, status?.reason?.code, status?.headNumber], ['behind', 'rewound', 101]);
+      assert.is((await show(database, id)).life.status, 'pending');
+      await one.confirm(await one.mine([transfer]));
+      assert.is((await show(database, id)).life.status, 'paid');
+      await report(await database.recoveryCount(network));
+      assert.is((await database.listNetworks()).find((found) => found.network === network)?.state, 'halted');
+    }),
+  );
+
+  test(
     'a skipped block is a gap with an alarm, and only after a gap a block need not be the child of the tip',
     inWorld(makePlace, async ({ database, one }) => {
       const tip = one.chain.at(-1)?.number ?? 0;
