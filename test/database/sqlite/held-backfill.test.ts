@@ -58,4 +58,28 @@ test('late, short and surplus money of an earlier version can be listed and deci
     assert.equal((await database.verifyLedger()).sums, []);
   }));
 
+test('what an earlier version confirmed and a reorg takes is no longer held, also where no sums were kept', () =>
+  withOlderDatabase('0011', before, async (database) => {
+    await database.recordOlderHeldMoney(1_000_000, 9);
+    const block = { hash: 'x1', parent: 'h0', number: 1, timeS: 510 };
+    const outcome = await database.ingest({
+      network: 'test:one',
+      family: 'evm',
+      expectTip: 'h1',
+      watchedThroughId: 9,
+      decimals: { USDT: 6 },
+      dustFloorPar: 0n,
+      drop: ['h1'],
+      connect: [{ block, transfers: [] }],
+      confirm: [],
+      floor: null,
+      readThroughS: 510,
+      nowMs: 1_100_000,
+    });
+    assert.is(outcome, 'done');
+    const states = (await database.listHeldMoney({ limit: 9 })).map(({ sessionId, state }) => `${sessionId} ${state}`);
+    assert.equal(states.sort(), ['cs_1 gone', 'cs_2 gone', 'cs_3 gone']);
+    assert.equal((await database.verifyLedger()).sums, []);
+  }));
+
 test.run();
