@@ -16,6 +16,7 @@ import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';
+import { giveSignsOfLife } from '../src/lib/heartbeat.ts';
 import { type Log, openLog } from '../src/lib/log.ts';
 import { mayStart } from '../src/lib/start-signal.ts';
 import { openConfiguredSigner } from '../src/signer/client.ts';
@@ -44,6 +45,8 @@ export type IndexerProcess = Readonly<{
  */
 export async function runIndexer({ family, network: key, env, cwd, openDatabase }: IndexerProcess): Promise<number> {
   makeRoomForAnswers();
+  const living = new AbortController();
+  void giveSignsOfLife(living.signal);
   const stopping = new AbortController();
   const stop = () => stopping.abort();
   const requests = ['SIGTERM', 'SIGINT', 'disconnect'] as const;
@@ -70,6 +73,7 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
     log.fatal({ code: error.code }, error.message);
     return error.kind === 'permanent' ? exitCodes.cannotStart : exitCodes.failed;
   } finally {
+    living.abort();
     // The listener for the supervisor would keep this process alive.
     for (const request of requests) process.off(request, stop);
     await signer?.close();

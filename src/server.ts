@@ -28,6 +28,7 @@ import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
 import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
+import { giveSignsOfLife } from './lib/heartbeat.ts';
 import { openLog } from './lib/log.ts';
 import { mayStart } from './lib/start-signal.ts';
 import { createDestinationCheck } from './payments/destination.ts';
@@ -50,6 +51,7 @@ const FIRST_ADDRESSES_POLL_MS = 50;
 const clock = systemClock;
 const stopping = new AbortController();
 for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
+void giveSignsOfLife(stopping.signal);
 
 let log = openLog('server', 'info');
 

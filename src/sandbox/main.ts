@@ -13,6 +13,7 @@ import { existsSync } from 'node:fs';
 import { type Config, loadConfig } from '../config/config.ts';
 import { Fault } from '../core/fault.ts';
 import { systemClock } from '../lib/clock.ts';
+import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { type Log, openLog } from '../lib/log.ts';
 import { signerFiles } from '../signer/files.ts';
 import { openSandbox, type Sandbox } from './sandbox.ts';
@@ -20,11 +21,13 @@ import { openSandbox, type Sandbox } from './sandbox.ts';
 let log: Log = openLog('sandbox', 'info');
 let sandbox: Sandbox | null = null;
 let ending = false;
+const living = new AbortController();
 
 /** Every block was written when it was mined, so nothing needs saving at the end; open connections are closed. */
 async function end(why: string, exitCode: number): Promise<void> {
   if (ending) return;
   ending = true;
+  living.abort();
   log.info({ why }, 'the sandbox is stopping');
   await sandbox?.close();
   process.exit(exitCode);
@@ -58,6 +61,7 @@ try {
   const { networks } = sandbox.details;
   log.info({ networks }, 'the sandbox is ready');
   process.send?.({ ready: true, networks });
+  void giveSignsOfLife(living.signal);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   log.fatal({ code: error.code }, error.message);

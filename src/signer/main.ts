@@ -19,6 +19,7 @@ import { Fault, permanent } from '../core/fault.ts';
 import { intentMacKey } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import { systemClock } from '../lib/clock.ts';
+import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { openLog } from '../lib/log.ts';
 import { readSecretKeyFile } from '../lib/secret-key.ts';
 import { checkSignerDir, signerFiles, takeSignerLock } from './files.ts';
@@ -113,7 +114,10 @@ async function run({ dir, secretKeyFile, unlock }: Arguments): Promise<void> {
         const networks = policy.networks.map(({ key }) => key);
         log.info({ fingerprint: keystore.fingerprint, networks }, 'the signer is ready');
         process.send?.({ ready: true });
+        const living = new AbortController();
+        void giveSignsOfLife(living.signal);
         await stopped;
+        living.abort();
         await server.close();
       } finally {
         service.close();

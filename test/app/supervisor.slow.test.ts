@@ -83,6 +83,44 @@ test('each start reads the environment, and messages are passed on', async () =>
   assert.equal(settings.slice(0, 2), ['1', '2']);
 });
 
+test('a child that hangs after signs of life is killed, with the reason in the log, and restarted', async () => {
+  // A fiftieth of the real waits; the child gives a sign of life every 10 ms.
+  const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
+  const written: string[] = [];
+  const noting = pino({ level: 'error' }, { write: (line: string) => void written.push(line) });
+  const pids: number[] = [];
+  const onMessage = (message: unknown) => {
+    const { pid } = Object(message) as { pid?: number };
+    if (pid !== undefined) pids.push(pid);
+  };
+  const child = supervise(spec('hang', { onMessage }), { clock, log: noting });
+  await until('it is up', () => pids.length > 0);
+  await systemClock.sleep(2000);
+  const hung = pids.at(-1) ?? 0;
+  process.kill(hung, 'SIGSTOP');
+  await until('another one is up', () => pids.at(-1) !== hung);
+  assert.throws(() => process.kill(hung, 0), /ESRCH/, 'the first one is gone');
+  const why = written.map((line) => JSON.parse(line)).find(({ code, pid }) => code === 'child_hung' && pid === hung);
+  assert.match(why?.msg, /hang has given no sign of life for 60 s: it hangs, and is killed/);
+  await child.stop();
+});
+
+test('a child without signs of life, and one that keeps giving them, are left alone', async () => {
+  const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
+  for (const behaviour of ['stay', 'hang']) {
+    let starts = 0;
+    const env = () => {
+      starts += 1;
+      return process.env;
+    };
+    const child = supervise(spec(behaviour, { env }), { clock, log });
+    // More than twice what a silent child gets.
+    await systemClock.sleep(3000);
+    assert.is(starts, 1, behaviour);
+    await child.stop();
+  }
+});
+
 test('stop ends a child with SIGTERM, and one that ignores it by force', async () => {
   for (const behaviour of ['stay', 'stubborn']) {
     let isUp = false;

@@ -38,6 +38,17 @@ test('an indexer that is killed comes back, while the other keeps running', asyn
   assert.is(after.get('test:ethereum'), before.get('test:ethereum'));
 });
 
+test('an indexer that hangs is replaced, and payments are seen again', async () => {
+  const pidOf = async () => (await sandbox.status()).networks.find(({ network }) => network === 'test:bsc')?.pid ?? 0;
+  const hung = await pidOf();
+  const { id } = await sandbox.createSession();
+  process.kill(hung, 'SIGSTOP');
+  await sandbox.tool('pay', id, '--network', 'bsc');
+  await sandbox.paid(id);
+  assert.is.not(await pidOf(), hung);
+  assert.match(quayside.stderr(), /"code":"child_hung"/);
+});
+
 test('a server that is killed comes back on the same port', async () => {
   const before = readServerFile(folder);
   process.kill(before?.pid ?? 0, 'SIGKILL');

@@ -1,10 +1,12 @@
 /**
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
- * signals, `early` reports whether it may start and ends.
+ * signals, `hang` gives signs of life and runs until it is killed, `early` reports whether it may start and ends.
  *
  * @module
  */
+import { systemClock } from '../../src/lib/clock.ts';
+import { giveSignsOfLife } from '../../src/lib/heartbeat.ts';
 import { mayStart } from '../../src/lib/start-signal.ts';
 
 const [behaviour = ''] = process.argv.slice(2);
@@ -18,10 +20,19 @@ process.on('SIGTERM', () => {
   if (behaviour === 'stay') process.exit(0);
 });
 process.on('disconnect', () => process.exit(0));
-process.send?.({ up: true, ready: behaviour === 'serve', setting: process.env.SETTING }, undefined, undefined, () => {
-  const code = exitCodes.get(behaviour);
-  if (code !== undefined) process.exit(code);
-});
+if (behaviour === 'hang') {
+  const sleep = (ms: number, signal?: AbortSignal) => systemClock.sleep(ms / 500, signal);
+  void giveSignsOfLife(new AbortController().signal, { sleep });
+}
+process.send?.(
+  { up: true, pid: process.pid, ready: behaviour === 'serve', setting: process.env.SETTING },
+  undefined,
+  undefined,
+  () => {
+    const code = exitCodes.get(behaviour);
+    if (code !== undefined) process.exit(code);
+  },
+);
 if (behaviour === 'early') {
   const stopping = new AbortController();
   process.on('SIGTERM', () => stopping.abort());
