@@ -38,6 +38,9 @@ export type Step = Readonly<{
 /** `recoveries`: the network's `recoveryCount` when the position was loaded. */
 export type Position = Readonly<{ recoveries: number; readThroughS: number }>;
 
+/** Blocks and transfers, or transactions to confirm, that are saved at once: others who write wait that long. */
+const PART_MAX = 150;
+
 export interface Cursor {
   /**
    * Loads the position, the first time and whenever an operator has moved it. Must be called before anything else.
@@ -53,7 +56,10 @@ export interface Cursor {
   floor(): number;
   /** Returns the chain time (Unix s) up to which everything has been read, given that the node was just polled. */
   readThroughS(look: Look): number;
-  /** Saves a step that starts from the tip; does nothing if the step changes nothing. Only `done` moves the cursor. */
+  /**
+   * Saves a step that starts from the tip, a large one in parts; does nothing if the step changes nothing. Each saved
+   * part moves the cursor; any outcome but `done` ends the step there.
+   */
   save(step: Step, look: Look, watchedThroughId: number): Promise<IngestOutcome>;
 }
 
@@ -95,6 +101,39 @@ export function createCursor(
     return { recoveries, readThroughS };
   }
 
+  async function savePart({ drop, connect, confirm }: Step, look: Look, watchedThroughId: number) {
+    const kept = blocks.slice(0, blocks.length - drop.length);
+    const next = [...kept, ...connect.map(({ block }) => block)].slice(-blocksMax);
+    const tip = next.at(-1);
+    const final = look.finalized && placeFinal(next, look.finalized) === 'ours' ? look.finalized.number : 0;
+    const nextFloor = Math.max(floor, final, (tip?.number ?? 0) - network.reorgDepthMax);
+    if (drop.length + connect.length + confirm.length === 0 && nextFloor === floor) return 'done';
+    const nextReadThroughS = readThrough(tip, look);
+    const outcome = await database.ingest({
+      network: network.key,
+      family: network.family,
+      expectTip: blocks.at(-1)?.hash ?? null,
+      ...(recoveries !== null && { recoveries }),
+      watchedThroughId,
+      decimals,
+      dustFloorPar: network.dustFloorPar,
+      drop: drop.map((block) => block.hash),
+      connect,
+      confirm,
+      floor: nextFloor,
+      readThroughS: nextReadThroughS,
+      nowMs: nowMs(),
+    });
+    if (outcome === 'done') {
+      // Gaps above blocks that a reorg removed are read after all.
+      if (drop.length > 0 && gaps.length > 0) recoveries = null;
+      blocks = next;
+      floor = nextFloor;
+      readThroughS = nextReadThroughS;
+    }
+    return outcome;
+  }
+
   return {
     async refresh() {
       return (await database.recoveryCount(network.key)) === recoveries ? null : load();
@@ -112,37 +151,46 @@ export function createCursor(
       readThroughS = readThrough(blocks.at(-1), look);
       return readThroughS;
     },
-    async save({ drop, connect, confirm }, look, watchedThroughId) {
-      const kept = blocks.slice(0, blocks.length - drop.length);
-      const next = [...kept, ...connect.map(({ block }) => block)].slice(-blocksMax);
-      const tip = next.at(-1);
-      const final = look.finalized && placeFinal(next, look.finalized) === 'ours' ? look.finalized.number : 0;
-      const nextFloor = Math.max(floor, final, (tip?.number ?? 0) - network.reorgDepthMax);
-      if (drop.length + connect.length + confirm.length === 0 && nextFloor === floor) return 'done';
-      const nextReadThroughS = readThrough(tip, look);
-      const outcome = await database.ingest({
-        network: network.key,
-        family: network.family,
-        expectTip: blocks.at(-1)?.hash ?? null,
-        ...(recoveries !== null && { recoveries }),
-        watchedThroughId,
-        decimals,
-        dustFloorPar: network.dustFloorPar,
-        drop: drop.map((block) => block.hash),
-        connect,
-        confirm,
-        floor: nextFloor,
-        readThroughS: nextReadThroughS,
-        nowMs: nowMs(),
-      });
-      if (outcome === 'done') {
-        // Gaps above blocks that a reorg removed are read after all.
-        if (drop.length > 0 && gaps.length > 0) recoveries = null;
-        blocks = next;
-        floor = nextFloor;
-        readThroughS = nextReadThroughS;
+    async save(step, look, watchedThroughId) {
+      for (const part of partsOf(step)) {
+        const outcome = await savePart(part, look, watchedThroughId);
+        if (outcome !== 'done') return outcome;
       }
-      return outcome;
+      return 'done';
     },
   };
+}
+
+/**
+ * Cuts a step into parts that take short to save. What replaces removed blocks stays whole, or payments would seem to
+ * vanish for a moment; so does one block, and one transaction to confirm.
+ */
+function partsOf(step: Step): Step[] {
+  const { drop, connect, confirm } = step;
+  if (drop.length > 0) return [step];
+  const empty: Step = { drop: [], connect: [], confirm: [] };
+  const short = confirm.flatMap(({ hash, txs }) =>
+    txs ? slices(txs, () => 1).map((part) => ({ hash, txs: part })) : [{ hash }],
+  );
+  const parts = [
+    ...slices(connect, ({ transfers }) => 1 + transfers.length).map((part) => ({ ...empty, connect: part })),
+    ...slices<Confirmation>(short, ({ txs }) => txs?.length ?? 1).map((part) => ({ ...empty, confirm: part })),
+  ];
+  return parts.length > 0 ? parts : [empty];
+}
+
+/** Cuts a list into slices of at most `PART_MAX` in weight; what weighs more is a slice of its own. */
+function slices<T>(items: readonly T[], weigh: (item: T) => number): T[][] {
+  const found: T[][] = [];
+  let left = 0;
+  for (const item of items) {
+    const weight = weigh(item);
+    if (weight > left) {
+      found.push([]);
+      left = PART_MAX;
+    }
+    found.at(-1)?.push(item);
+    left -= weight;
+  }
+  return found;
 }

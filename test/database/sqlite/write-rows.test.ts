@@ -2,10 +2,23 @@
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { createCursor, type Look, type Step } from '../../../indexers/follower/cursor.ts';
 import { openSqliteDatabase } from '../../../src/database/sqlite/sqlite-database.ts';
 import { WRITE_ROWS_MAX, type WriteMeasure } from '../../../src/database/sqlite/write-queue.ts';
-import { endpoint, Feed, keyOf, merchant, newSession, pool, T0_MS } from '../../conformance/database/place.ts';
+import {
+  addressOf,
+  endpoint,
+  Feed,
+  keyOf,
+  merchant,
+  newSession,
+  pays,
+  pool,
+  sessionOf,
+  T0_MS,
+} from '../../conformance/database/place.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
+import { testNetwork } from '../../support/test-network.ts';
 import { audit } from './audit.ts';
 
 /** More than two transactions of the largest size. */
@@ -77,6 +90,67 @@ test('removing an endpoint with a long backlog is done in slices', async () => {
   assert.ok(largest(rows) <= WRITE_ROWS_MAX, rows.join(' '));
   assert.is((await database.stats(T0_MS)).deliveriesWaiting, 0);
   assert.equal(await database.listEndpoints('m1'), []);
+  close();
+});
+
+test('a follower saves blocks with many payments, and confirms them, in parts; so are sessions settled', async () => {
+  const { database, file, rowsOf, close } = measured();
+  const sessions = 500;
+  await database.createStore(merchant('m1'));
+  await database.addEndpoint(endpoint('e1'));
+  const keys = Array.from({ length: 1000 }, (_, n) => keyOf(n));
+  await database.addAddresses({ ...pool, source: 'xpub', firstIndex: 0, keys });
+  const network = { ...testNetwork({ name: 'one' }), dustFloorPar: 1n };
+  const cursor = createCursor(database, network, () => T0_MS);
+  await cursor.refresh();
+  const blockAt = (number: number) => ({
+    hash: `0xhash${number}`,
+    parent: `0xhash${number - 1}`,
+    number,
+    timeS: T0_MS / 1000 + number,
+  });
+  const lookAt = (number: number): Look => ({
+    head: blockAt(number),
+    finalized: null,
+    finalNumber: null,
+    safe: null,
+    askedAtMs: T0_MS,
+    isOld: false,
+    whyStale: null,
+  });
+  const save = (step: Partial<Step>, head: number) =>
+    rowsOf(() => cursor.save({ drop: [], connect: [], confirm: [], ...step }, lookAt(head), 1_000_000));
+  await save({ connect: [{ block: blockAt(0), transfers: [] }] }, 0);
+  await new Feed(database, 'one').readThrough(T0_MS / 1000);
+  const option = newSession('x').options[0];
+  assert.ok(option);
+  const addresses: string[] = [];
+  for (let n = 0; n < 2 * sessions; n++) {
+    const input = newSession(`o${n}`, { options: [option] });
+    addresses.push(addressOf(sessionOf(await database.createSession(input))));
+  }
+
+  const blocks = Array.from({ length: 10 }, (_, at) => ({
+    block: blockAt(at + 1),
+    transfers: addresses.slice(at * 50, at * 50 + 50).flatMap((to) => [pays(to, 400n), pays(to, 600n)]),
+  }));
+  const [connected, connectRows] = await save({ connect: blocks }, 10);
+  assert.is(connected, 'done');
+  assert.ok(largest(connectRows) <= WRITE_ROWS_MAX, connectRows.join(' '));
+  const confirm = blocks.map(({ block: { hash }, transfers }) => ({ hash, txs: transfers.map(({ tx }) => tx) }));
+  const [confirmed, confirmRows] = await save({ confirm }, 10);
+  assert.is(confirmed, 'done');
+  assert.ok(largest(confirmRows) <= WRITE_ROWS_MAX, confirmRows.join(' '));
+  assert.is((await database.stats(T0_MS)).sessions.paid, sessions);
+  assert.equal(
+    (await database.tail('test:one', 99)).map(({ hash }) => hash),
+    [blockAt(0), ...blocks.map(({ block }) => block)].map(({ hash }) => hash),
+  );
+
+  const [settled, settleRows] = await rowsOf(() => database.settleDue(T0_MS + 86_400_000, 200));
+  assert.is(settled, 200);
+  assert.ok(largest(settleRows) <= WRITE_ROWS_MAX, settleRows.join(' '));
+  assert.equal(audit(file), []);
   close();
 });
 
