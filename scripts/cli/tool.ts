@@ -17,7 +17,16 @@ import { databaseFile } from '../../src/lib/secret-key.ts';
 import { addressPoolDerive, addressPoolImport } from './address-pool.ts';
 import { alarmsList } from './alarms.ts';
 import { auditList } from './audit.ts';
-import { type Command, type Input, type OfflineCommand, type Option, table, usage } from './command.ts';
+import {
+  type Command,
+  type Input,
+  type OfflineCommand,
+  type Option,
+  operatorAct,
+  table,
+  textOption,
+  usage,
+} from './command.ts';
 import { evidence, evidenceKey, evidenceVerify } from './evidence.ts';
 import { heldAccept, heldList, heldShow } from './held.ts';
 import { keyCreate, keyList, keyRevoke } from './key.ts';
@@ -160,7 +169,9 @@ async function runOn(command: Command | OfflineCommand, input: Input) {
   // Creates a missing database, but leaves the upgrade of an older one to `npm start`, which makes sure that nothing
   // else uses it.
   if (!existsSync(databaseFile(config.dataDir))) prepareDatabase(config, env);
-  const database = openDatabase(config, env);
+  const target = [...input.args, textOption(input, 'store') ?? []].flat().join(' ') || '-';
+  const act = { ...operatorAct(command, input, systemClock), target };
+  const database = openDatabase(config, env, { act });
   try {
     return await command.run(input, { config, database, clock: systemClock });
   } finally {

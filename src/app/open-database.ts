@@ -3,6 +3,7 @@
  * @module
  */
 import type { Config } from '../config/config.ts';
+import type { TargetedAct } from '../database/audit-log.ts';
 import type { Database } from '../database/database.ts';
 import type { BeforeTake } from '../database/sqlite/sessions.ts';
 import { openSqliteDatabase } from '../database/sqlite/sqlite-database.ts';
@@ -18,6 +19,8 @@ const HELD_MS_MAX = 500;
 export type DatabaseHooks = Readonly<{
   /** Called with the addresses that a new session takes, before they are offered. */
   beforeTake?: BeforeTake;
+  /** The operator's command that it is opened for. */
+  act?: TargetedAct;
   /** Called after each write, with what it took. */
   onWrite?: (measure: WriteMeasure) => void;
   /** Gets a warning of each write that took long. */
@@ -28,7 +31,7 @@ export type DatabaseHooks = Readonly<{
 export function openDatabase(
   config: Config,
   env: NodeJS.ProcessEnv,
-  { beforeTake, onWrite, log }: DatabaseHooks = {},
+  { beforeTake, act, onWrite, log }: DatabaseHooks = {},
 ): Database {
   return openSqliteDatabase({
     file: databaseFile(config.dataDir),
@@ -37,6 +40,7 @@ export function openDatabase(
     bytesMax: config.limits.storageBytesMax,
     outageWaitS: config.limits.outageWaitS,
     ...(beforeTake && { beforeTake }),
+    ...(act && { act }),
     onWrite(measure) {
       onWrite?.(measure);
       if (measure.heldMs <= HELD_MS_MAX) return;

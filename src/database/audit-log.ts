@@ -21,6 +21,9 @@ export type AuditedState = Readonly<Record<string, string | number | boolean | n
 export type AuditEntry = OperatorAct &
   Readonly<{ id: number; target: string; before: AuditedState; after: AuditedState }>;
 
+/** An act of which only the target is known. */
+export type TargetedAct = OperatorAct & Readonly<{ target: string }>;
+
 export interface AuditDatabase {
   /** Returns the newest entries, newest first. */
   listAudit(limit: number): Promise<readonly AuditEntry[]>;

@@ -68,6 +68,15 @@ test('a store, its keys and its endpoint are created, listed and removed', async
   assert.equal([endpoints.length, endpoints[0].url, endpoints[0].extended_events], [1, url, ['payment.late']]);
   await answer('webhooks', 'remove', endpoint.id);
   assert.equal((await answer('webhooks', 'list')).endpoints, []);
+  const newest = await answer('audit', 'list', '--last', '2');
+  assert.equal(
+    newest.map(({ command, target }: Record<string, string>) => [command, target]),
+    [
+      ['webhooks remove', endpoint.id],
+      ['webhooks add', url],
+    ],
+    'every command that changes something is recorded, and nothing else',
+  );
 });
 
 test('a network that was never read is listed, and the commands that move it refuse with a reason', async () => {
@@ -129,11 +138,10 @@ test('every setting of a store is changed, shown before and after, and recorded'
   assert.equal([entry.command, entry.target, entry.reason], ['store update', id, 'a new contract']);
   assert.equal([entry.before.latePolicy, entry.after.latePolicy], ['accept', 'hold']);
   assert.match((await run('store', 'update', id, '--late', 'hold')).out, 'nothing to change');
-  assert.is(
-    (await answer('audit', 'list', '--last', '2'))[1].command,
-    'key revoke',
-    'what changes nothing is not recorded',
+  const updates = (await answer('audit', 'list')).filter(
+    ({ command }: { command: string }) => command === 'store update',
   );
+  assert.is(updates.length, 1, 'what changes nothing is not recorded');
   await answer('refunds', 'policy', '--daily', '900.00', '--because', 'sales');
   const [policy] = await answer('audit', 'list', '--last', '1');
   assert.equal([policy.command, policy.after.refundDailyMinor, policy.reason], ['refunds policy', 90_000, 'sales']);

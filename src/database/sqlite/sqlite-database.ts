@@ -3,9 +3,10 @@
  * @module
  */
 import { permanent } from '../../core/fault.ts';
+import type { TargetedAct } from '../audit-log.ts';
 import type { Database } from '../database.ts';
 import { alarmCommands, createAlarmWriter } from './alarms.ts';
-import { auditCommands, createAuditLog, type RecordAct } from './audit-log.ts';
+import { auditCommands, createAuditLog, type RecordAct, recordFirstWrite } from './audit-log.ts';
 import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
@@ -55,6 +56,8 @@ export type SqliteDatabaseOptions = OpenOptions &
     /** At most this long after its deadline a session stays open because a network is unread. */
     outageWaitS: number;
     beforeTake?: BeforeTake;
+    /** The operator's command that this connection is for: what it changes is recorded. */
+    act?: TargetedAct;
   }>;
 
 /** A database that cannot be written within this time is not ready. */
@@ -71,7 +74,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   try {
     refuseOtherSchema(db);
     checkKey(db, vault);
-    return assemble(db, vault, options);
+    return assemble(options.act ? recordFirstWrite(db, options.act) : db, vault, options);
   } catch (error) {
     db.close();
     throw error;
