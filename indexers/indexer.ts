@@ -72,7 +72,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const reporter = createReporter({ network: network.key, database, node, clock, log, pid, before });
   const { witnessUrl, fallbackUrl } = network;
   const openSecond = witnessUrl === undefined ? null : () => openNode(secondNodeOptions(network, witnessUrl));
-  const secondNode = createSecondNode(network, openSecond, matcher, database, clock);
+  const secondNode = createSecondNode(network, openSecond, matcher, clock);
   const openFallback = (url: string) => () =>
     openNode({ ...secondNodeOptions(network, url), requestTimeoutMs: REQUEST_TIMEOUT_MS });
   const fallback =

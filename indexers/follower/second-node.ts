@@ -9,14 +9,12 @@ import type { NetworkConfig } from '../../src/config/network.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
-import type { Database, NetworkReport } from '../../src/database/database.ts';
+import type { NetworkReport } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { DueBlock } from './credits.ts';
 import { createIdentityProof } from './identity.ts';
 import type { Matcher } from './matcher.ts';
 
-/** A second node that is restarted, or a moment behind, is no reason for an alarm. */
-const ALARM_AFTER_MS = 60_000;
 /** A block that it did not confirm, and a node that failed, are asked about again after this long. */
 const RETRY_MS = 5_000;
 const PROOF_AGE_MS_MAX = 60_000;
@@ -24,15 +22,12 @@ const PROOF_AGE_MS_MAX = 60_000;
 const ASKED_MAX = 20;
 
 type Reason = NonNullable<NetworkReport['reason']>;
-type Wait = Readonly<{ sinceMs: number; retryAtMs: number; reason: Reason }>;
+type Wait = Readonly<{ retryAtMs: number; reason: Reason }>;
 
 export interface SecondNode {
-  /**
-   * Returns the blocks without the transactions that need the second node and that it does not confirm now.
-   * @throws Fault `storage_unavailable`
-   */
+  /** Returns the blocks without the transactions that need the second node and that it does not confirm now. */
   agreeing(blocks: readonly DueBlock[]): Promise<readonly DueBlock[]>;
-  /** Returns why payments wait for the second node; null if none does. */
+  /** Returns why payments wait for the second node; null if none does. The server raises an alarm if this lasts. */
   reason(): Reason | null;
   close(): Promise<void>;
 }
@@ -42,14 +37,12 @@ export function createSecondNode(
   network: NetworkConfig,
   open: (() => Node) | null,
   matcher: Pick<Matcher, 'match'>,
-  database: Pick<Database, 'raiseAlarm'>,
   clock: Pick<Clock, 'nowMs'>,
 ): SecondNode {
   let asked: { node: Node; prove: () => Promise<void> } | null = null;
   let failedUntilMs = 0;
   /** By hash, in the order in which they were asked about. */
   const waits = new Map<string, Wait>();
-  const raised = new Set<string>();
 
   function connect() {
     if (!open) throw permanent('second_node_missing', 'witness_url is not set');
@@ -100,19 +93,8 @@ export function createSecondNode(
     if (nowMs < failedUntilMs && before) return false;
     const reason = nowMs < failedUntilMs ? unavailable(block.number, 'it failed a moment ago') : await ask(block);
     waits.delete(block.hash);
-    if (reason) waits.set(block.hash, { sinceMs: before?.sinceMs ?? nowMs, retryAtMs: nowMs + RETRY_MS, reason });
+    if (reason) waits.set(block.hash, { retryAtMs: nowMs + RETRY_MS, reason });
     return reason === null;
-  }
-
-  async function raiseAlarms(): Promise<void> {
-    const nowMs = clock.nowMs();
-    const codes = new Set([...waits.values()].map(({ reason }) => reason.code));
-    for (const code of raised) if (!codes.has(code)) raised.delete(code);
-    for (const { sinceMs, reason } of waits.values()) {
-      if (nowMs - sinceMs < ALARM_AFTER_MS || raised.has(reason.code)) continue;
-      await database.raiseAlarm({ atMs: nowMs, ...reason, network: network.key, sessionId: null });
-      raised.add(reason.code);
-    }
   }
 
   return {
@@ -130,7 +112,6 @@ export function createSecondNode(
         const rest = isAgreed ? block : withoutSecond(block);
         if (rest.txs.length > 0) agreed.push(rest);
       }
-      await raiseAlarms();
       return agreed;
     },
     reason() {

@@ -1,5 +1,5 @@
 /**
- * The balances of the signer's own wallets: read every minute for `status` and metrics, with an alarm when one is low.
+ * The balances of the signer's own wallets: read every minute for `status`, metrics and the alarm of one that is low.
  *
  * @module
  */
@@ -34,7 +34,7 @@ export function createBalanceWatch(
   parts: Readonly<{
     network: NetworkKey;
     node: Pick<PayoutNode, 'balance'>;
-    database: Pick<Database, 'recordBalance' | 'raiseAlarm'>;
+    database: Pick<Database, 'recordBalance'>;
     clock: Clock;
     roleOf: (draft: SpendDraft) => string;
   }>,
@@ -43,7 +43,6 @@ export function createBalanceWatch(
   const feeUnitsMax = new Map<string, bigint>();
   /** The payouts whose newest quote said that the wallet is short, and of what. */
   const short: Record<Role, Map<string, Shortage>> = { refund: new Map(), gas: new Map() };
-  const alarmed = new Set<string>();
   let readAtMs = Number.NEGATIVE_INFINITY;
 
   function lowAssets(role: Role, { native }: WalletBalance): Asset[] {
@@ -52,14 +51,6 @@ export function createBalanceWatch(
     const low = new Set([...short[role].values()].map(({ asset }) => asset));
     if (native < needed) low.add('native');
     return [...low].sort();
-  }
-
-  async function raiseLow(role: Role, key: string, low: readonly Asset[]): Promise<void> {
-    const name = `${role} ${low.join()}`;
-    if (low.length === 0 || alarmed.has(name)) return;
-    alarmed.add(name);
-    const message = `The ${role} wallet ${key} on ${network} is low on ${low.join(' and ')}: payouts wait for it, or soon will. Send it some.`;
-    await database.raiseAlarm({ atMs: clock.nowMs(), code: 'wallet_low', message, network, sessionId: null });
   }
 
   return {
@@ -90,8 +81,6 @@ export function createBalanceWatch(
           low,
           readAtMs: nowMs,
         });
-        await raiseLow(role, key, low);
-        if (low.length === 0) for (const name of [...alarmed]) if (name.startsWith(role)) alarmed.delete(name);
       }
     },
   };

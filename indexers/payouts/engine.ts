@@ -20,7 +20,6 @@ import { every } from '../../src/lib/every.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Signer } from '../../src/signer/signer.ts';
 import { createBalanceWatch } from './balances.ts';
-import { createDelayWatch } from './delay-watch.ts';
 import { createFeeWatch } from './fee-watch.ts';
 import { acquireLease, endsLease, type PayoutLease } from './lease.ts';
 import { type AdvancePayout, createAdvancePayout, type Memory } from './step.ts';
@@ -85,7 +84,6 @@ export function createPayer(options: PayerOptions): Payer {
   const wallets = createPayoutWallets({ network: network.key, tokens: network.tokens, rules, signer });
   const roleOf = ({ intent }: { intent: Parameters<SpendRules['payer']>[0] }) => rules.payer(intent).role;
   const fees = createFeeWatch(network, rules.nativeDecimals, database, clock);
-  const delays = createDelayWatch(network.key, database, clock);
   const balances = createBalanceWatch({ network: network.key, node, database, clock, roleOf });
   /** When each open payout is due next, what is remembered of it, and its last fault. */
   const schedule = new Map<
@@ -157,9 +155,7 @@ export function createPayer(options: PayerOptions): Payer {
 
   async function look(): Promise<Fault | null> {
     try {
-      const fault = await lookOnce();
-      await delays.note(fault);
-      return fault;
+      return await lookOnce();
     } catch (error) {
       // Another engine has the lease; it must be acquired again.
       if (error instanceof Fault && endsLease(error)) {

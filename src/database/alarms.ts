@@ -21,13 +21,14 @@ export type Alarm = NewAlarm & Readonly<{ id: number; key: string | null; endedA
 /** What is watched, each with an alarm for every subject: a network, a pool, a coin. */
 export const alarmScopes = [
   'network',
-  'finality',
   'payments',
   'pool',
   'rates',
   'coin',
   'clock',
   'disk',
+  'wallet',
+  'payouts',
   'refunds',
   'held',
   'evidence',

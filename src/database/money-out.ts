@@ -99,6 +99,9 @@ export type PayoutStats = Readonly<{
   waiting: readonly Readonly<{ network: NetworkKey; code: string | null; count: number; oldestAtMs: number }>[];
 }>;
 
+/** Open payouts of a network that a fault keeps from advancing. */
+export type PayoutFaults = EngineReason & Readonly<{ network: NetworkKey; count: number }>;
+
 /** Refunds of a network that are due, and for which no reason to wait is known. */
 export type OverdueRefunds = Readonly<{ network: NetworkKey; count: number; oldestDueMs: number }>;
 
@@ -227,6 +230,8 @@ export interface MoneyOutDatabase {
   payoutStats(): Promise<PayoutStats>;
   /** Returns open refunds, by network, that were due before this time and for which no engine gave a reason. */
   overdueRefunds(dueBeforeMs: number): Promise<readonly OverdueRefunds[]>;
+  /** Returns, for each network with open payouts that a fault keeps from advancing, how many, and one such fault. */
+  payoutFaults(): Promise<readonly PayoutFaults[]>;
   /** Adds up the whole ledger and compares it with the facts. The time grows with the number of payments. */
   verifyLedger(): Promise<LedgerReport>;
 }

@@ -15,11 +15,19 @@ const STILL_MS_MIN = 60_000;
 /** A payment that is this many times as deep as usual, and is not credited, is slow. */
 const SLOW_FACTOR = 5;
 
+/** Reasons of a followed network for which payments are not credited. */
+const whyWaiting = [
+  'finality_stalled',
+  'finality_not_asked',
+  'second_node_disagrees',
+  'second_node_unavailable',
+] as const;
+
 type Watched = Pick<NetworkConfig, 'key' | 'blockTimeMs' | 'confirmations' | 'reorgDepthMax'>;
 type Head = Readonly<{ number: number; sinceMs: number }>;
 
 /**
- * Watches whether each network is followed to its head, and whether finality and payments there make progress.
+ * Watches whether each network is followed to its head, and whether payments there make progress.
  * @param patienceMs by how much a network may lag that is otherwise followed
  */
 export function watchNetworks(
@@ -68,9 +76,10 @@ export function watchNetworks(
     }
   }
 
-  function unfinal({ key }: Watched, { state, reason }: NetworkStatus): Finding | null {
+  /** Returns why payments wait on a network that is followed; null if they do not, or nobody knows why. */
+  function waiting({ key }: Watched, { state, reason }: NetworkStatus): Finding | null {
     if (state !== 'following' || !reason) return null;
-    const rule = (['finality_stalled', 'finality_not_asked'] as const).find((code) => code === reason.code);
+    const rule = whyWaiting.find((code) => code === reason.code);
     return rule ? { rule, subject: key, network: key, message: `${key}: ${reason.message}` } : null;
   }
 
@@ -89,14 +98,14 @@ export function watchNetworks(
 
   return {
     what: 'the networks',
-    scopes: ['network', 'finality', 'payments'],
+    scopes: ['network', 'payments'],
     async look(nowMs) {
       const reports = new Map((await database.listNetworks()).map((report) => [report.network, report]));
       const findings: (Finding | null)[] = [];
       for (const network of networks) {
         const report = reports.get(network.key) ?? null;
         findings.push(unfollowed(network, report, nowMs));
-        if (report) findings.push(unfinal(network, report), await slow(network, report));
+        if (report) findings.push(waiting(network, report) ?? (await slow(network, report)));
       }
       return findings.filter((finding) => finding !== null);
     },

@@ -46,8 +46,10 @@ export const watchRules = {
     'patience',
     'The chain has stopped, or the node is cut off from it: compare the height in `quayside status` with an explorer',
   ),
-  finality_stalled: rule('finality', MINUTE_MS, null),
-  finality_not_asked: rule('finality', MINUTE_MS, null),
+  finality_stalled: rule('payments', MINUTE_MS, null),
+  finality_not_asked: rule('payments', MINUTE_MS, null),
+  second_node_disagrees: rule('payments', MINUTE_MS, null),
+  second_node_unavailable: rule('payments', MINUTE_MS, null),
   payments_slow: rule(
     'payments',
     'patience',
@@ -84,6 +86,12 @@ export const watchRules = {
       '`quayside status` shows when it is enough',
   ),
   money_held: rule('held', 0, '`quayside held list` shows it, and `quayside held accept <id>` decides'),
+  wallet_low: rule(
+    'wallet',
+    0,
+    'Payouts wait for it, or soon will. Send it some; `quayside status` shows what it holds',
+  ),
+  payouts_delayed: rule('payouts', 10 * MINUTE_MS, '`quayside payouts list` shows which; they are tried again'),
   refunds_overdue: rule('refunds', 0, 'They wait until it is resolved; no money is lost. See `quayside payouts list`'),
 } as const satisfies Readonly<Record<string, Rule>>;
 

@@ -12,9 +12,9 @@ import { watchClock } from './clock.ts';
 import { watchDisk } from './disk.ts';
 import { watchHeldMoney } from './held-money.ts';
 import { watchNetworks } from './networks.ts';
+import { watchPayouts } from './payouts.ts';
 import { watchPools } from './pools.ts';
 import { watchRates } from './rates.ts';
-import { watchRefunds } from './refunds.ts';
 import { createWatchdog } from './watchdog.ts';
 
 const LOOK_MS = 5_000;
@@ -37,7 +37,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchClock(database, config.networks),
     watchPools(database, config),
     watchRates(rates),
-    watchRefunds(database, config),
+    watchPayouts(database, config),
     watchHeldMoney(database),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];

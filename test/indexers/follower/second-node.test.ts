@@ -1,6 +1,7 @@
 /** Large payments that a second node must confirm: a real database and indexer, a simulated node, and one that lies. */
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { watchNetworks } from '../../../src/app/watches/networks.ts';
 import { minorToPar } from '../../../src/core/money.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { type IndexedShop, type Order, openIndexedShop } from '../../support/indexed-shop.ts';
@@ -8,6 +9,7 @@ import { type Lies, type LyingProxy, startLyingProxy } from '../../support/lying
 import { type SandboxNode, startSandboxNode } from '../../support/sandbox-node.ts';
 import { testNetwork } from '../../support/test-network.ts';
 import { until } from '../../support/until.ts';
+import { CALM_MS, PATIENCE_MS, type Watched, watched } from '../../support/watched.ts';
 
 type Scene = Readonly<{
   shop: IndexedShop;
@@ -17,6 +19,8 @@ type Scene = Readonly<{
   mine(blocks?: number): void;
   /** Lets time pass for the indexer. */
   advance(ms: number): void;
+  /** What the server watches of the network. */
+  lasting: Watched;
 }>;
 
 const witnessDies: Lies = { status: 502 };
@@ -35,6 +39,9 @@ async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<v
     }),
   );
   let aheadMs = 0;
+  const advance = (ms: number): void => {
+    aheadMs += ms;
+  };
   const mine = (blocks = 1) => {
     for (let left = blocks; left > 0; left--) node.world.mine();
   };
@@ -48,9 +55,11 @@ async function scene(liar: 'first' | 'second', play: (scene: Scene) => Promise<v
       proxy,
       pay: ({ address }, cents) => void node.pay(address, BigInt(cents) * 10_000n),
       mine,
-      advance: (ms) => {
-        aheadMs += ms;
-      },
+      advance,
+      lasting: watched(watchNetworks(shop.database, [shop.network], PATIENCE_MS), shop.database, {
+        nowMs: () => systemClock.nowMs() + aheadMs,
+        advance,
+      }),
     });
   } finally {
     await shop.close();
@@ -63,7 +72,7 @@ const isPaid = (order: Order) => until('the order is paid', async () => (await o
 const states = async (order: Order): Promise<string[]> => (await order.read()).payments.map(({ state }) => state);
 
 /** Pays a large order and a small one in the same block. Only the small one counts, for a reason; then an alarm. */
-async function isHeld({ shop, node, pay, mine, advance }: Scene, code: string): Promise<Order> {
+async function isHeld({ shop, node, pay, mine, advance, lasting }: Scene, code: string): Promise<Order> {
   const [large, small] = [await shop.order('large'), await shop.order('small')];
   pay(large, 1000);
   pay(small, 499);
@@ -71,11 +80,10 @@ async function isHeld({ shop, node, pay, mine, advance }: Scene, code: string): 
   await until('the small payment counts', async () => (await states(small))[0] === 'confirmed');
   await shop.isIn('following', code);
   assert.equal(await states(large), ['seen']);
-  assert.equal(await shop.database.listAlarms(9), [], 'not at once');
+  assert.equal(await lasting.look(), [], 'not at once');
   advance(61_000);
-  await until('an alarm is raised', async () => (await shop.database.listAlarms(9)).length > 0);
-  const [alarm] = await shop.database.listAlarms(9);
-  assert.is(alarm?.code, code);
+  await until('an alarm is raised', async () => (await lasting.look()).includes(code));
+  const alarm = (await lasting.open()).find((one) => one.code === code);
   assert.match(alarm?.message ?? '', /witness_url/);
   advance(61_000);
   mine();
@@ -111,7 +119,6 @@ for (const [about, answer] of [
     scene('second', async (s) => {
       s.proxy.lies.answer = answer;
       const order = await isHeld(s, 'second_node_disagrees');
-      assert.is((await s.shop.database.listAlarms(9)).length, 1, 'once');
       s.proxy.heal();
       s.advance(6_000);
       s.mine();
@@ -120,6 +127,11 @@ for (const [about, answer] of [
         'nothing is said any more',
         async () => (await s.shop.status())?.reason?.code !== 'second_node_disagrees',
       );
+      await s.lasting.look();
+      s.advance(CALM_MS);
+      await until('the alarm has ended', async () => !(await s.lasting.look()).includes('second_node_disagrees'));
+      const all = (await s.lasting.all()).filter((one) => one.startsWith('second_node_disagrees'));
+      assert.equal(all, ['second_node_disagrees ended'], 'once');
     }));
 }
 

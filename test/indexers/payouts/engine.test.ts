@@ -9,6 +9,7 @@ import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer, paceOf } from '../../../indexers/payouts/engine.ts';
+import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import { chains } from '../../../src/chains/index.ts';
 import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { Fault, permanent, transient } from '../../../src/core/fault.ts';
@@ -24,8 +25,10 @@ import { lockstepClock } from '../../support/lockstep-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
 import { until } from '../../support/until.ts';
+import { CALM_MS, watched } from '../../support/watched.ts';
 
 const network = 'test:one';
+const watchedConfig = { signer: {}, networks: [{ key: network }] } as const;
 const rules = chains[familyOf.sequence].spendRules;
 
 type Bench = Readonly<{
@@ -246,7 +249,8 @@ test(
   'a receiver that can never be paid ends a payout; a wallet that is short makes it wait and raises wallet_low',
   onBench(
     async (bench) => {
-      const { plan, pass, database, alarms } = bench;
+      const { plan, pass, database, alarms, clock } = bench;
+      const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
       await plan('r1');
       await pass();
       assert.equal((await database.findPayout('r1'))?.state, 'failed');
@@ -258,16 +262,15 @@ test(
       for (let n = 0; n < 90; n++) {
         await pass();
         assert.equal(await low(), ['USDT'], 'low for as long as r2 waits, however seldom it is looked at');
+        assert.equal(await lasting.look(), ['wallet_low']);
       }
-      assert.equal(
-        (await alarms()).filter((code) => code !== 'wallet_low'),
-        ['token_short', 'destination_frozen'],
-      );
-      assert.is((await alarms()).filter((code) => code === 'wallet_low').length, 1, 'raised once');
+      assert.equal(await alarms(), ['wallet_low', 'token_short', 'destination_frozen']);
       trouble = null;
       await untilSettled(bench, 'r2');
       await pass();
       assert.equal(await low(), []);
+      await lasting.look();
+      assert.equal(await lasting.after(CALM_MS), []);
     },
     {
       node: (node) => ({
@@ -376,21 +379,31 @@ test(
 
 let isSilent = false;
 test(
-  'faults that delay payouts for ten minutes raise an alarm, once',
+  'faults that delay payouts for ten minutes raise an alarm, which ends when they go on',
   onBench(
     async (bench) => {
-      const { plan, pass, alarms, database } = bench;
+      const { plan, pass, alarms, database, clock } = bench;
+      const lasting = watched(watchPayouts(database, watchedConfig), database, clock);
       isSilent = true;
       await plan('r1');
       assert.is((await pass())?.code, 'node_history_pruned');
-      for (let n = 0; n < 59; n++) await pass();
+      await lasting.look();
+      for (let n = 0; n < 59; n++) {
+        await pass();
+        await lasting.look();
+      }
       assert.equal(await alarms(), []);
-      for (let n = 0; n < 5; n++) await pass();
-      assert.equal(await alarms(), ['payouts_delayed']);
-      assert.match((await database.listAlarms(1))[0]?.message ?? '', /delayed for 10 minutes: the state is gone/);
+      await pass();
+      assert.equal(await lasting.look(), ['payouts_delayed']);
+      const { message } = (await lasting.open())[0] ?? {};
+      assert.match(
+        message ?? '',
+        /faults delay payouts on test:one \(1\), such as node_history_pruned: the state is gone/,
+      );
       isSilent = false;
       await untilSettled(bench, 'r1');
-      assert.equal(await alarms(), ['payouts_delayed']);
+      await lasting.look();
+      assert.equal(await lasting.after(CALM_MS), []);
     },
     {
       node: (node) => ({

@@ -29,6 +29,7 @@ type PayoutViews = Pick<
   | 'recordBalance'
   | 'listBalances'
   | 'payoutStats'
+  | 'payoutFaults'
   | 'overdueRefunds'
 >;
 
@@ -150,6 +151,19 @@ export function payoutViews({ orm, read, write }: Db): PayoutViews {
     },
     async overdueRefunds(dueBeforeMs) {
       return read(() => overdue.all({ dueBeforeMs }));
+    },
+    async payoutFaults() {
+      const faults = orm
+        .select({
+          network: payouts.network,
+          count: count(),
+          code: sql<string>`${min(payouts.faultCode)}`,
+          message: sql<string>`${payouts.faultMessage}`,
+        })
+        .from(payouts)
+        .where(and(sql`${payouts.state} IN ('waiting', 'sent')`, isNotNull(payouts.faultCode)))
+        .groupBy(payouts.network);
+      return read(() => faults.all());
     },
     async payoutStats() {
       return read(() => ({

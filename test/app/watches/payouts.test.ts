@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
-import { watchRefunds } from '../../../src/app/watches/refunds.ts';
+import { watchPayouts } from '../../../src/app/watches/payouts.ts';
 import type { Database } from '../../../src/database/database.ts';
 import { type HandClock, handClock } from '../../support/hand-clock.ts';
 import { openTempDatabase } from '../../support/temp-database.ts';
@@ -11,11 +11,11 @@ import { watched } from '../../support/watched.ts';
 const network = 'test:one';
 const MINUTE_MS = 60_000;
 
-type Config = Parameters<typeof watchRefunds>[1];
+type Config = Parameters<typeof watchPayouts>[1];
 
 /** Runs one check, as a process does repeatedly. @returns all alarms */
 function watcher(database: Database, clock: HandClock, config: Config): () => Promise<string[]> {
-  const bench = watched(watchRefunds(database, config), database, clock);
+  const bench = watched(watchPayouts(database, config), database, clock);
   return async () => {
     await bench.look();
     return (await database.listAlarms(10)).map(({ message }) => message);
