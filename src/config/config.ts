@@ -100,9 +100,19 @@ export function loadConfig(from: Readonly<{ env: NodeJS.ProcessEnv; cwd: string;
     }
     const networks = readNetworks(problems, settings, presets, sandbox);
     checkTogether(problems, networks);
+    if (general) checkExcept(problems, general.evidence.except, networks);
     if (general && problems.length === 0) return assemble(general, networks);
   }
   throw configInvalid(problems, origins);
+}
+
+/** A name that is spelt wrongly would be certified after all. */
+function checkExcept(problems: Problem[], except: readonly string[], networks: readonly ReadNetwork[]): void {
+  const names = networks.flatMap(({ config: { name, key } }) => [name, key]);
+  for (const [at, name] of except.entries()) {
+    if (names.includes(name)) continue;
+    problems.push({ path: `evidence.except[${at}]`, text: `"${name}", expected one of ${names.join(', ')}` });
+  }
 }
 
 /** Returns the configuration with the port that the system chose for port 0. */

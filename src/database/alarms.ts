@@ -33,6 +33,7 @@ export const alarmScopes = [
   'held',
   'evidence',
   'certificate',
+  'nightly',
 ] as const;
 export type AlarmScope = (typeof alarmScopes)[number];
 

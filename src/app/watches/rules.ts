@@ -85,6 +85,12 @@ export const watchRules = {
     'When nothing is left, new sessions are refused. Remove what is not needed, such as old backups, or make it larger; ' +
       '`quayside status` shows when it is enough',
   ),
+  evidence_stale: rule(
+    'nightly',
+    0,
+    'Make one with `quayside evidence <network>`, and read the log of the night; a damaged file is restored from a backup ' +
+      'or moved away',
+  ),
   money_held: rule('held', 0, '`quayside held list` shows it, and `quayside held accept <id>` decides'),
   wallet_low: rule(
     'wallet',

@@ -10,6 +10,7 @@ import type { Log } from '../../lib/log.ts';
 import type { Rates } from '../../rates/rates.ts';
 import { watchClock } from './clock.ts';
 import { watchDisk } from './disk.ts';
+import { watchEvidence } from './evidence.ts';
 import { watchHeldMoney } from './held-money.ts';
 import { watchNetworks } from './networks.ts';
 import { watchPayouts } from './payouts.ts';
@@ -39,6 +40,7 @@ export async function runWatches(options: WatchesOptions, signal: AbortSignal): 
     watchRates(rates),
     watchPayouts(database, config),
     watchHeldMoney(database),
+    watchEvidence(config),
     watchDisk(config.dataDir, { bytesMin: diskFreeBytesMin, storageBytesMax }),
   ];
   const parts = { database, settings: { patienceMs, calmMs }, clock, log };
