@@ -84,6 +84,21 @@ test(
   }, 200),
 );
 
+test('a server that stops answers what waits first', async () => {
+  const api = await startApi({ busyTimeoutMs: 60_000 });
+  const other = await startLockHolder(api.file);
+  const known = idOf(await api.send('POST', CREATE, order()));
+  await other.tell('hold');
+  const creating = api.send('POST', CREATE, order());
+  // It was answered after the other request came in.
+  await api.send('GET', `${SESSIONS}/${known}`);
+  const closing = api.close(60_000);
+  await other.tell('release');
+  assert.is((await creating).status, 200);
+  await closing;
+  await other.kill();
+});
+
 test(
   'a client that gives up while its request waits gets the same session when it tries again',
   beside(async (api, other) => {

@@ -110,7 +110,8 @@ export type ApiServer = Readonly<{
   logged(): string;
   /** Makes `/readyz` report that the process is stopping. */
   drain(): void;
-  close(): Promise<void>;
+  /** Stops the server; requests that are being answered have this long. */
+  close(patienceMs?: number): Promise<void>;
 }>;
 
 export type ApiServerOptions = Readonly<{
@@ -219,10 +220,10 @@ export async function startApi(options: ApiServerOptions = {}): Promise<ApiServe
     drain() {
       isDraining = true;
     },
-    async close() {
+    async close(patienceMs = 0) {
       stopping.abort();
       await rates.stop();
-      await server.close(0);
+      await server.close(patienceMs);
       database.close();
       rmSync(folder, { recursive: true });
     },
