@@ -123,7 +123,8 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
     payment_options: session.options.map((option) => paymentOption(session, option, paymentUrl(session, config))),
     payments: session.payments.map(payment),
     payments_total: session.paymentCount,
-    underpaid: standing.touched && (standing.funded === 'none' || standing.funded === 'part'),
+    // A late part that an operator accepted counts, and touches nothing.
+    underpaid: standing.funded === 'part' || (standing.touched && standing.funded === 'none'),
     overpaid: standing.funded === 'over',
     paid_late: life.paidLate,
   };

@@ -432,6 +432,19 @@ test('a payment that a reorg removed is shown as orphaned', async () => {
   );
 });
 
+test('a late part that an operator accepts pays the session: underpaid and late', async () => {
+  const session = await create({ expires_in: 60 });
+  await pass(api, 61_000);
+  const chain = api.chain('ethereum');
+  await chain.confirm(await chain.mine([usdt(session, 4_000_000n)]));
+  assert.equal([(await read(session.id)).payment_status, (await read(session.id)).underpaid], ['expired', false]);
+  const [held] = await api.database().listHeldMoney({ sessionId: session.id, limit: 1 });
+  const act = { atMs: api.clock.nowMs(), operator: 'alice', command: 'held accept', reason: null };
+  await api.database().acceptHeldMoney(held?.id ?? '', act, false);
+  const { payment_status, underpaid, overpaid, paid_late } = await read(session.id);
+  assert.equal([payment_status, underpaid, overpaid, paid_late], ['paid', true, false, true]);
+});
+
 test('late money is held or accepted, as the store is configured', async () => {
   for (const [latePolicy, expected] of [
     ['hold', ['expired', false]],
