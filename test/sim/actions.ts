@@ -3,7 +3,6 @@
  *
  * @module
  */
-import type { Family } from '../../src/chains/chain.ts';
 import { chains } from '../../src/chains/index.ts';
 import type { Database, Session } from '../../src/database/database.ts';
 import type { FaultKind } from '../../src/sandbox/faults.ts';
@@ -68,12 +67,6 @@ const rateMax: Readonly<Partial<Record<FaultKind, number>>> = {
   finality_ahead: 0.3,
   unhealthy: 0.1,
 };
-
-/**
- * A Solana node that gives a block the content of another may be believed, and its network then waits in
- * `node_inconsistent` for an operator.
- */
-const mayStrike = (family: Family, kind: string): boolean => family !== 'solana' || kind !== 'sibling_content';
 
 export const pick = <T>(random: Random, from: readonly T[]): T => from[random.int(from.length)] as T;
 
@@ -208,7 +201,7 @@ const breakNode: Action = ({ random, networks, note }) => {
   const { node, config } = pick(random, networks);
   node.faults.heal();
   if (random.chance(0.4)) return note(`${config.name} heals`);
-  const struck = Object.entries(rateMax).filter(([kind]) => random.chance(0.3) && mayStrike(config.family, kind));
+  const struck = Object.entries(rateMax).filter(() => random.chance(0.3));
   const rates = Object.fromEntries(struck.map(([kind, max]) => [kind, (max * random.int(101)) / 100]));
   node.faults.set({ rates, lagBlocks: 1 + random.int(6) });
   note(`${config.name} has faults ${JSON.stringify(rates)}`);
