@@ -39,9 +39,16 @@ type ReplayOf = Pick<Replay, 'idempotencyKey' | 'path'>;
 /** A session, and whether an earlier identical request had the same result. */
 type Kept = Readonly<{ session: Session; replayed: boolean }>;
 
-type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options' | 'inclusionGraceS'>;
+type Offer = Pick<NewSession, 'conversion' | 'duePar' | 'accepts' | 'options' | 'inclusionGraceS' | 'reorgDepthsMax'>;
 
-const nothing: Offer = { conversion: null, duePar: 0n, accepts: [], options: [], inclusionGraceS: {} };
+const nothing: Offer = {
+  conversion: null,
+  duePar: 0n,
+  accepts: [],
+  options: [],
+  inclusionGraceS: {},
+  reorgDepthsMax: {},
+};
 
 /** One cent of these currencies is one cent of a stablecoin. */
 const parCurrencies: readonly string[] = ['USD', ...currencies];
@@ -157,6 +164,7 @@ async function makeOffer(deps: ApiDeps, caller: Caller, { request, only }: Sessi
     accepts,
     options: offered.map(({ network, token }) => optionOf(network, token, duePar, credit)),
     inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
+    reorgDepthsMax: Object.fromEntries(networks.map((network) => [network.key, network.reorgDepthMax])),
   };
 }
 

@@ -37,10 +37,16 @@ export function isOlder(
 const BLOCKS_UNREAD_MAX = 1_024;
 
 /**
- * Returns the newest block that certainly came before now, or null if that is unknown. It is as far below the node's
- * head as our final height is below our tip, because any block above may still be replaced by one with a later payment.
+ * Returns the newest block that certainly came before now, or null if that is unknown. Any block that is not final may
+ * still be replaced by one with a later payment.
+ * @param floor our final height, which may be close below our tip: the tip may be behind, and finality be that of the
+ * node's head
+ * @param reorgDepthMax how many blocks below the head may be replaced
  */
-export function certainlyBefore(tipNumber: number, headNumber: number | null, floor: number): number | null {
-  const unread = Math.max(0, (headNumber ?? tipNumber) - tipNumber);
-  return unread > BLOCKS_UNREAD_MAX ? null : floor + unread;
+export function certainlyBefore(
+  { tipNumber, headNumber, floor }: Readonly<{ tipNumber: number; headNumber: number | null; floor: number }>,
+  reorgDepthMax: number,
+): number | null {
+  const head = headNumber ?? tipNumber;
+  return head - tipNumber > BLOCKS_UNREAD_MAX ? null : Math.max(floor, head - reorgDepthMax);
 }

@@ -102,6 +102,8 @@ export type NewSession = Readonly<{
   expiresInS: number;
   /** Of every network that may be offered. */
   inclusionGraceS: InclusionGrace;
+  /** How many of its newest blocks a network may replace, of every network that may be offered. */
+  reorgDepthsMax: Readonly<Partial<Record<NetworkKey, number>>>;
   /** The possible ways to pay. Networks that are not ready and families without a free address are left out. */
   options: readonly PaymentOption[];
   replay: Replay;

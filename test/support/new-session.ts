@@ -72,6 +72,7 @@ export function newSession(wish: SessionWish): NewSession {
     accepts,
     expiresInS,
     inclusionGraceS: Object.fromEntries(networks.map((network) => [network.key, network.inclusionGraceS])),
+    reorgDepthsMax: Object.fromEntries(networks.map((network) => [network.key, network.reorgDepthMax])),
     options,
     replay: { idempotencyKey: null, path: '/api/v1/checkout/sessions/create', bodyHash: name },
     nowMs,

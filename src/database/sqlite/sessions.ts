@@ -117,11 +117,12 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
   }
 
   /** Returns the blocks that came before a new session, on each network of its mode that is followed. */
-  function beforeNumbers({ mode, nowMs }: Pick<NewSession, 'mode' | 'nowMs'>): Terms['beforeNumbers'] {
+  function beforeNumbers({ mode, reorgDepthsMax, nowMs }: NewSession): Terms['beforeNumbers'] {
     const own = networks.all().filter((row) => row.key.startsWith(`${mode}:`) && isOffered(row, nowMs));
     return Object.fromEntries(
       own.flatMap(({ key, tipNumber, headNumber, floor }) => {
-        const before = tipNumber === null ? null : certainlyBefore(tipNumber, headNumber, floor);
+        const depthMax = reorgDepthsMax[key] ?? Number.POSITIVE_INFINITY;
+        const before = tipNumber === null ? null : certainlyBefore({ tipNumber, headNumber, floor }, depthMax);
         return before === null ? [] : [[key, before]];
       }),
     );

@@ -61,8 +61,9 @@ export function booksConform(makePlace: MakePlace): void {
     'money for no session, or before it, is unclaimed',
     inWorld(makePlace, async ({ database, one }) => {
       assert.is(await one.step({ floor: 100 }), 'done');
-      await one.readThrough(T0_S, 'following', 101);
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      await one.readThrough(T0_S, 'following', 121);
+      const reorgDepthsMax = { 'test:one': 20 };
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1', { reorgDepthsMax }))));
       const early = await one.mine([pays(to, 100n)]);
       const stray = await one.mine([pays(keyOf(30), 300n)]);
       await one.confirm(early, stray);

@@ -115,6 +115,7 @@ export function newSession(orderId: string, more: Partial<NewSession> = {}): New
     accepts: ['USDT', 'USDC'],
     expiresInS: 1800,
     inclusionGraceS: {},
+    reorgDepthsMax: {},
     options: [
       option('one', 'USDT', 1000n),
       option('one', 'USDC', 1000n),

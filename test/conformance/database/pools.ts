@@ -16,6 +16,9 @@ import {
   T0_S,
 } from './place.ts';
 
+/** How many of its newest blocks a network may replace. */
+const reorgDepthsMax = { 'test:one': 20 };
+
 /** The address pool. */
 export function poolsConform(makePlace: MakePlace): void {
   const test = suite('addresses');
@@ -188,8 +191,8 @@ export function poolsConform(makePlace: MakePlace): void {
     inWorld(makePlace, async ({ database, one }) => {
       // A database that was restored is still a few blocks behind the node.
       assert.is(await one.step({ floor: 100 }), 'done');
-      await one.readThrough(T0_S, 'following', 103);
-      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      await one.readThrough(T0_S, 'following', 123);
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1', { reorgDepthsMax }))));
       await one.mine();
       await one.mine();
       const block = await one.mine([pays(to, 1000n)]);
@@ -204,6 +207,19 @@ export function poolsConform(makePlace: MakePlace): void {
       await one.confirm(await one.mine([pays(to, 1000n)]));
       assert.is((await show(database, 'o1')).life.status, 'paid');
       assert.is((await database.listAlarms(10)).length, 1);
+    }),
+  );
+
+  test(
+    'money in a block that replaces one from before its session pays it, even if our tip was behind the node',
+    inWorld(makePlace, async ({ database, one }) => {
+      // What is final for the node is final here, although half of the blocks above are still to be read.
+      assert.is(await one.step({ floor: 100 }), 'done');
+      await one.readThrough(T0_S, 'following', 120);
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1', { reorgDepthsMax }))));
+      await one.confirm(await one.mine([pays(to, 1000n)]));
+      assert.is((await show(database, 'o1')).life.status, 'paid');
+      assert.equal(await database.listAlarms(10), []);
     }),
   );
 
