@@ -40,7 +40,8 @@ export function createSecondNode(
   clock: Pick<Clock, 'nowMs'>,
 ): SecondNode {
   let asked: { node: Node; prove: () => Promise<void> } | null = null;
-  let failedUntilMs = 0;
+  /** Until it is asked again, with what it failed. */
+  let failed = { untilMs: 0, message: '' };
   /** By hash, in the order in which they were asked about. */
   const waits = new Map<string, Wait>();
 
@@ -81,7 +82,7 @@ export function createSecondNode(
       return await objection(block);
     } catch (error) {
       if (!(error instanceof Fault)) throw error;
-      failedUntilMs = clock.nowMs() + RETRY_MS;
+      failed = { untilMs: clock.nowMs() + RETRY_MS, message: error.message };
       return unavailable(block.number, error.message);
     }
   }
@@ -90,8 +91,9 @@ export function createSecondNode(
   async function isConfirmed(block: DueBlock): Promise<boolean> {
     const nowMs = clock.nowMs();
     const before = waits.get(block.hash);
-    if (nowMs < failedUntilMs && before) return false;
-    const reason = nowMs < failedUntilMs ? unavailable(block.number, 'it failed a moment ago') : await ask(block);
+    const hasFailed = nowMs < failed.untilMs;
+    if (hasFailed && before) return false;
+    const reason = hasFailed ? unavailable(block.number, failed.message) : await ask(block);
     waits.delete(block.hash);
     if (reason) waits.set(block.hash, { retryAtMs: nowMs + RETRY_MS, reason });
     return reason === null;
