@@ -74,7 +74,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
     // Whether the node has lost blocks at the beginning.
     await patiently(patience, undefined, () => rangeFrom(node, from, from));
     let at = from;
-    for await (const part of readChainRange({ node, matcher, ...patience }, from, to, null)) {
+    for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
       const save = () => saveChecked(options, node, watch.throughId(), at, part);
       const found = await patiently(patience, undefined, save);
       for (const difference of found) counts[difference.kind]++;

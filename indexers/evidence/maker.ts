@@ -25,7 +25,7 @@ import type { Matcher } from '../follower/matcher.ts';
 import { patiently, readChainRange } from '../follower/range-reader.ts';
 import { readBalances, whyLeftOut } from './balances.ts';
 import { compareBlocks } from './comparison.ts';
-import { createDifferenceList } from './difference.ts';
+import { createDifferenceList, type Difference } from './difference.ts';
 import { checkPayouts } from './payouts.ts';
 
 /** How long a node may fail before the certificate is given up. */
@@ -98,6 +98,7 @@ export async function makeCertificate(parts: EvidenceParts, range: NumberRange, 
   await parts.watch.load(true);
   const ends = await readEnds(parts, range, signal);
   const differences = createDifferenceList();
+  differences.add(checkBeginning(archive, range, ends.first));
   const open = { list: openListWriter(archive.draftFile) };
   try {
     const balances = await addBalances(parts, range, ends, open, differences.add, signal);
@@ -151,6 +152,15 @@ async function readEnds(parts: EvidenceParts, { from, to }: NumberRange, signal?
   const [last] = await at(() => node.range(to, to));
   if (first && last) return { first, last };
   throw transient('node_range_broken', `${parts.network.key}: the node has no block from ${from} or from ${to} on`);
+}
+
+/** Compares the block below the range with the last one that was certified, if that is the one. */
+function checkBeginning(archive: Archive, { from }: NumberRange, first: BlockRef): Difference[] {
+  const before = archive.latest()?.certificate;
+  if (!before || before.range.to + 1 !== from || before.range.last.hash === first.parent) return [];
+  const { number, hash } = before.range.last;
+  const message = `block ${first.number} names ${first.parent} as its parent, but certificate ${before.sequence} ends with block ${number} ${hash}: blocks that were final have been replaced, or the node is on another chain`;
+  return [{ code: 'certified_block_replaced', message }];
 }
 
 /** @throws Fault transient `node_block_missing` if what is above the range does not follow what was read last */
@@ -228,14 +238,12 @@ async function addBlocks(
   add: AddDifferences,
   signal?: AbortSignal,
 ): Promise<number> {
-  const { network, database, archive, clock, patienceMs = PATIENCE_MS } = parts;
-  const before = archive.latest()?.certificate.range;
-  const parent = before && before.to + 1 === range.from ? before.last.hash : null;
+  const { network, database, clock, patienceMs = PATIENCE_MS } = parts;
   const creditedThrough = final - network.reorgDepthMax;
   let stored = 0;
   let nextNumber = range.from;
   let startedMs = clock.nowMs();
-  for await (const part of readChainRange({ ...parts, patienceMs }, range.from, range.to, parent, signal)) {
+  for await (const part of readChainRange({ ...parts, patienceMs }, range.from, range.to, signal)) {
     throwIfStopped(signal);
     const recorded = await database.recordedRange(network.key, { from: nextNumber, to: part.throughNumber });
     const compared = compareBlocks(network, part.blocks, recorded, creditedThrough);

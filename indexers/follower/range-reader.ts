@@ -34,7 +34,6 @@ export type RangePart = Readonly<{ blocks: readonly MatchedBlock[]; throughNumbe
 /**
  * Reads the blocks from one number to another, both included, oldest first. Numbers without a block are skipped where
  * the chain skips them.
- * @param parent the hash that the first block must name as its parent; null if that is not known
  * @param signal ends the reading after the current part
  * @throws Fault transient `node_*` if the node fails for longer than the patience; `node_range_broken` if a block does
  * not link to the one before
@@ -43,14 +42,13 @@ export async function* readChainRange(
   options: RangeReaderOptions,
   fromNumber: number,
   toNumber: number,
-  parent: string | null,
   signal?: AbortSignal,
 ): AsyncGenerator<RangePart> {
-  let below = parent;
+  let below: string | null = null;
   for (let first = fromNumber; first <= toNumber && !signal?.aborted; first += PART_BLOCKS) {
     const last = Math.min(toNumber, first + PART_BLOCKS - 1);
-    const linked = below;
-    const blocks = await patiently(options, signal, () => readPart(options, first, last, linked));
+    const linked: string | null = below;
+    const blocks: MatchedBlock[] = await patiently(options, signal, () => readPart(options, first, last, linked));
     below = blocks.at(-1)?.block.hash ?? below;
     yield { blocks, throughNumber: last };
   }

@@ -254,6 +254,34 @@ test(
 );
 
 test(
+  'a certified block that the chain has replaced is named, and does not stop the next certificate',
+  onBench('evm', async (bench) => {
+    const to = await bench.floor();
+    const hash = `0x${'ee'.repeat(32)}`;
+    const first = await bench.make(
+      { from: to - 10, to },
+      {
+        through: (node) => ({
+          ...node,
+          range: async (from, last) =>
+            (await node.range(from, last)).map((block) => (block.number === to ? { ...block, hash } : block)),
+          async content(block, thorough) {
+            const [own = block] = block.hash === hash ? await node.range(to, to) : [block];
+            return node.content(own, thorough);
+          },
+        }),
+      },
+    );
+    assert.equal(codesOf(first), ['block_differs']);
+    await bench.settle();
+    const second = await bench.make();
+    assert.equal(codesOf(second), ['certified_block_replaced'], messageOf(second));
+    await bench.settle();
+    assert.equal(codesOf(await bench.make()), []);
+  }),
+);
+
+test(
   'dust is no payment, and still counts in the balance of its address',
   onBench('tron', async (bench) => {
     const order = await bench.order();
