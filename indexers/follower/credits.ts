@@ -70,8 +70,8 @@ export async function findDue(
     const page = await database.unconfirmed(key, above, PAGE_BLOCKS);
     for (const block of page) {
       above = block.number;
-      // What holds for no amount needs no look at the amounts.
-      if (note(lacks(confirmations, 0n, block.number, heights))) continue;
+      // What is not enough for any amount here is not enough in any later block.
+      if (note(lacks(confirmations, 0n, block.number, heights))) return { blocks, lacking };
       const due = await dueOf(block);
       if (due) blocks.push(due);
     }

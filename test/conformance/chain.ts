@@ -445,6 +445,8 @@ export function chainConformance(name: string, makeBench: () => Promise<ChainBen
     const [after, head] = [await node.finalized(), await node.head()];
     assert.ok(before && after && after.number > before.number && after.number <= head.number);
     assert.equal(await node.range(after.number, after.number), [after]);
+    const safe = await node.safe?.();
+    assert.ok(safe === undefined || (safe && safe.number >= after.number), 'a final block is safe');
     // Not final yet.
     await bench.pay('direct', [{ token: usdt, to: own, units: 1n }]);
     await bench.mine();
