@@ -4,16 +4,15 @@
  *
  * @module
  */
-import type { Node, RawContent } from '../../src/chains/chain.ts';
+import type { Node } from '../../src/chains/chain.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import type { BlockRef } from '../../src/core/block.ts';
 import { Fault, permanent } from '../../src/core/fault.ts';
 import type { ChainTransfer } from '../../src/core/transfer.ts';
 import type { NetworkReport } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { DueBlock } from './credits.ts';
 import { createIdentityProof } from './identity.ts';
-import type { Matcher } from './matcher.ts';
+import { type Matcher, matchContent } from './matcher.ts';
 
 /** A block that it did not confirm, and a node that failed, are asked about again after this long. */
 const RETRY_MS = 5_000;
@@ -62,19 +61,9 @@ export function createSecondNode(
     if (attested === 'unsure') return unavailable(number, `its chain does not have block ${number} yet`);
     const [block] = attested === 'holds' ? await node.range(number, number) : [];
     if (block?.hash !== hash) return disagrees(number, hash, 'has another block there, or not that transaction');
-    const found = new Set((await transfersOf(node, block)).map(textOf));
+    const found = new Set((await matchContent(node, matcher, block)).map(textOf));
     const missing = secondNode.find((transfer) => !found.has(textOf(transfer)));
     return missing ? disagrees(number, hash, `does not show the transfer of transaction ${missing.tx}`) : null;
-  }
-
-  async function transfersOf(node: Node, block: BlockRef): Promise<readonly ChainTransfer[]> {
-    const read = async (isThorough: boolean): Promise<RawContent> => node.content(block, isThorough);
-    try {
-      return await matcher.match(await read(false));
-    } catch (error) {
-      if (!(error instanceof Fault) || error.code !== 'node_content_doubtful') throw error;
-      return matcher.match(await read(true));
-    }
   }
 
   async function ask(block: DueBlock): Promise<Reason | null> {

@@ -115,6 +115,16 @@ test('finality that does not move is an alarm after a minute', () =>
     assert.equal(await reports({}, 2 * CALM_MS), []);
   }));
 
+for (const code of ['second_node_disagrees', 'second_node_unavailable']) {
+  test(`${code} is an alarm after a minute`, () =>
+    scene(async ({ reports }) => {
+      const why = { code, message: 'payments in block 7 wait for the second node' };
+      assert.equal(await reports({ reason: why }, 50 * SECOND_MS), []);
+      assert.equal(await reports({ reason: why }, MINUTE_MS), [code]);
+      assert.equal(await reports({}, 2 * CALM_MS), []);
+    }));
+}
+
 test('the alarm of a network that is no longer configured ends', async () => {
   const { database, close } = openTempDatabase();
   const clock = handClock();
