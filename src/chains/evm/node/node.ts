@@ -18,7 +18,7 @@ import type { Attestation, Node, NodeIdentity, NodeOptions, RawContent } from '.
 import { nonsense, type RpcAnswer } from '../../json-rpc.ts';
 import { noContract, noDecimals, TOKEN_DECIMALS_MAX } from '../../token-contract.ts';
 import { readTransactionReport } from '../transaction-report.ts';
-import { blockUnknown, type Header, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
+import { blockUnknown, type Header, hex, readHeader, readQuantity, readReceipt, TRANSFER_TOPIC } from '../wire.ts';
 import { askHoldings } from './holdings.ts';
 import { errorFault, openEvmRpc, quantity, readFinalized } from './rpc.ts';
 
@@ -164,13 +164,42 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
     if (!header) return 'unsure';
     if (header.ref.hash !== block.hash) return 'gone';
     const origin = { method: 'eth_getTransactionReceipt', host };
-    const isIncluded = answers.every((answer) => {
-      if (!answer.ok) throw errorFault(answer.error, origin);
-      if (answer.result === null) return false;
+    const isIncluded = (answer: RpcAnswer): boolean | null => {
+      if (!answer.ok) {
+        const fault = errorFault(answer.error, origin);
+        if (fault.code === 'node_indexing') return null;
+        throw fault;
+      }
+      if (answer.result === null) return null;
       const receipt = readReceipt(answer.result, origin);
       return receipt.success && receipt.blockHash === block.hash;
-    });
-    return isIncluded ? 'holds' : 'gone';
+    };
+    const included = answers.map(isIncluded);
+    if (included.includes(false)) return 'gone';
+    // A node's index of transactions may end at younger blocks, or lag behind its newest: the block itself tells.
+    const unknown = txs.filter((_, at) => included[at] === null);
+    return unknown.length === 0 ? 'holds' : attestByBlock(block, unknown);
+  }
+
+  async function attestByBlock({ hash }: Pick<BlockRef, 'hash'>, txs: readonly string[]): Promise<Attestation> {
+    const origin = { method: 'eth_getBlockReceipts', host };
+    const answer = await rpc.attempt(origin.method, [hash]);
+    if (!answer.ok) {
+      const fault = errorFault(answer.error, origin);
+      // Then the index has the last word.
+      if (fault.code === 'node_method_missing') return 'gone';
+      throw fault;
+    }
+    const { result: receipts } = answer;
+    if (receipts === null) return 'unsure';
+    if (!Array.isArray(receipts)) throw nonsense(origin, 'answered with something that is not a list');
+    const succeeded = new Set<string>();
+    for (const row of receipts) {
+      const { blockHash, success } = readReceipt(row, origin);
+      if (blockHash !== hash) throw nonsense(origin, `answered with a receipt of block ${blockHash}`);
+      if (success) succeeded.add(hex(row.transactionHash));
+    }
+    return txs.every((tx) => succeeded.has(tx)) ? 'holds' : 'gone';
   }
 
   async function lookup(tx: string): Promise<TransactionReport> {

@@ -137,19 +137,35 @@ export function openNode(options: NodeOptions, clock: Clock = systemClock): Node
 
   /** The header is requested last: the infos then belong to that block. */
   async function attest(block: Pick<BlockRef, 'hash' | 'number'>, txs: readonly string[]): Promise<Attestation> {
-    const successes = await Promise.all(txs.map((tx) => succeededIn(block.number, tx)));
+    const byIndex = await Promise.all(txs.map((tx) => succeededIn(block.number, tx)));
+    // The node's index of transactions may lag behind its newest blocks: the block's own infos tell.
+    const unknown = txs.filter((_, at) => byIndex[at] === null);
+    const byBlock = unknown.length === 0 ? true : await succeededByBlock(block.number, unknown);
     const found = await readHeaderAt(node, BLOCK_PATH, block.number);
     if (!found) return 'unsure';
-    return found.ref.hash === block.hash && successes.every(Boolean) ? 'holds' : 'gone';
+    if (found.ref.hash !== block.hash || byIndex.includes(false) || byBlock === false) return 'gone';
+    return byBlock === null ? 'unsure' : 'holds';
   }
 
-  async function succeededIn(number: number, tx: string): Promise<boolean> {
+  /** Returns whether a transaction succeeded in the block of this number; null if the node does not know it. */
+  async function succeededIn(number: number, tx: string): Promise<boolean | null> {
     const value = await ask({ path: INFO_PATH, body: { value: tx } });
-    if (isUnknown(value)) return false;
+    if (isUnknown(value)) return null;
     const origin = { path: INFO_PATH, host };
     const { id, blockNumber, succeeded } = readInfo(value, origin);
     if (id !== tx) throw nonsense(origin, `answered with transaction ${id} instead of ${tx}`);
     return blockNumber === number && succeeded;
+  }
+
+  /** Returns whether all of these succeeded in the block of this number; null if the node has no infos of it (yet). */
+  async function succeededByBlock(number: number, txs: readonly string[]): Promise<boolean | null> {
+    const value = await ask({ path: INFOS_PATH, body: { num: number } });
+    const origin = { path: INFOS_PATH, host };
+    if (isUnknown(value) || (Array.isArray(value) && value.length === 0)) return null;
+    if (!Array.isArray(value)) throw nonsense(origin, 'answered with something that is not a list');
+    const infos = value.map((row: unknown) => readInfo(row, origin));
+    const succeeded = new Set(infos.flatMap((info) => (info.succeeded && info.blockNumber === number ? info.id : [])));
+    return txs.every((tx) => succeeded.has(tx));
   }
 
   async function holdings(keys: readonly string[]): Promise<Holdings> {

@@ -278,7 +278,7 @@ both('a receipt without a status attests nothing', async (node, { block, sibling
   assert.is(await node.attest(block, [tx]), 'gone');
   lie('eth_getTransactionReceipt', (receipt) => ({ ...(receipt as Row), blockHash: sibling.hash }));
   assert.is(await node.attest(block, [tx]), 'gone');
-  failWith('eth_getTransactionReceipt', { code: -32000, message: 'transaction indexing is in progress' });
+  failWith('eth_getTransactionReceipt', { code: -32000, message: 'an internal error' });
   assert.is((await faultOf(node.attest(block, [tx]))).kind, 'transient');
 });
 
