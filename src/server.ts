@@ -7,6 +7,7 @@
  * @module
  */
 
+import { setMaxListeners } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { startPool, WHILE_EMPTY } from './addresses/pool-keeper.ts';
 import { networkOfEachPool, readPool } from './addresses/pool-level.ts';
@@ -50,6 +51,8 @@ const FIRST_ADDRESSES_POLL_MS = 50;
 
 const clock = systemClock;
 const stopping = new AbortController();
+// Every service listens to it; without this Node warns of more than ten.
+setMaxListeners(0, stopping.signal);
 for (const request of ['SIGTERM', 'SIGINT', 'disconnect'] as const) process.on(request, () => stopping.abort());
 void giveSignsOfLife(stopping.signal);
 

@@ -50,6 +50,14 @@ test('the first start has deposit addresses of every family before it answers', 
   assert.not.match(quayside.stderr(), /there are no deposit addresses yet/);
 });
 
+test('standard error has JSON lines and nothing else, such as warnings of Node', () => {
+  const lines = quayside.stderr().split('\n');
+  assert.equal(
+    lines.filter((line) => line !== '' && !line.startsWith('{')),
+    [],
+  );
+});
+
 test('health, reference and metrics answer', async () => {
   const baseUrl = readCredentials(dataDir)?.base_url;
   for (const path of ['/livez', '/readyz', '/docs', '/openapi.json']) {
