@@ -71,8 +71,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   try {
     await patiently(patience, undefined, () => createIdentityProof(network, node, clock).renew(0, null));
     await watch.load(true);
-    // Whether the node has lost blocks at the beginning.
-    await patiently(patience, undefined, () => rangeFrom(node, from, from));
+    await patiently(patience, undefined, () => checkBeginning(options, node));
     let at = from;
     for await (const part of readChainRange({ node, matcher, ...patience }, from, to)) {
       const save = () => saveChecked(options, node, watch.throughId(), at, part);
@@ -125,6 +124,18 @@ async function saveChecked(
   });
   if (outcome.kind === 'done') return outcome.differences;
   throw transient('storage_moved', 'our chain changed while blocks were read');
+}
+
+/** Checks that the node has lost no block at the beginning, and that its first one continues ours if we hold that. */
+async function checkBeginning({ network, database, from }: RereadOptions, node: Node): Promise<void> {
+  const before = await database.rereadAnchor(network.key, from - 1);
+  const [first] = await rangeFrom(node, from, from);
+  if (!first || before?.number !== from - 1 || first.parent === before.hash) return;
+  throw permanent(
+    'node_inconsistent',
+    `the node's block ${first.number} does not continue our block ${before.number} ${before.hash}. If the node's chain is right: ` +
+      `\`quayside networks rewind ${network.key} --to ${from - 2} --because …\``,
+  );
 }
 
 /** Checks that the node has lost no block at the end of what was read: the next block is the child of the last one. */

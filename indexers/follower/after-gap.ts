@@ -6,6 +6,23 @@ import type { Node } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault, transient } from '../../src/core/fault.ts';
 import type { NetworkKey } from '../../src/core/transfer.ts';
+import { isLost } from './fallback.ts';
+
+/**
+ * Returns the block that the node has at the height of our tip, if it is another one; null if it is ours, or if the
+ * node has none there any more.
+ * @throws Fault if the node fails
+ */
+export async function replacedTip(node: Pick<Node, 'range'>, tip: BlockRef | undefined): Promise<BlockRef | null> {
+  if (!tip) return null;
+  try {
+    const [shown] = await node.range(tip.number, tip.number);
+    return shown?.number === tip.number && shown.hash !== tip.hash ? shown : null;
+  } catch (error) {
+    if (error instanceof Fault && isLost(error)) return null;
+    throw error;
+  }
+}
 
 type Blocks = Pick<Node, 'range' | 'header'>;
 

@@ -9,15 +9,19 @@ import { Fault } from '../../src/core/fault.ts';
 import type { Unconfirmed } from '../../src/database/ingest.ts';
 
 /**
- * Returns how the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip or older than the tail:
- * nothing to compare), or `foreign`: at a height that we hold, but another block. A foreign one means that we hold a
- * fork; nothing may become final because of it.
+ * Returns how the node's final block relates to our chain: `ours`, `elsewhere` (beyond our tip, older than the tail, or
+ * among blocks that an operator skipped: nothing to compare), or `foreign`: at a height that we hold, but another
+ * block. A foreign one means that we hold a fork; nothing may become final because of it.
  */
 export function placeFinal(tail: Tail, finalized: BlockRef): 'ours' | 'elsewhere' | 'foreign' {
   const oldest = tail[0];
   const tip = tail.at(-1);
   if (!oldest || !tip || finalized.number > tip.number || finalized.number < oldest.number) return 'elsewhere';
-  return tail.some((block) => block.hash === finalized.hash) ? 'ours' : 'foreign';
+  if (tail.some((block) => block.hash === finalized.hash)) return 'ours';
+  const at = tail.findIndex((block) => block.number > finalized.number);
+  const [below, above] = [tail[at - 1], tail[at]];
+  const isSkipped = below && above && below.number < finalized.number && above.parent !== below.hash;
+  return isSkipped ? 'elsewhere' : 'foreign';
 }
 
 /**

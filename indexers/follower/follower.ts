@@ -17,7 +17,7 @@ import type { Database, NetworkReport } from '../../src/database/database.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { createWakeup } from '../wakeup.ts';
 import type { Watch } from './address-watch.ts';
-import { rangeAfterGap } from './after-gap.ts';
+import { rangeAfterGap, replacedTip } from './after-gap.ts';
 import { createBlockReader } from './block-reader.ts';
 import { attestAll, placeFinal } from './confirmations.ts';
 import { type Due, findDue } from './credits.ts';
@@ -133,6 +133,9 @@ export function createFollower(options: FollowerOptions): Follower {
 
   async function goOnAfterGap(head: BlockRef, next: number): Promise<WalkEnd> {
     if (head.number < next) return { kind: 'rest', why: 'behind' };
+    // Nothing above the gap links to our tip, so its reorg would not show there.
+    const other = await replacedTip(node, cursor.tip());
+    if (other) return walk.towards(other, cursor.blocks(), cursor.floor(), blocksMax);
     const to = Math.min(head.number, next + blocksMax - 1);
     return { kind: 'advance', drop: [], connect: await rangeAfterGap(node, network.key, next, to) };
   }

@@ -90,6 +90,7 @@ function rewind(db: Db, parts: Parts, { network, to, act }: Rewind): RewindOutco
   const held = transfersAbove(db, network, to);
   if (held.transfers > REWOUND_TRANSFERS_MAX) return { kind: 'too_many', transfers: held.transfers };
   dropAll(db, parts, above, act.atMs);
+  forgetBefore(db, network, to);
   const tip = moveTo(parts, row, to, act);
   const after = networks.find(network);
   // Last, because what is to be read again does not end a session.
@@ -129,6 +130,16 @@ function transfersAbove({ client }: Db, network: NetworkKey, to: number) {
        WHERE b.network = ? AND b.canonical = 1 AND b.number > ?`,
     )
     .get(network, to) as { transfers: number; credited: number };
+}
+
+/** On the chain that is read instead, blocks above the rewind may be younger than the sessions that are open. */
+function forgetBefore({ client }: Db, network: NetworkKey, to: number): void {
+  client
+    .prepare(
+      `UPDATE sessions SET before_numbers = json_set(before_numbers, :path, :to)
+       WHERE status = 'pending' AND json_extract(before_numbers, :path) > :to`,
+    )
+    .run({ path: `$."${network}"`, to });
 }
 
 /** Takes blocks out of the chain; those without transfers hold no fact of ours, and are deleted. */

@@ -36,16 +36,16 @@ export function rereadCommands(db: Db, parts: Parts): RereadCommands {
     if (!anchor?.canonical || anchor.number < to) return { kind: 'moved' };
     const context = { ...input, nowMs: act.atMs };
     const results = input.blocks.map((matched) => ({ matched, ...compare(context, matched) }));
-    const ids = results.flatMap(({ matched, missing, held, known }) => {
-      if (missing.length === 0) return [];
-      const id = keep(input, matched.block, held ?? known);
-      for (const found of missing) facts.add(context, id, matched.block, found);
+    const ids = results.flatMap(({ matched, isAdded, unsaved, known }) => {
+      if (!isAdded) return [];
+      const id = keep(input, matched.block, known);
+      for (const found of unsaved) facts.add(context, id, matched.block, found);
       return id;
     });
     facts.settle(network, ids, networks.find(network)?.floor ?? 0, act.atMs);
     // A follower holds the newest blocks in memory: it must learn about one that was put between them.
-    if (results.some(({ missing, held }) => missing.length > 0 && !held)) networks.recover(network, {});
-    const added = results.reduce((sum, { missing }) => sum + missing.length, 0);
+    if (results.some(({ isAdded, held }) => isAdded && !held)) networks.recover(network, {});
+    const added = results.reduce((sum, { isAdded, missing }) => sum + (isAdded ? missing.length : 0), 0);
     if (added > 0) recordAct(act, { target: network, before: null, after: { from, to, transfers: added } });
     return { kind: 'done', differences: [...results.flatMap((one) => one.differences), ...replaced(input)] };
   }
@@ -79,10 +79,15 @@ export function rereadCommands(db: Db, parts: Parts): RereadCommands {
 
 type Compared = Readonly<{
   differences: RereadDifference[];
-  /** What is to be added. */
+  /** What our chain lacks. */
   missing: Ours[];
+  /** Whether the block is to be canonical with all of that. */
+  isAdded: boolean;
+  /** What of it is not saved; a block that a rewind or a reorg took out has kept its transfers. */
+  unsaved: Ours[];
   /** The canonical block at this height, if it is this one. */
   held: BlockRow | undefined;
+  /** This block, canonical or not. */
   known: BlockRow | undefined;
 }>;
 
@@ -93,7 +98,7 @@ function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnTy
     const held = queries.canonicalAt(network, number);
     if (held && held.hash !== hash) {
       const other: RereadDifference = { kind: 'other_block', number, block: hash, transfer: null };
-      return { differences: [other], missing: [], held: undefined, known: undefined };
+      return { differences: [other], missing: [], isAdded: false, unsaved: [], held: undefined, known: undefined };
     }
     const known = held ?? blocks.find(network, hash);
     const before = known ? transfers.ofBlock(known.id) : [];
@@ -101,7 +106,8 @@ function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnTy
     const keyOf = (tx: string, index: number) => `${tx} ${index}`;
     const wasRead = new Set(before.map(({ tx, position }) => keyOf(tx, position)));
     const isRead = new Set(ours.map(({ transfer }) => keyOf(transfer.tx, transfer.index)));
-    const missing = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
+    const unsaved = ours.filter(({ transfer }) => !wasRead.has(keyOf(transfer.tx, transfer.index)));
+    const missing = held ? unsaved : ours;
     const unknown = before.filter(({ tx, position }) => !isRead.has(keyOf(tx, position)));
     return {
       differences: [
@@ -109,6 +115,9 @@ function createComparison({ blocks, transfers, facts }: Parts, queries: ReturnTy
         ...unknown.map((row): RereadDifference => ({ kind: 'unknown', number, block: hash, transfer: shown(row) })),
       ],
       missing,
+      // A block that is not ours now must not bring back what the node does not show in it.
+      isAdded: missing.length > 0 && (held !== undefined || unknown.length === 0),
+      unsaved,
       held,
       known,
     };

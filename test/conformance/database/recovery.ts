@@ -55,6 +55,59 @@ const rereadOf = (
   ...more,
 });
 
+/** What a rewind took out, and what comes instead. */
+function afterRewinds(test: ReturnType<typeof suite>, makePlace: MakePlace): void {
+  test(
+    'a block that a rewind took out comes back when it is read again, though it was skipped meanwhile',
+    inWorld(makePlace, async ({ database, one }) => {
+      await database.addEndpoint(endpoint('e1'));
+      const to = addressOf(sessionOf(await database.createSession(newSession('o1'))));
+      const transfer = pays(to, 1000n);
+      const block = await one.mine([transfer]);
+      await one.confirm(block);
+      const later = [await one.mine(), await one.mine()];
+      await one.readThrough(T0_S);
+      await database.rewindNetwork({ network, to: block.number - 1, isDryRun: false, act: rewindAct });
+      keepThrough(one, block.number - 1);
+      const range = { from: block.number, to: block.number };
+      await database.skipBlocks({ network, ...range, isDryRun: false, act: skipAct });
+      assert.is(await one.step({ connect: later.map((empty) => ({ block: empty, transfers: [] })) }), 'done');
+      one.chain.push(...later);
+      const kinds = async (transfers: readonly ChainTransfer[], isCheck: boolean) => {
+        const outcome = await database.saveReread(rereadOf(one, [{ block, transfers }], { isCheck }));
+        assert.ok(outcome.kind === 'done');
+        return outcome.differences.map(({ kind }) => kind);
+      };
+      assert.equal(await kinds([pays(to, 5n)], false), ['missing', 'unknown'], 'other content under the same hash');
+      assert.equal((await show(database, 'o1')).payments[0]?.state, 'orphaned');
+      assert.equal(await kinds([transfer], true), ['missing']);
+      assert.equal(await kinds([transfer], false), ['missing']);
+      assert.equal(await kinds([transfer], false), []);
+      await one.confirm(block);
+      const session = await show(database, 'o1');
+      assert.equal([session.standing.confirmedPar, session.payments.length], [10n * 10n ** 18n, 1]);
+      const types = await eventTypes(database, 'cs_o1');
+      assert.is(types.filter((type) => type === 'payment.completed').length, 1);
+    }),
+  );
+
+  test(
+    'money in a block of the other chain is not older than a session that is open at the rewind',
+    inWorld(makePlace, async ({ database, one }) => {
+      await finalize(one, 5);
+      await one.readThrough(T0_S + 5);
+      const input = newSession('o1', { nowMs: (T0_S + 60) * 1000, reorgDepthsMax: { [network]: 20 } });
+      const session = sessionOf(await database.createSession(input));
+      const kept = one.chain.at(-3)?.number ?? 0;
+      assert.ok((session.terms.beforeNumbers[network] ?? 0) > kept + 1);
+      await database.rewindNetwork({ network, to: kept, isDryRun: false, act: rewindAct });
+      keepThrough(one, kept);
+      await one.confirm(await one.mine([pays(addressOf(session), 1000n)], T0_S + 300));
+      assert.is((await show(database, 'o1')).life.status, 'paid');
+    }),
+  );
+}
+
 /** Rewinds, gaps, and blocks that are read again. */
 export function recoveryConforms(makePlace: MakePlace): void {
   const test = suite('recovery');
@@ -388,6 +441,8 @@ export function recoveryConforms(makePlace: MakePlace): void {
       assert.equal(await database.listAudit(10), []);
     }),
   );
+
+  afterRewinds(test, makePlace);
 
   test(
     'gaps are closed within the blocks that were read again, and recorded',

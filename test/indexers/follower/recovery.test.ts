@@ -8,6 +8,7 @@ import { rereadBlocks } from '../../../indexers/reread.ts';
 import type { Node } from '../../../src/chains/chain.ts';
 import { chains } from '../../../src/chains/index.ts';
 import { transient } from '../../../src/core/fault.ts';
+import { minorToPar } from '../../../src/core/money.ts';
 import type { OperatorAct } from '../../../src/database/audit-log.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { IndexedShop } from '../../support/indexed-shop.ts';
@@ -50,6 +51,38 @@ const reread = ({ database, network }: IndexedShop, from: number, to: number, is
     onProgress: () => {},
   });
 
+/** A node that does not serve some blocks: neither their headers nor their content, or only not their content. */
+function losing(what: 'content' | 'range'): {
+  through: (node: Node) => Node;
+  lose: (numbers: readonly [number, number] | null) => void;
+} {
+  let lost: readonly [number, number] | null = null;
+  const isLost = (number: number) => lost !== null && number >= lost[0] && number <= lost[1];
+  const pruned = () => transient('node_history_pruned', 'no');
+  return {
+    lose(numbers) {
+      lost = numbers;
+    },
+    through: (node) => ({
+      ...node,
+      async range(from, to) {
+        const blocks = await node.range(from, to);
+        if (what === 'range' && blocks.some(({ number }) => isLost(number))) throw pruned();
+        return blocks;
+      },
+      async header(hash) {
+        const block = await node.header(hash);
+        if (what === 'range' && block && isLost(block.number)) throw pruned();
+        return block;
+      },
+      async content(block, thorough) {
+        if (isLost(block.number)) throw transient('node_error', `block ${block.number} cannot be read`);
+        return node.content(block, thorough);
+      },
+    }),
+  };
+}
+
 for (const family of ['evm', 'tron', 'solana'] as const) {
   test(`${family}: the reason of a reorg below the floor names the block to rewind to, and with that the chain is followed`, async () => {
     const polled = await openPolledIndexer(family, { network: { reorgDepthMax: 8, confirmations: [{ blocks: 2 }] } });
@@ -91,26 +124,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
 
   for (const what of ['content', 'range'] as const) {
     test(`${family}: blocks whose ${what} no node serves are skipped, and counted once they are read again`, async () => {
-      let unreadable: readonly [number, number] | null = null;
-      const isLost = (number: number) => unreadable !== null && number >= unreadable[0] && number <= unreadable[1];
-      const through = (node: Node): Node => ({
-        ...node,
-        async range(from, to) {
-          const blocks = await node.range(from, to);
-          if (what === 'range' && blocks.some(({ number }) => isLost(number)))
-            throw transient('node_history_pruned', 'no');
-          return blocks;
-        },
-        async header(hash) {
-          const block = await node.header(hash);
-          if (what === 'range' && block && isLost(block.number)) throw transient('node_history_pruned', 'no');
-          return block;
-        },
-        async content(block, thorough) {
-          if (isLost(block.number)) throw transient('node_error', `block ${block.number} cannot be read`);
-          return node.content(block, thorough);
-        },
-      });
+      const { through, lose } = losing(what);
       const polled = await openPolledIndexer(family, { through, network: { confirmations: [{ blocks: 2 }] } });
       const { own, shop, poll } = polled;
       try {
@@ -123,7 +137,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         const from = own.world.tip().number;
         mine(polled, 2);
         const to = own.world.tip().number;
-        unreadable = [from, to];
+        lose([from, to]);
         own.pay(after.address, DUE);
         mine(polled, 4);
         await poll(4, SECONDS_MS);
@@ -139,7 +153,7 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
         assert.equal((await inside.read()).payments, []);
         assert.is((await shop.database.listAlarms(10)).filter(({ code }) => code === 'block_skipped').length, 1);
 
-        unreadable = null;
+        lose(null);
         assert.equal((await reread(shop, first, to, true)).counts, { missing: 1, unknown: 0, other_block: 0 });
         assert.equal((await inside.read()).payments, [], 'a check adds nothing');
         const { counts, closed } = await reread(shop, first, to);
@@ -155,7 +169,74 @@ for (const family of ['evm', 'tron', 'solana'] as const) {
       }
     });
   }
+
+  for (const after of ['paid again in a skipped block', 'gone'] as const) {
+    test(`${family}: a payment in a tip that was replaced before the skip counts once, or not at all: ${after}`, async () => {
+      const { through, lose } = losing('range');
+      const network = { confirmations: [{ blocks: 1 }], reorgDepthMax: 20 };
+      const polled = await openPolledIndexer(family, { through, network });
+      const { own, shop, poll } = polled;
+      try {
+        const order = await shop.order('in the tip');
+        mine(polled, 1);
+        await poll(2);
+        own.pay(order.address, DUE);
+        mine(polled, 1);
+        await poll(3);
+        assert.is((await order.read()).life.status, 'paid');
+        const { number } = own.world.tip();
+        const [from, to] = [number + 1, number + 2];
+        own.world.reorg({ depth: 1, keep: after === 'gone' ? 'none' : 'pending', blocks: 1 });
+        lose([from, to]);
+        mine(polled, 5);
+        await poll(4, SECONDS_MS);
+        await shop.isIn('fault', 'node_history_pruned');
+        await skip(shop, from, to);
+        await poll(6, SECONDS_MS);
+        await shop.holds(tipOf(own));
+        lose(null);
+        await reread(shop, from, to);
+        mine(polled, 3);
+        await poll(5, SECONDS_MS);
+        const session = await order.read();
+        const alarms = (await shop.database.listAlarms(10)).map(({ code }) => code);
+        assert.is(session.standing.confirmedPar, after === 'gone' ? 0n : minorToPar(1000n));
+        assert.is(session.standing.funded === 'over', false);
+        assert.ok(alarms.includes('payment_reversed'), `${alarms}`);
+        assert.equal((await shop.database.verifyLedger()).sums, []);
+      } finally {
+        await polled.close();
+      }
+    });
+  }
 }
+
+test('a final block among those that were skipped stops no credit', async () => {
+  const { through, lose } = losing('range');
+  const polled = await openPolledIndexer('evm', { through, network: { confirmations: [{ blocks: 2 }] } });
+  const { own, shop, poll } = polled;
+  try {
+    const order = await shop.order('after the gap');
+    mine(polled, 1);
+    await poll(2);
+    const from = own.world.tip().number + 1;
+    const to = from + 54;
+    mine(polled, 60);
+    lose([from, to]);
+    await poll(3, SECONDS_MS);
+    await skip(shop, from, to);
+    await poll(3, SECONDS_MS);
+    own.pay(order.address, DUE);
+    mine(polled, 5);
+    const final = own.world.finalized().number;
+    assert.ok(final >= from && final <= to, `${final} is skipped`);
+    await poll(6, 1_000);
+    await shop.isIn('following');
+    assert.is((await order.read()).life.status, 'paid');
+  } finally {
+    await polled.close();
+  }
+});
 
 test('a payment from before the network was added is found in the blocks before its first', async () => {
   const polled = await openPolledIndexer('evm');
