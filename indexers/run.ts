@@ -11,15 +11,15 @@
 
 import type { Family } from '../src/chains/chain.ts';
 import { chains } from '../src/chains/index.ts';
-import { type Config, loadConfig } from '../src/config/config.ts';
+import type { Config } from '../src/config/config.ts';
+import { openConfig } from '../src/config/given-config.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import { Fault, permanent } from '../src/core/fault.ts';
 import type { Database } from '../src/database/database.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { giveSignsOfLife } from '../src/lib/heartbeat.ts';
 import { type Log, openLog } from '../src/lib/log.ts';
-import { mayStart } from '../src/lib/start-signal.ts';
-import { openConfiguredSigner } from '../src/signer/client.ts';
+import { awaitStart } from '../src/lib/start-signal.ts';
 import type { Signer } from '../src/signer/signer.ts';
 import { indexNetwork } from './indexer.ts';
 import { makeRoomForAnswers } from './v8-flags.ts';
@@ -55,14 +55,15 @@ export async function runIndexer({ family, network: key, env, cwd, openDatabase 
   let database: Database | null = null;
   let signer: Signer | null = null;
   try {
-    if (!(await mayStart(env, stopping.signal))) return exitCodes.stopped;
-    const config = loadConfig({ env, cwd });
+    const start = await awaitStart(env, stopping.signal);
+    if (!start) return exitCodes.stopped;
+    const config = await openConfig(start.given, { env, cwd });
     log = openLog(`indexer ${key ?? ''}`, config.logLevel);
     const network = findNetwork(config.networks, family, key);
     database = openDatabase(config, env, { log });
     const chain = chains[family];
     const { blocksPerIngestMax } = config.limits;
-    signer = config.signer && openConfiguredSigner(config.signer);
+    signer = config.signer && (await import('../src/signer/client.ts')).openConfiguredSigner(config.signer);
     const parts = { network, database, chain, signer, clock: systemClock, log, pid: process.pid, random: Math.random };
     const end = await indexNetwork({ ...parts, blocksPerIngestMax }, stopping.signal);
     if (end === 'stopped') return exitCodes.stopped;

@@ -7,167 +7,25 @@
  * Exit codes: 0 stopped as requested; 2 the configuration, database or port prevents a start.
  * @module
  */
-import { z } from 'zod';
-import { everyDay, runOnce } from './app/nightly.ts';
-import { prepareDatabase } from './app/prepare-database.ts';
-import { readCredentials } from './app/sandbox-credentials.ts';
-import { operatorBanner, sandboxBanner } from './app/startup-banner.ts';
-import { type ChildSpec, type Supervised, supervise } from './app/supervisor.ts';
-import { type Config, loadConfig, type SignerConfig } from './config/config.ts';
-import { Fault, permanent } from './core/fault.ts';
-import { takeInstanceLock } from './database/sqlite/instance-lock.ts';
+import { forkProgram } from './app/fork-program.ts';
+import { Fault } from './core/fault.ts';
 import { refuseStaleBuild } from './lib/build-stamp.ts';
-import { systemClock } from './lib/clock.ts';
-import { openLog } from './lib/log.ts';
-import { secretKeyFile } from './lib/secret-key.ts';
 
 const EXIT_CANNOT_START = 2;
 
-/** The server's message once it answers requests. */
-const serverReady = z.object({
-  ready: z.literal(true),
-  port: z.int(),
-  metricsPort: z.int(),
-  baseUrl: z.string(),
-  stores: z.int(),
-  hasNewCredentials: z.boolean(),
-});
-const ready = z.object({ ready: z.literal(true) });
-/** A child's message before it ends because it cannot start. */
-const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
-
-const clock = systemClock;
-const stopping = new AbortController();
-for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
-const stopped = new Promise<null>((resolve) => {
-  stopping.signal.addEventListener('abort', () => resolve(null), { once: true });
-});
-/** Every child that was started. */
-const children: Supervised[] = [];
-/** Work that ends after the stop by itself. */
-const background: Promise<void>[] = [];
-/** Rejected when a child that the others need is halted. */
-const broken: Promise<never>[] = [];
-/** The children's environment, with the ports once the system has chosen them. */
-let env: NodeJS.ProcessEnv = process.env;
-let log = openLog('supervisor', 'info');
-
 try {
   refuseStaleBuild();
-  const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
-  log = openLog('supervisor', config.logLevel);
-  const release = takeInstanceLock(config.dataDir);
+  // It loads its modules while this process loads its own, reads the configuration and prepares the database.
+  const server = forkProgram({ module: new URL('./server.ts', import.meta.url), env: process.env, isEarly: true });
   try {
-    await run(config);
+    const { runInstallation } = await import('./app/installation.ts');
+    await runInstallation(server);
   } finally {
-    await Promise.all([...children.map((child) => child.stop()), ...background]);
-    release();
+    // If nothing has taken it over, it is still waiting, and ends.
+    if (server.connected) server.disconnect();
   }
-  say(['Quayside has stopped.']);
 } catch (error) {
   if (!(error instanceof Fault)) throw error;
   process.stderr.write(`quayside: ${error.message}\n`);
   process.exitCode = EXIT_CANNOT_START;
-}
-
-/** @throws Fault permanent when the sandbox or the server cannot start, now or later */
-async function run(config: Config): Promise<void> {
-  prepareDatabase(config, env, log);
-  const hasSandbox = config.networks.some((network) => network.sandbox);
-  const simulating = hasSandbox ? start('sandbox', './sandbox/main.ts', ready) : Promise.resolve(true);
-  const { signer } = config;
-  // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
-  if (signer?.unlock.kind === 'prompt') {
-    await Promise.race([simulating, stopped]);
-    if (!stopping.signal.aborted) await Promise.race([startSigner(config.dataDir, signer, config.logLevel), stopped]);
-  }
-  // The sandbox chooses the addresses of its nodes.
-  const begin = hasSandbox ? simulating : undefined;
-  const serving = start('server', './server.ts', serverReady, begin);
-  for (const { key, family } of config.networks) {
-    const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
-    const module = new URL(`../indexers/${family}.ts`, import.meta.url);
-    supervised({ name: `indexer ${key}`, module, args: [key], onHalted, ...(begin && { begin }) });
-  }
-  if (!(await Promise.race([simulating, stopped]))) return;
-  const listening = await Promise.race([serving, stopped]);
-  if (!listening) return;
-  // A restarted server keeps its ports.
-  env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
-  printBanner(config, listening);
-  // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
-  if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
-    void startSigner(config.dataDir, signer, config.logLevel);
-  }
-  const { nightly } = config.evidence;
-  if (nightly !== null) background.push(certifyNightly(nightly));
-  await Promise.race([stopped, ...broken]);
-}
-
-/** Makes certificates every night, in a process of its own. */
-function certifyNightly(at: string): Promise<void> {
-  const { signal } = stopping;
-  const module = new URL('../indexers/nightly.ts', import.meta.url);
-  return everyDay(at, () => runOnce(module, env, { log, signal }), { clock, signal });
-}
-
-/**
- * Starts a child that the others need.
- * @param begin what it waits for after it has loaded its modules
- * @returns its message when it is ready
- * @throws Fault permanent when it cannot start
- */
-function start<T>(name: string, module: string, readySchema: z.ZodType<T>, begin?: Promise<unknown>): Promise<T> {
-  let why = permanent('child_halted', `the ${name} cannot start; the log above says why`);
-  const halted = new AbortController();
-  const lost = new Promise<never>((_resolve, reject) => {
-    halted.signal.addEventListener('abort', () => reject(why), { once: true });
-  });
-  broken.push(lost);
-  const isReady = new Promise<T>((resolve) => {
-    const onMessage = (message: unknown) => {
-      const fault = cannotStart.safeParse(message).data?.fault;
-      if (fault) why = permanent(fault.code, fault.message);
-      const { data } = readySchema.safeParse(message);
-      if (data) resolve(data);
-    };
-    const program = { name, module: new URL(module, import.meta.url), args: [] };
-    supervised({ ...program, onMessage, onHalted: () => halted.abort(), ...(begin && { begin }) });
-  });
-  return Promise.race([isReady, lost]);
-}
-
-/**
- * Starts the signer. Payments are received without it, so nothing else ends when it cannot start.
- * Resolves when it is unlocked or halted.
- */
-function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: string): Promise<void> {
-  const how = unlock.kind === 'file' ? `file:${unlock.path}` : unlock.kind;
-  const places = ['--dir', dir, '--secret-key-file', secretKeyFile(dataDir, env)];
-  const args = [...places, '--unlock', how, '--log-level', logLevel];
-  return new Promise((resolve) => {
-    const onMessage = (message: unknown) => {
-      if (ready.safeParse(message).success) resolve();
-    };
-    const onHalted = () => {
-      say(['The signer is halted; the log above says why. Payments are still received; refunds and sweeps wait.']);
-      resolve();
-    };
-    supervised({ name: 'signer', module: new URL('./signer/main.ts', import.meta.url), args, onMessage, onHalted });
-  });
-}
-
-function supervised(spec: Omit<ChildSpec, 'env'>): void {
-  children.push(supervise({ ...spec, env: () => env }, { clock, log }));
-}
-
-/** Prints the banner; in the sandbox, with what the server has stored for the demo. */
-function printBanner(config: Config, { baseUrl, stores, hasNewCredentials }: z.infer<typeof serverReady>): void {
-  const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
-  if (credentials) say(sandboxBanner(config, { credentials, isNew: hasNewCredentials }));
-  else say(operatorBanner(config, baseUrl, stores));
-}
-
-function say(lines: readonly string[]): void {
-  process.stdout.write(`${lines.join('\n')}\n`);
 }

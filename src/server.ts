@@ -23,7 +23,8 @@ import { removeServerFile, writeServerFile } from './app/server-file.ts';
 import { runWatches } from './app/watches/run.ts';
 import { createWriteTimes, type WriteTimes } from './app/write-times.ts';
 import { createCheckout } from './checkout/router.ts';
-import { type Config, loadConfig, withPort } from './config/config.ts';
+import { type Config, withPort } from './config/config.ts';
+import { openConfig } from './config/given-config.ts';
 import { Fault } from './core/fault.ts';
 import type { Database } from './database/database.ts';
 import { systemClock } from './lib/clock.ts';
@@ -31,7 +32,7 @@ import { every, type Round } from './lib/every.ts';
 import { createUrlGuard } from './lib/guard.ts';
 import { giveSignsOfLife } from './lib/heartbeat.ts';
 import { openLog } from './lib/log.ts';
-import { mayStart } from './lib/start-signal.ts';
+import { awaitStart } from './lib/start-signal.ts';
 import { createDestinationCheck } from './payments/destination.ts';
 import { createRates, type Rates } from './rates/rates.ts';
 import { openSources } from './rates/sources.ts';
@@ -197,9 +198,10 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-if (!(await mayStart(process.env, stopping.signal))) process.exit(0);
+const start = await awaitStart(process.env, stopping.signal);
+if (!start) process.exit(0);
 try {
-  const config = loadConfig({ env: process.env, cwd: process.cwd() });
+  const config = await openConfig(start.given, { env: process.env, cwd: process.cwd() });
   log = openLog('server', config.logLevel);
   const marks = openAddressMarks(addressMarksFile(config.dataDir));
   const writeTimes = createWriteTimes();

@@ -2,12 +2,10 @@
  * Runs a program once a day, at a time of day.
  * @module
  */
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type Clock, DAY_MS } from '../lib/clock.ts';
-import { runnable } from '../lib/installation.ts';
 import type { Log } from '../lib/log.ts';
-import { nodeArguments } from './node-arguments.ts';
+import { forkProgram } from './fork-program.ts';
 
 /** A sleep this long at most, because the machine's clock may be set, or the machine suspended. */
 const SLEEP_MS_MAX = 60_000;
@@ -47,7 +45,7 @@ export async function runOnce(
   { log, signal }: Readonly<{ log: Log; signal: AbortSignal }>,
 ): Promise<void> {
   if (signal.aborted) return;
-  const child = fork(runnable(module), [], { env, execArgv: [...process.execArgv, ...nodeArguments] });
+  const child = forkProgram({ module, env });
   const stop = () => child.kill('SIGTERM');
   signal.addEventListener('abort', stop, { once: true });
   try {

@@ -3,13 +3,12 @@
  * one that hangs is killed first. The other children are not affected.
  * @module
  */
-import { type ChildProcess, fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import type { Clock } from '../lib/clock.ts';
 import { BEAT, BEAT_MS } from '../lib/heartbeat.ts';
-import { runnable } from '../lib/installation.ts';
 import type { Log } from '../lib/log.ts';
-import { AWAIT_START, START } from '../lib/start-signal.ts';
-import { nodeArguments } from './node-arguments.ts';
+import type { Start } from '../lib/start-signal.ts';
+import { forkProgram } from './fork-program.ts';
 
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
@@ -33,8 +32,10 @@ export type ChildSpec = Readonly<{
   args: readonly string[];
   /** Read at each start. */
   env: () => NodeJS.ProcessEnv;
-  /** The first process loads its modules at once, and begins when this is resolved. It calls `mayStart`. */
-  begin?: Promise<unknown>;
+  /** The process loads its modules at once, and begins when this is resolved, with its value. It calls `awaitStart`. */
+  begin?: () => Promise<unknown>;
+  /** The first process, if it is running already. */
+  running?: ChildProcess;
   /** Called with each message of the child. */
   onMessage?: (message: unknown) => void;
   /** Called once when the child will not be restarted, with its exit code. */
@@ -53,16 +54,17 @@ export function supervise(spec: ChildSpec, { clock, log }: Readonly<{ clock: Clo
 
   async function keep(): Promise<void> {
     let restartMs = RESTART_MS_MIN;
-    let { begin } = spec;
+    const { module, args, begin } = spec;
+    let { running } = spec;
     while (!stopping.signal.aborted) {
       const startedAtMs = clock.nowMs();
-      const started = fork(runnable(spec.module), spec.args, {
-        env: { ...spec.env(), ...(begin && { [AWAIT_START]: '1' }) },
-        execArgv: [...process.execArgv, ...nodeArguments],
-      });
+      const started = running ?? forkProgram({ module, args, env: spec.env(), isEarly: begin !== undefined });
+      running = undefined;
       child = started;
-      begin?.then(() => started.connected && started.send(START), nothing);
-      begin = undefined;
+      begin?.().then((given) => {
+        const start: Start = { start: true, with: given };
+        if (started.connected) started.send(start);
+      }, nothing);
       if (spec.onMessage) child.on('message', spec.onMessage);
       let hasServed = false;
       child.on('message', (message) => {

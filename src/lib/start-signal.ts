@@ -6,29 +6,37 @@
 /** Set in the environment of a child that the supervisor starts early. */
 export const AWAIT_START = 'QUAYSIDE_AWAIT_START';
 
-/** What the supervisor sends to that child once it may begin. */
-export const START = 'start';
+/** What the supervisor sends to that child once it may begin, and what it begins with, such as its configuration. */
+export type Start = Readonly<{ start: true; with?: unknown }>;
 
 /**
  * Waits for the supervisor's message if it started this process early.
- * @returns false if the process is to stop instead
+ * @returns what came with the message, undefined if there is no such message to wait for; null if the process is to
+ *   stop
  */
-export async function mayStart(env: NodeJS.ProcessEnv, stop: AbortSignal): Promise<boolean> {
+export async function awaitStart(
+  env: NodeJS.ProcessEnv,
+  stop: AbortSignal,
+): Promise<Readonly<{ given: unknown }> | null> {
   const isEarly = env[AWAIT_START] !== undefined;
   // It is no setting, and not for the processes that this one starts.
   delete env[AWAIT_START];
-  if (!isEarly || stop.aborted) return !stop.aborted;
+  if (stop.aborted) return null;
+  if (!isEarly) return { given: undefined };
   return new Promise((resolve) => {
-    const settle = (answer: boolean) => {
+    const settle = (answer: Readonly<{ given: unknown }> | null) => {
       process.off('message', onMessage);
       stop.removeEventListener('abort', onStop);
       resolve(answer);
     };
     const onMessage = (message: unknown) => {
-      if (message === START) settle(true);
+      if (isStart(message)) settle({ given: message.with });
     };
-    const onStop = () => settle(false);
+    const onStop = () => settle(null);
     process.on('message', onMessage);
     stop.addEventListener('abort', onStop);
   });
 }
+
+const isStart = (message: unknown): message is Start =>
+  typeof message === 'object' && message !== null && 'start' in message && message.start === true;

@@ -10,11 +10,13 @@
  */
 
 import { existsSync } from 'node:fs';
-import { type Config, loadConfig } from '../config/config.ts';
+import type { Config } from '../config/config.ts';
+import { openConfig } from '../config/given-config.ts';
 import { Fault } from '../core/fault.ts';
 import { systemClock } from '../lib/clock.ts';
 import { giveSignsOfLife } from '../lib/heartbeat.ts';
 import { type Log, openLog } from '../lib/log.ts';
+import { awaitStart } from '../lib/start-signal.ts';
 import { signerFiles } from '../signer/files.ts';
 import { openSandbox, type Sandbox } from './sandbox.ts';
 
@@ -46,7 +48,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => en
 process.on('disconnect', () => end('the supervisor has exited', 0));
 
 try {
-  const config = loadConfig({ env: process.env, cwd: process.cwd(), beforeSandbox: true });
+  const start = await awaitStart(process.env, living.signal);
+  if (!start) process.exit(0);
+  const from = { env: process.env, cwd: process.cwd(), beforeSandbox: true };
+  const config = await openConfig(start.given, from);
   log = openLog('sandbox', config.logLevel);
   await ensureSigner(config);
   sandbox = await openSandbox({

@@ -135,28 +135,31 @@ test('stop ends a child with SIGTERM, and one that ignores it by force', async (
   }
 });
 
-test('a child that was started early begins once it may; its next start waits for nothing', async () => {
+test('a child that was started early begins once it may, with what it is given', async () => {
   const messages: unknown[] = [];
   let begin = () => {};
   const onMessage = (message: unknown) => messages.push(message);
-  const early = new Promise<void>((resolve) => {
-    begin = resolve;
+  const early = new Promise<unknown>((resolve) => {
+    begin = () => resolve({ units: 7n });
   });
-  const child = supervise(spec('early', { onMessage, begin: early }), { clock: systemClock, log });
+  const child = supervise(spec('early', { onMessage, begin: () => early }), { clock: systemClock, log });
   await until('it is up', () => messages.length === 1);
   begin();
   await until('it has begun', () => messages.length === 2);
-  assert.equal(messages[1], { begins: true });
+  assert.equal(messages[1], { start: { given: { units: 7n } } });
   await child.stop();
 });
 
 test('a child that was started early and must stop before it may begin ends by itself', async () => {
   const messages: unknown[] = [];
   const onMessage = (message: unknown) => messages.push(message);
-  const child = supervise(spec('early', { onMessage, begin: new Promise(() => {}) }), { clock: systemClock, log });
+  const child = supervise(spec('early', { onMessage, begin: () => new Promise(() => {}) }), {
+    clock: systemClock,
+    log,
+  });
   await until('it is up', () => messages.length === 1);
   await child.stop();
-  assert.equal(messages[1], { begins: false });
+  assert.equal(messages[1], { start: null });
 });
 
 test.run();

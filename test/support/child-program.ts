@@ -1,13 +1,13 @@
 /**
  * A child for the supervisor's tests. It reports that it has started, then does what its argument names: `die` ends
  * with 1, `serve` reports ready and ends with 1, `refuse` ends with 2, `stay` runs until SIGTERM, `stubborn` ignores
- * signals, `hang` gives signs of life and runs until it is killed, `early` reports whether it may start and ends.
+ * signals, `hang` gives signs of life and runs until it is killed, `early` reports what it was given and ends.
  *
  * @module
  */
 import { systemClock } from '../../src/lib/clock.ts';
 import { giveSignsOfLife } from '../../src/lib/heartbeat.ts';
-import { mayStart } from '../../src/lib/start-signal.ts';
+import { awaitStart } from '../../src/lib/start-signal.ts';
 
 const [behaviour = ''] = process.argv.slice(2);
 const exitCodes = new Map([
@@ -36,6 +36,6 @@ process.send?.(
 if (behaviour === 'early') {
   const stopping = new AbortController();
   process.on('SIGTERM', () => stopping.abort());
-  const begins = await mayStart(process.env, stopping.signal);
-  process.send?.({ begins }, undefined, undefined, () => process.exit(begins ? 2 : 0));
+  const start = await awaitStart(process.env, stopping.signal);
+  process.send?.({ start }, undefined, undefined, () => process.exit(start ? 2 : 0));
 }

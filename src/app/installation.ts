@@ -1,0 +1,186 @@
+/**
+ * A running installation: what the supervisor starts, in which order, and what it waits for.
+ * @module
+ */
+import type { ChildProcess } from 'node:child_process';
+import { z } from 'zod';
+import { type Config, loadConfig, type SignerConfig } from '../config/config.ts';
+import { permanent } from '../core/fault.ts';
+import { takeInstanceLock } from '../database/sqlite/instance-lock.ts';
+import { systemClock } from '../lib/clock.ts';
+import { openLog } from '../lib/log.ts';
+import { secretKeyFile } from '../lib/secret-key.ts';
+import { everyDay, runOnce } from './nightly.ts';
+import { prepareDatabase } from './prepare-database.ts';
+import { readCredentials } from './sandbox-credentials.ts';
+import { operatorBanner, sandboxBanner } from './startup-banner.ts';
+import { type ChildSpec, type Supervised, supervise } from './supervisor.ts';
+
+/** The server's message once it answers requests. */
+const serverReady = z.object({
+  ready: z.literal(true),
+  port: z.int(),
+  metricsPort: z.int(),
+  baseUrl: z.string(),
+  stores: z.int(),
+  hasNewCredentials: z.boolean(),
+});
+const ready = z.object({ ready: z.literal(true) });
+/** A child's message before it ends because it cannot start. */
+const cannotStart = z.object({ fault: z.object({ code: z.string(), message: z.string() }) });
+
+const clock = systemClock;
+const stopping = new AbortController();
+for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
+const stopped = new Promise<null>((resolve) => {
+  stopping.signal.addEventListener('abort', () => resolve(null), { once: true });
+});
+/** Every child that was started. */
+const children: Supervised[] = [];
+/** Work that ends after the stop by itself. */
+const background: Promise<void>[] = [];
+/** Rejected when a child that the others need is halted. */
+const broken: Promise<never>[] = [];
+/** The children's environment, with the ports once the system has chosen them. */
+let env: NodeJS.ProcessEnv = process.env;
+let log = openLog('supervisor', 'info');
+
+/**
+ * Runs the installation until the process is asked to stop.
+ * @param server the server's process, which is loading its modules and waits for its start
+ * @throws Fault permanent when the configuration, the database, the sandbox or the server prevents it
+ */
+export async function runInstallation(server: ChildProcess): Promise<void> {
+  const config = loadConfig({ env, cwd: process.cwd(), beforeSandbox: true });
+  log = openLog('supervisor', config.logLevel);
+  const release = takeInstanceLock(config.dataDir);
+  try {
+    await run(config, server);
+  } finally {
+    await Promise.all([...children.map((child) => child.stop()), ...background]);
+    release();
+  }
+  say(['Quayside has stopped.']);
+}
+
+/** @throws Fault permanent when the sandbox or the server cannot start, now or later */
+async function run(config: Config, server: ChildProcess): Promise<void> {
+  const { signer } = config;
+  const hasSandbox = config.networks.some((network) => network.sandbox);
+  const simulating = hasSandbox
+    ? start('sandbox', '../sandbox/main.ts', ready, { begin: async () => config })
+    : Promise.resolve(true);
+  let mayBegin = () => {};
+  const allowed = new Promise<void>((resolve) => {
+    mayBegin = resolve;
+  });
+  const begin = () => allowed.then(currentConfig);
+  const serving = start('server', '../server.ts', serverReady, { begin, running: server });
+  for (const { key, family } of config.networks) {
+    const onHalted = () => say([`The network ${key} is halted; the log above says why. Other networks continue.`]);
+    const module = new URL(`../../indexers/${family}.ts`, import.meta.url);
+    supervised({ name: `indexer ${key}`, module, args: [key], onHalted, begin });
+  }
+  prepareDatabase(config, env, log);
+  // The sandbox chooses the addresses of its nodes.
+  if (!(await Promise.race([simulating, stopped]))) return;
+  // While a person types the passphrase, no other process writes to the terminal, or looks for the signer in vain.
+  if (signer?.unlock.kind === 'prompt') {
+    await Promise.race([startSigner(config.dataDir, signer, config.logLevel), stopped]);
+    if (stopping.signal.aborted) return;
+  }
+  mayBegin();
+  const listening = await Promise.race([serving, stopped]);
+  if (!listening) return;
+  // A restarted server keeps its ports.
+  env = { ...env, QUAYSIDE_PORT: String(listening.port), QUAYSIDE_METRICS_PORT: String(listening.metricsPort) };
+  printBanner(config, listening);
+  // Unlocking the keystore costs half a second of a core, on purpose, and payments do not wait for it.
+  if (signer && !['prompt', 'external'].includes(signer.unlock.kind)) {
+    void startSigner(config.dataDir, signer, config.logLevel);
+  }
+  const { nightly } = config.evidence;
+  if (nightly !== null) background.push(certifyNightly(nightly));
+  await Promise.race([stopped, ...broken]);
+}
+
+/** Makes certificates every night, in a process of its own. */
+function certifyNightly(at: string): Promise<void> {
+  const { signal } = stopping;
+  const module = new URL('../../indexers/nightly.ts', import.meta.url);
+  return everyDay(at, () => runOnce(module, env, { log, signal }), { clock, signal });
+}
+
+/** Reads the settings as they are now; undefined if they are invalid, so that the child itself says why. */
+function currentConfig(): Config | undefined {
+  try {
+    return loadConfig({ env, cwd: process.cwd() });
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Starts a child that the others need.
+ * @returns its message when it is ready
+ * @throws Fault permanent when it cannot start
+ */
+function start<T>(
+  name: string,
+  module: string,
+  readySchema: z.ZodType<T>,
+  early: Pick<ChildSpec, 'begin' | 'running'>,
+): Promise<T> {
+  let why = permanent('child_halted', `the ${name} cannot start; the log above says why`);
+  const halted = new AbortController();
+  const lost = new Promise<never>((_resolve, reject) => {
+    halted.signal.addEventListener('abort', () => reject(why), { once: true });
+  });
+  broken.push(lost);
+  const isReady = new Promise<T>((resolve) => {
+    const onMessage = (message: unknown) => {
+      const fault = cannotStart.safeParse(message).data?.fault;
+      if (fault) why = permanent(fault.code, fault.message);
+      const { data } = readySchema.safeParse(message);
+      if (data) resolve(data);
+    };
+    const program = { name, module: new URL(module, import.meta.url), args: [] };
+    supervised({ ...program, onMessage, onHalted: () => halted.abort(), ...early });
+  });
+  return Promise.race([isReady, lost]);
+}
+
+/**
+ * Starts the signer. Payments are received without it, so nothing else ends when it cannot start.
+ * Resolves when it is unlocked or halted.
+ */
+function startSigner(dataDir: string, { dir, unlock }: SignerConfig, logLevel: string): Promise<void> {
+  const how = unlock.kind === 'file' ? `file:${unlock.path}` : unlock.kind;
+  const places = ['--dir', dir, '--secret-key-file', secretKeyFile(dataDir, env)];
+  const args = [...places, '--unlock', how, '--log-level', logLevel];
+  return new Promise((resolve) => {
+    const onMessage = (message: unknown) => {
+      if (ready.safeParse(message).success) resolve();
+    };
+    const onHalted = () => {
+      say(['The signer is halted; the log above says why. Payments are still received; refunds and sweeps wait.']);
+      resolve();
+    };
+    supervised({ name: 'signer', module: new URL('../signer/main.ts', import.meta.url), args, onMessage, onHalted });
+  });
+}
+
+function supervised(spec: Omit<ChildSpec, 'env'>): void {
+  children.push(supervise({ ...spec, env: () => env }, { clock, log }));
+}
+
+/** Prints the banner; in the sandbox, with what the server has stored for the demo. */
+function printBanner(config: Config, { baseUrl, stores, hasNewCredentials }: z.infer<typeof serverReady>): void {
+  const credentials = config.sandbox ? readCredentials(config.dataDir) : null;
+  if (credentials) say(sandboxBanner(config, { credentials, isNew: hasNewCredentials }));
+  else say(operatorBanner(config, baseUrl, stores));
+}
+
+function say(lines: readonly string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
