@@ -38,7 +38,7 @@ const SIGNATURE_AGE_S_MAX = 300;
 /** The fields of a session that the demo reads; the API reference at /docs shows all of them. */
 type SessionAnswer = Readonly<{
   id: string;
-  url: string;
+  payer_url: string;
   payment_status: string;
   payment_options: readonly Readonly<{
     network: string;
@@ -193,7 +193,7 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
         description: 'Two coffees',
       });
       say(`created session ${session.id} for 10.50 USD: ${session.payment_status}`);
-      say(`payment page: ${session.url}`);
+      say(`payment page: ${session.payer_url}`);
 
       const option = session.payment_options.find(({ network }) => !wanted || network === wanted);
       const offered = session.payment_options.map((one) => one.network);

@@ -3,6 +3,7 @@
  * @module
  */
 const sessionId = 'cs_01kaj8xq2m7v5c9t3w6e1r4y0p';
+const payerUrl = `https://pay.example/pay/${sessionId}?k=5f0c7e1b9a3d48260c9be17f4d2a6813`;
 const address = '0x52908400098527886E0F7030069857D2E4169EE7';
 const createdAtS = 1_795_000_000;
 
@@ -31,6 +32,7 @@ export const exampleSession = {
   created: createdAtS,
   expires_at: createdAtS + 1800,
   url: `https://pay.example/pay/${sessionId}`,
+  payer_url: payerUrl,
   line_items: exampleSessionBody.line_items,
   shipping_amount: 1_50,
   exchange_rate: '1.08340',
@@ -84,6 +86,7 @@ export const exampleQuickStartAnswer = {
     amount: { value: '10.50', currency: 'USD' },
     status: 'PENDING',
     payment_url: `https://pay.example/pay/${sessionId}`,
+    payer_url: payerUrl,
     example_address: address,
     qr_code_data: address,
     created_at: createdAtS,
@@ -108,6 +111,7 @@ export const exampleModeAnswer = {
     created: createdAtS,
     status: 'PENDING',
     url: `https://pay.example/pay/${sessionId}`,
+    payer_url: payerUrl,
     created_at: createdAtS,
     expires_at: createdAtS + 1800,
   },

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { Config } from '../config/config.ts';
 import { formatUnits, MINOR_DECIMALS } from '../core/money.ts';
 import { currencies } from '../core/transfer.ts';
-import { PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
+import { type Database, PAYMENTS_MAX, type Payment, type PaymentOption, type Session } from '../database/database.ts';
 import { optionAddress, optionLink } from '../payments/option.ts';
 
 const minorUnits = (description: string) => z.int().meta({ description, format: 'int64' });
@@ -70,6 +70,10 @@ export const paymentSessionSchema = z
     created: unixSeconds('Creation'),
     expires_at: unixSeconds('Expiry'),
     url: z.string().optional().meta({ description: 'Hosted payment page.' }),
+    payer_url: z.string().optional().meta({
+      description:
+        'The same page for the payer alone: it also lets the payer name a refund address. Redirect the payer to it, and show it to nobody else.',
+    }),
     line_items: z.array(lineItemSchema).optional(),
     tax_amount: minorUnits('Minor units.').optional(),
     shipping_amount: minorUnits('Minor units.').optional(),
@@ -100,7 +104,7 @@ export const paymentSessionSchema = z
 export type PaymentSession = z.infer<typeof paymentSessionSchema>;
 
 /** Returns the reference shape of a session. */
-export function paymentSession(session: Session, config: Pick<Config, 'checkoutUrl'>): PaymentSession {
+export function paymentSession(session: Session, parts: UrlParts): PaymentSession {
   const { request, conversion, life, standing, terms } = session;
   return {
     id: session.id,
@@ -109,7 +113,8 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
     payment_status: life.status,
     created: session.createdAtS,
     expires_at: terms.expiresAtS,
-    url: paymentUrl(session, config),
+    url: paymentUrl(session, parts.config),
+    payer_url: payerUrl(session, parts),
     ...(request.lineItems && { line_items: request.lineItems.map(lineItem) }),
     ...(request.taxMinor !== null && { tax_amount: Number(request.taxMinor) }),
     ...(request.shippingMinor !== null && { shipping_amount: Number(request.shippingMinor) }),
@@ -120,7 +125,7 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
       rate_locked_at: session.createdAtS,
     }),
     metadata: { order_id: request.orderId, ...request.metadata },
-    payment_options: session.options.map((option) => paymentOption(session, option, paymentUrl(session, config))),
+    payment_options: session.options.map((option) => paymentOption(session, option, paymentUrl(session, parts.config))),
     payments: session.payments.map(payment),
     payments_total: session.paymentCount,
     // A late part that an operator accepted counts, and touches nothing.
@@ -133,6 +138,16 @@ export function paymentSession(session: Session, config: Pick<Config, 'checkoutU
 /** Returns the URL of a session's payment page. */
 export const paymentUrl = (session: Pick<Session, 'id'>, config: Pick<Config, 'checkoutUrl'>): string =>
   `${config.checkoutUrl}/pay/${session.id}`;
+
+/** What the URLs of a session are made of. */
+export type UrlParts = Readonly<{
+  config: Pick<Config, 'checkoutUrl'>;
+  database: Pick<Database, 'payerToken'>;
+}>;
+
+/** Returns the URL of a session's payment page with the payer's token. */
+export const payerUrl = (session: Pick<Session, 'id'>, { config, database }: UrlParts): string =>
+  `${paymentUrl(session, config)}?k=${database.payerToken(session.id)}`;
 
 function paymentOption(session: Session, option: PaymentOption, pageUrl: string): z.infer<typeof paymentOptionSchema> {
   const address = optionAddress(session, option);

@@ -41,7 +41,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         const isQuickStart = isModeShape(body);
         const input = isQuickStart ? readModeInput(body, caller.mode, config) : readSessionInput(body, caller.mode);
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: CREATE_PATH });
-        return { body: isQuickStart ? modeAnswer(session, config) : paymentSession(session, config), replayed };
+        return { body: isQuickStart ? modeAnswer(session, deps) : paymentSession(session, deps), replayed };
       },
     },
     {
@@ -57,7 +57,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
         errors: ['session_not_found'],
       },
       async run({ caller, params }) {
-        return { body: paymentSession(await findSession(deps, caller, params.session_id ?? ''), config) };
+        return { body: paymentSession(await findSession(deps, caller, params.session_id ?? ''), deps) };
       },
     },
     {
@@ -87,7 +87,7 @@ export function sessionEndpoints(deps: ApiDeps): Endpoint[] {
           idempotencyKey,
           path: `${PATH}/${id}/cancel`,
         }));
-        return { body: paymentSession(session, config), replayed };
+        return { body: paymentSession(session, deps), replayed };
       },
     },
   ];

@@ -26,7 +26,7 @@ import {
   textSchema,
 } from './session-input.ts';
 import { createErrors, createSession, findSession } from './session-service.ts';
-import { paymentStatusSchema, paymentUrl } from './session-view.ts';
+import { payerUrl, paymentStatusSchema, paymentUrl, type UrlParts } from './session-view.ts';
 
 const PATH = '/v1/payment/sessions';
 
@@ -87,6 +87,7 @@ const quickStartAnswerSchema = z
         amount: z.object({ value: z.string(), currency: z.string() }),
         status: z.enum(upperStatuses),
         payment_url: z.string(),
+        payer_url: z.string().optional(),
         qr_code_data: z.string().optional().meta({ description: 'The bare address of the first network.' }),
         created_at: z.int(),
         expires_at: z.int(),
@@ -133,7 +134,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
           only: anyOption,
         };
         const { session, replayed } = await createSession(deps, caller, input, { idempotencyKey, path: PATH });
-        return { body: quickStartAnswer(session, deps.config), replayed };
+        return { body: quickStartAnswer(session, deps), replayed };
       },
     },
     {
@@ -149,13 +150,13 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         errors: ['session_not_found'],
       },
       async run({ caller, params }) {
-        return { body: quickStartAnswer(await findSession(deps, caller, params.session_id ?? ''), deps.config) };
+        return { body: quickStartAnswer(await findSession(deps, caller, params.session_id ?? ''), deps) };
       },
     },
   ];
 }
 
-function quickStartAnswer(session: Session, config: Config): z.infer<typeof quickStartAnswerSchema> {
+function quickStartAnswer(session: Session, parts: UrlParts): z.infer<typeof quickStartAnswerSchema> {
   const { request, options, terms } = session;
   const first = options[0];
   return {
@@ -166,7 +167,8 @@ function quickStartAnswer(session: Session, config: Config): z.infer<typeof quic
       order_id: request.orderId,
       amount: { value: decimalAmount(session), currency: request.currency },
       status: upperStatus[session.life.status],
-      payment_url: paymentUrl(session, config),
+      payment_url: paymentUrl(session, parts.config),
+      payer_url: payerUrl(session, parts),
       ...Object.fromEntries(options.map((option) => [`${option.network}_address`, optionAddress(session, option)])),
       ...(first && { qr_code_data: optionAddress(session, first) }),
       created_at: session.createdAtS,
@@ -225,6 +227,7 @@ export const modeAnswerSchema = z
       created: z.int(),
       status: z.enum(upperStatuses),
       url: z.string(),
+      payer_url: z.string().optional(),
       created_at: z.int(),
       expires_at: z.int(),
     }),
@@ -269,7 +272,7 @@ function offeredNetwork(name: string | null | undefined, mode: Mode, config: Pic
   return network.name;
 }
 
-export function modeAnswer(session: Session, config: Pick<Config, 'checkoutUrl'>): z.infer<typeof modeAnswerSchema> {
+export function modeAnswer(session: Session, parts: UrlParts): z.infer<typeof modeAnswerSchema> {
   return {
     base,
     session: {
@@ -278,7 +281,8 @@ export function modeAnswer(session: Session, config: Pick<Config, 'checkoutUrl'>
       payment_status: session.life.status,
       created: session.createdAtS,
       status: upperStatus[session.life.status],
-      url: paymentUrl(session, config),
+      url: paymentUrl(session, parts.config),
+      payer_url: payerUrl(session, parts),
       created_at: session.createdAtS,
       expires_at: session.terms.expiresAtS,
     },

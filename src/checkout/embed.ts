@@ -3,6 +3,7 @@
  * @module
  */
 import type { Router } from 'express';
+import type { Config } from '../config/config.ts';
 import { invariant } from '../core/fault.ts';
 import { staticDocument } from '../lib/static-document.ts';
 import { EMBED, readAsset } from './assets.ts';
@@ -11,6 +12,7 @@ import { allWords } from './texts.ts';
 /** The script's URL never changes, so browsers check for a new version from time to time. */
 const AGE_S = 300;
 const PLACE = "'WORDS'";
+const ORIGIN_PLACE = "'ORIGIN'";
 
 /** Returns the script's own texts by language, for the time before the page has loaded. */
 function wordsByLanguage() {
@@ -29,10 +31,12 @@ function wordsByLanguage() {
   );
 }
 
-export function serveEmbed(router: Router): void {
+export function serveEmbed(router: Router, { checkoutUrl }: Pick<Config, 'checkoutUrl'>): void {
   const text = readAsset(EMBED);
-  invariant(text.includes(PLACE), `${EMBED} has a place for its words`);
-  const script = text.replace(PLACE, () => JSON.stringify(JSON.stringify(wordsByLanguage())));
+  invariant(text.includes(PLACE) && text.includes(ORIGIN_PLACE), `${EMBED} has places for its words and the origin`);
+  const script = text
+    .replace(PLACE, () => JSON.stringify(JSON.stringify(wordsByLanguage())))
+    .replace(ORIGIN_PLACE, () => JSON.stringify(new URL(checkoutUrl).origin));
   const send = staticDocument(() => script, 'js', `public, max-age=${AGE_S}`);
   router.get(`/${EMBED}`, (request, response) => {
     // Any merchant's page may load it: it contains no data of anybody.

@@ -30,6 +30,8 @@ export type Choice = Readonly<{
   /** The origin whose page frames this one. */
   parent: string | null;
   language: string | null;
+  /** The payer's token. Links to third parties never carry it. */
+  payerToken: string | null;
 }>;
 
 /** A network as it is shown to payers. */
@@ -62,7 +64,9 @@ export type PageModel = Readonly<{
   isHandheld: boolean;
   /** True if the sandbox's panel is shown. */
   canSimulate: boolean;
-  /** The page's public URL without a query. */
+  /** True if the URL has the payer's token, and not only the session's id. */
+  isPayer: boolean;
+  /** The page's public URL without a query, for wallets: third parties see it. */
   pageUrl: string;
 }>;
 
@@ -169,8 +173,9 @@ export function sumText(payments: readonly Payment[]): string {
 
 /** Returns the query of this page with a changed choice. It is relative, so it works behind any proxy. */
 export function linkTo({ choice }: PageModel, change: Partial<Choice>): string {
-  const { pay, token, walletQr, transaction, parent, language } = { ...choice, ...change };
+  const { pay, token, walletQr, transaction, parent, language, payerToken } = { ...choice, ...change };
   const query = new URLSearchParams();
+  if (payerToken !== null) query.set('k', payerToken);
   if (pay !== null) query.set('pay', pay);
   if (token !== null) query.set('token', token);
   if (walletQr) query.set('qr', 'wallet');

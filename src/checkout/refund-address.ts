@@ -1,9 +1,9 @@
 /**
- * The payer's own address for possible refunds, given on the payment page. It can be given only once, so that somebody
- * who gets the page's link later cannot redirect a refund.
+ * The payer's own address for possible refunds, given on the payment page. It takes the payer's token, because the
+ * session's id is no secret, and two steps: enter the address, then compare all of it and confirm.
  * @module
  */
-import type { Router } from 'express';
+import type { Request, Router } from 'express';
 import { chains } from '../chains/index.ts';
 import type { Config } from '../config/config.ts';
 import type { NetworkKey } from '../core/transfer.ts';
@@ -11,11 +11,14 @@ import type { Database, Session } from '../database/database.ts';
 import type { DestinationCheck, DestinationFault, RefundDatabase } from '../database/refunds.ts';
 import type { Clock } from '../lib/clock.ts';
 import { type Html, html } from '../lib/html.ts';
+import { documentOf } from './document.ts';
 import { icon } from './icon.ts';
 import { linkTo, networkTitle, type PageModel } from './model.ts';
+import { allow } from './policy.ts';
 import { ADDRESS_CHARACTERS_MAX, ADDRESS_FORM_BYTES_MAX, ADDRESS_TRIES } from './refund-page.ts';
-import { findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
+import { asked, findSession, formReader, limitCallers, queryOf, type Refuse } from './request.ts';
 import { addressGroups } from './send.ts';
+import type { Words } from './texts.ts';
 
 const faults: readonly DestinationFault[] = [
   'malformed',
@@ -34,6 +37,7 @@ function paidNetwork({ payments }: Session): NetworkKey | null {
 export function refundAddressPanel(model: PageModel): Html | null {
   const { session, words, refundAddresses, choice } = model;
   const { say } = words;
+  if (!model.isPayer) return null;
   const networkKey = paidNetwork(session);
   const option = session.options.find((one) => one.networkKey === networkKey);
   if (!networkKey || !option) return null;
@@ -53,36 +57,69 @@ export function refundAddressPanel(model: PageModel): Html | null {
 <form method="post" action="${session.id}/refund-address${linkTo(model, {})}">
 <label for="refund-to">${say('refund_label', { currency, network })}</label>
 <div class="ask"><input id="refund-to" name="address" maxlength="${ADDRESS_CHARACTERS_MAX}" required dir="ltr" autocomplete="off" autocapitalize="off" spellcheck="false"${fault ? html` aria-invalid="true" aria-describedby="refund-error"` : null}>
-<button class="button">${say('refund_leave_button')}</button></div>${error ?? null}
+<button class="button">${say('refund_continue')}</button></div>${error ?? null}
 </form></details>`;
 }
 
+/** Renders the second step: the address, to compare with the wallet. @param style URL of the style sheet */
+function confirmPage(words: Words, address: string, network: string, back: string, style: string): string {
+  const { say } = words;
+  return documentOf(
+    words,
+    say('refund_leave_title'),
+    html`<link rel="stylesheet" href="${style}">`,
+    html`<main id="main"><section class="card pay" aria-labelledby="headline"><h1 id="headline">${say('refund_confirm_title')}</h1>
+<p>${say('refund_leave_confirm', { network })}</p>
+<p>${addressGroups(address)}</p>
+<p class="muted">${say('address_hint')}</p>
+<form method="post"><input type="hidden" name="address" value="${address}"><input type="hidden" name="confirmed" value="yes">
+<p><button class="button main">${say('refund_leave_button')}</button> <a class="button" href="${back}">${say('refund_change')}</a></p></form>
+</section></main>`,
+  );
+}
+
 export type RefundAddressDeps = Readonly<{
-  database: Pick<Database, 'findSession'> & Pick<RefundDatabase, 'leaveRefundAddress'>;
+  database: Pick<Database, 'findSession' | 'findPageSettings' | 'isPayerToken'> &
+    Pick<RefundDatabase, 'leaveRefundAddress'>;
   config: Pick<Config, 'networks'>;
   clock: Clock;
   checkDestination: DestinationCheck;
 }>;
 
+/** @param styleOf returns the URL of the style sheet, relative to the requested page */
 export function serveRefundAddress(
   router: Router,
-  { database, clock, checkDestination }: RefundAddressDeps,
+  { database, config, clock, checkDestination }: RefundAddressDeps,
+  styleOf: (request: Request) => string,
   refuse: Refuse,
 ): void {
   const count = limitCallers(ADDRESS_TRIES, clock);
   router.post('/pay/:id/refund-address', formReader(ADDRESS_FORM_BYTES_MAX), async (request, response) => {
     const session = await findSession(database, request);
     const network = session && paidNetwork(session);
-    if (!session || !network) return refuse(request, response, null);
+    const { choice, words } = asked(request);
+    const isPayer = session && choice.payerToken !== null && database.isPayerToken(session.id, choice.payerToken);
+    if (!session || !network || !isPayer) return refuse(request, response, null);
     const waitS = count(request);
     if (waitS > 0) return refuse(request, response, waitS);
-    const address = String(Object(request.body).address ?? '').slice(0, ADDRESS_CHARACTERS_MAX);
-    const asked = { sessionId: session.id, network, address, nowMs: clock.nowMs() };
-    const outcome = await database.leaveRefundAddress(asked, checkDestination);
+    const { address = '', confirmed = '' } = Object(request.body) as Record<string, unknown>;
+    const typed = String(address).trim().slice(0, ADDRESS_CHARACTERS_MAX);
     const query = queryOf(request);
     query.delete('fault');
+    // The page, one folder up, with the same choice.
+    const pageLink = () => `../${session.id}?${query}#refund-address`;
+    const verdict = checkDestination(network, typed);
+    const known = config.networks.find(({ key }) => key === network);
+    if (verdict.kind === 'ok' && known && confirmed !== 'yes') {
+      const { embedOrigins } = await database.findPageSettings(session.storeId);
+      allow(response, { connect: [], ancestors: embedOrigins });
+      const whole = chains[known.family].address.format(verdict.key);
+      response.type('html').send(confirmPage(words, whole, known.title, pageLink(), styleOf(request)));
+      return;
+    }
+    const named = { sessionId: session.id, network, address: typed, nowMs: clock.nowMs() };
+    const outcome = await database.leaveRefundAddress(named, checkDestination);
     if (typeof outcome === 'object') query.set('fault', outcome.why);
-    // Redirects to the page, one folder up, with the same choice.
-    response.redirect(303, `../${session.id}?${query}#refund-address`);
+    response.redirect(303, pageLink());
   });
 }

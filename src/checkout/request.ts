@@ -56,6 +56,7 @@ export function asked(request: Request): { choice: Choice; words: Words } {
     parent: query.get('parent'),
     // Dropped if there is no such language, to keep links short.
     language: language === words.code ? language : null,
+    payerToken: query.get('k'),
   };
   return { choice, words };
 }

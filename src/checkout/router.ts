@@ -45,6 +45,7 @@ export type CheckoutDeps = Readonly<{
     | 'findRefundBy'
     | 'claimRefund'
     | 'leaveRefundAddress'
+    | 'isPayerToken'
     | 'refundAddresses'
   >;
   /** Checks whether a refund can be paid to an address that somebody typed. */
@@ -70,11 +71,11 @@ export function createCheckout(deps: CheckoutDeps): Router {
   const streams = createStreams(deps);
   const { database } = deps;
 
-  serveEmbed(router);
+  serveEmbed(router, deps.config);
   router.use('/pay', protect);
   serveBrand(router, database);
   serveLookups(router, deps, refuseIn(assets));
-  serveRefundAddress(router, deps, refuseIn(assets));
+  serveRefundAddress(router, deps, (request) => assetsFrom(request, assets).style, refuseIn(assets));
   const beside = { style: `../pay/${assets.style}`, script: `../pay/${assets.script}` };
   serveRefunds(router, deps, beside.style, refuseIn(beside));
   for (const { path, handler } of handlers) router.get(`/pay/${path}`, handler);
@@ -188,6 +189,7 @@ async function modelOf(
     database.refundAddresses(session.id),
   ]);
   invariant(merchant, `session ${session.id} belongs to a store`);
+  const isPayer = choice.payerToken !== null && database.isPayerToken(session.id, choice.payerToken);
   const state = pageState(session, toSeconds(nowMs));
   const { credit } = merchant.settings;
   const networks = config.networks.map((network) => ({ ...network, confirmations: policyFor(network, credit) }));
@@ -200,7 +202,13 @@ async function modelOf(
     refundAddresses,
     isLive: !state.hasEnded || lookups.some((one) => isAwaited(one, nowMs)),
     networks: networkViews(networks, reports, session.terms.duePar, nowMs),
-    choice: { ...choice, parent: acceptParent(choice.parent, settings.embedOrigins) },
+    // A wrong token is dropped, so that no link carries it on.
+    choice: {
+      ...choice,
+      parent: acceptParent(choice.parent, settings.embedOrigins),
+      payerToken: isPayer ? choice.payerToken : null,
+    },
+    isPayer,
     words,
     nowMs,
     version: pageVersion(session, reports, lookups, nowMs),

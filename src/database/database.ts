@@ -323,6 +323,10 @@ export interface Database
   createSession(input: NewSession): Promise<CreateSessionOutcome>;
   /** @param id with or without its `cs_` prefix */
   findSession(id: string): Promise<Session | null>;
+  /** Returns the token of a session's payer, which stays the same. */
+  payerToken(sessionId: string): string;
+  /** Compares in constant time. */
+  isPayerToken(sessionId: string, text: string): boolean;
   cancelSession(
     input: Readonly<{ id: string; storeId: string; mode: Mode; replay: Replay; nowMs: number }>,
   ): Promise<CancelSessionOutcome>;

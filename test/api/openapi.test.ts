@@ -154,7 +154,7 @@ test('a session has the documented fields, and all others are optional', () => {
     ...['url', 'line_items', 'tax_amount', 'shipping_amount', 'exchange_rate', 'target_currency'],
     ...['target_amount_total', 'rate_locked_at', 'metadata'],
   ];
-  const added = ['payment_options', 'payments', 'payments_total', 'underpaid', 'overpaid', 'paid_late'];
+  const added = ['payer_url', 'payment_options', 'payments', 'payments_total', 'underpaid', 'overpaid', 'paid_late'];
   assert.equal(Object.keys(properties).sort(), [...documented, ...added].sort());
 });
 

@@ -50,9 +50,10 @@ test('a session shows everything that was sent, under the documented names', asy
     metadata: { cart: 'c-77' },
     expires_in: 600,
   });
-  const { id, payment_options, ...rest } = session;
+  const { id, payment_options, payer_url, ...rest } = session;
   const nowS = api.clock.nowS();
   assert.match(id, /^cs_[0-9a-hjkmnp-tv-z]{26}$/);
+  assert.match(payer_url ?? '', new RegExp(`^https://pay\\.shop\\.example/pay/${id}\\?k=[0-9a-f]{32}$`));
   assert.equal(rest, {
     amount_total: 1050,
     currency: 'USD',
@@ -98,6 +99,7 @@ test('fields that were not sent are left out, not null', async () => {
     'metadata',
     'overpaid',
     'paid_late',
+    'payer_url',
     'payment_options',
     'payment_status',
     'payments',

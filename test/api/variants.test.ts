@@ -68,6 +68,7 @@ test('the quick-start call answers in its envelope, for a session like any other
     amount: { value: '10.50', currency: 'USD' },
     status: 'PENDING',
     payment_url: `https://pay.shop.example/pay/${id}`,
+    payer_url: known.payer_url,
     ethereum_address: address,
     bsc_address: address,
     qr_code_data: address,
@@ -208,6 +209,7 @@ test('the mode shape answers in its envelope', async () => {
     created: known.created,
     status: 'PENDING',
     url: `https://pay.shop.example/pay/${id}`,
+    payer_url: known.payer_url,
     created_at: known.created,
     expires_at: known.created + 600,
   });

@@ -158,17 +158,27 @@ test('the page cannot be framed or indexed, and is in the payer’s language', a
   assert.match(await answer.text(), '<html lang="ar" dir="rtl">');
 });
 
-test('a payer can give an address on the payment page once; later refunds go there', async ({ api }) => {
+/** Posts to the payment page's form for refund addresses; by default as the payer does, with both steps. */
+const leave = (api: ApiServer, path: string, address: string, confirmed = 'yes') =>
+  post(`${api.baseUrl}${path.replace(/(\?|$)/, '/refund-address$1')}`, { address, confirmed });
+
+test('a payer leaves an address on the payment page in two steps; later refunds go there', async ({ api }) => {
   const sale = await paidSale(api);
-  const page = `${api.baseUrl}${sale.path}`;
+  const page = `${api.baseUrl}${sale.payerPath}`;
   assert.match(await (await fetch(page)).text(), 'Your refund address (optional)');
-  const wrong = await fetch(`${page}/refund-address`, {
-    method: 'POST',
-    body: new URLSearchParams({ address: '0x12' }),
-  });
-  assert.match(await wrong.text(), 'This is not an address on');
-  await post(`${page}/refund-address`, { address: payer });
-  await post(`${page}/refund-address`, { address: other });
+  const wrong = await leave(api, sale.payerPath, '0x12', '');
+  assert.is(wrong.status, 303);
+  assert.match(
+    await (
+      await fetch(new URL(wrong.headers.get('location') ?? '', `${api.baseUrl}${sale.path}/refund-address`))
+    ).text(),
+    'This is not an address on',
+  );
+  const asked = await leave(api, sale.payerPath, payer.toLowerCase(), '');
+  assert.is(asked.status, 200);
+  assert.match(await asked.text(), 'Is this your address?');
+  assert.equal(await api.database().refundAddresses(sale.id), {}, 'nothing is stored before it is confirmed');
+  assert.is((await leave(api, sale.payerPath, payer)).status, 303);
   assert.equal(await api.database().refundAddresses(sale.id), { 'test:ethereum': chains.evm.address.parse(payer) });
   assert.match(await (await fetch(page)).text(), 'it goes to this address:');
   const body = { order_id: sale.id, refund_id: 'to-left', amount: '1.00', currency: 'USDT' };
@@ -178,10 +188,90 @@ test('a payer can give an address on the payment page once; later refunds go the
   assert.is(((await api.send('GET', '/api/v1/refunds/to-left')).json as { status: string }).status, 'processing');
 });
 
+test('who knows the session’s id and no token names no refund address, and sees none', async ({ api }) => {
+  const sale = await paidSale(api);
+  const token = new URLSearchParams(sale.payerPath.split('?')[1]).get('k') ?? '';
+  const ofOther = new URLSearchParams((await paidSale(api)).payerPath.split('?')[1]).get('k') ?? '';
+  assert.match(token, /^[0-9a-f]{32}$/);
+  const wrongTokens = ['', ofOther, token.slice(1), `${token}0`, token.toUpperCase(), `é${token.slice(2)}`];
+  for (const path of [sale.path, ...wrongTokens.map((k) => `${sale.path}?k=${k}`)]) {
+    for (const confirmed of ['', 'yes']) assert.is((await leave(api, path, other, confirmed)).status, 404, path);
+    const shown = await (await fetch(`${api.baseUrl}${path}`)).text();
+    assert.not.match(shown, 'refund-address', path);
+    assert.not.match(shown, 'k=', 'a wrong token is carried on by no link');
+  }
+  assert.equal(await api.database().refundAddresses(sale.id), {});
+  await leave(api, sale.payerPath, payer);
+  assert.not.match(await (await fetch(`${api.baseUrl}${sale.path}`)).text(), payer.slice(-4), 'the payer’s address');
+});
+
+test('the payer’s token goes to no third party and into no log', async ({ api }) => {
+  const sale = await openSale(api);
+  const [path, token] = sale.payerPath.split('?k=');
+  const headers = { 'User-Agent': 'Mozilla/5.0 (iPhone)' };
+  for (const pay of ['ethereum-USDT', 'bsc-USDT']) {
+    for (const qr of ['', '&qr=wallet']) {
+      const answer = await fetch(`${api.baseUrl}${path}?k=${token}&pay=${pay}${qr}`, { headers });
+      assert.is(answer.headers.get('referrer-policy'), 'no-referrer');
+      const links = [...(await answer.text()).matchAll(/(?:href|action|data-[a-z]+)="([^"]*)"/g)].map(
+        ([, link]) => link,
+      );
+      const withToken = links.filter((link) => link?.includes(token ?? ''));
+      assert.ok(withToken.length > 0, 'the page’s own links carry it on');
+      for (const link of withToken)
+        assert.match(link ?? '', /^(\?|cs_[a-z0-9]+\/[a-z-]+\?)/, 'only links to this page');
+    }
+  }
+  await leave(api, sale.payerPath, payer);
+  const session = (await api.send('GET', `/api/v1/checkout/sessions/${sale.id}`)).json as {
+    url: string;
+    payer_url: string;
+    payment_options: { deep_link: string }[];
+  };
+  assert.is(session.url, `${api.baseUrl}${sale.path}`);
+  assert.is(session.payer_url, `${session.url}?k=${token}`);
+  for (const { deep_link } of session.payment_options) assert.not.match(deep_link, token ?? '');
+  assert.ok(api.logged().includes('/pay/:id'), 'requests are logged');
+  assert.not.match(api.logged(), token ?? '');
+});
+
+test('both steps on the payment page work in a browser without scripts, also in a frame', async ({ api }) => {
+  const browser = await openBrowser();
+  try {
+    for (const [device, options] of [
+      ['desktop-light', { viewport: { width: 1200, height: 900 }, colorScheme: 'light' }],
+      ['phone-dark', { ...phone, colorScheme: 'dark' }],
+    ] as const) {
+      const sale = await paidSale(api);
+      const { page, complaints } = await openPage(browser, api.baseUrl, { ...options, javaScriptEnabled: false });
+      await page.goto(`${api.baseUrl}${sale.payerPath}`);
+      await page.click('#refund-address summary');
+      await page.screenshot({ path: `${PICTURES}/refund-leave-${device}.png`, fullPage: true });
+      await page.fill('#refund-to', payer);
+      await page.click('#refund-address .button');
+      assert.match((await page.locator('h1').textContent()) ?? '', 'Is this your address?');
+      assert.is(await page.locator('code.address').textContent(), payer);
+      await page.screenshot({ path: `${PICTURES}/refund-leave-confirm-${device}.png`, fullPage: true });
+      await page.click('a.button');
+      assert.is(await page.locator('#refund-to').count(), 1, '“No, change it” leads back to the form');
+      await page.click('#refund-address summary');
+      await page.fill('#refund-to', payer);
+      await page.click('#refund-address .button');
+      await page.click('form .button.main');
+      assert.is(await page.locator('.refund-address code.address').textContent(), payer);
+      await page.screenshot({ path: `${PICTURES}/refund-left-${device}.png`, fullPage: true });
+      assert.equal(complaints, []);
+      await page.context().close();
+    }
+  } finally {
+    await browser.close();
+  }
+});
+
 test('a refund with an open claim link goes to the address that is given on the payment page', async ({ api }) => {
   const sale = await paidSale(api);
   const { url, read, refund_id } = await openRefund(api, sale);
-  await post(`${api.baseUrl}${sale.path}/refund-address`, { address: payer });
+  await leave(api, sale.payerPath, payer);
   await api.database().advanceRefunds(api.clock.nowMs(), 10);
   assert.is((await read()).status, 'processing');
   const { pathname } = new URL(url);
@@ -196,8 +286,8 @@ test('a refund with an open claim link goes to the address that is given on the 
 
 test('before a payment was seen, the payment page asks for no refund address', async ({ api }) => {
   const sale = await openSale(api);
-  assert.not.match(await (await fetch(`${api.baseUrl}${sale.path}`)).text(), 'refund-address');
-  assert.is((await post(`${api.baseUrl}${sale.path}/refund-address`, { address: payer })).status, 404);
+  assert.not.match(await (await fetch(`${api.baseUrl}${sale.payerPath}`)).text(), 'refund-address');
+  assert.is((await leave(api, sale.payerPath, payer)).status, 404);
 });
 
 test.run();

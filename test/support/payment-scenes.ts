@@ -15,8 +15,10 @@ type Network = 'ethereum' | 'bsc';
 /** A session for tests. */
 export type Sale = Readonly<{
   id: string;
-  /** The page's path. */
+  /** The page's path, as anybody may know it. */
   path: string;
+  /** The page's path with the payer's token. */
+  payerPath: string;
   /** Puts a transfer to the session's address into the next block. */
   send(amount: string, options?: Readonly<{ network?: Network; currency?: Currency }>): Promise<void>;
 }>;
@@ -46,12 +48,17 @@ export async function openSale(api: ApiServer, body: object = {}): Promise<Sale>
     cancel_url: 'https://shop.example/cart',
     ...body,
   });
-  const created = answer.json as { id: string; payment_options: { network: string; address: string }[] };
+  const created = answer.json as {
+    id: string;
+    payer_url: string;
+    payment_options: { network: string; address: string }[];
+  };
   invariant(answer.status === 200, `the sale is opened: ${answer.text}`);
   const to = chains.evm.address.parse(created.payment_options[0]?.address ?? '') ?? '';
   return {
     id: created.id,
     path: `/pay/${created.id}`,
+    payerPath: created.payer_url.slice(created.payer_url.indexOf('/pay/')),
     async send(amount, { network = 'ethereum', currency = 'USDT' } = {}) {
       const units = parseUnits(amount, decimals[network]);
       invariant(units !== null, `${amount} is an amount`);

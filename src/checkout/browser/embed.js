@@ -2,7 +2,7 @@
 /**
  * Opens Quayside's payment page in a dialog on a merchant's page, and reports the result to the merchant's script:
  *
- *   Quayside.open({ url: session.url, onResult: ({ status, seen }) => { … } });
+ *   Quayside.open({ url: session.payer_url, onResult: ({ status, seen }) => { … } });
  *
  * The result is only for display. Ship goods only on the signed webhook.
  */
@@ -18,6 +18,10 @@
 
   /** The texts by language, which the server inserts. @type {Record<string, Words>} */
   const allWords = JSON.parse('WORDS');
+  /** The origin of the payment pages, which the server inserts. */
+  const pagesOrigin = 'ORIGIN';
+  /** The origin that this script came from: a server may be reached by several names. */
+  const ownOrigin = document.currentScript instanceof HTMLScriptElement && new URL(document.currentScript.src).origin;
   /** A page that has sent nothing for this long was refused or is down. */
   const SILENCE_MS_MAX = 10_000;
   const ends = ['paid', 'failed', 'expired', 'canceled'];
@@ -70,8 +74,9 @@
   /** @param {string} text @param {string | undefined} language */
   function addressOf(text, language) {
     const url = new URL(text, location.href);
-    if (!/^https?:$/.test(url.protocol))
-      throw new TypeError(`Quayside.open: ${text} is not the url of a payment session`);
+    // A link that somebody else made must not show another site inside the merchant's page.
+    if (!/^https?:$/.test(url.protocol) || (url.origin !== pagesOrigin && url.origin !== ownOrigin))
+      throw new TypeError(`Quayside.open: ${text} is not the url of a payment session at ${pagesOrigin}`);
     url.searchParams.set('parent', location.origin);
     if (language) url.searchParams.set('lang', language);
     return url;

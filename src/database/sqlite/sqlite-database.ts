@@ -11,6 +11,7 @@ import { createBlockFacts } from './block-facts.ts';
 import { blockCommands, createBlocks } from './blocks.ts';
 import { claimCommands } from './claims.ts';
 import { deliveryCommands } from './deliveries.ts';
+import { createDerivedKeys } from './derived-keys.ts';
 import { createSessionEndpoints, endpointCommands } from './endpoints.ts';
 import { evidenceQueries } from './evidence.ts';
 import { createGaps } from './gaps.ts';
@@ -26,6 +27,7 @@ import { createNetworks, type Networks, networkCommands } from './networks.ts';
 import { type Db, type OpenOptions, openDatabase } from './open.ts';
 import { createOutbox } from './outbox.ts';
 import { pageSettingsCommands } from './page-settings.ts';
+import { payerTokens } from './payer-tokens.ts';
 import { adoptionCommands } from './payouts/adoption.ts';
 import { payoutAttemptCommands } from './payouts/attempts.ts';
 import { createPayouts, payoutCommands } from './payouts/payouts.ts';
@@ -107,6 +109,7 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...pageSettingsCommands(db),
     ...keyCommands(db, vault, recordAct),
     ...poolCommands(db),
+    ...payerTokens(createDerivedKeys(secretKey)),
     ...sessionCommands(db, findSession, {
       ...facts,
       replays,
