@@ -120,7 +120,9 @@ export type Moment = Readonly<{
   nowS: number;
   /** Every network the session offers has been read up to this chain time. */
   readThroughS: number;
-  /** How long after a deadline an unread network may hold a session open. */
+  /** When an operator last rewound one of them, which makes it unread again; 0 if never. */
+  rewoundAtS: number;
+  /** How long after a deadline, or after a rewind, an unread network may hold a session open. */
   outageWaitS: number;
 }>;
 
@@ -327,7 +329,7 @@ export function deadline(terms: Terms, life: Life, now: Standing): number | null
 /** Returns true when the clock and every network are past the deadline, or when a network was unread for too long. */
 function isOver(deadlineS: number, moment: Moment): boolean {
   if (moment.nowS <= deadlineS) return false;
-  return moment.readThroughS > deadlineS || moment.nowS > deadlineS + moment.outageWaitS;
+  return moment.readThroughS > deadlineS || moment.nowS > Math.max(deadlineS, moment.rewoundAtS) + moment.outageWaitS;
 }
 
 /** Why a session cannot be canceled: the documented 400 codes of the cancel call. */

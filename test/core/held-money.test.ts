@@ -23,7 +23,7 @@ const terms: Terms = {
   latePolicy: 'hold',
 };
 
-const moment = (nowS: number) => ({ nowS, readThroughS: nowS, outageWaitS: 600 });
+const moment = (nowS: number) => ({ nowS, readThroughS: nowS, rewoundAtS: 0, outageWaitS: 600 });
 
 const anyReceipt = fc.record({
   network: fc.constantFrom('test:one' as const, 'test:two' as const),

@@ -21,6 +21,9 @@ export type OracleTerms = Readonly<{
 export type Standing = 'absent' | 'seen' | 'confirmed' | 'final' | 'orphaned';
 export type OraclePayment = Readonly<{ value: number; currency: string; cameS: number; state: Standing }>;
 
+/** When it looks, how far the networks were read then, and whether the merchant calls cancel. */
+export type Look = Readonly<{ nowS: number; readThroughS: number; rewoundAtS: number; cancels: boolean }>;
+
 export type Verdict = Readonly<{
   status: string;
   endedAtS: number | null;
@@ -53,10 +56,11 @@ export class Bookkeeper {
   }
 
   /** One look at the chain and the clock, and perhaps a cancel call. */
-  step(payments: readonly OraclePayment[], nowS: number, readThroughS: number, callsCancel: boolean): Verdict {
+  step(payments: readonly OraclePayment[], look: Look): Verdict {
+    const { nowS, cancels } = look;
     const statusBefore = this.#status;
-    this.#settle(payments, nowS, readThroughS);
-    const cancel = callsCancel ? this.#cancel(payments, nowS) : undefined;
+    this.#settle(payments, look);
+    const cancel = cancels ? this.#cancel(payments, nowS) : undefined;
     const book = this.#sort(payments);
     const seen = total(book.credited.filter(({ state }) => state === 'seen'));
     const confirmed = total(book.credited) - seen;
@@ -112,7 +116,7 @@ export class Bookkeeper {
     };
   }
 
-  #settle(payments: readonly OraclePayment[], nowS: number, readThroughS: number): void {
+  #settle(payments: readonly OraclePayment[], { nowS, readThroughS, rewoundAtS }: Look): void {
     if (this.#payIfCovered(payments, nowS) || this.#status !== 'pending') return;
     const { expiresAtS, inclusionGraceS, graceS, outageWaitS } = this.#terms;
     const { touched, credited } = this.#sort(payments);
@@ -120,7 +124,7 @@ export class Bookkeeper {
     const inTimeEndS = expiresAtS + inclusionGraceS;
     const deadlineS = touched ? Math.max(expiresAtS + graceS, inTimeEndS) : inTimeEndS;
     const allWereRead = readThroughS > deadlineS;
-    const waitedLongEnough = nowS > deadlineS + outageWaitS;
+    const waitedLongEnough = nowS > deadlineS + outageWaitS && nowS > rewoundAtS + outageWaitS;
     if (nowS <= deadlineS || (!allWereRead && !waitedLongEnough)) return;
     this.#status = touched ? 'failed' : 'expired';
     this.#endedAtS = nowS;

@@ -59,11 +59,16 @@ function look(
   before: Snapshot,
   receipts: readonly Receipt[],
   nowS: number,
-  { terms: ofTerms = terms, readThroughS = nowS }: { terms?: Terms; readThroughS?: number } = {},
+  {
+    terms: ofTerms = terms,
+    readThroughS = nowS,
+    rewoundAtS = 0,
+  }: { terms?: Terms; readThroughS?: number; rewoundAtS?: number } = {},
 ): Snapshot & { events: string[] } {
   const after = advance(ofTerms, before.life, sumReceipts(ofTerms, receipts), {
     nowS,
     readThroughS,
+    rewoundAtS,
     outageWaitS: OUTAGE_WAIT_S,
   });
   return { ...after, events: changes(before, after) };
@@ -109,6 +114,14 @@ test('a session does not expire while a network is unread, until the wait for it
   assert.is(look(start, [], EXPIRES_AT_S + OUTAGE_WAIT_S + 1, unread).life.status, 'expired');
 });
 
+test('blocks that are read again hold a session open for the wait from the rewind on, not from the deadline', () => {
+  const longAfterS = EXPIRES_AT_S + 10 * OUTAGE_WAIT_S;
+  const rewound = { readThroughS: EXPIRES_AT_S, rewoundAtS: longAfterS };
+  assert.is(look(start, [], longAfterS + OUTAGE_WAIT_S, rewound).life.status, 'pending');
+  assert.is(look(start, [], longAfterS + OUTAGE_WAIT_S + 1, rewound).life.status, 'expired');
+  assert.is(look(start, [], longAfterS + 1, { rewoundAtS: longAfterS }).life.status, 'expired');
+});
+
 test('a payment in the last second counts although it is read after the deadline', () => {
   const waiting = look(start, [], EXPIRES_AT_S + 30, { readThroughS: EXPIRES_AT_S - 10 });
   const done = look(waiting, [receipt(10n * ONE, EXPIRES_AT_S, 'confirmed')], EXPIRES_AT_S + 40);
@@ -147,7 +160,7 @@ test('a payer is told the deadline without the grace, and cannot cancel or pay a
   const graceful = { ...terms, inclusionGraceS: { 'test:one': 15 } } as const;
   assert.is(payableUntilS(graceful, newLife, newStanding), EXPIRES_AT_S);
   assert.is(deadline(graceful, newLife, newStanding), EXPIRES_AT_S + 15);
-  const moment = { nowS: EXPIRES_AT_S + 1, readThroughS: EXPIRES_AT_S + 1, outageWaitS: OUTAGE_WAIT_S };
+  const moment = { nowS: EXPIRES_AT_S + 1, readThroughS: EXPIRES_AT_S + 1, rewoundAtS: 0, outageWaitS: OUTAGE_WAIT_S };
   const refused = cancel(graceful, newLife, [], moment);
   assert.equal([refused.refusal, refused.life.status], ['session_expired', 'pending']);
 });
@@ -237,7 +250,7 @@ test('another stablecoin touches the session but does not pay it', () => {
   assert.is(touched.life.status, 'pending');
   assert.is(touched.standing.funded, 'none');
   assert.equal(touched.events, ['payment.detected']);
-  const at = { nowS: 600, readThroughS: 600, outageWaitS: OUTAGE_WAIT_S };
+  const at = { nowS: 600, readThroughS: 600, rewoundAtS: 0, outageWaitS: OUTAGE_WAIT_S };
   assert.is(cancel(usdtOnly, touched.life, sumReceipts(usdtOnly, [wrong]), at).refusal, 'payment_in_progress');
   assert.is(look(touched, [wrong], EXPIRES_AT_S + 10, { terms: usdtOnly }).life.status, 'pending');
   assert.is(look(touched, [wrong], EXPIRES_AT_S + GRACE_S + 1, { terms: usdtOnly }).life.status, 'failed');
@@ -276,7 +289,7 @@ test('money that came after the deadline of a pending session is reported when t
 });
 
 test('a session can be canceled only while nothing was seen; money after that is late', () => {
-  const at = (nowS: number) => ({ nowS, readThroughS: nowS, outageWaitS: OUTAGE_WAIT_S });
+  const at = (nowS: number) => ({ nowS, readThroughS: nowS, rewoundAtS: 0, outageWaitS: OUTAGE_WAIT_S });
   const canceled = cancel(terms, newLife, [], at(400));
   assert.is(canceled.refusal, null);
   assert.equal(canceled.life, {
@@ -310,7 +323,7 @@ test('a session can be canceled only while nothing was seen; money after that is
 });
 
 test('a cancel after the deadline is refused even while the expiry waits for reading', () => {
-  const moment = { nowS: EXPIRES_AT_S + 1, readThroughS: 0, outageWaitS: OUTAGE_WAIT_S };
+  const moment = { nowS: EXPIRES_AT_S + 1, readThroughS: 0, rewoundAtS: 0, outageWaitS: OUTAGE_WAIT_S };
   const refused = cancel(terms, newLife, [], moment);
   assert.is(refused.refusal, 'session_expired');
   assert.is(refused.life.status, 'pending');
@@ -376,7 +389,7 @@ test('the deadline is expiry, then the end of the grace, then none', () => {
 // ── Against the oracle ───────────────────────────────────────────────────────────────────────────────────────────────
 
 type Payer = Readonly<{ value: number; currency: 'USDT' | 'USDC'; cameS: number; states: readonly OnChain[] }>;
-type Step = Readonly<{ nowS: number; readThroughS: number; cancels: boolean }>;
+type Step = Readonly<{ nowS: number; readThroughS: number; rewoundAtS: number; cancels: boolean }>;
 type World = Readonly<{ terms: OracleTerms; payers: readonly Payer[]; steps: readonly Step[] }>;
 
 /** A payer's receipts: a transaction that was orphaned and mined again has a later block, and its first is orphaned. */
@@ -413,10 +426,10 @@ function* walk({ terms: t, payers, steps }: World): Generator<Verdict> {
     latePolicy: t.latePolicy,
   };
   let before = start;
-  for (const [at, { nowS, readThroughS, cancels }] of steps.entries()) {
+  for (const [at, { nowS, readThroughS, rewoundAtS, cancels }] of steps.entries()) {
     const receipts = payers.flatMap((payer, number) => receiptsOf(payer, at, `tx${number}`));
     const sums = sumReceipts(coreTerms, receipts);
-    const moment = { nowS, readThroughS, outageWaitS: t.outageWaitS };
+    const moment = { nowS, readThroughS, rewoundAtS, outageWaitS: t.outageWaitS };
     const asked = cancels ? cancel(coreTerms, before.life, sums, moment) : null;
     const after = asked ?? advance(coreTerms, before.life, sums, moment);
     const { life, standing: is } = after;
@@ -445,9 +458,7 @@ function compare(world: World): void {
     const step = world.steps[at] as Step;
     const expected = book.step(
       world.payers.map((payer) => ({ ...payer, state: payer.states[at] ?? 'absent' })),
-      step.nowS,
-      step.readThroughS,
-      step.cancels,
+      step,
     );
     if (JSON.stringify(actual) !== JSON.stringify(expected)) {
       assert.equal(actual, expected, `step ${at} of ${JSON.stringify(world)}`);
@@ -500,6 +511,7 @@ test('every world of one payer and four steps agrees with the oracle', () => {
                     steps: looksS.map((nowS, at) => ({
                       nowS,
                       readThroughS: isRead ? nowS : 0,
+                      rewoundAtS: 0,
                       cancels: at === cancelAt,
                     })),
                   });
@@ -521,7 +533,12 @@ test('random worlds of several payers agree with the oracle', () => {
     }),
   });
   const gap = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 1_500 }));
-  const step = fc.record({ gap, lag: fc.constantFrom(0, 0, 5, 400, 10_000), cancels: fc.boolean() });
+  const step = fc.record({
+    gap,
+    lag: fc.constantFrom(0, 0, 5, 400, 10_000),
+    rewound: fc.constantFrom(0, 0, 100, 700),
+    cancels: fc.boolean(),
+  });
   const world = fc
     .record({
       latePolicy: fc.constantFrom('accept' as const, 'hold' as const),
@@ -536,9 +553,9 @@ test('random worlds of several payers agree with the oracle', () => {
       return {
         terms: { ...oracleTerms(latePolicy, tolerance, inclusionGraceS), accepts },
         payers,
-        steps: steps.map(({ gap: passed, lag, cancels }) => {
+        steps: steps.map(({ gap: passed, lag, rewound, cancels }) => {
           nowS += passed;
-          return { nowS, readThroughS: nowS - lag, cancels };
+          return { nowS, readThroughS: nowS - lag, rewoundAtS: rewound && nowS - rewound, cancels };
         }),
       };
     });

@@ -3,7 +3,9 @@
  * @module
  */
 import { eq, sql } from 'drizzle-orm';
+import type { Moment } from '../../core/session.ts';
 import type { NetworkKey } from '../../core/transfer.ts';
+import { toSeconds } from '../../lib/clock.ts';
 import type { Database, NetworkStatus } from '../database.ts';
 import type { Db } from './open.ts';
 import { laterValues, preparedInsert } from './prepared.ts';
@@ -25,8 +27,8 @@ export type Networks = Readonly<{
   progress(key: NetworkKey, progress: Progress): void;
   /** Notes that an operator moved the network's position, so that its follower loads it again. */
   recover(key: NetworkKey, change: Partial<Omit<NetworkRow, 'key' | 'recoveries'>>): void;
-  /** Returns the chain time up to which all of these networks have been read; 0 if one has never started. */
-  readThroughS(keys: readonly NetworkKey[]): number;
+  /** Returns how far all of these networks have been read. */
+  reading(keys: readonly NetworkKey[]): Pick<Moment, 'readThroughS' | 'rewoundAtS'>;
 }>;
 
 export function createNetworks(db: Db): Networks {
@@ -72,6 +74,7 @@ export function createNetworks(db: Db): Networks {
         updatedAtMs: nowMs,
         pid: 0,
         recoveries: 0,
+        rewoundAtMs: 0,
       };
       insert(row);
       return row;
@@ -88,7 +91,13 @@ export function createNetworks(db: Db): Networks {
         .where(eq(networks.key, key))
         .run();
     },
-    readThroughS: (keys) => Math.min(...keys.map((key) => find.get({ key })?.readThroughS ?? 0)),
+    reading(keys) {
+      const rows = keys.map((key) => find.get({ key }));
+      return {
+        readThroughS: Math.min(...rows.map((row) => row?.readThroughS ?? 0)),
+        rewoundAtS: toSeconds(Math.max(...rows.map((row) => row?.rewoundAtMs ?? 0))),
+      };
+    },
   };
 }
 
@@ -149,6 +158,7 @@ function toStatus(row: NetworkRow): NetworkStatus {
     tipTimeS,
     prunedThrough: _,
     recoveries: __,
+    rewoundAtMs: ___,
     ...status
   } = row;
   return {

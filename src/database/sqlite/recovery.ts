@@ -170,6 +170,7 @@ function moveTo({ blocks, networks, gaps }: Parts, row: NetworkRow, to: number, 
     floor: Math.min(row.floor, to),
     readThroughS: Math.min(row.readThroughS, tip?.timeS ?? 0),
     prunedThrough: Math.min(row.prunedThrough, to),
+    rewoundAtMs: act.atMs,
   });
   return tip?.number ?? null;
 }

@@ -76,6 +76,7 @@ export const networks = sqliteTable('networks', {
   updatedAtMs: integer().notNull(),
   pid: integer().notNull(),
   recoveries: integer().notNull(),
+  rewoundAtMs: integer().notNull(),
 });
 
 export const blockGaps = sqliteTable('block_gaps', {

@@ -81,7 +81,7 @@ export function createSessionTransitions(
 
   const momentOf = (row: SessionRow, nowMs: number): Moment => ({
     nowS: toSeconds(nowMs),
-    readThroughS: networks.readThroughS(row.networks),
+    ...networks.reading(row.networks),
     outageWaitS,
   });
 

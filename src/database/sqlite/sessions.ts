@@ -157,8 +157,9 @@ export function sessionCommands(db: Db, findRow: FindSessionRow, parts: Parts): 
     const found: string[] = [];
     for (const text of openSets.all() as string[]) {
       // Core's rule as a bound: the clock has passed the deadline, and so has reading, or the wait for reading is over.
-      const readThroughS = networks.readThroughS(JSON.parse(text) as NetworkKey[]);
-      const beforeS = Math.max(Math.min(nowS, readThroughS), nowS - outageWaitS);
+      const { readThroughS, rewoundAtS } = networks.reading(JSON.parse(text) as NetworkKey[]);
+      const waitedSinceS = nowS - outageWaitS;
+      const beforeS = Math.max(Math.min(nowS, readThroughS), rewoundAtS < waitedSinceS ? waitedSinceS : 0);
       const rows = dueOfSet.all({ networks: text, beforeS, limit: limit - found.length });
       for (const { id } of rows) found.push(id);
     }

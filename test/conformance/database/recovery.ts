@@ -21,6 +21,8 @@ import {
 } from './place.ts';
 
 const network = 'test:one' as const;
+/** Of the database in these tests. */
+const OUTAGE_WAIT_S = 600;
 const rewindAct = act('networks rewind');
 const skipAct = act('networks skip');
 const rereadAct = act('networks reread');
@@ -103,6 +105,29 @@ function afterRewinds(test: ReturnType<typeof suite>, makePlace: MakePlace): voi
       await database.rewindNetwork({ network, to: kept, isDryRun: false, act: rewindAct });
       keepThrough(one, kept);
       await one.confirm(await one.mine([pays(addressOf(session), 1000n)], T0_S + 300));
+      assert.is((await show(database, 'o1')).life.status, 'paid');
+    }),
+  );
+
+  sessionsAfterRewinds(test, makePlace);
+}
+
+/** What is read again holds the sessions open that it may pay. */
+function sessionsAfterRewinds(test: ReturnType<typeof suite>, makePlace: MakePlace): void {
+  test(
+    'a session that was held by an unread network is held for the wait again when an operator rewinds it',
+    inWorld(makePlace, async ({ database, one, two }) => {
+      await finalize(one, 3);
+      await one.readThrough(T0_S);
+      await two.readThrough(T0_S + 100_000);
+      const session = sessionOf(await database.createSession(newSession('o1')));
+      const rewoundAtS = session.terms.expiresAtS + OUTAGE_WAIT_S - 10;
+      const rewindLater = { ...rewindAct, atMs: rewoundAtS * 1000 };
+      await database.rewindNetwork({ network, to: one.chain.at(-2)?.number ?? 0, isDryRun: false, act: rewindLater });
+      keepThrough(one, one.chain.at(-2)?.number ?? 0);
+      await database.settleDue((rewoundAtS + OUTAGE_WAIT_S) * 1000, 10);
+      assert.is((await show(database, 'o1')).life.status, 'pending');
+      await one.confirm(await one.mine([pays(addressOf(session), 1000n)], session.terms.expiresAtS - 1));
       assert.is((await show(database, 'o1')).life.status, 'paid');
     }),
   );
