@@ -13,6 +13,12 @@ import { ownFees, sponsoredFees } from './spend.ts';
 import { SUN_DECIMALS, tronAddress, tronTransactionId } from './tron/address.ts';
 import { tronWallets } from './tron/wallet.ts';
 
+/**
+ * A transaction lives for 150 blocks after the block that its blockhash names, at least 45 s, and that block is about
+ * 13 s old when it is signed. How many blocks there were since, the signer cannot know.
+ */
+const SOLANA_LIFE_MS_MIN = 30_000;
+
 export const chains: Readonly<Record<Family, Chain>> = {
   evm: {
     family: 'evm',
@@ -34,7 +40,13 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: tronAddress,
     transactionId: tronTransactionId,
     wallets: tronWallets,
-    spendRules: { lane: 'expiry', payer: ownFees, sweepOwnersMax: 1, nativeDecimals: SUN_DECIMALS },
+    spendRules: {
+      lane: 'expiry',
+      expiresAtMs: ({ expiration_ms }) => Number(expiration_ms),
+      payer: ownFees,
+      sweepOwnersMax: 1,
+      nativeDecimals: SUN_DECIMALS,
+    },
     wire: async () => (await import('./tron/wire.ts')).tronWire,
     xpubKeys: async () => (await import('./tron/xpub-keys.ts')).tronXpubKeys,
     walletKeys: async () => (await import('./tron/wallet-keys.ts')).tronWalletKeys,
@@ -48,7 +60,13 @@ export const chains: Readonly<Record<Family, Chain>> = {
     address: solanaAddress,
     transactionId: solanaTransactionId,
     wallets: solanaWallets,
-    spendRules: { lane: 'expiry', payer: sponsoredFees, sweepOwnersMax: 6, nativeDecimals: LAMPORT_DECIMALS },
+    spendRules: {
+      lane: 'expiry',
+      expiresAtMs: (_terms, signedAtMs) => signedAtMs + SOLANA_LIFE_MS_MIN,
+      payer: sponsoredFees,
+      sweepOwnersMax: 6,
+      nativeDecimals: LAMPORT_DECIMALS,
+    },
     wire: async () => (await import('./solana/wire.ts')).solanaWire,
     walletKeys: async () => (await import('./solana/wallet-keys.ts')).solanaWalletKeys,
     spending: async () => (await import('./solana/spend.ts')).solanaSpending,

@@ -22,6 +22,11 @@ export type SpendRules = Readonly<{
    * replace it. `expiry`: a transaction can be included until it expires.
    */
   lane: 'sequence' | 'expiry';
+  /**
+   * Returns, in Unix ms, until when an attempt of an `expiry` lane can be included, or the earliest such time where its
+   * terms count blocks.
+   */
+  expiresAtMs?(terms: Terms, signedAtMs: number): number;
   /** The wallet that pays the fee of an intent and whose sequence numbers it uses. */
   payer(intent: Intent): Wallet;
   /** How many deposit addresses one sweep may empty. */

@@ -16,7 +16,10 @@ import type { NetworkKey } from './transfer.ts';
  */
 export type PayoutState = 'waiting' | 'sent' | 'succeeded' | 'failed' | 'canceled' | 'stuck';
 
-/** How a generation of attempts ended, at finality: one failed, or none can ever be mined. */
+/**
+ * How a generation of attempts ended, at finality: `failed`, one failed or another transaction used their number;
+ * `dead`, they expired, and none can ever be mined.
+ */
 export type Proof = 'failed' | 'dead';
 
 export type Payout = Readonly<{

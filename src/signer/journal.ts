@@ -16,22 +16,31 @@ import type { Approval, JournalEntry } from './signer.ts';
 
 /** Identifies the file as a journal (`PRAGMA application_id`): "QSGN". */
 const APPLICATION_ID = 0x5153474e;
-const VERSION = 1;
 /** The value of `PRAGMA synchronous` with which each commit is synced to disk. */
 const FULL = 2;
 const BUSY_TIMEOUT_MS = 5000;
-const schemaFile = new URL('./migrations/0001_journal.sql', import.meta.url);
+/** In order; a journal's `PRAGMA user_version` is how many of them it has. */
+const migrations = ['0001_journal.sql', '0002_every_signature_counts.sql'].map(
+  (name) => new URL(`./migrations/${name}`, import.meta.url),
+);
+const VERSION = migrations.length;
 
-/** A signed generation of an intent. */
-export type SignedGeneration = Readonly<{ generation: number; nonce: number | null; attempts: number }>;
+/** A signed generation of an intent; `terms` and `signedAtMs` are those of its newest attempt. */
+export type SignedGeneration = Readonly<{
+  generation: number;
+  nonce: number | null;
+  attempts: number;
+  terms: Terms;
+  signedAtMs: number;
+}>;
 
 /** A signed intent. `content` is its canonical text. */
 export type SignedIntent = Readonly<{ content: string; newest: SignedGeneration }>;
 
-/** How much of a cap (a currency or `gas`) an intent uses, in base units. */
+/** How much of a cap (a currency, `gas` or `fee`) a signature uses, in base units. */
 export type CapUse = Readonly<{ cap: string; units: bigint }>;
 
-/** A signature to record. `capUse` and `approval` are recorded only with an intent's first signature. */
+/** A signature to record. A fence above the highest seen rises with it. `approval` belongs to its generation. */
 export type NewSignature = Readonly<{
   intent: Intent;
   generation: number;
@@ -41,7 +50,7 @@ export type NewSignature = Readonly<{
   payer: string;
   nonce: number | null;
   fence: number;
-  capUse: CapUse | null;
+  capUses: readonly CapUse[];
   approval: Approval | null;
   signed: SignedSpend;
   atMs: number;
@@ -61,8 +70,14 @@ export interface Journal {
     payer: string,
     nonce: number,
   ): Readonly<{ intentId: string; generation: number }> | null;
+  /** Returns whether a transaction was signed. */
+  hasSigned(network: NetworkKey, tx: string): boolean;
+  /** Returns the signatures of the approvals that an intent was signed with. */
+  usedApprovals(intentId: string): string[];
   /** Returns how much of a cap was used since a time (inclusive), in base units. */
   usedSince(network: NetworkKey, cap: string, sinceMs: number): bigint;
+  /** Returns how many signatures were made since a time (inclusive). */
+  countSince(network: NetworkKey, sinceMs: number): number;
   /**
    * Records a signature, which is on disk when this returns.
    * @throws Fault transient `signer_storage_unavailable`
@@ -89,9 +104,8 @@ export function createJournal(file: string, fingerprint: string): void {
   try {
     client.transaction(() => {
       client.pragma(`application_id = ${APPLICATION_ID}`);
-      client.exec(readFileSync(schemaFile, 'utf8'));
+      migrate(client, 0);
       client.prepare('INSERT INTO owner (only, fingerprint) VALUES (1, ?)').run(fingerprint);
-      client.pragma(`user_version = ${VERSION}`);
     })();
   } finally {
     client.close();
@@ -122,8 +136,13 @@ function connect(file: string): Sqlite.Database {
   return client;
 }
 
+function migrate(client: Sqlite.Database, version: number): void {
+  for (const file of migrations.slice(version)) client.exec(readFileSync(file, 'utf8'));
+  client.pragma(`user_version = ${VERSION}`);
+}
+
 /**
- * Opens the journal of an existing signer.
+ * Opens the journal of an existing signer, and brings an older one up to date.
  * @throws Fault permanent `journal_missing`, `journal_foreign`; transient `signer_storage_unavailable`
  */
 export function openJournal(file: string): Journal {
@@ -146,8 +165,12 @@ export function openJournal(file: string): Journal {
 function checkOwnership(client: Sqlite.Database, file: string): void {
   const foreign = guarded(() => client.pragma('application_id', { simple: true })) !== APPLICATION_ID;
   if (foreign) throw permanent('journal_foreign', `${file} is not a signer's journal; restore the right file`);
-  const version = client.pragma('user_version', { simple: true });
+  const version = Number(client.pragma('user_version', { simple: true }));
   if (version === VERSION) return;
+  if (version >= 1 && version < VERSION) {
+    guarded(() => client.transaction(migrate).immediate(client, version));
+    return;
+  }
   throw permanent(
     'journal_foreign',
     `${file} has schema ${version}, but this program knows only ${VERSION}: start the newer version`,
@@ -163,16 +186,25 @@ function journalOn(client: Sqlite.Database): Journal {
   );
   const intent = client.prepare(
     `SELECT intent AS content, generation, nonce,
-       (SELECT count(*) FROM signatures s WHERE s.intent_id = g.intent_id AND s.generation = g.generation) AS attempts
-     FROM intents i JOIN generations g ON g.intent_id = i.id WHERE i.id = ? ORDER BY generation DESC LIMIT 1`,
+       s.attempt + 1 AS attempts, s.terms, s.signed_at_ms AS signedAtMs
+     FROM intents i JOIN generations g ON g.intent_id = i.id JOIN signatures s USING (intent_id, generation)
+     WHERE i.id = ? ORDER BY generation DESC, s.attempt DESC LIMIT 1`,
   );
   const nonceUse = client.prepare(
     'SELECT intent_id AS intentId, generation FROM generations WHERE network = ? AND payer = ? AND nonce = ?',
   );
-  const used = client.prepare('SELECT units FROM intents WHERE network = ? AND cap = ? AND signed_at_ms >= ?').pluck();
+  const tx = client.prepare('SELECT 1 FROM signatures WHERE network = ? AND tx = ?').pluck();
+  const approvals = client.prepare('SELECT signature FROM approvals WHERE intent_id = ?').pluck();
+  const used = client.prepare('SELECT units FROM cap_uses WHERE network = ? AND cap = ? AND used_at_ms >= ?').pluck();
+  const count = client.prepare('SELECT count(*) FROM signatures WHERE network = ? AND signed_at_ms >= ?').pluck();
   const insertIntent = client.prepare(
-    `INSERT INTO intents (id, network, intent, cap, units, approval, signed_at_ms)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    `INSERT INTO intents (id, network, intent, signed_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+  );
+  const insertUse = client.prepare(
+    'INSERT INTO cap_uses (signature_id, cap, units, network, used_at_ms) VALUES (?, ?, ?, ?, ?)',
+  );
+  const insertApproval = client.prepare(
+    'INSERT INTO approvals (intent_id, generation, approver, until_s, signature) VALUES (?, ?, ?, ?, ?)',
   );
   const insertGeneration = client.prepare(
     `INSERT INTO generations (intent_id, generation, proof, network, payer, nonce)
@@ -188,13 +220,25 @@ function journalOn(client: Sqlite.Database): Journal {
   );
 
   const record = client.transaction((entry: NewSignature) => {
-    const { intent, generation, attempt, capUse, approval, signed, atMs } = entry;
+    const { intent, generation, attempt, capUses, approval, signed, atMs } = entry;
     const { id, network } = intent;
-    const approved = approval && JSON.stringify(approval);
-    insertIntent.run(id, network, canonicalIntent(intent), capUse?.cap, capUse?.units.toString(), approved, atMs);
+    if (entry.fence > (fence.get(network) as number)) insertFence.run(network, entry.fence, atMs);
+    insertIntent.run(id, network, canonicalIntent(intent), atMs);
     if (attempt === 0) insertGeneration.run(id, generation, entry.proof, network, entry.payer, entry.nonce);
+    if (approval) insertApproval.run(id, generation, approval.approver, approval.untilS, approval.signature);
     const terms = JSON.stringify(entry.terms);
-    insertSignature.run(id, generation, attempt, network, terms, signed.tx, signed.bytes, entry.fence, atMs);
+    const row = insertSignature.run(
+      id,
+      generation,
+      attempt,
+      network,
+      terms,
+      signed.tx,
+      signed.bytes,
+      entry.fence,
+      atMs,
+    );
+    for (const { cap, units } of capUses) insertUse.run(row.lastInsertRowid, cap, units.toString(), network, atMs);
   });
 
   return {
@@ -206,13 +250,16 @@ function journalOn(client: Sqlite.Database): Journal {
       return row ? { tx: row.tx, bytes: new Uint8Array(row.bytes) } : null;
     },
     intent(intentId) {
-      const row = intent.get(intentId) as (SignedGeneration & { content: string }) | undefined;
+      const row = intent.get(intentId) as (SignedGeneration & { content: string; terms: string }) | undefined;
       if (!row) return null;
-      const { content, generation, nonce, attempts } = row;
-      return { content, newest: { generation, nonce, attempts } };
+      const { content, ...newest } = row;
+      return { content, newest: { ...newest, terms: JSON.parse(row.terms) as Terms } };
     },
     nonceUse: (network, payer, nonce) =>
       (nonceUse.get(network, payer, nonce) as { intentId: string; generation: number } | undefined) ?? null,
+    hasSigned: (network, id) => tx.get(network, id) !== undefined,
+    usedApprovals: (intentId) => approvals.all(intentId) as string[],
+    countSince: (network, sinceMs) => count.get(network, sinceMs) as number,
     usedSince(network, cap, sinceMs) {
       let sum = 0n;
       for (const units of used.iterate(network, cap, sinceMs)) sum += BigInt(units as string);

@@ -22,6 +22,12 @@ export type Caps = Readonly<{ transactionUnits: bigint; hourUnits: bigint; dayUn
 /** Caps on native coin for deposit addresses, in base units. */
 export type GasCaps = Readonly<{ transactionUnits: bigint; dayUnits: bigint }>;
 
+/** Caps on the fees of everything that is signed, at their highest, in base units of the native coin. */
+export type FeeCaps = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
+
+/** Caps on the number of signatures, replacements included. */
+export type CountCaps = Readonly<{ hour: number; day: number }>;
+
 export type NetworkPolicy = Readonly<{
   key: NetworkKey;
   family: Family;
@@ -29,6 +35,8 @@ export type NetworkPolicy = Readonly<{
   /** Caps of refunds; a currency without caps is never refunded. */
   caps: Readonly<Partial<Record<Currency, Caps>>>;
   gasCaps: GasCaps;
+  feeCaps: FeeCaps;
+  countCaps: CountCaps;
 }>;
 
 export type Policy = Readonly<{
@@ -41,6 +49,10 @@ export type Policy = Readonly<{
 const FILE_BYTES_MAX = 1024 * 1024;
 const NETWORKS_MAX = 64;
 const APPROVERS_MAX = 32;
+/** Without `fee_caps`: this many transactions at `fee_max`. */
+const FEES_MAX = { hour: 100n, day: 500n } as const;
+/** Without `count_caps`. */
+const COUNT_CAPS: CountCaps = { hour: 2_000, day: 20_000 };
 
 const decimal = z
   .string({ error: 'expected an amount as text, such as "250.00"' })
@@ -58,6 +70,8 @@ const networkSchema = z.strictObject({
   fee_max: decimal,
   caps: z.partialRecord(z.enum(currencies), z.strictObject({ transaction: decimal, hour: decimal, day: decimal })),
   gas_caps: z.strictObject({ transaction: decimal, day: decimal }),
+  fee_caps: z.strictObject({ hour: decimal, day: decimal }).optional(),
+  count_caps: z.strictObject({ hour: z.int().nonnegative(), day: z.int().nonnegative() }).optional(),
 });
 type NetworkSettings = z.infer<typeof networkSchema>;
 
@@ -175,20 +189,22 @@ function readNetwork(key: NetworkKey, settings: NetworkSettings, complain: Compl
   for (const currency of Object.keys(settings.caps) as Currency[]) {
     if (!caps[currency]) complain(`caps.${currency}`, `this network has no token ${currency}`);
   }
+  const feeUnitsMax = amount('fee_max', settings.fee_max, nativeDecimals);
+  const { fee_caps } = settings;
   return {
     key,
     family,
-    spend: {
-      chainId: settings.chain_id,
-      tokens,
-      treasury: treasury ?? '',
-      feeUnitsMax: amount('fee_max', settings.fee_max, nativeDecimals),
-    },
+    spend: { chainId: settings.chain_id, tokens, treasury: treasury ?? '', feeUnitsMax },
     caps,
     gasCaps: {
       transactionUnits: amount('gas_caps.transaction', settings.gas_caps.transaction, nativeDecimals),
       dayUnits: amount('gas_caps.day', settings.gas_caps.day, nativeDecimals),
     },
+    feeCaps: {
+      hourUnits: fee_caps ? amount('fee_caps.hour', fee_caps.hour, nativeDecimals) : FEES_MAX.hour * feeUnitsMax,
+      dayUnits: fee_caps ? amount('fee_caps.day', fee_caps.day, nativeDecimals) : FEES_MAX.day * feeUnitsMax,
+    },
+    countCaps: settings.count_caps ?? COUNT_CAPS,
   };
 }
 

@@ -1,20 +1,15 @@
 /**
- * Decides whether an intent may be signed, or signed again, given what the journal has and what the policy allows.
+ * Decides whether an intent may be signed, or signed again, given what the journal has. `caps.ts` has the amounts.
  * @module
  */
 import type { SpendRules, Terms } from '../chains/spend.ts';
 import { type Fault, permanent } from '../core/fault.ts';
-import { formatUnits } from '../core/money.ts';
-import { GENERATIONS_MAX } from '../core/payout.ts';
-import { DAY_MS } from '../lib/clock.ts';
-import { APPROVAL_S_MAX, type ApprovedRefund, isApproved } from './approval.ts';
-import type { CapUse, SignedIntent } from './journal.ts';
-import type { NetworkPolicy, Policy } from './policy.ts';
-import type { Approval, SignRequest } from './signer.ts';
+import { ATTEMPTS_MAX } from '../core/payout.ts';
+import type { SignedIntent } from './journal.ts';
+import type { SignRequest } from './signer.ts';
 
 /** An engine's fence rises by one per start. A much higher one is not an engine's, and would lock out the real one. */
 const FENCE_STEP_MAX = 1_000_000;
-const HOUR_MS = 3_600_000;
 
 type Rule =
   | 'request'
@@ -23,6 +18,8 @@ type Rule =
   | 'intent'
   | 'generation'
   | 'attempt'
+  | 'expiry'
+  | 'duplicate'
   | 'nonce'
   | 'mac'
   | 'approval'
@@ -55,8 +52,9 @@ export type Order = Readonly<{
   content: string;
   /** What the journal has of this intent. */
   known: SignedIntent | null;
-  lane: SpendRules['lane'];
+  rules: Pick<SpendRules, 'lane' | 'expiresAtMs'>;
   nonce: number | null;
+  nowMs: number;
 }>;
 
 /** Returns the terms' sequence number; null if transactions expire instead. @throws Fault `signer_refused_nonce` */
@@ -69,18 +67,15 @@ export function nonceOf(lane: SpendRules['lane'], terms: Terms): number | null {
 
 /**
  * Checks that a new signature may follow those in the journal.
- * @throws Fault `signer_refused_intent`, `…_generation`, `…_attempt`, `…_nonce`
+ * @throws Fault `signer_refused_intent`, `…_generation`, `…_expiry`, `…_attempt`, `…_nonce`
  */
-export function checkOrder({ request, content, known, lane, nonce }: Order): void {
+export function checkOrder({ request, content, known, rules, nonce, nowMs }: Order): void {
   const { generation, attempt, proof } = request;
   if (known && known.content !== content) {
     throw refused(
       'intent',
       `${request.intent.id} was already signed with different contents; refusing to sign it again with these`,
     );
-  }
-  if (generation >= GENERATIONS_MAX) {
-    throw refused('generation', `it has failed or expired ${generation} times; find out why before you resume it`);
   }
   if ((generation === 0) !== (proof === null)) {
     throw refused(
@@ -96,8 +91,13 @@ export function checkOrder({ request, content, known, lane, nonce }: Order): voi
   const attempts = isNext ? 0 : (known?.newest.attempts ?? 0);
   if (attempt !== attempts)
     throw refused('attempt', `attempt ${attempt} is out of order: the next one to sign is ${attempts}`);
-  if (attempt === 0) return;
-  if (lane === 'expiry')
+  if (attempt === 0) {
+    if (known && proof === 'dead') checkDeath(known.newest, rules, nowMs);
+    return;
+  }
+  if (attempt >= ATTEMPTS_MAX)
+    throw refused('attempt', `at most ${ATTEMPTS_MAX} transactions are signed for one sequence number`);
+  if (rules.lane === 'expiry')
     throw refused(
       'attempt',
       'a second attempt could take effect in addition to the first; sign a new generation once the first is dead',
@@ -110,91 +110,26 @@ export function checkOrder({ request, content, known, lane, nonce }: Order): voi
   }
 }
 
-/** How much of a cap was used in the last 60 minutes and in the UTC day. */
-export type CapUses = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
-
-/** Returns when the hour and the day begin (inclusive). If the clock was set back, later entries still count. */
-export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: number }> => ({
-  hourMs: nowMs - HOUR_MS + 1,
-  dayMs: nowMs - (nowMs % DAY_MS),
-});
-
-/** How much of a cap the first signature of an intent uses, or the approval that replaces the caps. */
-export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
-
-export type RefundOrder = Readonly<{
-  refund: ApprovedRefund;
-  approval: Approval | null;
-  network: NetworkPolicy;
-  approvers: Policy['approvers'];
-  used: CapUses;
-  nowMs: number;
-}>;
-
 /**
- * Checks that a refund is within the caps of its currency or approved. An approved refund uses up none of the caps.
- * @throws Fault `signer_refused_approval`, `signer_refused_cap`
+ * Checks, by the signer's own clock, that an attempt may be dead. One with a sequence number never is: until its number
+ * is used, it can be mined; afterwards, it has failed or another one of the wallet was.
+ * @throws Fault `signer_refused_generation`, `signer_refused_expiry`
  */
-export function grantRefund({ refund, approval, network, approvers, used, nowMs }: RefundOrder): Grant {
-  const { currency, units, id } = refund;
-  const caps = network.caps[currency];
-  const token = network.spend.tokens.find(({ symbol }) => symbol === currency);
-  if (!caps || !token) throw refused('policy', `the policy has no ${currency} on ${network.key}`);
-  const isWithin =
-    units <= caps.transactionUnits &&
-    used.hourUnits + units <= caps.hourUnits &&
-    used.dayUnits + units <= caps.dayUnits;
-  if (isWithin) return { capUse: { cap: currency, units }, approval: null };
-  if (approval) {
-    checkApproval(approval, refund, approvers, nowMs);
-    return { capUse: null, approval };
-  }
-  const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
-  const approve = `\`quayside refunds approve ${id}\``;
-  if (units > caps.transactionUnits) {
-    throw refused(
-      'approval',
-      `${show(units)} is above the cap of ${show(caps.transactionUnits)} per refund: run ${approve}`,
-    );
-  }
-  throw refused(
-    'cap',
-    `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or run ${approve}`,
-  );
-}
-
-function checkApproval(
-  approval: Approval,
-  refund: ApprovedRefund,
-  approvers: Policy['approvers'],
+function checkDeath(
+  { terms, signedAtMs }: SignedIntent['newest'],
+  { expiresAtMs }: Pick<SpendRules, 'expiresAtMs'>,
   nowMs: number,
 ): void {
-  const deny = (why: string) => refused('approval', `the approval of ${refund.id} is not valid: ${why}`);
-  if (!approvers.some(({ key }) => key === approval.approver))
-    throw deny('its key is not among the approvers in the policy');
-  if (!isApproved(approval, refund)) throw deny('its signature is wrong, or for another refund');
-  const leftMs = approval.untilS * 1000 - nowMs;
-  if (leftMs < 0) throw deny('it has expired; approve the refund again');
-  if (leftMs > APPROVAL_S_MAX * 1000)
-    throw deny('it is valid for too long; approve the refund again, for at most a week');
-}
-
-/** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */
-export function grantGas(
-  units: bigint,
-  { gasCaps }: NetworkPolicy,
-  usedDayUnits: bigint,
-  nativeDecimals: number,
-): Grant {
-  const show = (value: bigint) => formatUnits(value, nativeDecimals);
-  if (units > gasCaps.transactionUnits) {
-    throw refused('cap', `${show(units)} of gas is above the cap of ${show(gasCaps.transactionUnits)} per top-up`);
-  }
-  if (usedDayUnits + units > gasCaps.dayUnits) {
+  if (!expiresAtMs) {
     throw refused(
-      'cap',
-      `${show(units)} more gas would exceed the cap of this UTC day (${show(usedDayUnits)} of ${show(gasCaps.dayUnits)} used)`,
+      'generation',
+      'a transaction with a sequence number can be mined until the number is used, so it is never dead: a new generation needs proof that the one before failed',
     );
   }
-  return { capUse: { cap: 'gas', units }, approval: null };
+  const untilMs = expiresAtMs(terms, signedAtMs);
+  if (nowMs > untilMs) return;
+  throw refused(
+    'expiry',
+    `the transaction that was signed before can be included until ${new Date(untilMs).toISOString()} by the signer's clock; check the machine's clock if that has passed`,
+  );
 }

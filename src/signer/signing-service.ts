@@ -12,9 +12,10 @@ import { type Intent, intentMac, type Wallet } from '../core/intent.ts';
 import type { NetworkKey } from '../core/transfer.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/log.ts';
-import { canonicalIntent, type Journal } from './journal.ts';
+import { type CapUses, capWindows, checkCount, type Grant, grantFee, grantGas, grantRefund } from './caps.ts';
+import { type CapUse, canonicalIntent, type Journal } from './journal.ts';
 import type { NetworkPolicy, Policy } from './policy.ts';
-import { capWindows, checkFence, checkOrder, type Grant, grantGas, grantRefund, nonceOf, refused } from './rules.ts';
+import { checkFence, checkOrder, nonceOf, refused } from './rules.ts';
 import { checkReading } from './self-check.ts';
 import type { JournalEntry, SignerWallets, SignRequest } from './signer.ts';
 
@@ -77,11 +78,19 @@ export function openSigningService({
     return key;
   };
 
-  /** Signs and checks an order, and wipes the keys. The same order gives the same bytes. */
-  function signChecked({ policy: { family } }: Place, order: SpendOrder, payer: string): SignedSpend {
-    const { intent, network } = order;
+  function spendingOf({ policy: { family } }: Place): Spending {
     const spending = spendings.get(family);
     invariant(spending, `the signing half of ${family} was loaded before the request was served`);
+    return spending;
+  }
+
+  /**
+   * Signs and checks an order, and wipes the keys. The same order gives the same bytes.
+   * @returns with the most that the transaction can cost
+   */
+  function signChecked(place: Place, order: SpendOrder, payer: string): SignedSpend & { feeUnitsMax: bigint } {
+    const { intent, network } = order;
+    const spending = spendingOf(place);
     const keys: SpendKey[] = [];
     try {
       for (const wallet of spending.signers(intent)) keys.push(spending.derive(seed, wallet));
@@ -90,7 +99,7 @@ export function openSigningService({
       const signers = keys.map(({ key }) => key);
       const of = (wallet: Wallet) => keys.find((one) => isSame(one.wallet, wallet))?.key ?? keyOf(spending, wallet);
       checkReading(reading, { signed, intent, network, keys: { payer, signers, of } });
-      return signed;
+      return { ...signed, feeUnitsMax: reading.feeUnitsMax };
     } finally {
       for (const { secret } of keys) secret.fill(0);
     }
@@ -120,18 +129,57 @@ export function openSigningService({
     }
   }
 
-  /** Checks the caps for the first signature of an intent, and returns how much it uses of them. */
-  function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
+  function usesOf(network: NetworkKey, cap: string, nowMs: number): CapUses {
     const { hourMs, dayMs } = capWindows(nowMs);
-    const since = (cap: string, ms: number) => journal.usedSince(network.key, cap, ms);
+    return { hourUnits: journal.usedSince(network, cap, hourMs), dayUnits: journal.usedSince(network, cap, dayMs) };
+  }
+
+  /** Checks the caps on amounts for a generation, and returns how much it uses of them. */
+  function grant({ policy: network }: Place, { intent, approval }: SignRequest, nowMs: number): Grant {
     if (intent.kind === 'refund') {
-      const used = { hourUnits: since(intent.currency, hourMs), dayUnits: since(intent.currency, dayMs) };
-      return grantRefund({ refund: intent, approval, network, approvers: policy.approvers, used, nowMs });
+      const used = usesOf(network.key, intent.currency, nowMs);
+      const usedApprovals = journal.usedApprovals(intent.id);
+      return grantRefund({
+        refund: intent,
+        approval,
+        usedApprovals,
+        network,
+        approvers: policy.approvers,
+        used,
+        nowMs,
+      });
     }
     if (intent.kind === 'gas' && intent.form === 'transfer') {
-      return grantGas(intent.units, network, since('gas', dayMs), chains[network.family].spendRules.nativeDecimals);
+      const { dayUnits } = usesOf(network.key, 'gas', nowMs);
+      return grantGas(intent.units, network, dayUnits, chains[network.family].spendRules.nativeDecimals);
     }
     return NO_GRANT;
+  }
+
+  /** Checks the fee of a transaction against the one that it replaces and against the caps. */
+  function grantFeeOf(
+    place: Place,
+    { intent, generation, attempt }: SignRequest,
+    units: bigint,
+    nowMs: number,
+  ): CapUse {
+    const { key, family, feeCaps, spend } = place.policy;
+    const replaced = attempt === 0 ? null : journal.find(intent.id, generation, attempt - 1);
+    const replacedUnits = replaced ? guarded(() => spendingOf(place).read(replaced.bytes, spend)).feeUnitsMax : 0n;
+    if (replaced && units <= replacedUnits) {
+      throw refused('terms', `a replacement must offer a higher fee than what it replaces (at most ${replacedUnits})`);
+    }
+    return grantFee(
+      units - replacedUnits,
+      feeCaps,
+      usesOf(key, 'fee', nowMs),
+      chains[family].spendRules.nativeDecimals,
+    );
+  }
+
+  function checkCounts({ policy: { key, countCaps } }: Place, nowMs: number): void {
+    const { hourMs, dayMs } = capWindows(nowMs);
+    checkCount(countCaps, { hour: journal.countSince(key, hourMs), day: journal.countSince(key, dayMs) });
   }
 
   function sign(request: SignRequest): SignedSpend {
@@ -141,20 +189,32 @@ export function openSigningService({
     const nowMs = clock.nowMs();
     const highest = journal.fence(network);
     checkFence(fence, highest);
-    if (fence > highest) journal.raiseFence(network, fence, nowMs);
+    const content = canonicalIntent(intent);
+    const known = journal.intent(id);
     const stored = journal.find(id, generation, attempt);
-    if (stored) return stored;
+    if (stored) {
+      // The fence rises only by a request for what was checked and signed.
+      if (fence > highest && known?.content === content) journal.raiseFence(network, fence, nowMs);
+      return stored;
+    }
 
     checkIntent(place, intent);
     const rules = chains[place.policy.family].spendRules;
     const nonce = nonceOf(rules.lane, terms);
-    const known = journal.intent(id);
-    checkOrder({ request, content: canonicalIntent(intent), known, lane: rules.lane, nonce });
+    checkOrder({ request, content, known, rules, nonce, nowMs });
     const payer = keyOf(place.wallets, rules.payer(intent));
     checkNonce(nonce, payer, request);
-    const { capUse, approval } = known ? NO_GRANT : grant(place, request, nowMs);
-    const signed = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
-    const entry = { intent, generation, attempt, proof, terms, payer, nonce, fence, capUse, approval, signed };
+    checkCounts(place, nowMs);
+    const { capUse, approval } = attempt === 0 ? grant(place, request, nowMs) : NO_GRANT;
+    const { feeUnitsMax, ...signed } = signChecked(place, { network: place.policy.spend, intent, terms }, payer);
+    const feeUse = grantFeeOf(place, request, feeUnitsMax, nowMs);
+    if (journal.hasSigned(network, signed.tx))
+      throw refused(
+        'duplicate',
+        `the same transaction, ${signed.tx}, was signed for another request; ask with other terms`,
+      );
+    const capUses = capUse ? [capUse, feeUse] : [feeUse];
+    const entry = { intent, generation, attempt, proof, terms, payer, nonce, fence, capUses, approval, signed };
     journal.record({ ...entry, atMs: nowMs });
     log.info({ intent: id, network, generation, attempt, tx: signed.tx, approver: approval?.approver }, 'signed');
     return signed;

@@ -27,9 +27,9 @@ const settings: PolicySettings = { ...policySettings, approvers: [{ name: 'Anna'
  * A signing service with its own clock, which starts at noon, and increasing sequence numbers. Caps: 100 per refund,
  * 250 per hour, 600 per day.
  */
-function open() {
+function open(policy: PolicySettings) {
   const clock = handClock(20_000 * DAY_MS + 12 * HOUR_MS);
-  const folder = makeSignerFolder(settings, false);
+  const folder = makeSignerFolder(policy, false);
   let opened = openSigningServiceIn(folder.dir, clock);
   let count = 0;
   return {
@@ -55,14 +55,16 @@ function open() {
 }
 
 /** Runs a test on a new service. */
-const at = (work: (place: ReturnType<typeof open>) => void) => () => {
-  const place = open();
-  try {
-    work(place);
-  } finally {
-    place.close();
-  }
-};
+const at =
+  (work: (place: ReturnType<typeof open>) => void, policy = settings) =>
+  () => {
+    const place = open(policy);
+    try {
+      work(place);
+    } finally {
+      place.close();
+    }
+  };
 
 test(
   'one refund: exactly the cap is allowed, a base unit more is not',
@@ -140,22 +142,23 @@ test(
 );
 
 test(
-  'replacements and new generations count once',
+  'each new generation uses the caps again, a replacement does not',
   at(({ refund, service }) => {
     assert.is(refund(100), 'signed');
     const again = (generation: number, attempt: number, nonce: number) =>
-      service().sign(
-        firstOf(refundOf('rf_1', usdt(100)), nonce, {
-          generation,
-          attempt,
-          proof: generation ? 'failed' : null,
-          terms: terms(nonce, 20 + attempt),
-        }),
+      refusalOf(() =>
+        service().sign(
+          firstOf(refundOf('rf_1', usdt(100)), nonce, {
+            generation,
+            attempt,
+            proof: generation ? 'failed' : null,
+            terms: terms(nonce, 20 + attempt),
+          }),
+        ),
       );
-    again(0, 1, 1);
-    again(1, 0, 50);
-    again(1, 1, 50);
-    assert.equal([refund(100), refund(50), refund(1)], ['signed', 'signed', 'cap']);
+    assert.equal([again(0, 1, 1), again(1, 0, 50), again(1, 1, 50)], ['none', 'none', 'none']);
+    assert.is(again(2, 0, 51), 'signer_refused_cap', 'three times 100 is more than 250');
+    assert.equal([refund(50), refund(0.01)], ['signed', 'cap']);
   }),
 );
 
@@ -190,6 +193,66 @@ test(
     service().sign(firstOf(sweep, 0));
     assert.is(refund(100), 'signed', 'neither counts for refunds');
   }),
+);
+
+const capped = (more: object): PolicySettings => ({
+  ...settings,
+  networks: { ...settings.networks, 'test:one': { ...policySettings.networks['test:one'], ...more } as never },
+});
+
+test(
+  'fees count at their highest, for refunds, sweeps and gas, by the hour and the day, also after a restart',
+  at(
+    (place) => {
+      let count = 0;
+      // 65,000 gas at 20 gwei: 0.0013 for each.
+      const kinds = [
+        (id: string) => refundOf(`rf_${id}`, 1n),
+        (id: string) =>
+          ({
+            kind: 'sweep',
+            id: `sw_${id}`,
+            network: 'test:one',
+            currency: 'USDT',
+            from: [{ index: 1, units: 1n }],
+          }) as const,
+        (id: string) =>
+          ({ kind: 'gas', id: `ga_${id}`, network: 'test:one', form: 'transfer', index: 1, units: 1n }) as const,
+      ];
+      const ask = (): string => {
+        count++;
+        const intent = kinds[count % 3]?.(String(count));
+        assert.ok(intent);
+        return refusalOf(() => place.service().sign(firstOf(intent, count)));
+      };
+      for (let hour = 0; hour < 2; hour++) {
+        assert.equal([ask(), ask(), ask(), ask()], ['none', 'none', 'none', 'signer_refused_cap']);
+        place.restart();
+        assert.is(ask(), 'signer_refused_cap');
+        place.clock.advance(HOUR_MS);
+      }
+      assert.equal([ask(), ask()], ['none', 'signer_refused_cap'], 'seven in a day');
+    },
+    capped({ fee_caps: { hour: '0.0039', day: '0.0091' } }),
+  ),
+);
+
+test(
+  'the number of signatures has caps by the hour and the day',
+  at(
+    (place) => {
+      assert.equal(
+        Array.from({ length: 4 }, () => place.refund(0.01)),
+        ['signed', 'signed', 'signed', 'cap'],
+      );
+      place.clock.advance(HOUR_MS);
+      place.restart();
+      assert.equal([place.refund(0.01), place.refund(0.01)], ['signed', 'cap']);
+      place.clock.advance(12 * HOUR_MS);
+      assert.is(place.refund(0.01), 'signed');
+    },
+    capped({ count_caps: { hour: 3, day: 4 } }),
+  ),
 );
 
 // ── Approvals ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -252,8 +315,15 @@ test(
     assert.is(place.refund(0.01), 'cap');
     place.clock.advance(HOUR_MS);
     assert.equal([place.refund(100), place.refund(100), place.refund(50)], ['signed', 'signed', 'signed']);
-    // A second generation needs no second approval, although the first has expired.
-    place.service().sign(firstOf(over, 71, { generation: 1, proof: 'dead' }));
+    // Otherwise an engine that has one approval gets the amount signed again and again.
+    const again = (untilS: number) =>
+      refusalOf(() =>
+        place
+          .service()
+          .sign(firstOf(over, 71, { generation: 1, proof: 'failed', approval: signApproval(secret, over, untilS) })),
+      );
+    assert.is(again(approval.untilS), 'signer_refused_approval', 'it was used and has expired');
+    assert.is(again(place.clock.nowS() + 60), 'none', 'a new one');
   }),
 );
 

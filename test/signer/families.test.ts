@@ -45,9 +45,10 @@ const folder = makeSignerFolder(
   { version: 1, approvers: [], networks: { 'test:tron': networkOf('tron'), 'test:solana': networkOf('solana') } },
   false,
 );
+const clock = handClock(1_795_000_000_000);
 const { service, close } = openSigningServiceIn(
   folder.dir,
-  handClock(),
+  clock,
   undefined,
   new Map(Object.entries(spendings) as [Case, typeof tronSpending][]),
 );
@@ -105,13 +106,31 @@ for (const family of ['tron', 'solana'] as const) {
       refusalOf(() => ask(2, { generation: 1 })),
       'signer_refused_generation',
     );
+    const again = () => refusalOf(() => ask(2, { generation: 1, proof: 'dead' }));
+    const lifeMs = family === 'tron' ? 1_800_000 : 30_000;
+    assert.is(again(), 'signer_refused_expiry', 'whatever the engine says, it can still be included');
+    clock.advance(lifeMs);
+    assert.is(again(), 'signer_refused_expiry');
+    clock.advance(1);
     assert.is.not(ask(2, { generation: 1, proof: 'dead' }).tx, tx);
+    clock.advance(-lifeMs - 1);
     assert.is(
       refusalOf(() =>
         ask(3, { generation: 2, proof: 'dead', intent: { ...refund, to: keyOf(family, { role: 'gas' }) } }),
       ),
       'signer_refused_mac',
     );
+  });
+
+  test(`${family}: two refunds that make the same transaction are told apart by other terms`, () => {
+    const ask = (id: string, variant: number) => {
+      const refund = refundOf(id, 1_000_000n, { network, to: payers[family] });
+      return refusalOf(() => service.sign({ ...firstOf(refund, 0), terms: termsOf(family, 'refund', variant) }));
+    };
+    // A Solana refund creates an account that is named after it, so its bytes are always its own.
+    const twin = family === 'tron' ? 'signer_refused_duplicate' : 'none';
+    assert.equal([ask('rf_twin_1', 50), ask('rf_twin_2', 50)], ['none', twin]);
+    assert.is(ask('rf_twin_2', 51), 'none', 'the signer goes on');
   });
 
   test(`${family}: a sweep of the maximum number of addresses goes to the treasury`, () => {

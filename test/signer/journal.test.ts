@@ -1,12 +1,19 @@
 /**
  * The journal's constraints: whatever a program writes, the file itself refuses a second payment.
  */
-import { statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { signerFiles } from '../../src/signer/files.ts';
-import { createJournal, type Journal, type NewSignature, openJournal } from '../../src/signer/journal.ts';
+import {
+  canonicalIntent,
+  createJournal,
+  type Journal,
+  type NewSignature,
+  openJournal,
+} from '../../src/signer/journal.ts';
 import { refusalOf } from '../support/refusal.ts';
 import { makeSignerFolder, payer, refundOf, terms, usdt } from '../support/temp-signer.ts';
 
@@ -37,7 +44,7 @@ function entryOf(
     payer,
     nonce,
     fence: 1,
-    capUse: { cap: 'USDT', units: usdt(5) },
+    capUses: [{ cap: 'USDT', units: usdt(5) }],
     approval: null,
     signed: { tx, bytes: new Uint8Array([signatures]) },
     atMs: 1000,
@@ -89,7 +96,6 @@ const wrong: readonly (readonly [what: string, why: RegExp, entry: () => NewSign
     () => entryOf('rf_2', 0, 0, 2, { signed: { tx: 'same', bytes: new Uint8Array(1) } }),
   ],
   ['a lower fence', /highest fence/, () => entryOf('rf_2', 0, 0, 2, { fence: 0 })],
-  ['a fence that was never seen', /highest fence/, () => entryOf('rf_2', 0, 0, 2, { fence: 2 })],
   [
     'another network',
     /same network/,
@@ -115,7 +121,8 @@ test('if transactions expire, a second attempt is refused and a new generation i
   broken(() => journal.record(entryOf('rf_1', 0, 1, null)), /attempt follows/);
   journal.record(entryOf('rf_1', 1, 0, null));
   broken(() => journal.record(entryOf('rf_1', 0, 1, null)), /attempt follows/);
-  assert.equal(journal.intent('rf_1')?.newest, { generation: 1, nonce: null, attempts: 1 });
+  const newest = { generation: 1, nonce: null, attempts: 1, terms: terms(0), signedAtMs: 1000 };
+  assert.equal(journal.intent('rf_1')?.newest, newest);
 });
 
 test('a fence only rises', () => {
@@ -126,11 +133,17 @@ test('a fence only rises', () => {
   broken(() => journal.record(entryOf('rf_1', 0, 0, 1)), /highest fence/);
   journal.record(entryOf('rf_1', 0, 0, 1, { fence: 7 }));
   assert.equal([journal.fence('test:one'), journal.fence('test:two')], [7, 1]);
+  journal.record(entryOf('rf_2', 0, 0, 2, { fence: 8 }));
+  assert.is(journal.fence('test:one'), 8, 'a signature raises it');
+  broken(() => journal.record(entryOf('rf_3', 0, 0, 2, { fence: 9 })), /UNIQUE.*nonce/);
+  assert.is(journal.fence('test:one'), 8, 'and one that is not recorded does not');
 });
 
 test('no row is ever changed or deleted, not even by REPLACE', () => {
   const { journal, file } = newJournal();
-  journal.record(entryOf('rf_1', 0, 0, 1));
+  const approval = { approver: 'a'.repeat(64), untilS: 1, signature: 'b'.repeat(128) };
+  journal.record(entryOf('rf_1', 0, 0, 1, { approval }));
+  broken(() => journal.record(entryOf('rf_2', 0, 0, 2, { approval })), /UNIQUE.*approvals/);
   const client = new Sqlite(file);
   try {
     client.pragma('recursive_triggers = ON');
@@ -140,6 +153,8 @@ test('no row is ever changed or deleted, not even by REPLACE', () => {
       ['generations', 'payer'],
       ['signatures', 'tx'],
       ['fences', 'seen_at_ms'],
+      ['cap_uses', 'units'],
+      ['approvals', 'until_s'],
     ]) {
       broken(() => client.exec(`UPDATE ${table} SET ${column} = ${column}`), /append-only/);
       broken(() => client.exec(`DELETE FROM ${table}`), /append-only|FOREIGN KEY/);
@@ -167,11 +182,66 @@ test('entries are paged, for each network separately', () => {
   );
 });
 
+test('a journal of version 1 is brought up to date, and keeps every row and what it counted', () => {
+  const folder = makeSignerFolder(undefined, false);
+  folders.push(folder);
+  const file = join(folder.dir, 'older.db');
+  const client = new Sqlite(file);
+  client.exec(readFileSync('src/signer/migrations/0001_journal.sql', 'utf8'));
+  client.pragma('application_id = 0x5153474e');
+  client.pragma('user_version = 1');
+  client.prepare("INSERT INTO owner VALUES (1, '5436d724')").run();
+  client.prepare("INSERT INTO fences VALUES ('test:one', 3, 1)").run();
+  const addIntent = client.prepare('INSERT INTO intents VALUES (?, ?, ?, ?, ?, ?, ?)');
+  const addGeneration = client.prepare("INSERT INTO generations VALUES (?, ?, ?, 'test:one', ?, ?)");
+  const addSignature = client.prepare(
+    `INSERT INTO signatures (intent_id, generation, attempt, network, terms, tx, bytes, fence, signed_at_ms)
+     VALUES (?, ?, ?, 'test:one', ?, ?, x'01', 3, ?)`,
+  );
+  const approval = { approver: 'a'.repeat(64), untilS: 77, signature: 'b'.repeat(128) };
+  const content = (id: string) => canonicalIntent(refundOf(id, usdt(5)));
+  addIntent.run('rf_1', 'test:one', content('rf_1'), 'USDT', usdt(5).toString(), null, 1000);
+  addIntent.run('rf_2', 'test:one', content('rf_2'), null, null, JSON.stringify(approval), 2000);
+  addGeneration.run('rf_1', 0, null, payer, 1);
+  addSignature.run('rf_1', 0, 0, JSON.stringify(terms(1)), 't1', 1000);
+  addSignature.run('rf_1', 0, 1, JSON.stringify(terms(1, 30)), 't2', 1500);
+  addGeneration.run('rf_2', 0, null, payer, 2);
+  addSignature.run('rf_2', 0, 0, JSON.stringify(terms(2)), 't3', 2000);
+  client.close();
+  const journal = openJournal(file);
+  assert.equal([journal.fingerprint, journal.fence('test:one')], ['5436d724', 3]);
+  assert.equal(
+    journal.entries('test:one', 0, 10).map(({ tx, intent }) => [tx, intent.id]),
+    [
+      ['t1', 'rf_1'],
+      ['t2', 'rf_1'],
+      ['t3', 'rf_2'],
+    ],
+  );
+  assert.equal(journal.intent('rf_1')?.newest, {
+    generation: 0,
+    nonce: 1,
+    attempts: 2,
+    terms: terms(1, 30),
+    signedAtMs: 1500,
+  });
+  assert.equal(
+    [0, 1000, 1001].map((since) => journal.usedSince('test:one', 'USDT', since)),
+    [usdt(5), usdt(5), 0n],
+  );
+  assert.equal(journal.usedApprovals('rf_2'), [approval.signature]);
+  assert.is(journal.countSince('test:one', 1500), 2);
+  journal.record(entryOf('rf_1', 1, 0, 3, { fence: 3 }));
+  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(10));
+  journal.close();
+  openJournal(file).close();
+});
+
 test('large amounts add up exactly', () => {
   const { journal } = newJournal();
   const huge = 10n ** 40n + 1n;
   for (let at = 1; at <= 3; at++)
-    journal.record(entryOf(`rf_${at}`, 0, 0, at, { capUse: { cap: 'USDT', units: huge }, atMs: at }));
+    journal.record(entryOf(`rf_${at}`, 0, 0, at, { capUses: [{ cap: 'USDT', units: huge }], atMs: at }));
   assert.equal([journal.usedSince('test:one', 'USDT', 2), journal.usedSince('test:one', 'USDT', 4)], [2n * huge, 0n]);
   assert.equal([journal.usedSince('test:one', 'gas', 0), journal.usedSince('test:two', 'USDT', 0)], [0n, 0n]);
 });

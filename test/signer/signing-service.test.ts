@@ -238,15 +238,42 @@ test('a replacement keeps the number of what it replaces; a new generation has a
     [1, 0],
     [1, 1],
   ]);
-  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(90), 'the refund counts once');
+  assert.is(journal.usedSince('test:one', 'USDT', 0), usdt(180), 'each generation counts, its replacement does not');
 });
 
-test('an intent that failed five times is not signed a sixth time', () => {
+test('what failed may be signed again as long as the caps allow it: each time uses them', () => {
   const { service } = newSigningService();
-  const refund = refundOf('rf_1', usdt(5));
+  const refund = refundOf('rf_1', usdt(40));
   const ask = (generation: number) =>
     refusalOf(() => service.sign(firstOf(refund, generation, { generation, proof: generation ? 'failed' : null })));
-  assert.equal([0, 1, 2, 3, 4, 5].map(ask), [...Array(5).fill('none'), 'signer_refused_generation']);
+  assert.equal([0, 1, 2, 3, 4, 5, 6].map(ask), [...Array(6).fill('none'), 'signer_refused_cap']);
+});
+
+test('a transaction with a sequence number is never dead: an engine that says so gets no second signature', () => {
+  const { service, journal } = newSigningService();
+  const refund = refundOf('rf_1', usdt(5));
+  service.sign(firstOf(refund, 1));
+  const again = (proof: 'dead' | 'failed') =>
+    refusalOf(() => service.sign(firstOf(refund, 2, { generation: 1, proof })));
+  assert.is(again('dead'), 'signer_refused_generation');
+  assert.is(journal.entries('test:one', 0, 10).length, 1);
+  assert.is(again('failed'), 'none');
+});
+
+test('a replacement must raise the fee, and one number gets at most eight transactions', () => {
+  const { service, journal } = newSigningService();
+  const refund = refundOf('rf_1', usdt(5));
+  const ask = (attempt: number, gwei: number) =>
+    refusalOf(() => service.sign(firstOf(refund, 1, { attempt, terms: terms(1, gwei) })));
+  assert.equal(
+    [ask(0, 20), ask(1, 20), ask(1, 19), ask(1, 21)],
+    ['none', 'signer_refused_terms', 'signer_refused_terms', 'none'],
+  );
+  for (let attempt = 2; attempt < 8; attempt++) assert.is(ask(attempt, 20 + attempt), 'none');
+  assert.is(ask(8, 40), 'signer_refused_attempt');
+  assert.is(journal.entries('test:one', 0, 20).length, 8);
+  const feeOf = (gwei: number) => 65_000n * BigInt(gwei) * 10n ** 9n;
+  assert.is(journal.usedSince('test:one', 'fee', 0), feeOf(27), 'only one of them can be mined');
 });
 
 test('only the highest fence is served, also after a restart', () => {
@@ -262,11 +289,19 @@ test('only the highest fence is served, also after a restart', () => {
     'signer_refused_fence',
     'stored bytes too',
   );
-  // Even a refused request of a second engine locks out the first.
-  assert.is(
-    refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(500)), 2, { fence: 5 }))),
-    'signer_refused_approval',
-  );
+  const wrong = refundOf('rf_2', usdt(5), { mac: '0'.repeat(64) });
+  for (const [refund, why] of [
+    [wrong, 'mac'],
+    [refundOf('rf_2', usdt(500)), 'approval'],
+  ] as const) {
+    assert.is(
+      refusalOf(() => service.sign(firstOf(refund, 2, { fence: 1_000_002 }))),
+      `signer_refused_${why}`,
+    );
+  }
+  service.sign(firstOf(refundOf('rf_1', usdt(6)), 1, { fence: 5 }));
+  assert.is(service.fence('test:one'), 4, 'nothing that was refused, or asked with other words, raises it');
+  service.sign(firstOf(refundOf('rf_1', usdt(5)), 1, { fence: 5 }));
   assert.is(
     refusalOf(() => service.sign(firstOf(refundOf('rf_2', usdt(5)), 2, { fence: 4 }))),
     'signer_refused_fence',

@@ -160,8 +160,11 @@ export function createChain(lane: Lane, random: Random, onWire: (bytes: Uint8Arr
       if (random.chance(chain.weather.dear)) price = (price * 3n) / 2n;
       const floor = outbid.map(({ fee }) => (BigInt(fee ?? 0) * 9n) / 8n + 1n);
       const fee = [price, ...floor].sort((a, b) => (a < b ? 1 : -1))[0] ?? price;
+      // Blocks have no times here, so the signer's clock may count each of them as expired.
       const own: Terms =
-        lane === 'sequence' ? { nonce: String(nonce) } : { expires: String(blocks.length + LIFE_BLOCKS) };
+        lane === 'sequence'
+          ? { nonce: String(nonce) }
+          : { expires: String(blocks.length + LIFE_BLOCKS), expiration_ms: '0' };
       salt++;
       return {
         kind: 'quoted',

@@ -59,7 +59,13 @@ function spending(lane: Lane): Spending {
             ? network.treasury
             : keyOf({ role: 'collection', index: intent.index });
       const moved = { token: intent.kind === 'gas' ? null : token.address, from, to, units: unitsOf(intent) };
-      return { tx: spend.tx, chainId: null, signers: [spend.payer], effects: [moved], feeUnitsMax: 0n };
+      return {
+        tx: spend.tx,
+        chainId: null,
+        signers: [spend.payer],
+        effects: [moved],
+        feeUnitsMax: BigInt(spend.terms.fee ?? 0),
+      };
     },
   };
 }
@@ -88,6 +94,8 @@ export function openSimSigner(file: string, clock: Pick<Clock, 'nowMs'>): SimSig
         spend: { chainId: key, tokens, treasury, feeUnitsMax: plenty },
         caps: { USDT: { transactionUnits: plenty, hourUnits: plenty, dayUnits: plenty } },
         gasCaps: { transactionUnits: plenty, dayUnits: plenty },
+        feeCaps: { hourUnits: plenty, dayUnits: plenty },
+        countCaps: { hour: 1_000_000, day: 1_000_000 },
       };
       const policy = { networks: [network], approvers: [] };
       const parts = { macKey, policy, journal, walletKeys: spendings, spendings, clock, log: quiet };

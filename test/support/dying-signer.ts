@@ -19,10 +19,6 @@ const die = (): never => {
 
 const dying = (journal: Journal): Journal => ({
   ...journal,
-  raiseFence(network, fence, atMs) {
-    journal.raiseFence(network, fence, atMs);
-    if (moment === 'after the fence') die();
-  },
   record(entry) {
     if (moment === 'before the commit') die();
     // Terms are serialised after intent and generation are written, and before the signature is.

@@ -142,7 +142,8 @@ export function adoptionCommands(db: Db, { steps, ledger, raiseAlarm }: Parts): 
         const renewed = {
           state: 'waiting',
           generation: row.generation + 1,
-          proof: 'dead',
+          // Where attempts have numbers, only the use of the number ends them.
+          proof: attempts.some(({ nonce }) => nonce !== null) ? 'failed' : 'dead',
           notBeforeMs: nowMs,
         } as const;
         steps.change(row, { ...renewed, ...noWait }, nowMs);

@@ -1,0 +1,136 @@
+/**
+ * The caps of the policy, which bound everything that the signer signs, whoever asks: amounts, fees and the number of
+ * signatures, counted from the journal. Nothing counted is ever given back: that an attempt is dead or failed is the
+ * payout engine's word, which the signer cannot check.
+ * @module
+ */
+import { formatUnits } from '../core/money.ts';
+import { DAY_MS } from '../lib/clock.ts';
+import { APPROVAL_S_MAX, type ApprovedRefund, isApproved } from './approval.ts';
+import type { CapUse } from './journal.ts';
+import type { CountCaps, FeeCaps, NetworkPolicy, Policy } from './policy.ts';
+import { refused } from './rules.ts';
+import type { Approval } from './signer.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** How much of a cap was used in the last 60 minutes and in the UTC day. */
+export type CapUses = Readonly<{ hourUnits: bigint; dayUnits: bigint }>;
+
+/** Returns when the hour and the day begin (inclusive). If the clock was set back, later entries still count. */
+export const capWindows = (nowMs: number): Readonly<{ hourMs: number; dayMs: number }> => ({
+  hourMs: nowMs - HOUR_MS + 1,
+  dayMs: nowMs - (nowMs % DAY_MS),
+});
+
+/** What a generation uses of the amount's cap, or the approval that replaces the cap. */
+export type Grant = Readonly<{ capUse: CapUse | null; approval: Approval | null }>;
+
+export type RefundOrder = Readonly<{
+  refund: ApprovedRefund;
+  approval: Approval | null;
+  /** Signatures of approvals that earlier generations of the refund were signed with. */
+  usedApprovals: readonly string[];
+  network: NetworkPolicy;
+  approvers: Policy['approvers'];
+  used: CapUses;
+  nowMs: number;
+}>;
+
+/**
+ * Checks that a generation of a refund is within the caps of its currency or approved. An approved one uses up none of
+ * the caps.
+ * @throws Fault `signer_refused_approval`, `signer_refused_cap`
+ */
+export function grantRefund({ refund, approval, usedApprovals, network, approvers, used, nowMs }: RefundOrder): Grant {
+  const { currency, units, id } = refund;
+  const caps = network.caps[currency];
+  const token = network.spend.tokens.find(({ symbol }) => symbol === currency);
+  if (!caps || !token) throw refused('policy', `the policy has no ${currency} on ${network.key}`);
+  const isWithin =
+    units <= caps.transactionUnits &&
+    used.hourUnits + units <= caps.hourUnits &&
+    used.dayUnits + units <= caps.dayUnits;
+  if (isWithin) return { capUse: { cap: currency, units }, approval: null };
+  if (approval) {
+    checkApproval(approval, refund, approvers, usedApprovals, nowMs);
+    return { capUse: null, approval };
+  }
+  const show = (value: bigint) => `${formatUnits(value, token.decimals, 2)} ${currency}`;
+  const approve = `\`quayside refunds approve ${id}\``;
+  if (units > caps.transactionUnits) {
+    throw refused(
+      'approval',
+      `${show(units)} is above the cap of ${show(caps.transactionUnits)} per refund: run ${approve}`,
+    );
+  }
+  throw refused(
+    'cap',
+    `${show(units)} more would exceed the cap of the last hour (${show(used.hourUnits)} of ${show(caps.hourUnits)} used) or of this UTC day (${show(used.dayUnits)} of ${show(caps.dayUnits)} used): wait, or run ${approve}`,
+  );
+}
+
+function checkApproval(
+  approval: Approval,
+  refund: ApprovedRefund,
+  approvers: Policy['approvers'],
+  usedApprovals: readonly string[],
+  nowMs: number,
+): void {
+  const deny = (why: string) => refused('approval', `the approval of ${refund.id} is not valid: ${why}`);
+  if (!approvers.some(({ key }) => key === approval.approver))
+    throw deny('its key is not among the approvers in the policy');
+  if (!isApproved(approval, refund)) throw deny('its signature is wrong, or for another refund');
+  const leftMs = approval.untilS * 1000 - nowMs;
+  if (leftMs < 0) throw deny('it has expired; approve the refund again');
+  if (leftMs > APPROVAL_S_MAX * 1000)
+    throw deny('it is valid for too long; approve the refund again, for at most a week');
+  // Otherwise an engine that claims "dead" gets the approved amount signed several times.
+  if (usedApprovals.includes(approval.signature))
+    throw deny('the refund was signed with it before; make sure that it was not paid, then approve the refund again');
+}
+
+/** Checks that native coin for a deposit address is within the caps. @throws Fault `signer_refused_cap` */
+export function grantGas(
+  units: bigint,
+  { gasCaps }: NetworkPolicy,
+  usedDayUnits: bigint,
+  nativeDecimals: number,
+): Grant {
+  const show = (value: bigint) => formatUnits(value, nativeDecimals);
+  if (units > gasCaps.transactionUnits) {
+    throw refused('cap', `${show(units)} of gas is above the cap of ${show(gasCaps.transactionUnits)} per top-up`);
+  }
+  if (usedDayUnits + units > gasCaps.dayUnits) {
+    throw refused(
+      'cap',
+      `${show(units)} more gas would exceed the cap of this UTC day (${show(usedDayUnits)} of ${show(gasCaps.dayUnits)} used)`,
+    );
+  }
+  return { capUse: { cap: 'gas', units }, approval: null };
+}
+
+/**
+ * Checks that the fees of all signatures stay within the caps.
+ * @param units by how much a transaction can cost more than the one that it replaces, of which only one can be mined
+ * @throws Fault `signer_refused_cap`
+ */
+export function grantFee(units: bigint, { hourUnits, dayUnits }: FeeCaps, used: CapUses, decimals: number): CapUse {
+  if (used.hourUnits + units > hourUnits || used.dayUnits + units > dayUnits) {
+    const show = (value: bigint) => formatUnits(value, decimals);
+    throw refused(
+      'cap',
+      `fees of up to ${show(units)} more would exceed fee_caps in the policy for the last hour (${show(used.hourUnits)} of ${show(hourUnits)} used) or this UTC day (${show(used.dayUnits)} of ${show(dayUnits)} used): wait, or raise them in the signer's policy.json`,
+    );
+  }
+  return { cap: 'fee', units };
+}
+
+/** Checks that one more signature is within the caps on their number. @throws Fault `signer_refused_cap` */
+export function checkCount({ hour, day }: CountCaps, used: Readonly<{ hour: number; day: number }>): void {
+  if (used.hour < hour && used.day < day) return;
+  throw refused(
+    'cap',
+    `one more signature would exceed count_caps in the policy for the last hour (${used.hour} of ${hour} made) or this UTC day (${used.day} of ${day} made): wait, or raise them in the signer's policy.json`,
+  );
+}
