@@ -143,13 +143,21 @@ async function waitFor<T>(what: string, msMax: number, look: () => Promise<T | u
   throw permanent('demo_timeout', `no ${what} within ${msMax / 1000} s; \`npx quayside status\` may say why`);
 }
 
-/** Registers the listener as an endpoint of the store. A merchant does this once: `npx quayside webhooks add <url>`. */
-async function withEndpoint<T>(config: Config, merchantId: string, url: string, work: () => Promise<T>): Promise<T> {
+/**
+ * Registers the listener as an endpoint of the store, with a secret of its own. A merchant does this once:
+ * `npx quayside webhooks add <url>`.
+ */
+async function withEndpoint<T>(
+  config: Config,
+  merchantId: string,
+  url: string,
+  work: (secret: string) => Promise<T>,
+): Promise<T> {
   const database = openDatabase(config, process.env);
   const endpoint = issueEndpoint(merchantId, 'test', url, [], systemClock.nowMs());
   try {
     await database.addEndpoint(endpoint);
-    return await work();
+    return await work(endpoint.secret);
   } finally {
     await database.removeEndpoint(endpoint.id);
     database.close();
@@ -184,7 +192,7 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
   say(`Quayside answers at ${credentials.base_url}`);
   const listener = await listenForWebhooks();
   try {
-    return await withEndpoint(config, credentials.merchant_id, listener.url, async () => {
+    return await withEndpoint(config, credentials.merchant_id, listener.url, async (secret) => {
       say(`listening for webhooks at ${listener.url}`);
       const session = await callApi(credentials, 'POST', '/api/v1/checkout/sessions/create', {
         amount: 1050,
@@ -217,7 +225,6 @@ async function demo(wanted: string | undefined, isRefunded: boolean, say: (text:
         listener.received.find(({ body }) => body.includes(session.id)),
       );
       say(`webhook ${webhook.headers['x-service-event-type']}: ${webhook.body}`);
-      const secret = credentials.webhook_secret;
       const signatures = {
         service: verifyServiceSignature(webhook, secret),
         standard: verifyStandardSignature(webhook, secret),

@@ -18,7 +18,7 @@ import {
 export const storeCreate: Command = {
   name: 'store create',
   args: ['name'],
-  summary: 'Create a store, ready for use, and print its webhook secret.',
+  summary: 'Create a store, ready for use, and print its webhook secrets.',
   options: optionsOf(
     sessionSettings.map((one) => ({ ...one, help: `${one.help} (${one.text(defaultStoreSettings[one.key])})` })),
   ),
@@ -29,10 +29,16 @@ export const storeCreate: Command = {
     const made = issueStore(name, settings, clock.nowMs());
     await database.createStore(made);
     return {
-      json: { ...shown(made), webhook_secret: made.webhookSecret },
+      json: {
+        ...shown(made),
+        webhook_secret: made.webhookSecrets[config.sandbox ? 'test' : 'live'],
+        webhook_secrets: made.webhookSecrets,
+      },
       lines: [
         `store ${made.id} "${made.name}"`,
-        `webhook secret ${made.webhookSecret}`,
+        `webhook secret of live mode ${made.webhookSecrets.live}`,
+        `webhook secret of test mode ${made.webhookSecrets.test}`,
+        'They sign for the `webhook_url` of single sessions; `quayside webhooks add` gives each endpoint its own.',
         `Next, run: quayside key create --store ${made.id} --mode test`,
       ],
     };

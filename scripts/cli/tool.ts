@@ -45,6 +45,7 @@ import { status } from './status.ts';
 import { storeCreate, storeList, storeUpdate } from './store.ts';
 import { storePage } from './store-page.ts';
 import { sweepPlan, sweepRun, sweepStatus } from './sweep.ts';
+import { webhooksRotate, webhooksSecret } from './webhook-secrets.ts';
 import {
   webhooksAdd,
   webhooksAttempts,
@@ -80,6 +81,8 @@ const commands: readonly (Command | OfflineCommand)[] = [
   webhooksEnable,
   webhooksResend,
   webhooksAttempts,
+  webhooksSecret,
+  webhooksRotate,
   refundsList,
   refundsShow,
   refundsApprove,

@@ -5,6 +5,7 @@
 
 import { issueEndpoint } from '../../src/app/new-credentials.ts';
 import { type ExtendedEventType, extendedEvents } from '../../src/core/event.ts';
+import { permanent } from '../../src/core/fault.ts';
 import type { Attempt, Delivery, DeliveryState, Endpoint } from '../../src/database/database.ts';
 import { createUrlGuard } from '../../src/lib/guard.ts';
 import {
@@ -73,7 +74,7 @@ export const webhooksList: Command = {
 export const webhooksAdd: Command = {
   name: 'webhooks add',
   args: ['url'],
-  summary: 'Send a store’s events to a URL, and print the secret that signs them.',
+  summary: 'Send a store’s events of one mode to a URL, and print the secret that signs them.',
   options: {
     store: storeOption,
     mode: { value: 'test|live', help: 'the mode of the events to send' },
@@ -86,10 +87,11 @@ export const webhooksAdd: Command = {
     const refusal = await createUrlGuard(config.webhooks.allowCidrs).check(url, mode);
     if (refusal) throw usage(`${url} cannot be an endpoint: ${refusal}`);
     const endpoint = issueEndpoint(owner.id, mode, url, readEvents(textOption(input, 'events')), clock.nowMs());
-    await database.addEndpoint(endpoint);
+    const added = await database.addEndpoint(endpoint);
+    if (added.kind === 'other_mode') throw ofOtherMode(url, added.endpointId);
     return {
-      json: { ...shownEndpoint(endpoint), webhook_secret: owner.webhookSecret },
-      lines: [`endpoint ${endpoint.id}`, `webhook secret ${owner.webhookSecret}`],
+      json: { ...shownEndpoint(endpoint), webhook_secret: endpoint.secret },
+      lines: [`endpoint ${endpoint.id}`, `webhook secret ${endpoint.secret}`],
     };
   },
 };
@@ -158,6 +160,12 @@ export const webhooksAttempts: Command = {
   },
 };
 
+const ofOtherMode = (url: string, id: string) =>
+  permanent(
+    'other_mode',
+    `${url} already receives events of the other mode (endpoint ${id}). Use a URL of its own for each mode, or remove ` +
+      `the other endpoint first: \`quayside webhooks remove ${id}\``,
+  );
 const unknownEndpoint = (id: string) => notFound(`there is no endpoint ${id}; \`quayside webhooks list\` shows all`);
 const unknownDelivery = (id: string) =>
   notFound(`there is no delivery ${id}; \`quayside webhooks list\` shows the newest`);

@@ -12,7 +12,7 @@ import { currencies, type Mode } from '../core/transfer.ts';
 import type { Session } from '../database/database.ts';
 import { optionAddress } from '../payments/option.ts';
 import { exponentOf } from '../rates/currencies.ts';
-import type { ApiDeps, Endpoint } from './endpoint.ts';
+import type { ApiDeps, Caller, Endpoint } from './endpoint.ts';
 import { refuse } from './errors.ts';
 import { exampleQuickStartAnswer, exampleQuickStartBody } from './examples.ts';
 import { badParam, check, missing } from './parameter.ts';
@@ -126,7 +126,7 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
         const amountMinor = readAmount(value, currency, { amount: 'amount.value', currency: 'amount.currency' });
         const webhookUrl = parsed.webhook_url ?? null;
         const common = readCommon(parsed, body, caller.mode);
-        const objection = webhookUrl === null ? null : await deps.checkWebhookUrl(webhookUrl, caller.mode);
+        const objection = webhookUrl === null ? null : await checkWebhookUrl(deps, caller, webhookUrl);
         if (objection !== null) throw refuse('invalid_parameter', { param: 'webhook_url', message: objection });
         const input: SessionInput = {
           request: { ...common, ...absent, amountMinor, currency, webhookUrl },
@@ -154,6 +154,15 @@ export function quickStartEndpoints(deps: ApiDeps): Endpoint[] {
       },
     },
   ];
+}
+
+/** Says in one sentence why a session must not name this URL, or returns null. */
+async function checkWebhookUrl(deps: ApiDeps, { storeId, mode }: Caller, url: string): Promise<string | null> {
+  const objection = await deps.checkWebhookUrl(url, mode);
+  if (objection !== null) return objection;
+  if ((await deps.database.findEndpointOfOtherMode({ storeId, mode, url })) === null) return null;
+  const other = mode === 'live' ? 'test' : 'live';
+  return `webhook_url is an endpoint of ${other} mode, which never receives events of ${mode} mode. Name another URL.`;
 }
 
 function quickStartAnswer(session: Session, parts: UrlParts): z.infer<typeof quickStartAnswerSchema> {

@@ -25,6 +25,7 @@ const paymentEventSchema = z
       .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
     type: z.enum([...documentedPaymentEvents, ...extendedPaymentEvents]),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
+    livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
     data: z.object({
       object: z.object({
         amount: z.int().optional().meta({
@@ -49,6 +50,7 @@ const refundEventSchema = z
       .meta({ description: '`evt_<nanoseconds>`; the same in every attempt. Use it to recognize repeats.' }),
     type: z.enum([...documentedRefundEvents, ...extendedRefundEvents]),
     created_at: z.int().meta({ description: 'Unix seconds.' }),
+    livemode: z.boolean().meta({ description: 'False for an event of test mode: no real money.' }),
     data: z.object({
       object: z.object({
         session_id: z.string(),
@@ -118,6 +120,7 @@ const paymentDocs = Object.entries(events).map(([type, { meaning, status, receiv
       id: 'evt_1795000042000000001',
       type: type as PaymentEventType,
       createdAtS: exampleSession.created + 42,
+      mode: 'live',
       sessionId: exampleSession.id,
       orderId: exampleSession.metadata.order_id,
       status,
@@ -136,6 +139,7 @@ const refundDocs = Object.entries(refundEvents).map(([type, meaning]) => ({
       id: 'evt_1795003790000000001',
       type: type as RefundEventType,
       createdAtS: exampleRefund.processed_at,
+      mode: 'live',
       sessionId: exampleRefund.session_id,
       orderId: exampleRefund.order_id,
       refundId: exampleRefund.refund_id,
@@ -154,15 +158,17 @@ export const eventDocs: readonly Readonly<{ type: string; meaning: string; schem
 export const webhookHeadersSchema = z.object({
   'X-Service-Signature': z.string().meta({
     description:
-      'HMAC-SHA256 in hex of timestamp + "." + nonce + "." + the raw body, keyed with the whole `whsec_…` text.',
+      'HMAC-SHA256 in hex of timestamp + "." + nonce + "." + the raw body, keyed with the whole `whsec_…` text of the endpoint.',
   }),
   'X-Service-Timestamp': z.string().meta({ description: 'Unix seconds at signing. Reject what is older than 300 s.' }),
   'X-Service-Nonce': z.string().meta({ description: 'UUID v4, new for every attempt.' }),
   'X-Service-Event-Type': z.string().meta({ description: 'The `type` of the body.' }),
   'X-Service-Event-ID': z.string().meta({ description: 'The `id` of the body.' }),
+  'X-Service-Mode': z.enum(['live', 'test']).meta({ description: 'The mode of the event, as `livemode` in the body.' }),
   'webhook-id': z.string().meta({ description: 'The event id, for Standard Webhooks libraries.' }),
   'webhook-timestamp': z.string().meta({ description: 'Unix seconds, for Standard Webhooks libraries.' }),
-  'webhook-signature': z
-    .string()
-    .meta({ description: 'Signature in the form of the Standard Webhooks specification.' }),
+  'webhook-signature': z.string().meta({
+    description:
+      'Signature in the form of the Standard Webhooks specification; two, separated by a space, while the secret is rotated.',
+  }),
 });

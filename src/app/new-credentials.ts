@@ -24,7 +24,8 @@ export const defaultStoreSettings: StoreSettings = {
 /** Makes a store that is approved at once, because an installation has one operator. */
 export function issueStore(name: string, settings: StoreSettings, nowMs: number): MerchantStore {
   const id = `mer_${sortableId(nowMs)}`;
-  return { id, name, status: 'approved', settings, webhookSecret: newWebhookSecret(), createdAtMs: nowMs };
+  const webhookSecrets = { live: newWebhookSecret(), test: newWebhookSecret() };
+  return { id, name, status: 'approved', settings, webhookSecrets, createdAtMs: nowMs };
 }
 
 /** A key as it is stored (`row`), and the text of the key, which is shown once and not stored. */
@@ -46,15 +47,25 @@ export function issueKey(storeId: string, mode: Mode, granted: readonly Scope[],
   return { key, row };
 }
 
-/** Makes an endpoint that receives the events of a whole store. */
+/** Makes an endpoint, with a secret of its own, that receives the events of a whole store. */
 export function issueEndpoint(
   storeId: string,
   mode: Mode,
   url: string,
   extendedEvents: readonly ExtendedEventType[],
   nowMs: number,
-): Endpoint {
+): Endpoint & Readonly<{ secret: string }> {
   const id = `we_${sortableId(nowMs)}`;
   const none = { disabledAtMs: null, disabledReason: null };
-  return { id, storeId, mode, url, extendedEvents, perSession: false, ...none, createdAtMs: nowMs };
+  return {
+    id,
+    storeId,
+    mode,
+    url,
+    extendedEvents,
+    perSession: false,
+    ...none,
+    createdAtMs: nowMs,
+    secret: newWebhookSecret(),
+  };
 }

@@ -49,14 +49,18 @@ export function readCredentials(dataDir: string): Credentials | null {
  * and key. The file then has this start's base URL.
  */
 export async function ensureCredentials(
-  database: Pick<Database, 'findKey' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
+  database: Pick<Database, 'findKey' | 'findStore' | 'createStore' | 'createKey' | 'setRefundPolicy'>,
   at: Readonly<{ dataDir: string; baseUrl: string; nowMs: number }>,
 ): Promise<Readonly<{ credentials: Credentials; isNew: boolean }>> {
   const before = readCredentials(at.dataDir);
   const known = before && (await database.findKey(createHash('sha256').update(before.api_key).digest('hex')));
   const isNew = !before || !known || known.revokedAtMs !== null;
-  const credentials = isNew ? await issueCredentials(database, at) : { ...before, base_url: at.baseUrl };
-  if (isNew || before.base_url !== at.baseUrl) {
+  const store = isNew ? null : await database.findStore(known.storeId);
+  const credentials =
+    isNew || !store
+      ? await issueCredentials(database, at)
+      : { ...before, base_url: at.baseUrl, webhook_secret: store.webhookSecrets.test };
+  if (JSON.stringify(credentials) !== JSON.stringify(before)) {
     writeSecretFile(credentialsFile(at.dataDir), `${JSON.stringify(credentials, null, 2)}\n`);
   }
   return { credentials, isNew };
@@ -77,6 +81,6 @@ async function issueCredentials(
     merchant_id: demo.id,
     api_key: key,
     api_secret: row.secret,
-    webhook_secret: demo.webhookSecret,
+    webhook_secret: demo.webhookSecrets.test,
   };
 }

@@ -6,6 +6,7 @@ import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { invariant } from './fault.ts';
+import type { Mode } from './transfer.ts';
 
 // ── Signatures ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -51,6 +52,9 @@ export function sameHex(left: string, right: string): boolean {
 /** What one attempt is signed over. `timestampS` and `nonce` are new for each attempt; the rest never changes. */
 export type WebhookMessage = Readonly<{
   secret: string;
+  /** Also signs while the secret is being rotated, but only in the Standard Webhooks header. */
+  nextSecret: string | null;
+  mode: Mode;
   eventId: string;
   eventType: string;
   body: string;
@@ -60,7 +64,8 @@ export type WebhookMessage = Readonly<{
 
 /** Returns all headers of one attempt: the documented ones, and those that Standard Webhooks libraries verify. */
 export function webhookHeaders(message: WebhookMessage): Record<string, string> {
-  const { secret, eventId, eventType, body, timestampS, nonce } = message;
+  const { secret, nextSecret, mode, eventId, eventType, body, timestampS, nonce } = message;
+  const secrets = nextSecret === null ? [secret] : [secret, nextSecret];
   return {
     'Content-Type': 'application/json',
     'User-Agent': 'Service-Webhook/1.0',
@@ -69,10 +74,20 @@ export function webhookHeaders(message: WebhookMessage): Record<string, string> 
     'X-Service-Nonce': nonce,
     'X-Service-Event-Type': eventType,
     'X-Service-Event-ID': eventId,
+    'X-Service-Mode': mode,
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampS),
-    'webhook-signature': signStandard(secret, eventId, timestampS, body),
+    'webhook-signature': secrets.map((one) => signStandard(one, eventId, timestampS, body)).join(' '),
   };
+}
+
+// ── Targets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Returns a URL in the one spelling that all spellings of the same target have: no credentials, no fragment. */
+export function sameTarget(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const { protocol, hostname, port, pathname, search } = new URL(url);
+  return `${protocol}//${hostname.replace(/\.$/, '')}${port && `:${port}`}${pathname}${search}`;
 }
 
 // ── Attempts ─────────────────────────────────────────────────────────────────────────────────────────────────────────

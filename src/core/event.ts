@@ -2,7 +2,7 @@
  * The public event types, and the JSON bodies that merchants receive.
  * @module
  */
-import type { Currency } from './transfer.ts';
+import type { Currency, Mode } from './transfer.ts';
 
 /** The five documented statuses. */
 export type SessionStatus = 'pending' | 'paid' | 'failed' | 'expired' | 'canceled';
@@ -53,6 +53,7 @@ export type PaymentEvent = Readonly<{
   id: string;
   type: PaymentEventType;
   createdAtS: number;
+  mode: Mode;
   sessionId: string;
   orderId: string;
   status: SessionStatus;
@@ -67,6 +68,7 @@ export function paymentEventBody(event: PaymentEvent): string {
     id: event.id,
     type: event.type,
     created_at: event.createdAtS,
+    livemode: event.mode === 'live',
     data: {
       object: {
         ...(event.received && { amount: Number(event.received.amountMinor) }),
@@ -86,6 +88,7 @@ export type RefundEvent = Readonly<{
   id: string;
   type: RefundEventType;
   createdAtS: number;
+  mode: Mode;
   sessionId: string;
   orderId: string;
   refundId: string;
@@ -105,6 +108,7 @@ export function refundEventBody(event: RefundEvent): string {
     id: event.id,
     type: event.type,
     created_at: event.createdAtS,
+    livemode: event.mode === 'live',
     data: {
       object: {
         session_id: event.sessionId,

@@ -26,6 +26,7 @@ import type { RefundDatabase, Replay } from './refunds.ts';
 import type { StatsDatabase } from './stats.ts';
 import type { MerchantStore, StoreDatabase } from './stores.ts';
 import type { PoolKey, SweepDatabase } from './sweeps.ts';
+import type { SecretPair, WebhookSecretDatabase } from './webhook-secrets.ts';
 
 // ── Keys ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -213,6 +214,12 @@ export type Endpoint = Readonly<{
   createdAtMs: number;
 }>;
 
+/** Without a secret of its own, the store's secret of the endpoint's mode signs. */
+export type NewEndpoint = Endpoint & Readonly<{ secret?: string }>;
+
+/** `other_mode`: the URL already receives events of the other mode, at the endpoint `endpointId`. */
+export type EndpointAdded = Readonly<{ kind: 'added' }> | Readonly<{ kind: 'other_mode'; endpointId: string }>;
+
 export type DeliveryState = 'waiting' | 'delivered' | 'failed';
 
 /** One event on its way to one endpoint. `attempts` counts only automatic attempts. */
@@ -231,20 +238,20 @@ export type Delivery = Readonly<{
 }>;
 
 /** A delivery leased to this dispatcher until `leaseUntilMs`, with everything needed to send it. */
-export type ClaimedDelivery = Readonly<{
-  id: string;
-  endpointId: string;
-  url: string;
-  mode: Mode;
-  secret: string;
-  eventId: string;
-  eventType: EventType;
-  sessionId: string;
-  body: string;
-  attempt: number;
-  trigger: 'auto' | 'manual';
-  leaseUntilMs: number;
-}>;
+export type ClaimedDelivery = SecretPair &
+  Readonly<{
+    id: string;
+    endpointId: string;
+    url: string;
+    mode: Mode;
+    eventId: string;
+    eventType: EventType;
+    sessionId: string;
+    body: string;
+    attempt: number;
+    trigger: 'auto' | 'manual';
+    leaseUntilMs: number;
+  }>;
 
 /** One attempt and its result. `status` is the HTTP status; `error` a class such as `timeout` or `blocked_address`. */
 export type Attempt = Readonly<{
@@ -277,6 +284,7 @@ export interface Database
     StoreDatabase,
     MoneyOutDatabase,
     SweepDatabase,
+    WebhookSecretDatabase,
     EvidenceDatabase {
   createKey(input: ApiKey & { readonly keyHash: string; readonly secret: string }): Promise<void>;
   listKeys(storeId: string | null): Promise<readonly ApiKey[]>;
@@ -342,7 +350,10 @@ export interface Database
   reportNetwork(report: NetworkReport): Promise<void>;
   listNetworks(): Promise<readonly NetworkStatus[]>;
 
-  addEndpoint(input: Endpoint): Promise<void>;
+  /** Adds an endpoint, unless its URL receives events of the other mode. */
+  addEndpoint(input: NewEndpoint): Promise<EndpointAdded>;
+  /** Returns the id of a store's endpoint with this URL in the other mode than this one, or null. */
+  findEndpointOfOtherMode(input: Readonly<{ storeId: string; mode: Mode; url: string }>): Promise<string | null>;
   listEndpoints(storeId: string | null): Promise<readonly Endpoint[]>;
   enableEndpoint(id: string, enabled: boolean, reason: string | null, nowMs: number): Promise<boolean>;
   removeEndpoint(id: string): Promise<boolean>;

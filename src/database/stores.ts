@@ -3,7 +3,7 @@
  * @module
  */
 import type { RefundPolicy } from '../core/refund.ts';
-import type { Currency } from '../core/transfer.ts';
+import type { Currency, Mode } from '../core/transfer.ts';
 import type { OperatorAct } from './audit-log.ts';
 
 /** A store's policy, copied into each new session: a change never affects an open session. */
@@ -27,7 +27,8 @@ export type MerchantStore = Readonly<{
   name: string;
   status: 'pending' | 'approved';
   settings: StoreSettings;
-  webhookSecret: string;
+  /** What signs for URLs that single sessions name, and for endpoints without a secret of their own. */
+  webhookSecrets: Readonly<Record<Mode, string>>;
   createdAtMs: number;
 }>;
 

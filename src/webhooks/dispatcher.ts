@@ -122,10 +122,10 @@ export function startDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function deliver(delivery: ClaimedDelivery): Promise<void> {
-    const { id, url, mode, secret, eventId, eventType, body, attempt, trigger } = delivery;
+    const { id, url, mode, secret, nextSecret, eventId, eventType, body, attempt, trigger } = delivery;
     const startedAtMs = clock.nowMs();
     const stamp = { timestampS: toSeconds(startedAtMs), nonce: randomUUID() };
-    const headers = webhookHeaders({ secret, eventId, eventType, body, ...stamp });
+    const headers = webhookHeaders({ secret, nextSecret, mode, eventId, eventType, body, ...stamp });
     const sent = await sender.send({ url, mode, headers, body });
     if (sent === null) return;
     const { outcome, excerpt, detail } = sent;

@@ -167,6 +167,8 @@ test('the documented body of each webhook is what is really sent', () => {
 test('the documented webhook headers are what is really sent', () => {
   const sent = webhookHeaders({
     secret: `whsec_${btoa('secret')}`,
+    nextSecret: null,
+    mode: 'test',
     eventId: 'evt_1',
     eventType: 'payment.completed',
     body: '{}',

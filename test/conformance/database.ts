@@ -19,6 +19,7 @@ import { poolsConform } from './database/pools.ts';
 import { recoveryConforms } from './database/recovery.ts';
 import { reorgsConform } from './database/reorgs.ts';
 import { sweepsConform } from './database/sweeps.ts';
+import { webhookSecretsConform } from './database/webhook-secrets.ts';
 import { resendsConform, webhooksConform } from './database/webhooks.ts';
 
 /** @param makePlace makes an empty database, and removes it with all its data when it is closed */
@@ -35,6 +36,7 @@ export function storeConforms(makePlace: MakePlace): void {
   heldMoneyConforms(makePlace);
   webhooksConform(makePlace);
   resendsConform(makePlace);
+  webhookSecretsConform(makePlace);
   lookupsConform(makePlace);
   booksConform(makePlace);
   payoutsConform(makePlace);

@@ -68,7 +68,9 @@ test('a message has the documented headers and those of Standard Webhooks', () =
   const vector = webhooks[1];
   assert.ok(vector);
   const { secret, eventId, timestampS, nonce, body } = vector;
-  assert.equal(webhookHeaders({ secret, eventId, eventType: 'payment.completed', body, timestampS, nonce }), {
+  const message = { secret, nextSecret: null, eventId, eventType: 'payment.completed', body, timestampS, nonce };
+  const headers = webhookHeaders({ ...message, mode: 'live' });
+  assert.equal(headers, {
     'Content-Type': 'application/json',
     'User-Agent': 'Service-Webhook/1.0',
     'X-Service-Signature': vector.serviceSignature,
@@ -76,9 +78,19 @@ test('a message has the documented headers and those of Standard Webhooks', () =
     'X-Service-Nonce': nonce,
     'X-Service-Event-Type': 'payment.completed',
     'X-Service-Event-ID': eventId,
+    'X-Service-Mode': 'live',
     'webhook-id': eventId,
     'webhook-timestamp': String(timestampS),
     'webhook-signature': vector.standardSignature,
+  });
+  const other = webhooks[0];
+  assert.ok(other);
+  const rotating = webhookHeaders({ ...message, mode: 'test', nextSecret: other.secret });
+  const next = signStandard(other.secret, eventId, timestampS, body);
+  assert.equal(rotating, {
+    ...headers,
+    'X-Service-Mode': 'test',
+    'webhook-signature': `${vector.standardSignature} ${next}`,
   });
 });
 

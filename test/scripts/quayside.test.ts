@@ -40,10 +40,11 @@ test('a store, its keys and its endpoint are created, listed and removed', async
     '5',
   );
   assert.match(store.id, /^mer_[0-9a-z]{26}$/);
-  assert.match(store.webhook_secret, /^whsec_/);
+  assert.is(store.webhook_secret, store.webhook_secrets.live);
+  assert.is.not(store.webhook_secrets.live, store.webhook_secrets.test);
   assert.is(statSync(join(folder, 'data', 'quayside.db')).mode & 0o777, 0o600);
   const [listed] = await answer('store', 'list');
-  const { webhook_secret: _, ...shown } = store;
+  const { webhook_secret: _, webhook_secrets: __, ...shown } = store;
   assert.equal(listed, shown);
   assert.equal([shown.settlement_currency, shown.late_policy, shown.tolerance_minor], ['USDC', 'accept', 5]);
 
@@ -63,7 +64,8 @@ test('a store, its keys and its endpoint are created, listed and removed', async
 
   const url = 'https://93.184.215.14/hook';
   const endpoint = await answer('webhooks', 'add', url, '--mode', 'live', '--events', 'payment.late');
-  assert.is(endpoint.webhook_secret, store.webhook_secret);
+  assert.match(endpoint.webhook_secret, /^whsec_/);
+  assert.not.ok(Object.values(store.webhook_secrets).includes(endpoint.webhook_secret), 'an endpoint has its own');
   const { endpoints } = await answer('webhooks', 'list');
   assert.equal([endpoints.length, endpoints[0].url, endpoints[0].extended_events], [1, url, ['payment.late']]);
   await answer('webhooks', 'remove', endpoint.id);
@@ -77,6 +79,34 @@ test('a store, its keys and its endpoint are created, listed and removed', async
     ],
     'every command that changes something is recorded, and nothing else',
   );
+});
+
+test('a webhook secret is shown and rotated, by its endpoint or store', async () => {
+  const [{ id: store }] = await answer('store', 'list');
+  const url = 'https://93.184.215.14/rotated';
+  const { id, webhook_secret: first } = await answer('webhooks', 'add', url, '--mode', 'live');
+  const other = await run('webhooks', 'add', `${url}#again`, '--mode', 'test');
+  assert.is(other.code, 1);
+  assert.match(other.err, new RegExp(`already receives events of the other mode .*webhooks remove ${id}`));
+
+  const dry = await answer('webhooks', 'rotate', id, '--dry-run');
+  assert.equal([dry.webhook_secret, dry.next_webhook_secret], [first, null]);
+  const started = await answer('webhooks', 'rotate', id, '--because', 'it leaked');
+  assert.is(started.webhook_secret, first);
+  assert.match(started.next_webhook_secret, /^whsec_/);
+  const again = await run('webhooks', 'rotate', id);
+  assert.equal([again.code, again.err.includes(`quayside webhooks rotate ${id} --finish`)], [1, true]);
+  await answer('webhooks', 'rotate', id, '--finish');
+  const now = await answer('webhooks', 'secret', id);
+  assert.equal([now.webhook_secret, now.next_webhook_secret], [started.next_webhook_secret, null]);
+  const [, entry] = await answer('audit', 'list', '--last', '2');
+  assert.equal([entry.command, entry.target, entry.reason], ['webhooks rotate', id, 'it leaked']);
+
+  const ofStore = await answer('webhooks', 'secret', store, '--mode', 'test');
+  assert.equal([ofStore.owner, ofStore.mode], [store, 'test']);
+  assert.is((await run('webhooks', 'rotate', id, '--finish', '--cancel')).code, 2);
+  assert.is((await run('webhooks', 'secret', 'we_none')).code, 3);
+  await answer('webhooks', 'remove', id);
 });
 
 test('a network that was never read is listed, and the commands that move it refuse with a reason', async () => {

@@ -271,7 +271,7 @@ function merchantsOf(database: () => Database, clock: HandClock, baseUrl: string
       name: 'A shop',
       status,
       settings: { ...plainSettings, ...settings },
-      webhookSecret: newWebhookSecret(),
+      webhookSecrets: { live: newWebhookSecret(), test: newWebhookSecret() },
       createdAtMs: clock.nowMs(),
     });
     return id;

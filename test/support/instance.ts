@@ -115,7 +115,17 @@ export async function startInstance(
   const store = await cli('store', 'create', 'Test store');
   const key = await cli('key', 'create', '--store', store.id, '--mode', 'test');
   const extended = ['payment.detected', 'payment.partially_paid', 'payment.late', 'payment.reversed'].join(',');
-  await cli('webhooks', 'add', webhookUrl, '--store', store.id, '--mode', 'test', '--events', extended);
+  const endpoint = await cli(
+    'webhooks',
+    'add',
+    webhookUrl,
+    '--store',
+    store.id,
+    '--mode',
+    'test',
+    '--events',
+    extended,
+  );
   await start();
 
   return {
@@ -124,7 +134,7 @@ export async function startInstance(
     },
     dataDir,
     merchantId: store.id,
-    webhookSecret: store.webhook_secret,
+    webhookSecret: endpoint.webhook_secret,
     async api(method, path, body) {
       const text = body === undefined ? '' : JSON.stringify(body);
       const timestamp = String(Math.floor(Date.now() / 1000));

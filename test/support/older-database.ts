@@ -14,14 +14,14 @@ import { connectTo } from './temp-database.ts';
 const own = resolve(import.meta.dirname, '../../src/database/sqlite/migrations');
 
 /**
- * Runs `work` on the migrated database, and removes it.
+ * Runs `work` on the migrated database, and removes it. `reopen` makes another connection to its file.
  * @param before the number of the first migration that the earlier version did not have, such as `0004`
  * @param rows SQL that fills the earlier version's tables
  */
 export async function withOlderDatabase(
   before: string,
   rows: string,
-  work: (database: Database) => Promise<void>,
+  work: (database: Database, reopen: () => Database) => Promise<void>,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-backfill-'));
   const at = (name: string) => join(folder, name);
@@ -36,7 +36,7 @@ export async function withOlderDatabase(
     migrate({ file, backupDir });
     const database = connectTo(file);
     try {
-      await work(database);
+      await work(database, () => connectTo(file));
     } finally {
       database.close();
     }

@@ -18,9 +18,12 @@ export type TempDatabase = Readonly<{
   close(): void;
 }>;
 
+/** The key that encrypts the secrets in such a database. */
+export const secretKey = new Uint8Array(32).fill(7);
+
 /** Connects to such a database's file, for a separate program. */
 export const connectTo = (file: string, busyTimeoutMs = 5000, outageWaitS = 600): Database =>
-  openSqliteDatabase({ file, secretKey: new Uint8Array(32).fill(7), busyTimeoutMs, bytesMax: null, outageWaitS });
+  openSqliteDatabase({ file, secretKey, busyTimeoutMs, bytesMax: null, outageWaitS });
 
 export function openTempDatabase(outageWaitS = 600): TempDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'quayside-store-'));

@@ -34,7 +34,7 @@ export type WebhookShop = Readonly<{
   file: string;
   connect(busyTimeoutMs?: number): Database;
   clock: ShiftedClock;
-  /** The store's signing secret. */
+  /** The store's signing secret of test mode. */
   secret: string;
   chain: IngestedChain;
   addEndpoint(url: string, extendedEvents?: readonly ExtendedEventType[]): Promise<string>;
@@ -79,7 +79,7 @@ async function openWebhookShop(): Promise<WebhookShop> {
     file,
     connect,
     clock,
-    secret: merchant.webhookSecret,
+    secret: merchant.webhookSecrets.test,
     chain,
     async addEndpoint(url, extendedEvents = []) {
       const id = `we_${sortableId(clock.nowMs())}`;

@@ -6,9 +6,8 @@ import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import type { ClaimedDelivery, Database } from '../database.ts';
 import type { Db } from './open.ts';
-import { deliveries, endpoints, events, stores } from './schema.ts';
-import { openWebhookSecret } from './stores.ts';
-import type { Vault } from './vault.ts';
+import { deliveries, endpoints, events } from './schema.ts';
+import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type ClaimCommands = Pick<Database, 'claimDeliveries'>;
 
@@ -26,7 +25,7 @@ type Candidate = Readonly<{
   trigger: 'auto' | 'manual';
 }>;
 
-export function claimCommands(db: Db, vault: Vault): ClaimCommands {
+export function claimCommands(db: Db, secrets: WebhookSecrets): ClaimCommands {
   const { client, orm } = db;
   // A resend also goes to a disabled endpoint, and waits only for a lease of its own delivery.
   const manualDue = client.prepare(
@@ -79,12 +78,11 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
       sessionId: events.sessionId,
       body: events.body,
       attempts: deliveries.attempts,
-      store: { id: stores.id, webhookSecret: stores.webhookSecret },
+      storeId: endpoints.storeId,
     })
     .from(deliveries)
     .innerJoin(events, eq(events.id, deliveries.eventId))
     .innerJoin(endpoints, eq(endpoints.id, deliveries.endpointId))
-    .innerJoin(stores, eq(stores.id, endpoints.storeId))
     .where(eq(deliveries.id, sql.placeholder('id')))
     .prepare();
 
@@ -124,14 +122,14 @@ export function claimCommands(db: Db, vault: Vault): ClaimCommands {
         choose(nowMs, limit, perEndpointMax).map(({ id, trigger }) => {
           lease.run({ id, leaseUntilMs });
           const row = load.get({ id });
-          invariant(row, `delivery ${id} has its event, endpoint and store`);
-          return { ...row, trigger };
+          invariant(row, `delivery ${id} has its event and endpoint`);
+          return { ...row, trigger, signing: secrets.signing(row) };
         }),
       );
       return rows.map(
-        ({ attempts, store, ...row }): ClaimedDelivery => ({
+        ({ attempts, storeId: _, signing, ...row }): ClaimedDelivery => ({
           ...row,
-          secret: openWebhookSecret(vault, store),
+          ...secrets.open(signing),
           attempt: attempts + 1,
           leaseUntilMs,
         }),

@@ -3,26 +3,26 @@
  * @module
  */
 import { and, eq, inArray, sql } from 'drizzle-orm';
+import { sameTarget } from '../../core/delivery.ts';
+import type { Mode } from '../../core/transfer.ts';
 import { sortableId } from '../../lib/id.ts';
-import type { Database, Endpoint, NewSession } from '../database.ts';
+import type { Database, Endpoint, EndpointAdded, NewSession } from '../database.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { deliveries, endpoints } from './schema.ts';
+import type { WebhookSecrets } from './webhook-secrets.ts';
 import { WRITE_ROWS_MAX } from './write-queue.ts';
 
-type EndpointCommands = Pick<Database, 'addEndpoint' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'>;
+type EndpointCommands = Pick<
+  Database,
+  'addEndpoint' | 'findEndpointOfOtherMode' | 'listEndpoints' | 'enableEndpoint' | 'removeEndpoint'
+>;
 
 const isPresent = eq(endpoints.removed, sql`0`);
 
-/** To be called within a transaction. */
-export type SessionEndpoints = Readonly<{
-  /** Returns the endpoint for the URL that a session names, and adds it if needed; null when the session names none. */
-  forSession(session: Pick<NewSession, 'storeId' | 'mode' | 'request' | 'nowMs'>): string | null;
-}>;
-
-export function createSessionEndpoints(db: Db): SessionEndpoints {
-  const insert = preparedInsert(db, endpoints);
-  const find = db.orm
+/** Prepares the search for an endpoint that sessions have named, by its exact URL. */
+const prepareFindNamed = (db: Db) =>
+  db.orm
     .select({ id: endpoints.id })
     .from(endpoints)
     .where(
@@ -35,6 +35,16 @@ export function createSessionEndpoints(db: Db): SessionEndpoints {
       ),
     )
     .prepare();
+
+/** To be called within a transaction. */
+export type SessionEndpoints = Readonly<{
+  /** Returns the endpoint for the URL that a session names, and adds it if needed; null when the session names none. */
+  forSession(session: Pick<NewSession, 'storeId' | 'mode' | 'request' | 'nowMs'>): string | null;
+}>;
+
+export function createSessionEndpoints(db: Db): SessionEndpoints {
+  const insert = preparedInsert(db, endpoints);
+  const find = prepareFindNamed(db);
   return {
     forSession({ storeId, mode, request: { webhookUrl: url }, nowMs }) {
       if (url === null) return null;
@@ -58,12 +68,51 @@ export function createSessionEndpoints(db: Db): SessionEndpoints {
   };
 }
 
-export function endpointCommands(db: Db): EndpointCommands {
+type Target = Readonly<{ storeId: string; mode: Mode; url: string }>;
+
+export function endpointCommands(db: Db, secrets: WebhookSecrets): EndpointCommands {
   const insert = preparedInsert(db, endpoints);
+  const ofStore = db.orm
+    .select({ id: endpoints.id, url: endpoints.url })
+    .from(endpoints)
+    .where(
+      and(
+        eq(endpoints.storeId, sql.placeholder('storeId')),
+        eq(endpoints.mode, sql.placeholder('mode')),
+        eq(endpoints.perSession, sql`0`),
+        isPresent,
+      ),
+    )
+    .prepare();
+  const findNamed = prepareFindNamed(db);
+  const otherMode = (mode: Mode): Mode => (mode === 'live' ? 'test' : 'live');
+
+  /** Returns the store's endpoint with this URL in the other mode, in whatever spelling. */
+  function findOfOtherMode({ storeId, mode, url }: Target): string | null {
+    const target = sameTarget(url);
+    const others = ofStore.all({ storeId, mode: otherMode(mode) });
+    return others.find((one) => sameTarget(one.url) === target)?.id ?? null;
+  }
+
+  /** Returns the endpoint of the other mode that sessions have named by this URL. There may be many: found by index. */
+  function findNamedInOtherMode({ storeId, mode, url }: Target): string | null {
+    const at = (spelling: string) => findNamed.get({ storeId, mode: otherMode(mode), url: spelling })?.id ?? null;
+    return at(url) ?? at(sameTarget(url));
+  }
+
   const isThere = (id: string) => and(eq(endpoints.id, id), isPresent);
   return {
-    async addEndpoint(endpoint) {
-      await db.write(() => insert({ ...endpoint, removed: false }));
+    async addEndpoint({ secret, ...endpoint }) {
+      return db.write((): EndpointAdded => {
+        const endpointId = findOfOtherMode(endpoint) ?? findNamedInOtherMode(endpoint);
+        if (endpointId !== null) return { kind: 'other_mode', endpointId };
+        insert({ ...endpoint, removed: false });
+        if (secret !== undefined) secrets.add(endpoint.id, endpoint.mode, secret);
+        return { kind: 'added' };
+      });
+    },
+    async findEndpointOfOtherMode(target) {
+      return db.read(() => findOfOtherMode(target));
     },
     async listEndpoints(storeId) {
       const ofStore = storeId === null ? undefined : eq(endpoints.storeId, storeId);

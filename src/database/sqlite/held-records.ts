@@ -91,8 +91,8 @@ export function createHeldRecords(db: Db, raiseAlarm: RaiseAlarm, outbox: Outbox
     received: Readonly<{ amountMinor: bigint; currency: Currency }>,
     nowMs: number,
   ): void {
-    const { id: sessionId, orderId, rate: exchangeRate } = row;
-    const common = { type, createdAtS: toSeconds(nowMs), sessionId, orderId, status, received, exchangeRate };
+    const { id: sessionId, mode, orderId, rate: exchangeRate } = row;
+    const common = { type, createdAtS: toSeconds(nowMs), mode, sessionId, orderId, status, received, exchangeRate };
     outbox.post(row, type, nowMs, (id) => paymentEventBody({ id, ...common }));
   }
 

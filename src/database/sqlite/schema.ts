@@ -37,7 +37,6 @@ export const stores = sqliteTable('stores', {
   monitoringS: integer().notNull(),
   latePolicy: latePolicy().notNull(),
   credit: text().notNull(),
-  webhookSecret: text().notNull(),
   createdAtMs: integer().notNull(),
 });
 
@@ -228,6 +227,15 @@ export const endpoints = sqliteTable('endpoints', {
   disabledReason: text(),
   createdAtMs: integer().notNull(),
   removed: flag().notNull(),
+});
+
+/** An empty `secret` is filled when the file is opened. */
+export const webhookSecrets = sqliteTable('webhook_secrets', {
+  owner: text().notNull(),
+  mode: mode().notNull(),
+  secret: text().notNull(),
+  nextSecret: text(),
+  rotatedAtMs: integer(),
 });
 
 export const events = sqliteTable('events', {

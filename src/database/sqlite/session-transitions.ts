@@ -108,6 +108,7 @@ export function createSessionTransitions(
           id,
           type,
           createdAtS: toSeconds(nowMs),
+          mode: row.mode,
           sessionId: row.id,
           orderId: row.orderId,
           status: after.life.status,

@@ -50,6 +50,7 @@ import { createSettingsReader, storeCommands } from './stores.ts';
 import { createTransfers } from './transfers.ts';
 import { checkKey, createVault, type Vault } from './vault.ts';
 import { waitingCommands } from './waiting.ts';
+import { createWebhookSecrets, fillWebhookSecrets, webhookSecretCommands } from './webhook-secrets.ts';
 
 export type SqliteDatabaseOptions = OpenOptions &
   Readonly<{
@@ -76,6 +77,7 @@ export function openSqliteDatabase(options: SqliteDatabaseOptions): Database {
   try {
     refuseOtherSchema(db);
     checkKey(db, vault);
+    fillWebhookSecrets(db, vault);
     return assemble(options.act ? recordFirstWrite(db, options.act) : db, vault, options);
   } catch (error) {
     db.close();
@@ -103,9 +105,11 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
   const payouts = createPayouts(db, raiseAlarm);
   const rows = createRefundRows(db, secretKey, findSession);
   const limits = createRefundLimits(db, sums);
+  const secrets = createWebhookSecrets(db, vault);
   const settlement = createRefundSettlement(db, { rows, limits, outbox, ledger, findSession });
   return {
-    ...storeCommands(db, vault, { ...limits, recordAct }),
+    ...storeCommands(db, { ...limits, recordAct, secrets }),
+    ...webhookSecretCommands(db, vault, { secrets, recordAct }),
     ...pageSettingsCommands(db),
     ...keyCommands(db, vault, recordAct),
     ...poolCommands(db),
@@ -135,8 +139,8 @@ function assemble(db: Db, vault: Vault, options: SqliteDatabaseOptions): Databas
     ...sweepCommands(db, payouts),
     ...ledgerAudit(db),
     ...evidenceQueries(db),
-    ...endpointCommands(db),
-    ...claimCommands(db, vault),
+    ...endpointCommands(db, secrets),
+    ...claimCommands(db, secrets),
     ...deliveryCommands(db),
     ...alarmCommands(db, raiseAlarm),
     ...auditCommands(db),

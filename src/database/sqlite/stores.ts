@@ -5,26 +5,21 @@
 import { eq, sql } from 'drizzle-orm';
 import { invariant } from '../../core/fault.ts';
 import { defaultRefundPolicy, type RefundPolicy } from '../../core/refund.ts';
+import type { Mode } from '../../core/transfer.ts';
 import type { MerchantStore, StoreDatabase, StoreSettings, StoreValues } from '../stores.ts';
 import type { RecordAct } from './audit-log.ts';
 import type { Db } from './open.ts';
 import { preparedInsert } from './prepared.ts';
 import { stores } from './schema.ts';
-import type { Vault } from './vault.ts';
+import type { WebhookSecrets } from './webhook-secrets.ts';
 
 type StoreRow = typeof stores.$inferSelect;
 type Parts = Readonly<{
   policyOf: (storeId: string) => RefundPolicy;
   setPolicy: (storeId: string, changes: Partial<RefundPolicy>) => RefundPolicy;
   recordAct: RecordAct;
+  secrets: WebhookSecrets;
 }>;
-
-/** The name under which the secret is sealed. */
-const webhookSecretName = (storeId: string): string => `store ${storeId}, webhook secret`;
-
-/** Decrypts the store's webhook secret. */
-export const openWebhookSecret = (vault: Vault, row: Pick<StoreRow, 'id' | 'webhookSecret'>): string =>
-  vault.open(row.webhookSecret, webhookSecretName(row.id));
 
 const pick = (values: StoreValues, keys: readonly (keyof StoreValues)[]) =>
   Object.fromEntries(keys.map((key) => [key, values[key]]));
@@ -44,33 +39,38 @@ export function createSettingsReader({ orm }: Db): (storeId: string) => StoreSet
   };
 }
 
-export function storeCommands(db: Db, vault: Vault, { policyOf, setPolicy, recordAct }: Parts): StoreDatabase {
+export function storeCommands(db: Db, { policyOf, setPolicy, recordAct, secrets }: Parts): StoreDatabase {
   const insert = preparedInsert(db, stores);
   const find = db.orm
     .select()
     .from(stores)
     .where(eq(stores.id, sql.placeholder('id')))
     .prepare();
-  const toStore = ({ id, name, status, createdAtMs, webhookSecret, ...settings }: StoreRow): MerchantStore => ({
+  const secretOf = (id: string, mode: Mode) => secrets.open(secrets.ofStore(id, mode)).secret;
+  const toStore = ({ id, name, status, createdAtMs, ...settings }: StoreRow): MerchantStore => ({
     id,
     name,
     status,
     settings,
-    webhookSecret: openWebhookSecret(vault, { id, webhookSecret }),
+    webhookSecrets: { live: secretOf(id, 'live'), test: secretOf(id, 'test') },
     createdAtMs,
   });
   return {
-    async createStore({ settings, webhookSecret, ...store }) {
-      const sealed = vault.seal(webhookSecret, webhookSecretName(store.id));
-      await db.write(() => insert({ ...store, ...settings, webhookSecret: sealed }));
+    async createStore({ settings, webhookSecrets, ...store }) {
+      await db.write(() => {
+        insert({ ...store, ...settings });
+        for (const mode of ['live', 'test'] as const) secrets.add(store.id, mode, webhookSecrets[mode]);
+      });
     },
     async approveStore(id) {
       const approve = () => db.orm.update(stores).set({ status: 'approved' }).where(eq(stores.id, id)).run();
       return (await db.write(approve)).changes === 1;
     },
     async findStore(id) {
-      const row = db.read(() => find.get({ id }));
-      return row ? toStore(row) : null;
+      return db.read(() => {
+        const row = find.get({ id });
+        return row ? toStore(row) : null;
+      });
     },
     async updateStore(id, changes, act, isDryRun) {
       const decide = () => {
@@ -90,7 +90,7 @@ export function storeCommands(db: Db, vault: Vault, { policyOf, setPolicy, recor
       return isDryRun ? db.read(decide) : db.write(decide);
     },
     async listStores() {
-      return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all()).map(toStore);
+      return db.read(() => db.orm.select().from(stores).orderBy(stores.createdAtMs, stores.id).all().map(toStore));
     },
   };
 }

@@ -175,6 +175,7 @@ export function paymentsConform(makePlace: MakePlace): void {
         id: delivery?.eventId,
         type: 'payment.completed',
         created_at: T0_S,
+        livemode: false,
         data: {
           object: {
             amount: 1085,

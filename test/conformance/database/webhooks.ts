@@ -69,6 +69,7 @@ export function webhooksConform(makePlace: MakePlace): void {
         url: 'https://shop.example/e1',
         mode: 'test',
         secret: 'whsec_of_m1',
+        nextSecret: null,
         eventType: 'payment.cancelled',
         sessionId: 'cs_o1',
         attempt: 1,

@@ -48,6 +48,7 @@ export function createRefundSettlement(db: Db, parts: Parts): RefundSettlement {
         id,
         type,
         createdAtS: toSeconds(nowMs),
+        mode: session.mode,
         sessionId: row.sessionId,
         orderId: session.orderId,
         refundId: row.refundId,

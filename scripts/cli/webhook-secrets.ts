@@ -1,0 +1,126 @@
+/**
+ * Shows and rotates the secrets that sign webhooks: of an endpoint, or of a store in one mode.
+ * @module
+ */
+
+import { permanent } from '../../src/core/fault.ts';
+import type { RotationOutcome, RotationStep, WebhookSecret } from '../../src/database/webhook-secrets.ts';
+import { newWebhookSecret } from '../../src/lib/id.ts';
+import {
+  becauseOption,
+  type Command,
+  choiceOption,
+  type Input,
+  moment,
+  notFound,
+  operatorAct,
+  usage,
+} from './command.ts';
+import { modes } from './key.ts';
+
+const modeOption = { value: 'test|live', help: 'of a store, which has a secret for each mode (live)' };
+const readMode = (input: Input) => choiceOption(input, 'mode', modes, 'live');
+
+export const webhooksSecret: Command = {
+  name: 'webhooks secret',
+  args: ['endpoint'],
+  summary: 'Print the secret that signs for an endpoint, or for a store’s one-off URLs.',
+  options: { mode: modeOption },
+  notes: ['Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single sessions.'],
+  async run(input, { database }) {
+    const id = input.args[0] ?? '';
+    const found = await database.findWebhookSecret(id, readMode(input));
+    if (!found) throw unknownOwner(id);
+    return { json: shown(found), lines: describe(found) };
+  },
+};
+
+export const webhooksRotate: Command = {
+  name: 'webhooks rotate',
+  args: ['endpoint'],
+  summary: 'Replace the secret of an endpoint, with both valid until --finish.',
+  options: {
+    mode: modeOption,
+    finish: { help: 'the receiver has the new secret: the old one ends' },
+    cancel: { help: 'keep the old secret: the new one ends' },
+    because: becauseOption,
+    'dry-run': { help: 'show what would change, and change nothing' },
+  },
+  notes: [
+    'Without --finish or --cancel it starts a rotation and prints the new secret. Until it is finished,',
+    '`X-Service-Signature` is made with the old secret, and `webhook-signature` holds one signature with each.',
+    'Instead of an endpoint, a store can be named: its secrets sign for the `webhook_url` of single sessions.',
+  ],
+  async run(input, { database, clock }) {
+    const id = input.args[0] ?? '';
+    const step = readStep(input);
+    const isDryRun = input.options['dry-run'] === true;
+    const act = operatorAct(webhooksRotate, input, clock);
+    const outcome = await database.rotateWebhookSecret({ id, mode: readMode(input), step, act, isDryRun });
+    if (outcome.kind !== 'done') throw refusal(id, outcome.kind);
+    const done = { start: 'rotation started', finish: 'rotation finished', cancel: 'rotation canceled' }[step.kind];
+    const lines =
+      isDryRun && step.kind === 'start'
+        ? [`${id}: a new secret would be made`]
+        : [`${id}: ${done}`, ...describe(outcome.secret)];
+    return {
+      json: { ...shown(outcome.secret), ...(isDryRun && { next_webhook_secret: null }), dry_run: isDryRun },
+      lines: isDryRun ? ['nothing was changed; this is what would be:', ...lines] : lines,
+    };
+  },
+};
+
+function readStep({ options }: Input): RotationStep {
+  if (options.finish && options.cancel) throw usage('name one of --finish and --cancel');
+  if (options.finish) return { kind: 'finish' };
+  return options.cancel ? { kind: 'cancel' } : { kind: 'start', secret: newWebhookSecret() };
+}
+
+function describe({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecret): string[] {
+  const isEndpoint = owner.startsWith('we_');
+  const whose = isEndpoint ? `endpoint ${owner}` : `store ${owner}, ${mode} mode`;
+  const command = `quayside webhooks rotate ${owner}${isEndpoint ? '' : ` --mode ${mode}`}`;
+  if (nextSecret === null) return [`webhook secret ${secret}`, `It is the secret of ${whose}.`];
+  return [
+    `webhook secret ${secret}`,
+    `next secret    ${nextSecret}`,
+    `They are the secrets of ${whose}; the rotation started at ${moment(rotatedAtMs)}.`,
+    `Give the next one to the receiver, then run: ${command} --finish`,
+  ];
+}
+
+const unknownOwner = (id: string) =>
+  notFound(
+    `there is no endpoint or store ${id}; \`quayside webhooks list\` shows endpoints, \`quayside store list\` stores`,
+  );
+
+function refusal(id: string, kind: Exclude<RotationOutcome['kind'], 'done'>) {
+  switch (kind) {
+    case 'unknown':
+      return unknownOwner(id);
+    case 'one_off':
+      return permanent(
+        'one_off',
+        `${id} was named by single sessions, and its store’s secret signs for it. Rotate that one: \`quayside webhooks ` +
+          'rotate <store> --mode <mode>`; `quayside webhooks list` shows the store and the mode',
+      );
+    case 'under_way':
+      return permanent(
+        'under_way',
+        `a rotation of ${id} is under way; end it with \`quayside webhooks rotate ${id} --finish\` or --cancel`,
+      );
+    case 'not_under_way':
+      return permanent(
+        'not_under_way',
+        `no rotation of ${id} is under way; \`quayside webhooks rotate ${id}\` starts one`,
+      );
+  }
+}
+
+const shown = ({ owner, mode, secret, nextSecret, rotatedAtMs }: WebhookSecret) => ({
+  owner,
+  mode,
+  webhook_secret: secret,
+  next_webhook_secret: nextSecret,
+  rotated_at: rotatedAtMs === null ? null : moment(rotatedAtMs),
+});

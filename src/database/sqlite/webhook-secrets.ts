@@ -1,0 +1,139 @@
+/**
+ * The secrets that sign webhooks, encrypted at rest.
+ * @module
+ */
+import { and, eq, sql } from 'drizzle-orm';
+import { invariant } from '../../core/fault.ts';
+import type { Mode } from '../../core/transfer.ts';
+import { newWebhookSecret } from '../../lib/id.ts';
+import type { RotationOutcome, RotationStep, SecretPair, WebhookSecretDatabase } from '../webhook-secrets.ts';
+import type { RecordAct } from './audit-log.ts';
+import { writeOrTry } from './dry-run.ts';
+import type { Db } from './open.ts';
+import { preparedInsert } from './prepared.ts';
+import { endpoints, stores, webhookSecrets } from './schema.ts';
+import { guarded } from './storage-fault.ts';
+import type { Vault } from './vault.ts';
+
+type SecretRow = typeof webhookSecrets.$inferSelect;
+type Signed = Readonly<{ endpointId: string; storeId: string; mode: Mode }>;
+
+/** To be called within a transaction, except `open`. */
+export type WebhookSecrets = Readonly<{
+  add(owner: string, mode: Mode, secret: string): void;
+  /** Returns an endpoint's own secret, otherwise its store's for the mode. */
+  signing(signed: Signed): SecretRow;
+  ofStore(storeId: string, mode: Mode): SecretRow;
+  open(row: SecretRow): SecretPair;
+}>;
+
+/** The name under which the secret is sealed. Those of live mode are named as stores' were before there were others. */
+const secretName = (owner: string, mode: Mode): string =>
+  mode === 'live' ? `store ${owner}, webhook secret` : `${owner}, ${mode} webhook secret`;
+
+export function createWebhookSecrets(db: Db, vault: Vault): WebhookSecrets {
+  const insert = preparedInsert(db, webhookSecrets);
+  const find = db.orm
+    .select()
+    .from(webhookSecrets)
+    .where(and(eq(webhookSecrets.owner, sql.placeholder('owner')), eq(webhookSecrets.mode, sql.placeholder('mode'))))
+    .prepare();
+
+  function ofStore(storeId: string, mode: Mode): SecretRow {
+    const row = find.get({ owner: storeId, mode });
+    invariant(row, `store ${storeId} has a ${mode} webhook secret`);
+    return row;
+  }
+
+  return {
+    add(owner, mode, secret) {
+      insert({ owner, mode, secret: vault.seal(secret, secretName(owner, mode)), nextSecret: null, rotatedAtMs: null });
+    },
+    signing: ({ endpointId, storeId, mode }) => find.get({ owner: endpointId, mode }) ?? ofStore(storeId, mode),
+    ofStore,
+    open({ owner, mode, secret, nextSecret }) {
+      const name = secretName(owner, mode);
+      return { secret: vault.open(secret, name), nextSecret: nextSecret && vault.open(nextSecret, name) };
+    },
+  };
+}
+
+/** Makes the secrets that a migration left empty. */
+export function fillWebhookSecrets(db: Db, vault: Vault): void {
+  const isEmpty = sql`${webhookSecrets.secret} = ''`;
+  const listEmpty = () => db.orm.select().from(webhookSecrets).where(isEmpty).all();
+  const fill = db.client.transaction(() => {
+    for (const { owner, mode } of listEmpty()) {
+      const secret = vault.seal(newWebhookSecret(), secretName(owner, mode));
+      db.orm
+        .update(webhookSecrets)
+        .set({ secret })
+        .where(and(eq(webhookSecrets.owner, owner), eq(webhookSecrets.mode, mode)))
+        .run();
+    }
+  });
+  // Nothing is served yet, so it may wait for another process.
+  if (listEmpty().length > 0) guarded(db.file, () => fill.immediate());
+}
+
+type Parts = Readonly<{ secrets: WebhookSecrets; recordAct: RecordAct }>;
+
+export function webhookSecretCommands(db: Db, vault: Vault, { secrets, recordAct }: Parts): WebhookSecretDatabase {
+  /** Returns the endpoint with this id, or the store with the mode. */
+  function findOwner(id: string, mode: Mode): (Signed & { readonly kind: 'endpoint' | 'one_off' | 'store' }) | null {
+    const { storeId, mode: ofEndpoint, perSession, removed } = endpoints;
+    const fields = { storeId, mode: ofEndpoint, perSession, removed };
+    const endpoint = db.orm.select(fields).from(endpoints).where(eq(endpoints.id, id)).get();
+    if (endpoint && !endpoint.removed) {
+      const kind = endpoint.perSession ? 'one_off' : 'endpoint';
+      return { kind, endpointId: id, storeId: endpoint.storeId, mode: endpoint.mode };
+    }
+    const store = db.orm.select({ id: stores.id }).from(stores).where(eq(stores.id, id)).get();
+    return store ? { kind: 'store', endpointId: id, storeId: id, mode } : null;
+  }
+
+  const show = (row: SecretRow) => {
+    const { owner, mode, rotatedAtMs } = row;
+    return { owner, mode, rotatedAtMs, ...secrets.open(row) };
+  };
+
+  function take(row: SecretRow, step: RotationStep, nowMs: number): SecretRow {
+    const none = { nextSecret: null, rotatedAtMs: null };
+    if (step.kind === 'start') {
+      return { ...row, nextSecret: vault.seal(step.secret, secretName(row.owner, row.mode)), rotatedAtMs: nowMs };
+    }
+    return step.kind === 'finish' ? { ...row, ...none, secret: row.nextSecret ?? row.secret } : { ...row, ...none };
+  }
+
+  return {
+    async findWebhookSecret(id, mode) {
+      const row = db.read(() => {
+        const owner = findOwner(id, mode);
+        return owner && secrets.signing(owner);
+      });
+      return row && show(row);
+    },
+    async rotateWebhookSecret({ id, mode, step, act, isDryRun }) {
+      return writeOrTry(db, isDryRun, (): RotationOutcome => {
+        const owner = findOwner(id, mode);
+        if (!owner) return { kind: 'unknown' };
+        if (owner.kind === 'one_off') return { kind: 'one_off' };
+        let row = secrets.signing(owner);
+        const isShared = row.owner !== id;
+        if (isShared && step.kind === 'start') {
+          secrets.add(id, owner.mode, secrets.open(row).secret);
+          row = secrets.signing(owner);
+        }
+        if (step.kind === 'start' && row.nextSecret !== null) return { kind: 'under_way' };
+        if (step.kind !== 'start' && (isShared || row.nextSecret === null)) return { kind: 'not_under_way' };
+        const { owner: rowOwner, mode: rowMode, ...values } = take(row, step, act.atMs);
+        const isRow = and(eq(webhookSecrets.owner, rowOwner), eq(webhookSecrets.mode, rowMode));
+        db.orm.update(webhookSecrets).set(values).where(isRow).run();
+        const valid = (count: number) => ({ mode: rowMode, secrets: count });
+        const [before, after] = step.kind === 'start' ? [1, 2] : [2, 1];
+        recordAct(act, { target: id, before: valid(before), after: { ...valid(after), step: step.kind } });
+        return { kind: 'done', secret: show(secrets.signing(owner)) };
+      });
+    },
+  };
+}
