@@ -3,7 +3,6 @@
  *
  * @module
  */
-import { availableParallelism } from 'node:os';
 import type { Chain, NodeOptions } from '../src/chains/chain.ts';
 import type { PayoutNode } from '../src/chains/spend.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
@@ -16,7 +15,7 @@ import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
 import { createFallback, noFallback } from './follower/fallback.ts';
 import { createFollower, type FollowerEnd } from './follower/follower.ts';
-import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
+import { createMatcher } from './follower/matcher.ts';
 import { createReporter } from './follower/reporter.ts';
 import { createSecondNode } from './follower/second-node.ts';
 import { answerLookups } from './lookups.ts';
@@ -59,13 +58,7 @@ export async function indexNetwork(options: IndexerOptions, signal: AbortSignal)
   const { network, database, chain, clock, log, pid } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const watch = createWatch(database, network, table);
-  const matcher = await createMatcher({
-    chain,
-    tokens: network.tokens,
-    table,
-    inlineBytesMax: INLINE_BYTES_MAX,
-    threadsMax: options.threadsMax ?? Math.max(1, availableParallelism() - 1),
-  });
+  const matcher = await createMatcher({ chain, tokens: network.tokens, table, threadsMax: options.threadsMax });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
   const before = (await database.listNetworks()).find((status) => status.network === network.key) ?? null;

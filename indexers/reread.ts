@@ -4,7 +4,6 @@
  *
  * @module
  */
-import { availableParallelism } from 'node:os';
 import type { Chain, Node } from '../src/chains/chain.ts';
 import type { NetworkConfig } from '../src/config/network.ts';
 import type { BlockRef } from '../src/core/block.ts';
@@ -17,7 +16,7 @@ import { createAddressTable } from './follower/address-table.ts';
 import { createWatch } from './follower/address-watch.ts';
 import { rangeFrom } from './follower/after-gap.ts';
 import { createIdentityProof } from './follower/identity.ts';
-import { createMatcher, INLINE_BYTES_MAX } from './follower/matcher.ts';
+import { createMatcher } from './follower/matcher.ts';
 import { patiently, type RangePart, readChainRange } from './follower/range-reader.ts';
 import { followerNodeOptions } from './indexer.ts';
 
@@ -56,13 +55,7 @@ export async function rereadBlocks(options: RereadOptions): Promise<RereadReport
   const { network, database, chain, from, to, clock } = options;
   const table = createAddressTable(chain.address.keyBytes);
   const watch = createWatch(database, network, table);
-  const matcher = await createMatcher({
-    chain,
-    tokens: network.tokens,
-    table,
-    inlineBytesMax: INLINE_BYTES_MAX,
-    threadsMax: Math.max(1, availableParallelism() - 1),
-  });
+  const matcher = await createMatcher({ chain, tokens: network.tokens, table });
   const { openNode } = await chain.node();
   const node = openNode(followerNodeOptions(network));
   const patience = { clock, patienceMs: PATIENCE_MS };

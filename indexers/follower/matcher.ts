@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { availableParallelism } from 'node:os';
 import type { Chain, Node, RawContent } from '../../src/chains/chain.ts';
 import type { BlockRef } from '../../src/core/block.ts';
 import { Fault } from '../../src/core/fault.ts';
@@ -26,9 +27,10 @@ export type MatcherOptions = Readonly<{
   chain: Chain;
   tokens: readonly Token[];
   table: AddressTable;
-  /** Answers up to this size are decoded in the calling thread. */
-  inlineBytesMax: number;
-  threadsMax: number;
+  /** Answers up to this size are decoded in the calling thread; `INLINE_BYTES_MAX` if absent. */
+  inlineBytesMax?: number | undefined;
+  /** One less than there are cores if absent. */
+  threadsMax?: number | undefined;
 }>;
 
 export interface Matcher {
@@ -42,18 +44,19 @@ export interface Matcher {
 }
 
 export async function createMatcher(options: MatcherOptions): Promise<Matcher> {
-  const { chain, tokens, table } = options;
+  const { chain, tokens, table, inlineBytesMax = INLINE_BYTES_MAX } = options;
+  const { threadsMax = Math.max(1, availableParallelism() - 1) } = options;
   const wire = await chain.wire();
   const threads = openThreadPool<MatchTask, ChainTransfer[]>({
     module: new URL('./matcher-worker.ts', import.meta.url),
     task: 'matchBlock',
-    threadsMax: options.threadsMax,
+    threadsMax,
     idleMsMax: THREAD_IDLE_MS_MAX,
   });
 
   return {
     async match(content) {
-      if (content.bytes.byteLength <= options.inlineBytesMax) return wire.decode(content, tokens, table.has);
+      if (content.bytes.byteLength <= inlineBytesMax) return wire.decode(content, tokens, table.has);
       const bytes = ownBytes(content.bytes);
       const task: MatchTask = { family: chain.family, content: { ...content, bytes }, tokens, table: table.buffer() };
       return threads.run(task, [bytes.buffer]);

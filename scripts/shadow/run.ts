@@ -2,11 +2,10 @@
  * One run of the production follower over a database in memory, and what is made of each of its steps.
  * @module
  */
-import { availableParallelism } from 'node:os';
 import { createAddressTable } from '../../indexers/follower/address-table.ts';
 import { createWatch } from '../../indexers/follower/address-watch.ts';
 import { createFollower } from '../../indexers/follower/follower.ts';
-import { createMatcher, INLINE_BYTES_MAX } from '../../indexers/follower/matcher.ts';
+import { createMatcher } from '../../indexers/follower/matcher.ts';
 import type { Situation } from '../../indexers/follower/reporter.ts';
 import { followerNodeOptions } from '../../indexers/indexer.ts';
 import { chains } from '../../src/chains/index.ts';
@@ -111,13 +110,7 @@ export async function runFollower(
   const chain = chains[network.family];
   const { openNode } = await chain.node();
   const table = createAddressTable(chain.address.keyBytes);
-  const threads = await createMatcher({
-    chain,
-    tokens: network.tokens,
-    table,
-    inlineBytesMax: INLINE_BYTES_MAX,
-    threadsMax: Math.max(1, availableParallelism() - 1),
-  });
+  const threads = await createMatcher({ chain, tokens: network.tokens, table });
   const onTrouble = (trouble: Trouble): void => {
     // At the end, requests in flight fail because the node is closed.
     if (!signal.aborted) recorder.trouble(trouble, 'follower');
