@@ -199,7 +199,8 @@ function convert(
   return { rate: quote.rate, currency: target, amountMinor: converted };
 }
 
-function optionOf(network: NetworkConfig, token: Token, duePar: bigint, credit: string): PaymentOption {
+/** Returns the way to pay with a token of a network, at the credit policy that the store asks for. */
+export function optionOf(network: NetworkConfig, token: Token, duePar: bigint, credit: string): PaymentOption {
   return {
     network: network.name,
     networkKey: network.key,

@@ -4,10 +4,10 @@
  * @module
  */
 
+import { optionOf } from '../../src/api/session-service.ts';
 import { defaultStoreSettings, issueStore } from '../../src/app/new-credentials.ts';
 import type { NetworkConfig } from '../../src/config/network.ts';
-import { usualDepth } from '../../src/core/credit-policy.ts';
-import { minorToPar, parToUnitsCeil } from '../../src/core/money.ts';
+import { minorToPar } from '../../src/core/money.ts';
 import type { Currency } from '../../src/core/transfer.ts';
 import type { NewSession, SessionRequest } from '../../src/database/database.ts';
 import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
@@ -50,17 +50,7 @@ export function newSession(wish: SessionWish): NewSession {
   const options = networks.flatMap((network) =>
     network.tokens
       .filter((token) => accepts.includes(token.symbol))
-      .map((token) => ({
-        network: network.name,
-        networkKey: network.key,
-        family: network.family,
-        chainId: network.chainId,
-        currency: token.symbol,
-        token: token.address,
-        decimals: token.decimals,
-        units: parToUnitsCeil(duePar, token.decimals),
-        confirmationsRequired: usualDepth(network.confirmations, duePar),
-      })),
+      .map((token) => optionOf(network, token, duePar, '')),
   );
   return {
     id: `cs_${name.padStart(26, '0')}`,
