@@ -1,11 +1,11 @@
-import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type ChildSpec, supervise } from '../../src/app/supervisor.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { until } from '../support/until.ts';
 
-const log = pino({ level: 'silent' });
+const log = openLog('test', 'silent');
 const nothing = () => {};
 
 const spec = (behaviour: string, more: Partial<ChildSpec> = {}): ChildSpec => ({
@@ -87,7 +87,7 @@ test('a child that hangs after signs of life is killed, with the reason in the l
   // A fiftieth of the real waits; the child gives a sign of life every 10 ms.
   const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
   const written: string[] = [];
-  const noting = pino({ level: 'error' }, { write: (line: string) => void written.push(line) });
+  const noting = openLog('test', 'error', (line) => void written.push(line));
   const pids: number[] = [];
   const onMessage = (message: unknown) => {
     const { pid } = Object(message) as { pid?: number };

@@ -1,8 +1,8 @@
-import { pino } from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Fault } from '../../src/core/fault.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { binance } from '../../src/rates/binance.ts';
 import { coinbase } from '../../src/rates/coinbase.ts';
 import { ecb } from '../../src/rates/ecb.ts';
@@ -43,7 +43,7 @@ rates.before.each(async (stage) => {
       refresh: '* * * * *',
       ageSMax: { kraken: 300, binance: 300, coinbase: 300, ecb: 5 * 86_400, static: 300, broken: 300 },
       clock,
-      log: pino({ level: 'info' }, { write: (line: string) => void stage.lines.push(JSON.parse(line)) }),
+      log: openLog('test', 'info', (line) => void stage.lines.push(JSON.parse(line))),
       ...setup,
     });
     stage.running.push(opened);

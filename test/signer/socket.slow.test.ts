@@ -3,9 +3,9 @@
  */
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openLog } from '../../src/lib/log.ts';
 import { openSigner } from '../../src/signer/client.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { openJournal } from '../../src/signer/journal.ts';
@@ -225,7 +225,7 @@ test('an idle connection is closed', async () => {
     socket,
     service,
     prepareToSign: async () => {},
-    log: pino({ level: 'silent' }),
+    log: openLog('test', 'silent'),
     limits: { idleMs: 50 },
   });
   const silent = connect(socket);

@@ -8,9 +8,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import type { Express } from 'express';
-import pino from 'pino';
 import { createApp } from '../../src/api/app.ts';
 import { refuseUnread } from '../../src/api/refuse-unread.ts';
 import { listen } from '../../src/app/http-server.ts';
@@ -26,6 +24,7 @@ import { openSqliteDatabase } from '../../src/database/sqlite/sqlite-database.ts
 import type { MerchantStore, StoreSettings } from '../../src/database/stores.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { newWebhookSecret, randomBase62, sortableId } from '../../src/lib/id.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { createDestinationCheck } from '../../src/payments/destination.ts';
 import { createRates } from '../../src/rates/rates.ts';
 import type { RateSource } from '../../src/rates/source.ts';
@@ -311,13 +310,7 @@ async function addPools(database: Database, networks: readonly NetworkConfig[], 
 /** A log that keeps what is written to it. */
 function loggedText() {
   const lines: string[] = [];
-  const sink = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
-  const log = pino({ level: 'debug' }, sink);
+  const log = openLog('test', 'debug', (line) => void lines.push(line));
   return { log, logged: () => lines.join('') };
 }
 

@@ -4,8 +4,9 @@
  *
  * @module
  */
-import pino from 'pino';
+
 import { systemClock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import type { Journal } from '../../src/signer/journal.ts';
 import { serveSigningService } from '../../src/signer/server.ts';
@@ -33,6 +34,6 @@ await serveSigningService({
   socket: signerFiles(dir).socket,
   service,
   prepareToSign: async () => {},
-  log: pino({ level: 'silent' }),
+  log: openLog('test', 'silent'),
 });
 process.send?.({ ready: true });

@@ -7,12 +7,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pino from 'pino';
 import type { Family } from '../../src/chains/chain.ts';
 import { evmSpending } from '../../src/chains/evm/spend.ts';
 import type { Spending } from '../../src/chains/spend.ts';
 import { type Intent, intentMac, intentMacKey, type RefundIntent } from '../../src/core/intent.ts';
 import type { Clock } from '../../src/lib/clock.ts';
+import { openLog } from '../../src/lib/log.ts';
 import { signerFiles } from '../../src/signer/files.ts';
 import { createJournal, type Journal, openJournal } from '../../src/signer/journal.ts';
 import { createKeystore, fingerprintOf, seedOf } from '../../src/signer/keystore.ts';
@@ -124,7 +124,7 @@ export function openSigningServiceIn(
     walletKeys: spendings,
     spendings,
     clock,
-    log: pino({ level: 'silent' }),
+    log: openLog('test', 'silent'),
   });
   return {
     service,

@@ -86,7 +86,7 @@ export function manifestFindings({ dependencies, devDependencies, scripts }: Man
 const SIGNER = 'src/signer/main.ts';
 const SIGNER_PACKAGES_MAX = 10;
 /** The signer loads the chains' SDKs until its encoders are our own. Lower this as packages go. */
-const SIGNER_PACKAGES_NOW = 124;
+const SIGNER_PACKAGES_NOW = 111;
 
 type Lock = Readonly<{
   packages: Readonly<Record<string, Readonly<{ dependencies?: Record<string, string> }>>>;
@@ -153,6 +153,6 @@ export const fileRules: readonly Rule[] = [
   {
     name: 'the signer loads few packages',
     find: signerFindings,
-    caught: [['a signer that loads fewer', { [SIGNER]: "import pino from 'pino';" }]],
+    caught: [['a signer that loads fewer', { [SIGNER]: "import zod from 'zod';" }]],
   },
 ];

@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { Writable } from 'node:stream';
 import Sqlite from 'better-sqlite3';
-import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
+import { openLog } from '../../src/lib/log.ts';
 import { type Answer, startMerchantServer } from '../support/merchant-server.ts';
 import { until } from '../support/until.ts';
 import { inShop, webhookConfig } from '../support/webhook-shop.ts';
@@ -112,13 +111,7 @@ test(
     await shop.cancelOne();
     const database = shop.connect(20);
     const lines: string[] = [];
-    const sink = new Writable({
-      write(chunk, _, done) {
-        lines.push(String(chunk));
-        done();
-      },
-    });
-    const dispatcher = shop.dispatch({ database, log: pino(sink) });
+    const dispatcher = shop.dispatch({ database, log: openLog('test', 'info', (line) => void lines.push(line)) });
     const isLogged = (text: string) => () => lines.some((line) => line.includes(text));
     await until('recording has failed once', isLogged('could not record a webhook attempt; retrying'));
     shop.clock.skip(LEASE_OVER_MS);

@@ -5,7 +5,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createPayer, type Payer, paceOf } from '../../../indexers/payouts/engine.ts';
@@ -15,6 +14,7 @@ import type { PayoutNode, SpendDraft } from '../../../src/chains/spend.ts';
 import { Fault, permanent, transient } from '../../../src/core/fault.ts';
 import { intentMac, type RefundIntent } from '../../../src/core/intent.ts';
 import type { Database, NetworkState } from '../../../src/database/database.ts';
+import { openLog } from '../../../src/lib/log.ts';
 import { createRandom } from '../../../src/sandbox/random.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
 import { type Chain, calm, createChain } from '../../sim/payout-chain.ts';
@@ -67,7 +67,7 @@ const onBench =
       signer: (change.signer ?? same)(signer),
       database,
       clock,
-      log: pino({ level: 'silent' }),
+      log: openLog('test', 'silent'),
     });
     const report = (state: NetworkState) =>
       database.reportNetwork({
@@ -531,7 +531,7 @@ test('an engine stops when asked to, whatever it waits for', async () => {
     signer: {} as Signer,
     database: temp.database,
     clock,
-    log: pino({ level: 'silent' }),
+    log: openLog('test', 'silent'),
   });
   const stopping = new AbortController();
   const running = payer.run(stopping.signal);
@@ -558,7 +558,7 @@ test('a signer that is still starting is no warning, and one that stays away is 
     signer: { fence: away } as unknown as Signer,
     database: temp.database,
     clock,
-    log: pino({ level: 'info' }, { write: (line: string) => void levels.push(JSON.parse(line).level) }),
+    log: openLog('test', 'info', (line) => void levels.push(JSON.parse(line).level)),
   });
   const stopping = new AbortController();
   const running = payer.run(stopping.signal);

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import pino from 'pino';
 import { test } from 'uvu';
 import * as assert from 'uvu/assert';
 import { createSweepWatch } from '../../../indexers/payouts/sweep-watch.ts';
@@ -17,6 +16,7 @@ import { solanaSpending } from '../../../src/chains/solana/spend.ts';
 import type { Wallet } from '../../../src/core/intent.ts';
 import type { SweepPolicy } from '../../../src/core/sweep.ts';
 import type { Clock } from '../../../src/lib/clock.ts';
+import { openLog } from '../../../src/lib/log.ts';
 import type { Signer } from '../../../src/signer/signer.ts';
 import { handClock } from '../../support/hand-clock.ts';
 import { plainSweepPolicy } from '../../support/plain-policies.ts';
@@ -128,7 +128,7 @@ async function openBench(family: 'evm' | 'solana', sweep: SweepPolicy = plainSwe
 
   const sweeper = createSweeper({ network, rules: chains[family].spendRules, node, signer, database, clock });
   const look = async (policy = sweep) => sweeper.plan(await readOwners(network, database, clock), policy);
-  const log = pino({ level: 'silent' });
+  const log = openLog('test', 'silent');
   // Fifteen seconds between two rounds pass at once; the caller of the watch decides when to stop.
   const passing: Clock = {
     nowMs: clock.nowMs,
